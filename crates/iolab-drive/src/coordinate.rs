@@ -1,0 +1,186 @@
+//! The coordinator of a phase: opens the gates, watches, and puts together what the workers counted.
+//!
+//! Whether the workers are threads or processes is not its business: it sees a [`SharedGroup`] and is told
+//! how many workers have disappeared.
+
+use std::time::Duration;
+
+use iolab_model::Ns;
+use iolab_workload::spec::Phase;
+use iolab_workload::{Gate, GroupState, StreamReport};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::monotonic;
+use crate::group::SharedGroup;
+use crate::recorder::{ClassHistograms, Recorder};
+use crate::series::Series;
+
+/// Between two looks at the group while the workers run: late enough not to disturb them.
+const WATCH: Duration = Duration::from_millis(2);
+/// Between two looks while everybody waits for the coordinator.
+const HURRY: Duration = Duration::from_micros(50);
+
+/// What happens around the timed region, on the coordinator's side.
+///
+/// The defaults do nothing.
+pub trait Observer {
+    /// The files exist and nobody has opened them yet: the place to drop or warm caches.
+    fn laid_out(&mut self) {}
+    /// Everybody is ready: the place to read counters.
+    fn starting(&mut self) {}
+    /// Called every few milliseconds during the timed region; `true` stops the phase.
+    fn should_stop(&mut self) -> bool {
+        false
+    }
+    /// The timed region is over, nobody has flushed or closed: the place to read counters again.
+    fn ended(&mut self) {}
+}
+
+/// An observer that observes nothing.
+#[derive(Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {}
+
+/// What one worker left behind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerOutcome {
+    /// Index of its tenant in the phase.
+    pub tenant: usize,
+    /// What it counted.
+    pub report: StreamReport,
+    /// Service times.
+    pub service: ClassHistograms,
+    /// Response times from the intended start, under a rate limit.
+    pub response: Option<ClassHistograms>,
+    /// Over time.
+    pub series: Series,
+}
+
+impl WorkerOutcome {
+    /// Joins a worker's report and its recorder.
+    pub fn new(tenant: usize, report: StreamReport, recorder: Recorder) -> Self {
+        let Recorder { service, response, series, .. } = recorder;
+        Self { tenant, report, service, response, series }
+    }
+}
+
+/// All workers of a tenant together.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TenantOutcome {
+    /// Its name.
+    pub name: String,
+    /// In order of their ordinals.
+    pub workers: Vec<StreamReport>,
+    /// Service times of all workers.
+    pub service: ClassHistograms,
+    /// Response times of all workers.
+    pub response: Option<ClassHistograms>,
+    /// All workers added up.
+    pub series: Series,
+    /// Ops in flight on average: the sum of all service times over the elapsed time (Little's law).
+    pub depth_reached_mean: f64,
+}
+
+/// What a phase left behind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseOutcome {
+    /// Its name.
+    pub name: String,
+    /// First release, on the monotonic clock.
+    pub started_ns: u64,
+    /// From the release to the end of the last worker's timed region.
+    pub elapsed_ns: u64,
+    /// Workers that disappeared without a report.
+    pub lost_workers: u32,
+    /// In the order of the phase.
+    pub tenants: Vec<TenantOutcome>,
+}
+
+/// Leads the workers of a phase through its gates; returns when the timed region is over.
+///
+/// `lost` answers how many workers have ended without a trace (a killed process).
+pub fn coordinate<O: Observer>(
+    group: &SharedGroup,
+    workers: u32,
+    observer: &mut O,
+    mut lost: impl FnMut() -> u32,
+) {
+    wait_for(group, Gate::Layout, workers, HURRY, &mut || lost() > 0);
+    observer.laid_out();
+    group.open(Gate::Layout);
+    wait_for(group, Gate::Start, workers, HURRY, &mut || lost() > 0);
+    observer.starting();
+    group.open(Gate::Start);
+    wait_for(group, Gate::End, workers, WATCH, &mut || {
+        if observer.should_stop() {
+            group.stop();
+        }
+        let is_broken = lost() > 0;
+        if is_broken {
+            group.stop();
+        }
+        is_broken && group.arrived(Gate::End) + lost() >= workers
+    });
+    observer.ended();
+    group.open(Gate::End);
+}
+
+/// Waits until all workers have arrived or `is_over` says that they never will.
+fn wait_for(
+    group: &SharedGroup,
+    gate: Gate,
+    workers: u32,
+    nap_max: Duration,
+    is_over: &mut dyn FnMut() -> bool,
+) {
+    let mut nap = HURRY;
+    while group.arrived(gate) < workers && !is_over() {
+        std::thread::sleep(nap);
+        nap = (nap * 2).min(nap_max);
+    }
+}
+
+/// Puts the workers' outcomes together, tenant by tenant.
+pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -> PhaseOutcome {
+    outcomes.sort_by_key(|outcome| (outcome.tenant, outcome.report.worker));
+    let expected: u32 = phase.tenants.iter().map(|tenant| tenant.workers).sum();
+    let begun = outcomes.iter().filter(|o| o.report.started_ns > 0);
+    let started_ns = begun.clone().map(|o| o.report.started_ns).min().unwrap_or(monotonic().0);
+    let ended_ns = begun.map(|o| o.report.started_ns + o.report.elapsed_ns).max();
+    let lost_workers = expected - outcomes.len() as u32;
+    let tenant = |(index, tenant): (usize, &iolab_workload::spec::Tenant)| {
+        let mine = outcomes.iter().filter(|outcome| outcome.tenant == index);
+        let mut total = TenantOutcome {
+            name: tenant.name.clone(),
+            workers: Vec::new(),
+            service: ClassHistograms::default(),
+            response: tenant.rate_ops_per_s.map(|_| ClassHistograms::default()),
+            series: Series::new(interval),
+            depth_reached_mean: 0.0,
+        };
+        for outcome in mine {
+            total.workers.push(outcome.report.clone());
+            total.service.merge(&outcome.service);
+            if let (Some(sum), Some(one)) = (total.response.as_mut(), outcome.response.as_ref()) {
+                sum.merge(one);
+            }
+            total.series.merge(outcome.series.clone());
+        }
+        let elapsed = total.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0);
+        if elapsed > 0 {
+            total.depth_reached_mean = total.service.sum_ns() / elapsed as f64;
+        }
+        total
+    };
+    PhaseOutcome {
+        name: phase.name.clone(),
+        started_ns,
+        elapsed_ns: ended_ns.unwrap_or(started_ns).saturating_sub(started_ns),
+        lost_workers,
+        tenants: phase.tenants.iter().enumerate().map(tenant).collect(),
+    }
+}

@@ -1,0 +1,18 @@
+//! Pumps: they ask workers for ops, hand these to lanes, and record what comes back.
+//!
+//! The pumps know neither the kernel nor the simulator; a [`iolab_model::Target`] is handed to them.
+//! [`target`] holds the two that need no device: `null` (measures the harness itself) and `memory`.
+
+pub mod clock;
+pub mod coordinate;
+pub mod group;
+pub mod overhead;
+pub mod pump;
+pub mod record;
+pub mod recorder;
+pub mod series;
+pub mod target;
+
+pub use coordinate::{Observer, PhaseOutcome, TenantOutcome, WorkerOutcome};
+pub use group::SharedGroup;
+pub use recorder::Recorder;

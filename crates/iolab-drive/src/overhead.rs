@@ -1,0 +1,42 @@
+//! What the harness itself costs per op: the same worker, recorder and pump on the null target.
+
+use iolab_model::{Error, Ns};
+use iolab_workload::spec::{Limit, Opening, Phase, Tenant, Workload};
+
+use crate::coordinate::NoObserver;
+use crate::pump::run_threads;
+use crate::target::Null;
+
+/// Ops of one measurement: about a millisecond, and far more than the clock's resolution.
+const OPS: u64 = 16_384;
+
+/// Nanoseconds of harness per op of `tenant`: the best of three, because disturbance only adds.
+///
+/// The null target does nothing, so this is the cost of choosing the op, of both clock readings
+/// and of recording; the cost of memory traffic is the device's.
+pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Error> {
+    let tenant = Tenant {
+        workers: 1,
+        opening: Opening::Existing,
+        primes_first_record: false,
+        rate_ops_per_s: None,
+        think_ns: Ns(0),
+        limit: Limit::Ops { ops: OPS },
+        ..tenant.clone()
+    };
+    let phase = Phase {
+        name: "harness".into(),
+        is_stonewalled: false,
+        keeps_files: true,
+        tenants: vec![tenant],
+    };
+    let mut best = f64::INFINITY;
+    for _ in 0..3 {
+        let directory = std::path::Path::new("/");
+        let outcome =
+            run_threads(&Null, (workload, &phase), directory, |_| {}, &mut NoObserver)?;
+        let worker = &outcome.tenants[0].workers[0];
+        best = best.min(worker.elapsed_ns as f64 / worker.ops.max(1) as f64);
+    }
+    Ok(best)
+}

@@ -1,0 +1,122 @@
+//! The virtual-time pump: all workers on one thread, time jumps to the next thing that happens.
+
+use iolab_model::{Completion, Error, Lane, Ns, Submission};
+use iolab_workload::{Step, Worker};
+
+use crate::recorder::Recorder;
+
+/// The clock of a simulated target, shared by its lanes.
+pub trait VirtualTime {
+    /// Current virtual time.
+    fn now(&self) -> Ns;
+
+    /// When the simulation will next do something by itself; `None` if never.
+    fn next_event(&self) -> Option<Ns>;
+
+    /// Lets time pass up to `instant`, processing what happens on the way.
+    fn advance_to(&self, instant: Ns);
+}
+
+/// One worker with its lane and its recorder.
+pub struct Actor<L, W> {
+    /// The worker's way in.
+    pub lane: L,
+    /// Who decides.
+    pub worker: W,
+    /// What is kept.
+    pub recorder: Recorder,
+}
+
+/// Runs all actors to their ends in virtual time; the same input gives the same output, always.
+///
+/// # Errors
+///
+/// If a lane breaks, or if nobody can go on and nothing will ever happen (a deadlock of the model).
+pub fn run_events<L: Lane, W: Worker, T: VirtualTime>(
+    actors: &mut [Actor<L, W>],
+    time: &T,
+) -> Result<(), Error> {
+    let mut done: Vec<Completion> = Vec::new();
+    loop {
+        let mut wake = Ns::MAX;
+        let (mut is_finished, mut has_moved) = (true, false);
+        for actor in actors.iter_mut() {
+            let step = actor.step(time, &mut done)?;
+            wake = wake.min(step.wake);
+            is_finished &= step.is_finished;
+            has_moved |= step.has_moved;
+        }
+        if is_finished {
+            return Ok(());
+        }
+        if has_moved {
+            continue;
+        }
+        let next = time.next_event().map_or(wake, |event| event.min(wake));
+        if next == Ns::MAX {
+            return Err(Error::BadWorkload {
+                problem: "every worker waits and nothing will happen".into(),
+                remedy: "report this: a worker or a model lost an event".into(),
+            });
+        }
+        time.advance_to(next);
+    }
+}
+
+struct Progress {
+    wake: Ns,
+    is_finished: bool,
+    has_moved: bool,
+}
+
+impl<L: Lane, W: Worker> Actor<L, W> {
+    /// Does all this actor can do at this instant.
+    fn step<T: VirtualTime>(
+        &mut self,
+        time: &T,
+        done: &mut Vec<Completion>,
+    ) -> Result<Progress, Error> {
+        let mut progress = Progress { wake: Ns::MAX, is_finished: false, has_moved: false };
+        self.lane.reap(0, time.now(), done)?;
+        loop {
+            for completion in done.drain(..) {
+                progress.has_moved = true;
+                if self.worker.complete(&completion) {
+                    self.recorder.completed(&completion);
+                }
+            }
+            match self.worker.next(time.now()) {
+                Step::Submit(submission) => self.submit(submission, time.now(), done)?,
+                Step::SleepUntil(instant) => {
+                    progress.wake = instant;
+                    return Ok(progress);
+                }
+                Step::Await => return Ok(progress),
+                Step::Finished => {
+                    progress.is_finished = true;
+                    return Ok(progress);
+                }
+            }
+            progress.has_moved = true;
+        }
+    }
+
+    fn submit(
+        &mut self,
+        submission: Submission,
+        now: Ns,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), Error> {
+        self.recorder.submitted(&submission);
+        if self.lane.submit_batch(now, &[submission], done).total() == 1 {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            target: "simulation",
+            what: format!("take {:?}: its queue is shorter than the worker's", submission.op),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! A device of fixed latency in virtual time: closed forms for throughput and depth.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use iolab_model::op::Token;
+use iolab_model::{Accepted, Bytes, Completion, Error, Lane, Ns, Op, Seed, Submission};
+use iolab_workload::group::CellGroup;
+use iolab_workload::spec::{Limit, Tenant};
+use iolab_workload::{StreamWorker, Workload};
+
+use super::{Actor, VirtualTime, run_events};
+use crate::recorder::Recorder;
+
+const LATENCY: Ns = Ns::from_us(100);
+
+/// Every transfer takes `LATENCY`, any number at once; everything else takes no time.
+#[derive(Default)]
+struct Fixed {
+    now: Cell<u64>,
+    sequence: Cell<u64>,
+    /// (due, sequence) to (lane, completion): time first, then order of submission.
+    due: RefCell<BTreeMap<(u64, u64), (usize, Completion)>>,
+    ended: RefCell<Vec<(usize, Completion)>>,
+}
+
+impl VirtualTime for Fixed {
+    fn now(&self) -> Ns {
+        Ns(self.now.get())
+    }
+    fn next_event(&self) -> Option<Ns> {
+        self.due.borrow().first_key_value().map(|(key, _)| Ns(key.0))
+    }
+    fn advance_to(&self, instant: Ns) {
+        self.now.set(instant.0);
+        let mut due = self.due.borrow_mut();
+        while let Some(entry) = due.first_entry().filter(|entry| entry.key().0 <= instant.0) {
+            self.ended.borrow_mut().push(entry.remove());
+        }
+    }
+}
+
+struct FixedLane<'a> {
+    index: usize,
+    device: &'a Fixed,
+    in_flight: u32,
+}
+
+impl Lane for FixedLane<'_> {
+    fn now(&self) -> Ns {
+        self.device.now()
+    }
+    fn submit_batch(
+        &mut self,
+        now: Ns,
+        batch: &[Submission],
+        done: &mut Vec<Completion>,
+    ) -> Accepted {
+        let mut accepted = Accepted::default();
+        for submission in batch {
+            let Token(slot) = submission.token;
+            let (Op::Read(t) | Op::Write(t)) = submission.op else {
+                let outcome = Ok(Bytes(0));
+                let token = submission.token;
+                done.push(Completion { token, submitted: now, completed: now, outcome });
+                accepted.done += 1;
+                continue;
+            };
+            let completed = now + LATENCY;
+            let completion =
+                Completion { token: Token(slot), submitted: now, completed, outcome: Ok(t.length) };
+            let sequence = self.device.sequence.replace(self.device.sequence.get() + 1);
+            self.device.due.borrow_mut().insert((completed.0, sequence), (self.index, completion));
+            self.in_flight += 1;
+            accepted.queued += 1;
+        }
+        accepted
+    }
+    fn kick(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn reap(&mut self, _: u32, _: Ns, done: &mut Vec<Completion>) -> Result<(), Error> {
+        self.device.ended.borrow_mut().retain(|(lane, completion)| {
+            let is_mine = *lane == self.index;
+            if is_mine {
+                done.push(*completion);
+                self.in_flight -= 1;
+            }
+            !is_mine
+        });
+        Ok(())
+    }
+    fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+    fn sleep_until(&mut self, _: Ns) {
+        unreachable!("the pump lets virtual time pass, not the lane");
+    }
+}
+
+fn tenant(change: impl FnOnce(&mut Tenant)) -> Tenant {
+    let text = r#"{"version":1,"name":"x","engine":"sim","seed":7,"phases":[{"name":"read",
+        "tenants":[{"name":"main","workers":1,"file":"data","file_bytes":4096000,
+        "io_size_bytes":4096,"pattern":{"kind":"uniform"},"direction":{"kind":"read"},
+        "opening":"existing"}]}]}"#;
+    let workload: Workload = serde_json::from_str(text).unwrap();
+    let mut tenant = workload.phases[0].tenants[0].clone();
+    change(&mut tenant);
+    tenant
+}
+
+/// Elapsed virtual time and total depth reached of one tenant on the fixed-latency device.
+fn run(tenant: &Tenant) -> (Ns, f64, Vec<Recorder>) {
+    let device = Fixed::default();
+    let group = CellGroup::new(tenant.workers);
+    let mut actors: Vec<_> = (0..tenant.workers)
+        .map(|index| Actor {
+            lane: FixedLane { index: index as usize, device: &device, in_flight: 0 },
+            worker: StreamWorker::new(tenant, index, false, Seed(7), &group),
+            recorder: Recorder::new(
+                tenant.depth,
+                Ns::from_ms(1),
+                tenant.rate_ops_per_s.is_some(),
+            ),
+        })
+        .collect();
+    run_events(&mut actors, &device).unwrap();
+    let elapsed = actors.iter().map(|a| a.worker.report().elapsed_ns).max().unwrap();
+    let busy: f64 = actors.iter().map(|a| a.recorder.service.sum_ns()).sum();
+    let recorders = actors.into_iter().map(|a| a.recorder).collect();
+    (Ns(elapsed), busy / elapsed as f64, recorders)
+}
+
+#[test]
+fn depth_one_takes_latency_per_op() {
+    let (elapsed, depth, _) = run(&tenant(|_| {}));
+    assert_eq!(elapsed, Ns(1000 * LATENCY.0));
+    assert!((depth - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn depth_and_workers_multiply_throughput() {
+    let (elapsed, depth, _) = run(&tenant(|t| (t.depth, t.workers) = (8, 3)));
+    assert_eq!(elapsed, Ns(1000 / 8 * LATENCY.0), "each of 3 workers reads 1000 records 8 at a time");
+    assert!((depth - 24.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_rate_above_capacity_shows_in_response_time_only() {
+    let (_, _, recorders) = run(&tenant(|t| t.rate_ops_per_s = Some(20_000.0)));
+    let service = recorders[0].service.read.as_ref().unwrap();
+    let response = recorders[0].response.as_ref().unwrap().read.as_ref().unwrap();
+    assert_eq!(service.max(), Some(LATENCY.0));
+    // 10 k ops/s are possible, 20 k/s are intended: op 999 is due at 49.95 ms and ends at 100 ms.
+    assert_eq!(response.max(), Some(100_000_000 - 49_950_000));
+}
+
+#[test]
+fn a_rate_below_capacity_is_kept() {
+    let (elapsed, ..) = run(&tenant(|t| t.rate_ops_per_s = Some(1000.0)));
+    assert_eq!(elapsed, Ns(999 * 1_000_000 + LATENCY.0));
+}
+
+#[test]
+fn a_time_limit_ends_the_phase() {
+    let limit = Limit::Time { duration_ns: Ns::from_ms(5) };
+    let (elapsed, _, recorders) = run(&tenant(|t| t.limit = limit));
+    assert_eq!(elapsed, Ns::from_ms(5));
+    assert_eq!(recorders[0].service.read.as_ref().unwrap().count(), 50);
+}
+
+#[test]
+fn think_time_comes_between_ops() {
+    let (elapsed, ..) = run(&tenant(|t| t.think_ns = Ns::from_us(50)));
+    assert_eq!(elapsed, Ns(1000 * LATENCY.0 + 999 * 50_000));
+}

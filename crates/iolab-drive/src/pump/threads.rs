@@ -1,0 +1,135 @@
+//! Workers as threads of this process; a single worker needs no thread of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use iolab_model::{Error, LaneRequest, Seed, Target};
+use iolab_workload::spec::{Phase, Tenant, Workload};
+use iolab_workload::{GroupState, StreamWorker};
+
+use super::inline::run_inline;
+use super::worker::drive;
+use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
+use crate::group::SharedGroup;
+use crate::recorder::Recorder;
+
+/// One worker of a phase, before it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat<'a> {
+    /// The workload.
+    pub workload: &'a Workload,
+    /// Index of the tenant in the phase.
+    pub tenant_index: usize,
+    /// The tenant.
+    pub tenant: &'a Tenant,
+    /// Ordinal of the worker in its tenant.
+    pub index: u32,
+    /// Ordinal of the worker in the phase; decides its CPU.
+    pub ordinal: u32,
+    /// See [`Phase::is_stonewalled`].
+    pub is_stonewalled: bool,
+}
+
+/// All workers of a phase.
+pub fn seats<'a>(workload: &'a Workload, phase: &'a Phase) -> Vec<Seat<'a>> {
+    let of_tenant = |(tenant_index, tenant): (usize, &'a Tenant)| {
+        (0..tenant.workers).map(move |index| Seat {
+            workload,
+            tenant_index,
+            tenant,
+            index,
+            ordinal: 0,
+            is_stonewalled: phase.is_stonewalled,
+        })
+    };
+    let all = phase.tenants.iter().enumerate().flat_map(of_tenant);
+    all.zip(0..).map(|(seat, ordinal)| Seat { ordinal, ..seat }).collect()
+}
+
+impl Seat<'_> {
+    /// Runs this worker to its end on a lane of `target`.
+    pub fn run<T: Target, G: GroupState>(
+        &self,
+        target: &T,
+        directory: &Path,
+        group: G,
+    ) -> Result<WorkerOutcome, Error> {
+        let depth = self.tenant.depth.min(target.capabilities().depth_max);
+        let tenant = Tenant { depth, ..self.tenant.clone() };
+        let path: PathBuf = directory.join(tenant.file_name(self.index));
+        let request = LaneRequest {
+            worker: self.ordinal,
+            depth,
+            buffer_bytes: StreamWorker::<G>::buffer_bytes(&tenant),
+            content: self.workload.content,
+            seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
+            paths: Arc::from([path]),
+        };
+        let mut lane = target.open(&request)?;
+        let (index, seed) = (self.index, self.workload.seed);
+        let mut worker = StreamWorker::new(&tenant, index, self.is_stonewalled, seed, group);
+        let is_rate_limited = tenant.rate_ops_per_s.is_some();
+        let mut recorder = Recorder::new(depth, self.workload.interval_ns, is_rate_limited);
+        drive(&mut lane, &mut worker, &mut recorder, depth)?;
+        Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder))
+    }
+}
+
+/// Raises everybody's gates if its worker ends early (an error or a panic), so that nobody waits for it.
+struct Departure<'a>(&'a SharedGroup, &'a std::sync::atomic::AtomicU32);
+
+impl Drop for Departure<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+            self.1.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+        }
+    }
+}
+
+/// Runs one phase with a thread per worker (a single worker on the calling thread); `prepare` runs on each thread first (CPU affinity).
+///
+/// # Errors
+///
+/// The first lane that could not be opened or broke.
+pub fn run_threads<T: Target + Sync, O: Observer>(
+    target: &T,
+    (workload, phase): (&Workload, &Phase),
+    directory: &Path,
+    prepare: impl Fn(&Seat<'_>) + Sync,
+    observer: &mut O,
+) -> Result<PhaseOutcome, Error> {
+    let seats = seats(workload, phase);
+    if let [seat] = &seats[..] {
+        prepare(seat);
+        let outcome = run_inline(seat, target, directory, observer)?;
+        return Ok(assemble(phase, vec![outcome], workload.interval_ns));
+    }
+    let group = SharedGroup::default();
+    let departed = std::sync::atomic::AtomicU32::new(0);
+    let (group, departed, prepare) = (&group, &departed, &prepare);
+    let joined: Vec<Result<WorkerOutcome, Error>> = std::thread::scope(|scope| {
+        let spawn = |seat| {
+            scope.spawn(move || {
+                let _departure = Departure(group, departed);
+                prepare(&seat);
+                let outcome = seat.run(target, directory, group);
+                if outcome.is_err() {
+                    group.stop();
+                    departed.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+                }
+                outcome
+            })
+        };
+        let threads: Vec<_> = seats.iter().copied().map(spawn).collect();
+        coordinate(group, seats.len() as u32, observer, || {
+            departed.load(std::sync::atomic::Ordering::Acquire)
+        });
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    });
+    let outcomes = joined.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(assemble(phase, outcomes, workload.interval_ns))
+}

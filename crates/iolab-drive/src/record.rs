@@ -1,0 +1,116 @@
+//! What is stored about a phase: what the workers counted, and what the machine did meanwhile.
+
+use serde::{Deserialize, Serialize};
+
+use crate::coordinate::{PhaseOutcome, TenantOutcome};
+
+/// A typed caveat: `code` is stable, `message` says what was seen, `hint` what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Warning {
+    /// `snake_case` and stable.
+    pub code: String,
+    /// What was seen.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl Warning {
+    /// A warning.
+    pub fn new(code: &str, message: impl Into<String>, hint: &str) -> Self {
+        Self { code: code.into(), message: message.into(), hint: hint.into() }
+    }
+}
+
+/// State of the page cache when the timed region began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheRecord {
+    /// `cold`, `warm` or `as_is`.
+    pub asked: String,
+    /// How residency was found out: `cachestat`, `mincore` or `none`.
+    pub method: String,
+    /// Resident share of the files' pages, after what was asked had been done.
+    pub resident_before_share: f64,
+}
+
+/// CPU time of the harness and its workers during the timed region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuRecord {
+    /// In user space.
+    pub user_ns: u64,
+    /// In the kernel, on behalf of the workers.
+    pub system_ns: u64,
+}
+
+/// What a block device did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceRecord {
+    /// Kernel name.
+    pub name: String,
+    /// Bytes read during the timed region.
+    pub read_bytes: u64,
+    /// Bytes written during the timed region.
+    pub write_bytes: u64,
+    /// Bytes written between its end and the end of the last flush.
+    pub flushed_write_bytes: u64,
+    /// Read requests completed during the timed region.
+    pub reads: u64,
+    /// Write requests completed during the timed region.
+    pub writes: u64,
+    /// Time with at least one request in the device (moves in jiffies).
+    pub io_ticks_ns: u64,
+}
+
+/// Everything stored about one phase.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseRecord {
+    /// Name of the operation.
+    pub name: String,
+    /// Release, on the monotonic clock.
+    pub started_ns: u64,
+    /// From the release to the end of the last timed region.
+    pub elapsed_ns: u64,
+    /// Bytes per op of the first tenant.
+    pub io_size_bytes: u64,
+    /// State of the page cache.
+    pub cache: CacheRecord,
+    /// CPU time.
+    pub cpu: CpuRecord,
+    /// What the harness itself costs per op, measured on the null target just before.
+    pub harness_ns_per_op: Option<f64>,
+    /// What the devices did.
+    pub devices: Vec<DeviceRecord>,
+    /// Who ran.
+    pub tenants: Vec<TenantOutcome>,
+    /// What to know when reading the numbers.
+    pub warnings: Vec<Warning>,
+}
+
+impl PhaseRecord {
+    /// The record of an outcome, with nothing known yet of the machine.
+    pub fn new(outcome: PhaseOutcome, io_size_bytes: u64) -> Self {
+        Self {
+            name: outcome.name,
+            started_ns: outcome.started_ns,
+            elapsed_ns: outcome.elapsed_ns,
+            io_size_bytes,
+            cache: CacheRecord::default(),
+            cpu: CpuRecord::default(),
+            harness_ns_per_op: None,
+            devices: Vec::new(),
+            tenants: outcome.tenants,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The first failure of any worker.
+    pub fn first_error(&self) -> Option<&str> {
+        let workers = self.tenants.iter().flat_map(|tenant| &tenant.workers);
+        workers.filter_map(|worker| worker.first_error.as_deref()).next()
+    }
+}

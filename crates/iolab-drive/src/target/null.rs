@@ -1,0 +1,121 @@
+//! A target that does nothing: every op succeeds at once. It measures the harness itself.
+//!
+//! At depth 1 it answers like a synchronous engine (done), above like an asynchronous one (queued), so
+//! that both paths of the pump are measured. It declines data verification aloud.
+
+use iolab_model::{
+    Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Op, Submission,
+    Target, error::Errno, op::Token,
+};
+
+use crate::clock::{monotonic, sleep_until};
+
+/// The null target.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Null;
+
+/// A lane of the null target.
+#[derive(Debug)]
+pub struct NullLane {
+    depth: u32,
+    waiting: Vec<(Token, Ns, Result<Bytes, Errno>)>,
+}
+
+impl Target for Null {
+    type Lane = NullLane;
+
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            is_asynchronous: true,
+            depth_max: 4096,
+            has_direct: true,
+            has_vectors: true,
+            ..Capabilities::MINIMAL
+        }
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn open(&self, request: &LaneRequest) -> Result<NullLane, Error> {
+        Ok(NullLane { depth: request.depth, waiting: Vec::with_capacity(request.depth as usize) })
+    }
+}
+
+/// Transfers and flushes succeed; opening and closing are tolerated; the rest is declined.
+#[inline]
+fn answer(op: &Op) -> Result<Bytes, Errno> {
+    match op {
+        Op::Read(transfer) | Op::Write(transfer) => Ok(transfer.length),
+        Op::Fsync { .. }
+        | Op::Fdatasync { .. }
+        | Op::Open { .. }
+        | Op::Close { .. }
+        | Op::Think { .. } => Ok(Bytes(0)),
+        _ => Err(Errno::EOPNOTSUPP),
+    }
+}
+
+impl Lane for NullLane {
+    #[inline]
+    fn now(&self) -> Ns {
+        monotonic()
+    }
+
+    #[inline]
+    fn submit_batch(
+        &mut self,
+        now: Ns,
+        batch: &[Submission],
+        done: &mut Vec<Completion>,
+    ) -> Accepted {
+        let mut accepted = Accepted::default();
+        if self.depth == 1 {
+            let mut submitted = now;
+            for submission in batch {
+                let outcome = answer(&submission.op);
+                let completed = monotonic();
+                done.push(Completion { token: submission.token, submitted, completed, outcome });
+                submitted = completed;
+            }
+            accepted.done = batch.len();
+            return accepted;
+        }
+        let room = self.depth as usize - self.waiting.len();
+        for submission in &batch[..batch.len().min(room)] {
+            self.waiting.push((submission.token, now, answer(&submission.op)));
+            accepted.queued += 1;
+        }
+        accepted
+    }
+
+    fn kick(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    #[inline]
+    fn reap(&mut self, _: u32, _: Ns, done: &mut Vec<Completion>) -> Result<(), Error> {
+        let completed = monotonic();
+        let complete = |(token, submitted, outcome)| Completion {
+            token,
+            submitted,
+            completed,
+            outcome,
+        };
+        done.extend(self.waiting.drain(..).map(complete));
+        Ok(())
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.waiting.len() as u32
+    }
+
+    fn sleep_until(&mut self, instant: Ns) {
+        sleep_until(instant);
+    }
+}

@@ -1,0 +1,79 @@
+//! The conformance suite on the targets that need no device, and whole phases on them.
+
+use std::path::Path;
+
+use iolab_drive::coordinate::NoObserver;
+use iolab_drive::pump::run_threads;
+use iolab_drive::target::{Memory, Null};
+use iolab_model::conformance::assert_conforms;
+use iolab_workload::Workload;
+use iolab_workload::preset::{IozoneRequest, iozone};
+
+#[test]
+fn null_conforms() {
+    assert_conforms(&Null, Path::new("/nowhere"));
+}
+
+#[test]
+fn memory_conforms() {
+    assert_conforms(&Memory::default(), Path::new("/nowhere"));
+}
+
+fn all_tests(workers: u32) -> Workload {
+    let request: IozoneRequest = serde_json::from_str(&format!(
+        "{{\"tests\":[\"write\",\"rewrite\",\"read\",\"reread\",\"random-read\",\"random-write\",\
+         \"backward-read\",\"record-rewrite\",\"stride-read\"],\"file_bytes\":1048576,\
+         \"io_size_bytes\":4096,\"engine\":\"memory\",\"seed\":1,\"workers\":{workers}}}"
+    ))
+    .unwrap();
+    iozone(&request).unwrap()
+}
+
+#[test]
+fn every_iozone_phase_touches_every_byte_once() {
+    let workload = all_tests(1);
+    let memory = Memory::default();
+    for phase in &workload.phases {
+        let outcome =
+            run_threads(&memory, (&workload, phase), Path::new("/m"), |_| {}, &mut NoObserver)
+                .unwrap();
+        let worker = &outcome.tenants[0].workers[0];
+        assert_eq!((worker.ops, worker.bytes, worker.errors), (256, 1 << 20, 0), "{}", phase.name);
+        assert!(worker.elapsed_ns > 0 && outcome.elapsed_ns >= worker.elapsed_ns);
+        let service = &outcome.tenants[0].service;
+        let count = [&service.read, &service.write].into_iter().flatten().map(|h| h.count());
+        assert_eq!(count.sum::<u64>(), 256, "one latency per op in {}", phase.name);
+    }
+}
+
+#[test]
+fn throughput_mode_stops_readers_and_completes_files() {
+    let workload = all_tests(4);
+    let memory = Memory::default();
+    for phase in &workload.phases {
+        let outcome =
+            run_threads(&memory, (&workload, phase), Path::new("/m"), |_| {}, &mut NoObserver)
+                .unwrap();
+        let workers = &outcome.tenants[0].workers;
+        assert_eq!(workers.len(), 4);
+        assert!(workers.iter().all(|w| w.errors == 0), "{}: {workers:?}", phase.name);
+        assert!(workers.iter().any(|w| w.ops == 256), "somebody finished {}", phase.name);
+        assert!(workers.iter().all(|w| w.ops <= 256));
+    }
+}
+
+#[test]
+fn a_missing_file_is_reported_and_nobody_hangs() {
+    let mut workload = all_tests(3);
+    workload.phases.drain(..2);
+    workload.phases[0].tenants[0].opening = iolab_workload::spec::Opening::Existing;
+    let memory = Memory::default();
+    let phase = &workload.phases[0];
+    let outcome =
+        run_threads(&memory, (&workload, phase), Path::new("/m"), |_| {}, &mut NoObserver).unwrap();
+    for worker in &outcome.tenants[0].workers {
+        assert_eq!(worker.errors, 1);
+        let message = worker.first_error.as_deref().unwrap();
+        assert!(message.contains("iozone.") && message.contains("No such file"), "{message}");
+    }
+}

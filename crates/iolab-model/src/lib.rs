@@ -1,0 +1,23 @@
+//! The words of the domain: what an operation is, what operations are sent to, and what comes back.
+//!
+//! Types and traits only. Nothing in this crate performs I/O, starts a thread, reads a clock or keeps
+//! a global; a real kernel, a simulated stack and a null device all implement the same [`Target`]
+//! and [`Lane`], and [`conformance`] says what that promises.
+
+pub mod completion;
+pub mod conformance;
+pub mod error;
+pub mod histogram;
+pub mod op;
+pub mod registry;
+pub mod seed;
+pub mod target;
+pub mod units;
+
+pub use completion::{Completion, Outcome};
+pub use error::{Errno, Error};
+pub use histogram::Histogram;
+pub use op::{Op, Submission, Token};
+pub use seed::Seed;
+pub use target::{Accepted, Capabilities, Lane, LaneRequest, Target};
+pub use units::{Bytes, Ns, Sector};

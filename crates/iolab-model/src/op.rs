@@ -1,0 +1,271 @@
+//! `Op`: one call a worker makes, complete for every dialect.
+//!
+//! An op names an opened *handle*, never a file name or a descriptor; how the file is accessed (plain,
+//! direct, mapped, stdio, append) belongs to the handle ([`OpenHow`]), so one lane can hold several
+//! kinds at once. Data never travels in an op: a lane owns its buffers, one per queue slot.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bytes, Ns};
+
+/// Index of an opened file in a lane's table; chosen by the worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Handle(pub u32);
+
+/// Index of a path in the file set that the lane was opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PathId(pub u32);
+
+/// Queue slot of a submission: unique among the ops in flight on a lane, below its depth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub u32);
+
+/// Where a transfer starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Position {
+    /// At this byte (pread, pwrite, or lseek and read).
+    At(Bytes),
+    /// At the handle's own file position, which the transfer advances (read, write).
+    Current,
+}
+
+/// Per-transfer flags, the RWF family of preadv2(2) and pwritev2(2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TransferFlags(pub u16);
+
+impl TransferFlags {
+    /// Nothing special.
+    pub const NONE: Self = Self(0);
+    /// Poll for the completion (`RWF_HIPRI`).
+    pub const HIGH_PRIORITY: Self = Self(1);
+    /// This write is durable when it returns, data only (`RWF_DSYNC`).
+    pub const DATA_SYNC: Self = Self(2);
+    /// This write is durable when it returns (`RWF_SYNC`).
+    pub const SYNC: Self = Self(4);
+    /// Fail rather than block (`RWF_NOWAIT`).
+    pub const NO_WAIT: Self = Self(8);
+    /// Do not leave the pages in the cache (`RWF_DONTCACHE`).
+    pub const DO_NOT_CACHE: Self = Self(16);
+
+    /// Whether all of `other`'s bits are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// A read or a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Transfer {
+    /// The opened file.
+    pub handle: Handle,
+    /// Where it starts.
+    pub at: Position,
+    /// How many bytes; a lane repeats short transfers until done or end of file.
+    pub length: Bytes,
+    /// Number of equal parts of a vectored call; 0 or 1 is a plain call.
+    pub vectors: u16,
+    /// Per-call flags.
+    pub flags: TransferFlags,
+}
+
+/// How a handle reaches its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Through the page cache.
+    #[default]
+    Plain,
+    /// `O_DIRECT`: past the page cache, aligned.
+    Direct,
+    /// Appending (`O_APPEND`).
+    Append,
+    /// Memory mapped.
+    Mapped,
+    /// A stdio stream with its own buffer.
+    Stdio,
+}
+
+/// What a returning write promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Durability {
+    /// Nothing.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// `O_SYNC`: data and metadata are durable.
+    #[serde(rename = "sync")]
+    Sync,
+    /// `O_DSYNC`: data and what is needed to read it are durable.
+    #[serde(rename = "dsync")]
+    DataSync,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OpenHow {
+    /// Page cache, direct, mapped ...
+    pub access: Access,
+    /// Meaning of a returning write.
+    pub durability: Durability,
+    /// Opened for reading.
+    pub is_readable: bool,
+    /// Opened for writing.
+    pub is_writable: bool,
+    /// Cut to length zero on opening.
+    pub is_truncating: bool,
+}
+
+/// Kind of a byte-range lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// Many readers.
+    Shared,
+    /// One writer.
+    Exclusive,
+    /// Give it back.
+    Release,
+}
+
+/// A request to a key-value store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyValueKind {
+    /// Read the value of a key.
+    Get,
+    /// Insert or overwrite.
+    Put,
+    /// Read, change, write back.
+    Modify,
+    /// Delete a key.
+    Delete,
+    /// Read this many keys from a key on.
+    Scan {
+        /// Number of records.
+        count: u32,
+    },
+}
+
+/// One call a worker makes. Complete from the start, so that no dialect has to change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields are described by their types")]
+pub enum Op {
+    /// Read data.
+    Read(Transfer),
+    /// Write data.
+    Write(Transfer),
+    /// fsync(2).
+    Fsync { handle: Handle },
+    /// fdatasync(2).
+    Fdatasync { handle: Handle },
+    /// msync(2) of a mapped handle.
+    Msync { handle: Handle, at: Bytes, length: Bytes, is_async: bool },
+    /// `sync_file_range(2)`: start and wait for write-back of a range.
+    SyncFileRange { handle: Handle, at: Bytes, length: Bytes },
+    /// Create a file that must not exist, and open it.
+    Create { path: PathId, handle: Handle, how: OpenHow },
+    /// Open an existing file.
+    Open { path: PathId, handle: Handle, how: OpenHow },
+    /// Close a handle.
+    Close { handle: Handle },
+    /// Remove a file.
+    Unlink { path: PathId },
+    /// Rename a file.
+    Rename { from: PathId, to: PathId },
+    /// Read a file's attributes.
+    Stat { path: PathId },
+    /// List a directory.
+    ReadDirectory { path: PathId },
+    /// Create a directory.
+    MakeDirectory { path: PathId },
+    /// Remove an empty directory.
+    RemoveDirectory { path: PathId },
+    /// Set a file's length.
+    Truncate { handle: Handle, length: Bytes },
+    /// Allocate blocks without writing (fallocate(2), mode 0).
+    Allocate { handle: Handle, at: Bytes, length: Bytes },
+    /// Map a file's first bytes into memory.
+    Map { handle: Handle, length: Bytes },
+    /// Undo the mapping.
+    Unmap { handle: Handle },
+    /// Copy from or to mapped memory.
+    Touch { handle: Handle, at: Bytes, length: Bytes, is_write: bool },
+    /// Read from a stdio stream at its position.
+    StreamRead { handle: Handle, length: Bytes },
+    /// Write to a stdio stream at its position.
+    StreamWrite { handle: Handle, length: Bytes },
+    /// fflush(3).
+    StreamFlush { handle: Handle },
+    /// Take or give back a byte-range lock.
+    Lock { handle: Handle, kind: LockKind, at: Bytes, length: Bytes },
+    /// A request to a key-value store.
+    KeyValue { kind: KeyValueKind, key: u64, length: Bytes },
+    /// Do nothing for a while; in real time the lane blocks its own worker.
+    Think { duration: Ns },
+}
+
+/// Which histogram an op's latency goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum OpClass {
+    /// Reads of any kind.
+    Read = 0,
+    /// Writes of any kind.
+    Write = 1,
+    /// Flushes of any kind.
+    Sync = 2,
+    /// Everything else.
+    Other = 3,
+}
+
+impl Op {
+    /// Which histogram this op's latency goes into.
+    #[inline]
+    pub const fn class(&self) -> OpClass {
+        match self {
+            Self::Read(_) | Self::StreamRead { .. } | Self::Touch { is_write: false, .. } => {
+                OpClass::Read
+            }
+            Self::Write(_) | Self::StreamWrite { .. } | Self::Touch { is_write: true, .. } => {
+                OpClass::Write
+            }
+            Self::Fsync { .. }
+            | Self::Fdatasync { .. }
+            | Self::Msync { .. }
+            | Self::SyncFileRange { .. }
+            | Self::StreamFlush { .. } => OpClass::Sync,
+            _ => OpClass::Other,
+        }
+    }
+
+    /// A plain read of `length` bytes at byte `at`.
+    #[inline]
+    pub const fn read(handle: Handle, at: Bytes, length: Bytes) -> Self {
+        Self::Read(Transfer::plain(handle, Position::At(at), length))
+    }
+
+    /// A plain write of `length` bytes at byte `at`.
+    #[inline]
+    pub const fn write(handle: Handle, at: Bytes, length: Bytes) -> Self {
+        Self::Write(Transfer::plain(handle, Position::At(at), length))
+    }
+}
+
+impl Transfer {
+    /// One buffer, no flags.
+    #[inline]
+    pub const fn plain(handle: Handle, at: Position, length: Bytes) -> Self {
+        Self { handle, at, length, vectors: 1, flags: TransferFlags::NONE }
+    }
+}
+
+/// An op on its way to a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Queue slot; its buffer holds the data.
+    pub token: Token,
+    /// When the worker meant to start it: under a rate limit the planned instant, otherwise now.
+    pub intended: Ns,
+    /// Inside the timed region: counts, and its latency is recorded.
+    pub is_timed: bool,
+    /// What to do.
+    pub op: Op,
+}

@@ -1,0 +1,167 @@
+//! `Target`: anything ops can be sent to; `Lane`: one worker's private way in.
+//!
+//! A pump is generic over the lane, so there is no dynamic dispatch per op. A lane answers every op
+//! of a batch with one of three outcomes: *done* (its completion is already in `done`), *queued* (it
+//! will come out of [`Lane::reap`]) or *busy* (not taken; submit it again after reaping).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::completion::Completion;
+use crate::error::Error;
+use crate::op::{Submission, Token};
+use crate::seed::Seed;
+use crate::units::{Bytes, Ns};
+
+/// What a target can do, as data: the core asks "can you?" and never "who are you?".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "a table of independent abilities")]
+pub struct Capabilities {
+    /// More than one op can be in flight per lane.
+    pub is_asynchronous: bool,
+    /// Largest useful queue depth of a lane.
+    pub depth_max: u32,
+    /// What is written can be read back and compared.
+    pub can_verify: bool,
+    /// Files can be created, opened, listed, removed.
+    pub has_namespace: bool,
+    /// Handles can be opened with [`crate::op::Access::Direct`].
+    pub has_direct: bool,
+    /// Handles can be opened with [`crate::op::Access::Append`].
+    pub has_append: bool,
+    /// Handles can be mapped and touched.
+    pub has_mapping: bool,
+    /// Handles can be stdio streams.
+    pub has_stream: bool,
+    /// Byte-range locks work.
+    pub has_lock: bool,
+    /// Vectored transfers work.
+    pub has_vectors: bool,
+    /// Blocks can be allocated without writing.
+    pub has_allocate: bool,
+    /// Key-value requests work.
+    pub has_key_value: bool,
+    /// Time is simulated.
+    pub is_simulated: bool,
+}
+
+impl Capabilities {
+    /// A target that can transfer data and nothing else, one op at a time.
+    pub const MINIMAL: Self = Self {
+        is_asynchronous: false,
+        depth_max: 1,
+        can_verify: false,
+        has_namespace: false,
+        has_direct: false,
+        has_append: false,
+        has_mapping: false,
+        has_stream: false,
+        has_lock: false,
+        has_vectors: false,
+        has_allocate: false,
+        has_key_value: false,
+        is_simulated: false,
+    };
+}
+
+/// What buffers are filled with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// Random bytes, and every 4 KiB page of every write differs: neither compression nor
+    /// de-duplication can shrink it.
+    #[default]
+    Incompressible,
+    /// Zero bytes: compressing or zero-detecting storage will report fantasy numbers.
+    Zero,
+}
+
+/// What a worker needs of its lane.
+#[derive(Clone, Debug)]
+pub struct LaneRequest {
+    /// Ordinal of the worker in its phase.
+    pub worker: u32,
+    /// Number of queue slots, each with a buffer.
+    pub depth: u32,
+    /// Size of each buffer: the largest transfer.
+    pub buffer_bytes: Bytes,
+    /// What the buffers hold.
+    pub content: Content,
+    /// Root of the buffer's random content.
+    pub seed: Seed,
+    /// The paths that [`crate::op::PathId`] refers to.
+    pub paths: Arc<[PathBuf]>,
+}
+
+/// How many ops of a batch were taken, from its front.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Ended already; their completions were appended to `done`.
+    pub done: usize,
+    /// In flight.
+    pub queued: usize,
+}
+
+impl Accepted {
+    /// Done or queued; the rest of the batch is busy.
+    pub const fn total(self) -> usize {
+        self.done + self.queued
+    }
+}
+
+/// One worker's private way into a target.
+pub trait Lane {
+    /// The target's clock.
+    fn now(&self) -> Ns;
+
+    /// Takes ops from the front of `batch`; `now` is the caller's last reading of [`Lane::now`].
+    ///
+    /// A synchronous lane reads the clock once per op: the end of one is the start of the next.
+    fn submit_batch(
+        &mut self,
+        now: Ns,
+        batch: &[Submission],
+        done: &mut Vec<Completion>,
+    ) -> Accepted;
+
+    /// Makes sure that everything queued has reached the target, with one system call.
+    fn kick(&mut self) -> Result<(), Error>;
+
+    /// Collects completions: waits for at least `min` (fewer if fewer are in flight), but not beyond `until`.
+    fn reap(&mut self, min: u32, until: Ns, done: &mut Vec<Completion>) -> Result<(), Error>;
+
+    /// Ops queued and not yet reaped.
+    fn in_flight(&self) -> u32;
+
+    /// The data buffer of a free slot, for targets that really move data.
+    ///
+    /// A write sends what is in it (with one stamp per page, see [`Content::Incompressible`]); after a
+    /// read it holds what was read.
+    fn buffer(&mut self, token: Token) -> Option<&mut [u8]> {
+        let _ = token;
+        None
+    }
+
+    /// Sleeps (or jumps) until `instant` on the target's clock.
+    fn sleep_until(&mut self, instant: Ns);
+}
+
+/// Anything ops can be sent to: the running kernel, a simulated stack, memory, nothing.
+pub trait Target {
+    /// A worker's way in.
+    type Lane: Lane;
+
+    /// Short name, as in `--engine`.
+    fn name(&self) -> &'static str;
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// What is known about it: flat names and values, stored with every result.
+    fn facts(&self) -> Vec<(String, String)>;
+
+    /// A new lane.
+    fn open(&self, request: &LaneRequest) -> Result<Self::Lane, Error>;
+}

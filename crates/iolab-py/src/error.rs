@@ -1,0 +1,16 @@
+//! The only place where Rust errors become Python exceptions.
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+static STUDY_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// `iolab.errors.StudyError` with this message.
+pub fn study_error(py: Python<'_>, message: impl std::fmt::Display) -> PyErr {
+    match STUDY_ERROR.import(py, "iolab.errors", "StudyError") {
+        Ok(class) => PyErr::from_type(class.clone(), message.to_string()),
+        Err(_) => PyException::new_err(message.to_string()),
+    }
+}

@@ -1,0 +1,21 @@
+//! The private extension module `iolab._core`: glue only, one file per exposed group of functions.
+
+mod error;
+mod histogram;
+mod run;
+mod workload;
+
+use pyo3::prelude::*;
+
+/// The module; its documentation is in `_core.pyi`.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(workload::iozone_workload, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::mixed_workload, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::iozone_tests, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::patterns, module)?)?;
+    module.add_function(wrap_pyfunction!(histogram::histogram_quantiles, module)?)?;
+    module.add_function(wrap_pyfunction!(run::run_in_process, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! Trials on targets that need no device, in this process.
+
+use std::path::Path;
+
+use iolab_drive::coordinate::NoObserver;
+use iolab_drive::overhead::harness_ns_per_op;
+use iolab_drive::pump::run_threads;
+use iolab_drive::record::PhaseRecord;
+use iolab_drive::target::{Memory, Null};
+use iolab_model::{Error, Target};
+use iolab_workload::Workload;
+use pyo3::prelude::*;
+
+use crate::error::study_error;
+
+/// Runs a workload on the `null` or `memory` target; answers with the list of phase records as JSON.
+#[pyfunction]
+pub fn run_in_process(py: Python<'_>, workload_json: &str) -> PyResult<String> {
+    let workload: Workload =
+        serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;
+    let phases = py.detach(|| match workload.engine.as_str() {
+        "null" => run(&Null, &workload),
+        "memory" => run(&Memory::default(), &workload),
+        other => Err(Error::UnknownName {
+            kind: "in-process engine",
+            name: other.to_owned(),
+            known: "null, memory (others run in iolab-agent)".into(),
+        }),
+    });
+    let phases = phases.map_err(|e| study_error(py, e))?;
+    serde_json::to_string(&phases).map_err(|e| study_error(py, e))
+}
+
+fn run<T: Target + Sync>(target: &T, workload: &Workload) -> Result<Vec<PhaseRecord>, Error> {
+    workload.check()?;
+    let run_phase = |phase| {
+        let directory = Path::new("/memory");
+        let outcome =
+            run_threads(target, (workload, phase), directory, |_| {}, &mut NoObserver)?;
+        let mut record = PhaseRecord::new(outcome, phase.tenants[0].io_size_bytes.0);
+        if workload.is_calibrated {
+            record.harness_ns_per_op = Some(harness_ns_per_op(workload, &phase.tenants[0])?);
+        }
+        Ok(record)
+    };
+    workload.phases.iter().map(run_phase).collect()
+}

@@ -1,0 +1,43 @@
+//! Typed builders of workload descriptions: JSON in, JSON out.
+
+use iolab_model::Error;
+use iolab_workload::Workload;
+use iolab_workload::preset::{IozoneTest, PatternName, iozone, mixed};
+use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
+
+use crate::error::study_error;
+
+fn build<R: DeserializeOwned>(
+    py: Python<'_>,
+    text: &str,
+    builder: impl Fn(&R) -> Result<Workload, Error>,
+) -> PyResult<String> {
+    let request: R = serde_json::from_str(text).map_err(|e| study_error(py, e))?;
+    let workload = builder(&request).map_err(|e| study_error(py, e))?;
+    serde_json::to_string(&workload).map_err(|e| study_error(py, e))
+}
+
+/// `IOzone`'s tests as a workload description.
+#[pyfunction]
+pub fn iozone_workload(py: Python<'_>, spec_json: &str) -> PyResult<String> {
+    build(py, spec_json, iozone)
+}
+
+/// Competing streams as a workload description.
+#[pyfunction]
+pub fn mixed_workload(py: Python<'_>, spec_json: &str) -> PyResult<String> {
+    build(py, spec_json, mixed)
+}
+
+/// Names of `IOzone`'s tests that exist here, in the order in which they run.
+#[pyfunction]
+pub fn iozone_tests() -> Vec<&'static str> {
+    IozoneTest::ALL.iter().map(|test| test.name()).collect()
+}
+
+/// Names of the access patterns.
+#[pyfunction]
+pub fn patterns() -> Vec<&'static str> {
+    PatternName::ALL.iter().map(|pattern| pattern.name()).collect()
+}

@@ -1,0 +1,105 @@
+//! Page-aligned buffers, one per queue slot, with content that storage cannot shrink.
+//!
+//! Random bytes fill each buffer once; before every write the first 8 bytes of each 4 KiB page are
+//! stamped with fresh random bits, so that no two pages ever sent are equal: compression gains nothing
+//! and de-duplication finds nothing. Stamping costs about a nanosecond per page.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+use iolab_model::op::Token;
+use iolab_model::seed::Stream;
+use iolab_model::target::{Content, LaneRequest};
+use iolab_model::{Bytes, Error};
+
+/// Direct I/O never needs more than a page (statx reports up to 4096 today).
+const ALIGNMENT: usize = 4096;
+
+/// The buffers of a lane.
+pub struct Buffers {
+    start: NonNull<u8>,
+    layout: Layout,
+    size: usize,
+    count: u32,
+    content: Content,
+    stamps: Stream,
+}
+
+// SAFETY: the memory is owned by this value alone and has no thread affinity.
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// `request.depth` buffers of `request.buffer_bytes`, rounded up to whole pages.
+    pub fn new(request: &LaneRequest) -> Result<Self, Error> {
+        let size = request.buffer_bytes.round_up(Bytes::PAGE).0.max(Bytes::PAGE.0) as usize;
+        let too_large = || Error::Unsupported {
+            target: "memory",
+            what: format!("hold {} buffers of {} bytes", request.depth, size),
+        };
+        let total = size.checked_mul(request.depth.max(1) as usize).ok_or_else(too_large)?;
+        let layout = Layout::from_size_align(total, ALIGNMENT).map_err(|_| too_large())?;
+        // SAFETY: the layout's size is at least one page, never zero.
+        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
+            handle_alloc_error(layout)
+        };
+        let mut buffers = Self {
+            start,
+            layout,
+            size,
+            count: request.depth.max(1),
+            content: request.content,
+            stamps: request.seed.stream("stamp", u64::from(request.worker)),
+        };
+        if request.content == Content::Incompressible {
+            let mut random = request.seed.stream("buffer", u64::from(request.worker));
+            for slot in 0..buffers.count {
+                random.fill(buffers.slot(Token(slot)));
+            }
+        }
+        Ok(buffers)
+    }
+
+    /// Size of each buffer.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The buffer of a slot.
+    ///
+    /// # Panics
+    ///
+    /// If the slot is beyond the lane's depth.
+    #[inline]
+    pub fn slot(&mut self, token: Token) -> &mut [u8] {
+        assert!(token.0 < self.count, "slot {} of {}", token.0, self.count);
+        // SAFETY: the slot lies inside the allocation, which is initialised and borrowed through self.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                self.start.as_ptr().add(self.size * token.0 as usize),
+                self.size,
+            )
+        }
+    }
+
+    /// The buffer of a slot, stamped and ready to be written; `None` if it is too small.
+    #[inline]
+    pub fn outgoing(&mut self, token: Token, length: usize) -> Option<&mut [u8]> {
+        if self.content == Content::Incompressible {
+            let mut stamps = self.stamps.clone();
+            for page in self.slot(token).get_mut(..length)?.chunks_mut(Bytes::PAGE.0 as usize) {
+                let stamp = stamps.next_u64().to_le_bytes();
+                let size = page.len().min(stamp.len());
+                page[..size].copy_from_slice(&stamp[..size]);
+            }
+            self.stamps = stamps;
+        }
+        self.slot(token).get_mut(..length)
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, freed once.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}

@@ -1,0 +1,21 @@
+//! In which order the records of a file are touched: one file per pattern, one row in the list.
+
+mod api;
+mod permutation;
+mod reverse;
+mod same;
+mod sequential;
+mod stride;
+mod uniform;
+
+pub use api::{Generator, Records};
+pub use permutation::Mt19937_64;
+
+api::generators! {
+    Sequential(sequential::Sequential),
+    Reverse(reverse::Reverse),
+    Stride(stride::Stride),
+    Permutation(permutation::Permutation),
+    Uniform(uniform::Uniform),
+    Same(same::Same),
+}

@@ -1,0 +1,17 @@
+//! Makes ops: what a workload is ([`spec`]), in which order records are touched ([`generator`]), and the
+//! passive actor that turns both into a stream of ops ([`worker`]).
+//!
+//! Nothing here blocks, sleeps, reads a clock or performs I/O, so the same worker runs against the
+//! kernel in real time and against a simulated stack in virtual time.
+
+pub mod generator;
+pub mod group;
+pub mod preset;
+pub mod spec;
+pub mod stream;
+pub mod worker;
+
+pub use group::{Gate, GroupState};
+pub use spec::Workload;
+pub use stream::{StreamReport, StreamWorker};
+pub use worker::{Step, Worker};

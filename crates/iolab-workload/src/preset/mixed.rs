@@ -1,0 +1,157 @@
+//! Streams that run at once for a fixed time: where requests queue, a scheduler has something to decide.
+
+use iolab_model::op::{Access, Durability};
+use iolab_model::target::Content;
+use iolab_model::{Bytes, Error, Ns, Seed};
+use serde::Deserialize;
+
+use crate::spec::{
+    Direction, FsyncPolicy, Limit, Opening, Pattern, Phase, Tenant, VERSION, WorkersAs, Workload,
+};
+
+/// What is asked for; the JSON that the Python front passes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields are those of the workload description")]
+pub struct MixedRequest {
+    #[serde(default = "mixed_name")]
+    pub name: String,
+    pub duration_ns: Ns,
+    pub engine: String,
+    #[serde(default)]
+    pub workers_as: WorkersAs,
+    pub seed: Seed,
+    #[serde(default)]
+    pub access: Access,
+    #[serde(default)]
+    pub durability: Durability,
+    #[serde(default)]
+    pub content: Content,
+    #[serde(default)]
+    pub pin_cpus: Vec<u32>,
+    pub streams: Vec<StreamRequest>,
+}
+
+/// One stream: a number of equal workers with a pattern, a depth and perhaps a rate.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields are those of the workload description")]
+pub struct StreamRequest {
+    pub name: String,
+    pub read_share: f64,
+    pub pattern: PatternName,
+    pub io_size_bytes: Bytes,
+    #[serde(default = "one")]
+    pub depth: u32,
+    #[serde(default = "one")]
+    pub workers: u32,
+    pub file_bytes: Bytes,
+    #[serde(default)]
+    pub rate_ops_per_s: Option<f64>,
+    #[serde(default)]
+    pub fsync_every: u64,
+    #[serde(default)]
+    pub think_ns: Ns,
+}
+
+iolab_model::registry! {
+    /// Patterns that a stream can have.
+    pub enum PatternName as "pattern" {
+        /// Ascending.
+        Sequential = "sequential",
+        /// Descending.
+        Reverse = "reverse",
+        /// `IOzone`'s stride rule with stride 17.
+        Stride = "stride",
+        /// Each record once, `IOzone`'s order.
+        Permutation = "permutation",
+        /// Independent draws.
+        Uniform = "uniform",
+        /// Record 0.
+        Same = "same",
+    }
+}
+
+impl From<PatternName> for Pattern {
+    fn from(name: PatternName) -> Self {
+        match name {
+            PatternName::Sequential => Self::Sequential,
+            PatternName::Reverse => Self::Reverse,
+            PatternName::Stride => Self::Stride { stride: 17 },
+            PatternName::Permutation => Self::Permutation,
+            PatternName::Uniform => Self::Uniform,
+            PatternName::Same => Self::Same,
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn mixed_name() -> String {
+    "mixed".into()
+}
+
+/// The workload in which all streams run at once, each on files of its own.
+pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
+    let workload = Workload {
+        version: VERSION,
+        name: request.name.clone(),
+        engine: request.engine.clone(),
+        workers_as: request.workers_as,
+        seed: request.seed,
+        content: request.content,
+        pin_cpus: request.pin_cpus.clone(),
+        interval_ns: Ns::from_ms(100),
+        is_calibrated: true,
+        phases: vec![Phase {
+            name: request.name.clone(),
+            is_stonewalled: false,
+            keeps_files: false,
+            tenants: request.streams.iter().map(|stream| tenant(request, stream)).collect(),
+        }],
+    };
+    let mut names: Vec<&str> = request.streams.iter().map(|s| s.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::BadWorkload {
+            problem: format!("two streams are called {}", twice[0]),
+            remedy: "give each stream its own name".into(),
+        });
+    }
+    workload.check()?;
+    Ok(workload)
+}
+
+fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
+    let direction = if stream.read_share >= 1.0 {
+        Direction::Read
+    } else if stream.read_share <= 0.0 {
+        Direction::Write
+    } else {
+        Direction::Mixed { read_share: stream.read_share }
+    };
+    Tenant {
+        name: stream.name.clone(),
+        workers: stream.workers,
+        is_file_shared: false,
+        file: format!("stream-{}", stream.name),
+        file_bytes: stream.file_bytes,
+        io_size_bytes: stream.io_size_bytes,
+        pattern: stream.pattern.into(),
+        direction,
+        depth: stream.depth,
+        access: request.access,
+        durability: request.durability,
+        fsync: match stream.fsync_every {
+            0 => FsyncPolicy::None,
+            ops => FsyncPolicy::Every { ops },
+        },
+        opening: Opening::LaidOut,
+        primes_first_record: false,
+        rate_ops_per_s: stream.rate_ops_per_s,
+        think_ns: stream.think_ns,
+        limit: Limit::Time { duration_ns: request.duration_ns },
+    }
+}

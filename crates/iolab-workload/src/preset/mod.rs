@@ -1,0 +1,7 @@
+//! Ready-made workloads: the tests of classic programs, and streams that compete.
+
+mod iozone;
+mod mixed;
+
+pub use iozone::{IozoneRequest, IozoneTest, iozone};
+pub use mixed::{MixedRequest, PatternName, StreamRequest, mixed};

@@ -1,0 +1,368 @@
+//! A workload as data: typed, versioned, the only form in which work crosses to the agent.
+//!
+//! A workload is a list of phases that run one after the other on the same files; a phase is a list of
+//! tenants that run at once; a tenant is a number of equal workers. Unknown fields are refused.
+
+use iolab_model::error::Error;
+use iolab_model::op::{Access, Durability};
+use iolab_model::target::Content;
+use iolab_model::{Bytes, Ns, Seed};
+use serde::{Deserialize, Serialize};
+
+/// The version of this description that this program understands.
+pub const VERSION: u32 = 1;
+
+/// Sectors are the smallest unit of direct I/O; file systems may ask for more and then say so.
+const DIRECT_UNIT: Bytes = Bytes(512);
+
+/// Phases on shared files, with one engine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Always [`VERSION`].
+    pub version: u32,
+    /// For messages and records.
+    pub name: String,
+    /// Engine name; the target's side knows which exist.
+    pub engine: String,
+    /// Threads of one process, or processes.
+    #[serde(default)]
+    pub workers_as: WorkersAs,
+    /// Root of all randomness.
+    pub seed: Seed,
+    /// What is written.
+    #[serde(default)]
+    pub content: Content,
+    /// CPUs that workers are pinned to in turn; empty = not pinned.
+    #[serde(default)]
+    pub pin_cpus: Vec<u32>,
+    /// Width of a slice of the time series; doubled when a run is long.
+    #[serde(default = "default_interval")]
+    pub interval_ns: Ns,
+    /// Measure the harness's own cost per op before each phase.
+    #[serde(default)]
+    pub is_calibrated: bool,
+    /// Run in this order.
+    pub phases: Vec<Phase>,
+}
+
+fn default_interval() -> Ns {
+    Ns::from_ms(100)
+}
+
+/// How workers share the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkersAs {
+    /// Threads of one process.
+    #[default]
+    Threads,
+    /// Forked processes.
+    Processes,
+}
+
+/// Tenants that run at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// Name of the operation it measures.
+    pub name: String,
+    /// The first worker to finish stops the others (`IOzone`'s throughput mode).
+    #[serde(default)]
+    pub is_stonewalled: bool,
+    /// Files stay for the next phase.
+    #[serde(default)]
+    pub keeps_files: bool,
+    /// Who runs.
+    pub tenants: Vec<Tenant>,
+}
+
+/// Equal workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tenant {
+    /// For records and reports.
+    pub name: String,
+    /// How many.
+    pub workers: u32,
+    /// All workers use one file.
+    #[serde(default)]
+    pub is_file_shared: bool,
+    /// Stem of the file name; worker i of an unshared file uses `<file>.<i>`.
+    pub file: String,
+    /// Size of each file; its last, incomplete record is not used.
+    pub file_bytes: Bytes,
+    /// Bytes per op.
+    pub io_size_bytes: Bytes,
+    /// Order of the records.
+    pub pattern: Pattern,
+    /// Reading, writing or both.
+    pub direction: Direction,
+    /// Ops in flight per worker.
+    #[serde(default = "default_depth")]
+    pub depth: u32,
+    /// Page cache or direct.
+    #[serde(default)]
+    pub access: Access,
+    /// What a returning write promises.
+    #[serde(default)]
+    pub durability: Durability,
+    /// When to flush.
+    #[serde(default)]
+    pub fsync: FsyncPolicy,
+    /// What to do about the file before the timed region.
+    pub opening: Opening,
+    /// One untimed read of record 0 before the timed region (`IOzone`'s read tests).
+    #[serde(default)]
+    pub primes_first_record: bool,
+    /// Ops per second of each worker, at fixed intended starts.
+    #[serde(default)]
+    pub rate_ops_per_s: Option<f64>,
+    /// Pause between the end of an op and the next one.
+    #[serde(default)]
+    pub think_ns: Ns,
+    /// When to end.
+    #[serde(default)]
+    pub limit: Limit,
+}
+
+fn default_depth() -> u32 {
+    1
+}
+
+/// Order in which records are touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Pattern {
+    /// 0, 1, 2, ...
+    Sequential,
+    /// The last one first.
+    Reverse,
+    /// `IOzone`'s stride rule.
+    Stride {
+        /// Records skipped between two.
+        #[serde(default = "default_stride")]
+        stride: u64,
+    },
+    /// `IOzone`'s random order: each record once, the same in every run.
+    Permutation,
+    /// Independent uniform draws from the workload's seed.
+    Uniform,
+    /// Record 0 over and over.
+    Same,
+}
+
+/// `IOzone`'s default stride (-j).
+fn default_stride() -> u64 {
+    17
+}
+
+/// Reading, writing or both.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Direction {
+    /// Only reads.
+    Read,
+    /// Only writes.
+    Write,
+    /// Each op reads with this probability.
+    Mixed {
+        /// In 0..=1.
+        read_share: f64,
+    },
+}
+
+/// When data are flushed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum FsyncPolicy {
+    /// Never.
+    #[default]
+    None,
+    /// Once, after the timed region.
+    After,
+    /// Once, inside the timed region.
+    Timed,
+    /// Inside the timed region, after every so many writes of a worker.
+    Every {
+        /// Writes between two.
+        ops: u64,
+    },
+}
+
+/// What to do about the file before the timed region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opening {
+    /// Make a new, empty file.
+    Create,
+    /// It must exist.
+    Existing,
+    /// Use it if it has the size; otherwise write it in full, untimed.
+    LaidOut,
+}
+
+/// When a worker ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Limit {
+    /// After as many ops as the file has records.
+    #[default]
+    Once,
+    /// After this many ops.
+    Ops {
+        /// Ops of each worker.
+        ops: u64,
+    },
+    /// After this long.
+    Time {
+        /// Length of the timed region.
+        duration_ns: Ns,
+    },
+}
+
+impl Tenant {
+    /// Whole records in a file.
+    pub fn records(&self) -> u64 {
+        self.file_bytes.0 / self.io_size_bytes.0
+    }
+
+    /// Whether it ever reads.
+    pub fn reads(&self) -> bool {
+        match self.direction {
+            Direction::Read => true,
+            Direction::Write => false,
+            Direction::Mixed { read_share } => read_share > 0.0,
+        }
+    }
+
+    /// Whether it ever writes.
+    pub fn writes(&self) -> bool {
+        match self.direction {
+            Direction::Read => false,
+            Direction::Write => true,
+            Direction::Mixed { read_share } => read_share < 1.0,
+        }
+    }
+
+    /// Name of the file of worker `index`.
+    pub fn file_name(&self, index: u32) -> String {
+        if self.is_file_shared { self.file.clone() } else { format!("{}.{index}", self.file) }
+    }
+
+    fn check(&self, phase: &str) -> Result<(), Error> {
+        let wrong = |problem: String, remedy: &str| {
+            Err(Error::BadWorkload {
+                problem: format!("phase {phase}, tenant {}: {problem}", self.name),
+                remedy: remedy.to_owned(),
+            })
+        };
+        let (io, file) = (self.io_size_bytes, self.file_bytes);
+        if io.0 == 0 || self.workers == 0 || self.depth == 0 {
+            return wrong("zero record size, workers or depth".into(), "use at least 1");
+        }
+        if io > file {
+            return wrong(
+                format!("record size {io} is larger than the file ({file})"),
+                "use a larger file or a smaller record",
+            );
+        }
+        if self.access == Access::Direct && io.0 % DIRECT_UNIT.0 != 0 {
+            return wrong(
+                format!("direct I/O with records of {io} bytes"),
+                "use a multiple of 512 bytes, or go through the page cache",
+            );
+        }
+        if self.file.contains('/') || self.file.is_empty() || self.file.starts_with('.') {
+            return wrong(format!("file name {:?}", self.file), "use a plain name");
+        }
+        if let Direction::Mixed { read_share } = self.direction
+            && !(0.0..=1.0).contains(&read_share)
+        {
+            return wrong(format!("read share {read_share}"), "use a number from 0 to 1");
+        }
+        if self.rate_ops_per_s.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+            return wrong("rate is not a positive number".into(), "leave it out for no limit");
+        }
+        if matches!(self.fsync, FsyncPolicy::Every { ops: 0 }) {
+            return wrong("fsync after every 0 writes".into(), "use at least 1, or no fsync");
+        }
+        Ok(())
+    }
+}
+
+impl Workload {
+    /// Refuses a workload that contradicts itself; what only a target can know is not checked.
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |problem: String, remedy: &str| {
+            Err(Error::BadWorkload { problem, remedy: remedy.to_owned() })
+        };
+        if self.version != VERSION {
+            return wrong(
+                format!("version {} of the description", self.version),
+                "use programs of one release on both sides",
+            );
+        }
+        if self.phases.is_empty() || self.phases.iter().any(|phase| phase.tenants.is_empty()) {
+            return wrong("no phase, or a phase without tenants".into(), "name at least one");
+        }
+        if self.interval_ns.0 == 0 {
+            return wrong("interval of 0 ns".into(), "use for instance 100000000 (0.1 s)");
+        }
+        for phase in &self.phases {
+            for tenant in &phase.tenants {
+                tenant.check(&phase.name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = r#"{"version":1,"name":"iozone","engine":"psync","seed":7,"phases":[
+        {"name":"write","tenants":[{"name":"main","workers":1,"file":"data","file_bytes":65536,
+        "io_size_bytes":4096,"pattern":{"kind":"sequential"},"direction":{"kind":"write"},
+        "opening":"create"}]}]}"#;
+
+    fn example() -> Workload {
+        serde_json::from_str(EXAMPLE).unwrap()
+    }
+
+    #[test]
+    fn json_is_identity() {
+        let workload = example();
+        workload.check().unwrap();
+        let text = serde_json::to_string(&workload).unwrap();
+        assert_eq!(serde_json::from_str::<Workload>(&text).unwrap(), workload);
+    }
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        let text = EXAMPLE.replace("\"workers\"", "\"workerz\":1,\"workers\"");
+        let error = serde_json::from_str::<Workload>(&text).unwrap_err().to_string();
+        assert!(error.contains("workerz"), "{error}");
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        type Break = fn(&mut Tenant);
+        let cases: [(Break, &str); 7] = [
+            (|t| t.io_size_bytes = Bytes(1 << 20), "larger than the file"),
+            (|t| t.workers = 0, "zero record size"),
+            (|t| (t.access, t.io_size_bytes) = (Access::Direct, Bytes(1000)), "multiple of 512"),
+            (|t| t.file = "../etc".into(), "plain name"),
+            (|t| t.direction = Direction::Mixed { read_share: 1.5 }, "from 0 to 1"),
+            (|t| t.rate_ops_per_s = Some(-1.0), "positive"),
+            (|t| t.fsync = FsyncPolicy::Every { ops: 0 }, "at least 1"),
+        ];
+        for (change, expected) in cases {
+            let mut workload = example();
+            change(&mut workload.phases[0].tenants[0]);
+            let message = workload.check().unwrap_err().to_string();
+            assert!(message.contains(expected), "{message} lacks {expected}");
+        }
+    }
+}
