@@ -1,0 +1,138 @@
+"""ChartSpec: a chart as plain data, drawn by `iolab.report.svg` and, natively, by `report.xlsx`.
+
+Three kinds cover all charts. `rows`: categories from top to bottom, a value to the right, intervals
+lie. `plane`: two numeric axes, intervals stand, points may be joined. `strip`: a grid of coloured
+squares. There is no kind that joins categories, and none with bars.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import Literal
+
+ChartKind = Literal["rows", "plane", "strip"]
+ScaleKind = Literal["linear", "log"]
+Value = str | float | int | None
+
+GREY = -1
+"""Colour slot of what only forms the background."""
+SPOTLIGHT_MAX = 8
+"""As many series as there are colours; further ones are grey or repeat colours in other shapes."""
+PANELS_MAX = 12
+"""Panels drawn per chart; what is beyond stays in the data table, and the caption says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A numeric axis, or the names of the rows."""
+
+    label: str
+    unit: str = ""
+    scale: ScaleKind = "linear"
+    categories: tuple[str, ...] = ()
+    ticks: tuple[tuple[float, str], ...] = ()
+    """Fixed ticks (value, text), for sizes; empty = chosen by the renderer."""
+    is_from_zero: bool = False
+
+    @property
+    def title(self) -> str:
+        """Label with its unit."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One mark. In `rows` and `strip`, `y` is the index of the row, from the top."""
+
+    x: float
+    y: float
+    low: float | None = None
+    """Interval along the value axis: x in `rows`, y in `plane`."""
+    high: float | None = None
+    title: str = ""
+    """Shown on hover."""
+    is_hollow: bool = False
+    """Exploratory or not a discovery."""
+    is_emphasised: bool = False
+    """Pooled, hence larger."""
+    symbol: str = ""
+    """One character inside a square of a `strip`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Marks that belong together: one colour, one row of the legend."""
+
+    name: str
+    points: tuple[Point, ...]
+    slot: int
+    """Index of colour and shape, or GREY."""
+    is_joined: bool = False
+    """Joined by a line; only where values between the points make sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One of several small charts that share their axes."""
+
+    title: str
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A grey range of the value axis, with a line at `middle`."""
+
+    low: float
+    high: float
+    middle: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The data behind a chart, units in the headers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+    def to_csv(self) -> str:
+        """Return the table as CSV with a header line; None is empty."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(["" if v is None else v for v in row] for row in self.rows)
+        return text.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSpec:
+    """A chart: what to draw, what it says (`caption`), and the data to check it by."""
+
+    name: str
+    """Identifier, unique in a report; also the name of the CSV file."""
+    kind: ChartKind
+    title: str
+    caption: str
+    """The conclusion, as a sentence."""
+    x: Axis
+    y: Axis
+    panels: tuple[Panel, ...]
+    table: Table
+    band: Band | None = None
+
+    @property
+    def value_axis(self) -> Axis:
+        """The axis that intervals lie along."""
+        return self.x if self.kind == "rows" else self.y
+
+    def legend(self) -> list[Series]:
+        """Return one series per name, in order of appearance, grey ones left out."""
+        seen: dict[str, Series] = {}
+        for panel in self.panels:
+            for series in panel.series:
+                if series.slot != GREY:
+                    seen.setdefault(series.name, series)
+        return list(seen.values())

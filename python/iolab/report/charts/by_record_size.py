@@ -1,0 +1,112 @@
+"""The primary metric by record size; sizes are numbers, so lines may join them."""
+
+from __future__ import annotations
+
+from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Series, Table
+from iolab.report.charts.common import (
+    Group,
+    cap_panels,
+    grey_note,
+    group_title,
+    level_slots,
+    primary_summaries,
+    size_ticks,
+    slug,
+    summary_columns,
+    summary_point,
+    summary_row,
+    value_axis,
+)
+from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.numeric_levels import numeric_level
+from iolab.stats.verdict import StudyVerdict, TreatmentSummary
+from iolab.store.rows import StudyData
+
+FACTOR = "record_size"
+
+
+def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
+    """Draw one chart per workload and mode with at least two record sizes."""
+    return [
+        spec
+        for group, found in primary_summaries(verdict).items()
+        if (spec := _spec(data, verdict, group, found)) is not None
+    ]
+
+
+def _spec(
+    data: StudyData, verdict: StudyVerdict, group: Group, summaries: list[TreatmentSummary]
+) -> ChartSpec | None:
+    found = [t for t in summaries if numeric_level(t.levels.get(FACTOR, "")) is not None]
+    sizes = sorted({t.levels[FACTOR] for t in found}, key=lambda size: numeric_level(size) or 0)
+    if len(sizes) < 2:
+        return None
+    metric = METRIC_BY_NAME[found[0].metric]
+    slots = level_slots(data, verdict)
+    is_compared = verdict.compared_factor == FACTOR
+    panels, note = cap_panels(
+        [
+            Panel(title, _series(members, slots, is_compared))
+            for title, members in _by_panel(found).items()
+        ]
+    )
+    return ChartSpec(
+        name=f"by_record_size-{slug(group_title(verdict, group))}",
+        kind="plane",
+        title=f"{metric.label.capitalize()} by record size: {group_title(verdict, group)}",
+        caption=_caption(found, sizes) + note + ("" if is_compared else grey_note(slots)),
+        x=Axis("record size", "bytes", "log", ticks=size_ticks(sizes)),
+        y=value_axis(metric, (t.geometric_mean for t in found)),
+        panels=panels,
+        table=Table(
+            summary_columns(verdict, metric.display_unit), tuple(summary_row(t) for t in found)
+        ),
+    )
+
+
+def _rest(t: TreatmentSummary) -> str:
+    """Return the cell's label without the record size, which is on the axis."""
+    return " · ".join(
+        part for part in t.cell_label.split(" · ") if part and part != t.levels[FACTOR]
+    )
+
+
+def _by_panel(found: list[TreatmentSummary]) -> dict[str, list[TreatmentSummary]]:
+    panels: dict[str, list[TreatmentSummary]] = {}
+    for t in found:
+        rest = _rest(t)
+        panels.setdefault(f"{t.operation} · {rest}" if rest else t.operation, []).append(t)
+    return panels
+
+
+def _series(
+    members: list[TreatmentSummary], slots: dict[str, int], is_compared: bool
+) -> tuple[Series, ...]:
+    by_level: dict[str, list[TreatmentSummary]] = {}
+    for t in members:
+        name = FACTOR.replace("_", " ") if is_compared else (t.level or "all")
+        by_level.setdefault(name, []).append(t)
+    return tuple(
+        Series(
+            name,
+            tuple(
+                summary_point(t, numeric_level(t.levels[FACTOR]), 0)
+                for t in sorted(group, key=lambda t: numeric_level(t.levels[FACTOR]) or 0)
+            ),
+            0 if is_compared else slots.get(name, GREY),
+            is_joined=True,
+        )
+        for name, group in by_level.items()
+    )
+
+
+def _caption(found: list[TreatmentSummary], sizes: list[str]) -> str:
+    """Say how much the largest record size changes against the smallest, over all treatments."""
+    first = [t.geometric_mean for t in found if t.levels[FACTOR] == sizes[0]]
+    last = [t.geometric_mean for t in found if t.levels[FACTOR] == sizes[-1]]
+    label = METRIC_BY_NAME[found[0].metric].label
+    low, high = sum(first) / len(first), sum(last) / len(last)
+    return (
+        f"From {sizes[0]} to {sizes[-1]} records the mean {label} changes by a factor of"
+        f" {high / low:.2g}; bars are 95 % intervals, lines join sizes of one level."
+    )

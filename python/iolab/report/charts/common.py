@@ -1,0 +1,167 @@
+"""What several charts share: choice of levels and colours, grouping, axes, captions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from iolab import units
+from iolab.report.chart import GREY, PANELS_MAX, SPOTLIGHT_MAX, Axis, Panel, Point, Value
+from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
+from iolab.stats.numeric_levels import numeric_level
+from iolab.stats.sentence import mode_text
+from iolab.stats.verdict import StudyVerdict, TreatmentSummary
+from iolab.store.rows import StudyData
+
+LOG_SPAN: Final = 10.0
+"""Values that span more than this factor go on a log axis (report.md, Rules)."""
+Group = tuple[str, bool]
+
+
+def levels_of(data: StudyData) -> list[str]:
+    """Return the compared factor's levels, as given, then others that were run."""
+    factor = data.study.compared_factor
+    seen = [t.levels[factor] for t in data.trials if factor in t.levels]
+    return list(dict.fromkeys([*data.study.factors.get(factor, []), *seen]))
+
+
+def level_slots(data: StudyData, verdict: StudyVerdict) -> dict[str, int]:
+    """Give each level its colour slot, the same in all charts.
+
+    With more levels than colours the baseline and those with the strongest pooled effects keep
+    colours, half of them from the top, half from the bottom; the others are grey.
+    """
+    levels = levels_of(data)
+    if len(levels) <= SPOTLIGHT_MAX:
+        return {level: slot for slot, level in enumerate(levels)}
+    ratios = {c.level: c.effect.ratio for c in verdict.headline if c.effect.ratio is not None}
+    ranked = sorted(ratios, key=lambda level: -(ratios[level] or 0))
+    lit = [data.study.baseline, *ranked[:4], *ranked[4:][-3:]]
+    ordered = [level for level in levels if level in lit]
+    return {level: ordered.index(level) if level in ordered else GREY for level in levels}
+
+
+def grey_note(slots: dict[str, int]) -> str:
+    """Say how many levels are grey, if any."""
+    grey = sum(slot == GREY for slot in slots.values())
+    return f" {grey} of {len(slots)} levels are grey; the table has all." if grey else ""
+
+
+def primary_metrics(verdict: StudyVerdict) -> dict[Group, Metric]:
+    """Return the metric each group is judged by: the first of `METRICS` that it has."""
+    found: dict[Group, set[str]] = {}
+    for t in verdict.treatments:
+        found.setdefault((t.workload, t.is_direct), set()).add(t.metric)
+    return {
+        group: next(metric for metric in METRICS if metric.name in names)
+        for group, names in found.items()
+    }
+
+
+def primary_summaries(verdict: StudyVerdict) -> dict[Group, list[TreatmentSummary]]:
+    """Return, per group, the summaries of its primary metric."""
+    metrics = primary_metrics(verdict)
+    found: dict[Group, list[TreatmentSummary]] = {}
+    for t in verdict.treatments:
+        group = (t.workload, t.is_direct)
+        if metrics[group].name == t.metric:
+            found.setdefault(group, []).append(t)
+    return found
+
+
+def group_title(verdict: StudyVerdict, group: Group) -> str:
+    """Name a group: workload and mode."""
+    mode = mode_text(verdict.compared_factor, group[1])
+    return f"{group[0]}, {mode}" if mode else group[0]
+
+
+def slug(text: str) -> str:
+    """Make an identifier out of a name."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-")
+
+
+def value_axis(metric: Metric, values: Iterable[float]) -> Axis:
+    """Make the axis of a metric: linear from zero, or log when the values span over 10x."""
+    known = [value for value in values if value > 0]
+    is_log = bool(known) and max(known) / min(known) > LOG_SPAN
+    scale = "log" if is_log else "linear"
+    return Axis(metric.label, metric.display_unit, scale, is_from_zero=not is_log)
+
+
+def summary_point(t: TreatmentSummary, x: float | None, y: float) -> Point:
+    """Make the mark of a treatment; `x` None puts the value on x (rows), else on y (plane)."""
+    metric = METRIC_BY_NAME[t.metric]
+    value = metric.display(t.geometric_mean)
+    low = metric.display(t.interval.low) if t.interval else None
+    high = metric.display(t.interval.high) if t.interval else None
+    where = " · ".join(part for part in (t.level or "", t.operation, t.cell_label) if part)
+    spread = (
+        "one trial"
+        if t.interval is None
+        else (f"95 % {metric.format(t.interval.low)} to {metric.format(t.interval.high)}")
+    )
+    cached = ", page cache" if t.is_page_cache else ""
+    title = f"{where}: {metric.format(t.geometric_mean)} ({spread}, n = {t.n}{cached})"
+    return Point(
+        value if x is None else x,
+        y if x is None else value,
+        low,
+        high,
+        title,
+        is_hollow=t.is_page_cache,
+    )
+
+
+def summary_row(t: TreatmentSummary) -> tuple[Value, ...]:
+    """Make the table row of a treatment, values in the metric's display unit."""
+    metric = METRIC_BY_NAME[t.metric]
+    return (
+        t.workload,
+        t.operation,
+        "direct" if t.is_direct else "buffered",
+        t.level,
+        t.cell_label,
+        t.metric,
+        metric.display(t.geometric_mean),
+        metric.display(t.interval.low) if t.interval else None,
+        metric.display(t.interval.high) if t.interval else None,
+        t.n,
+        "page cache" if t.is_page_cache else "",
+    )
+
+
+def summary_columns(verdict: StudyVerdict, unit: str) -> tuple[str, ...]:
+    """Return the headers of `summary_row`."""
+    return (
+        "workload",
+        "operation",
+        "mode",
+        verdict.compared_factor,
+        "cell",
+        "metric",
+        f"geometric mean ({unit})",
+        f"95 % low ({unit})",
+        f"95 % high ({unit})",
+        "n",
+        "warmth",
+    )
+
+
+def size_ticks(levels: Sequence[str]) -> tuple[tuple[float, str], ...]:
+    """Make fixed ticks at sizes or numbers, as they were typed."""
+    return tuple(
+        (number, level) for level in levels if (number := numeric_level(level)) is not None
+    )
+
+
+def size_text(value: float) -> str:
+    """Write a size in bytes as it would be typed."""
+    return units.format_bytes(int(value))
+
+
+def cap_panels(panels: Sequence[Panel]) -> tuple[tuple[Panel, ...], str]:
+    """Keep at most `PANELS_MAX` panels; return them with a note about the rest."""
+    if len(panels) <= PANELS_MAX:
+        return tuple(panels), ""
+    note = f" Drawn: {PANELS_MAX} of {len(panels)} panels; the table has all."
+    return tuple(panels[:PANELS_MAX]), note

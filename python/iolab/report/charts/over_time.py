@@ -1,0 +1,124 @@
+"""Throughput over time inside the median trial of each treatment."""
+
+from __future__ import annotations
+
+from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table, Value
+from iolab.report.charts.common import cap_panels, grey_note, level_slots
+from iolab.stats.metrics.metric import MIB
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import Measurement, SeriesRow, StudyData
+
+POINTS_MAX = 150
+"""Points drawn per line; longer series are averaged over neighbours, the sum of bytes is kept."""
+
+
+def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
+    """Draw one chart per workload; panels are operations at their other levels."""
+    series = {(s.trial_id, s.operation): s for s in data.series if s.bytes and s.interval_ns > 0}
+    chosen = {
+        key: series[found.trial_id, found.operation]
+        for key, found in _median_trials(data, verdict).items()
+        if (found.trial_id, found.operation) in series
+    }
+    slots = level_slots(data, verdict)
+    specs: list[ChartSpec] = []
+    for workload in dict.fromkeys(key[0] for key in chosen):
+        panels: dict[str, list[tuple[str, SeriesRow]]] = {}
+        for (name, panel, level), row in chosen.items():
+            if name == workload:
+                panels.setdefault(panel, []).append((level, row))
+        specs.append(_spec(workload, panels, slots))
+    return specs
+
+
+def _median_trials(
+    data: StudyData, verdict: StudyVerdict
+) -> dict[tuple[str, str, str], Measurement]:
+    """Pick, per (workload, panel, level), the trial with the lower median throughput."""
+    by_treatment: dict[tuple[str, str, str], list[Measurement]] = {}
+    varying = {f for f, levels in data.study.factors.items() if len(levels) > 1}
+    for m in data.measurements:
+        if m.metric != "throughput_bytes_per_s" or not m.value > 0:
+            continue
+        rest = [
+            level
+            for name, level in sorted(m.levels.items())
+            if name != verdict.compared_factor and name in varying
+        ]
+        panel = " · ".join([m.operation, *rest])
+        level = m.levels.get(verdict.compared_factor, "all")
+        by_treatment.setdefault((m.workload, panel, level), []).append(m)
+    return {
+        key: sorted(found, key=lambda m: (m.value, m.trial_id))[(len(found) - 1) // 2]
+        for key, found in by_treatment.items()
+    }
+
+
+def _spec(
+    workload: str, panels: dict[str, list[tuple[str, SeriesRow]]], slots: dict[str, int]
+) -> ChartSpec:
+    drawn, note = cap_panels(
+        [
+            Panel(
+                title,
+                tuple(
+                    Series(level, _points(level, row), slots.get(level, GREY), is_joined=True)
+                    for level, row in sorted(members, key=lambda item: slots.get(item[0], 99))
+                ),
+            )
+            for title, members in panels.items()
+        ]
+    )
+    rows = [(title, level, row) for title, members in panels.items() for level, row in members]
+    slow = sum(_slow_share(row) > 0 for *_, row in rows)
+    caption = (
+        f"{slow} of {len(rows)} median trials stall at least once (an interval below a tenth of"
+        " the trial's median throughput)."
+        if slow
+        else f"None of the {len(rows)} median trials stalls (no interval below a tenth of its"
+        " median throughput)."
+    )
+    return ChartSpec(
+        name=f"over_time-{workload}",
+        kind="plane",
+        title=f"Throughput over time, median trial per treatment: {workload}",
+        caption=caption + note + grey_note(slots),
+        x=Axis("time since the phase began", "s", is_from_zero=True),
+        y=Axis("throughput", "MiB/s", is_from_zero=True),
+        panels=drawn,
+        table=Table(
+            ("panel", "level", "trial", "time (s)", "throughput (MiB/s)"),
+            tuple(_table_rows(rows)),
+        ),
+    )
+
+
+def _rates(row: SeriesRow) -> list[tuple[float, float]]:
+    """Return (end of interval in s, MiB/s); the last interval is partial and is left out."""
+    counts = row.bytes[:-1] if len(row.bytes) > 2 else row.bytes
+    stride = -(-len(counts) // POINTS_MAX)
+    seconds = row.interval_ns / 1e9
+    merged = [counts[i : i + stride] for i in range(0, len(counts), stride)]
+    return [
+        ((i * stride + len(part)) * seconds, sum(part) / (len(part) * seconds) / MIB)
+        for i, part in enumerate(merged)
+    ]
+
+
+def _points(level: str, row: SeriesRow) -> tuple[Point, ...]:
+    return tuple(Point(x, y, title=f"{level}: {y:.4g} MiB/s at {x:.3g} s") for x, y in _rates(row))
+
+
+def _table_rows(rows: list[tuple[str, str, SeriesRow]]) -> list[tuple[Value, ...]]:
+    return [
+        (title, level, row.trial_id, round(x, 6), y)
+        for title, level, row in rows
+        for x, y in _rates(row)
+    ]
+
+
+def _slow_share(row: SeriesRow) -> float:
+    """Return the share of intervals below a tenth of the median one."""
+    rates = sorted(y for _, y in _rates(row))
+    median = rates[len(rates) // 2]
+    return sum(rate < median / 10 for rate in rates) / len(rates)

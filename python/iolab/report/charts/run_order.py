@@ -1,0 +1,99 @@
+"""The order of trials as it really was: one row per round, one square per trial."""
+
+from __future__ import annotations
+
+from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table
+from iolab.report.charts.common import level_slots
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import StudyData, TrialRow
+
+SYMBOLS = {"ok": "", "failed": "×", "interrupted": "!", None: "·"}
+
+
+def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
+    """Draw the strip of rounds."""
+    if not data.trials:
+        return []
+    slots = level_slots(data, verdict)
+    rounds = sorted({t.round for t in data.trials})
+    series: dict[str, list[Point]] = {}
+    for trial in data.trials:
+        level = trial.levels.get(verdict.compared_factor, trial.workload)
+        series.setdefault(level, []).append(_square(trial, rounds.index(trial.round)))
+    ordered = sorted(series.items(), key=lambda item: (slots.get(item[0], 99), item[0]))
+    return [
+        ChartSpec(
+            name="run_order",
+            kind="strip",
+            title="Order of the trials",
+            caption=_caption(verdict, len(rounds)),
+            x=Axis("place in the round"),
+            y=Axis("round", categories=tuple(f"round {r + 1}" for r in rounds)),
+            panels=(
+                Panel(
+                    "",
+                    tuple(
+                        Series(level, tuple(points), slots.get(level, GREY))
+                        for level, points in ordered
+                    ),
+                ),
+            ),
+            table=Table(
+                (
+                    "ordinal",
+                    "round",
+                    "place",
+                    "workload",
+                    "treatment",
+                    "status",
+                    "error",
+                    "started (ns since 1970)",
+                    "elapsed (ns)",
+                ),
+                tuple(
+                    (
+                        t.ordinal,
+                        t.round + 1,
+                        t.position + 1,
+                        t.workload,
+                        _treatment(t),
+                        t.status or "not run",
+                        t.error,
+                        t.started_at_unix_ns,
+                        t.elapsed_ns,
+                    )
+                    for t in data.trials
+                ),
+            ),
+        )
+    ]
+
+
+def _treatment(trial: TrialRow) -> str:
+    return ", ".join(f"{name} = {level}" for name, level in trial.levels.items())
+
+
+def _square(trial: TrialRow, row: int) -> Point:
+    status = trial.status or "not run yet"
+    error = f" ({trial.error})" if trial.error else ""
+    return Point(
+        trial.position,
+        row,
+        title=f"{trial.workload}: {_treatment(trial)}: {status}{error}",
+        is_hollow=trial.status != "ok",
+        symbol=SYMBOLS[trial.status],
+    )
+
+
+def _caption(verdict: StudyVerdict, rounds: int) -> str:
+    """Say whether the place inside a round mattered."""
+    opening = f"{rounds} round{'' if rounds == 1 else 's'}, each in a fresh random order"
+    position = verdict.position
+    if position is None:
+        return f"{opening}; too few trials to test whether the place in a round matters."
+    change = f"{(position.ratio - 1) * 100:+.1f} %"
+    verb = "matters" if position.p < 0.01 else "does not show an effect"
+    return (
+        f"{opening}; the place in a round {verb} (last against first {change},"
+        f" p = {position.p:.2g})."
+    )

@@ -1,0 +1,123 @@
+"""Everything that several renderers show: charts, trust figures, throughput-mode rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from iolab.report.chart import ChartSpec, Table, Value
+from iolab.report.charts import CHARTS, ChartRow
+from iolab.stats.metrics.metric import MIB
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import StudyData
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnChart:
+    """A row of `CHARTS` with what it built."""
+
+    row: ChartRow
+    specs: tuple[ChartSpec, ...]
+
+
+def draw_all(data: StudyData, verdict: StudyVerdict) -> list[DrawnChart]:
+    """Build every chart of the report once, for HTML and Excel alike."""
+    return [DrawnChart(row, tuple(row.build(data, verdict))) for row in CHARTS]
+
+
+def trust_figures(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
+    """Return the short facts of the trust box: label and value."""
+    headline = verdict.headline
+    rounds = [c.rounds_used for c in headline]
+    trials = verdict.trials
+    excluded = max((c.rounds_excluded for c in headline), default=0)
+    figures = [
+        ("rounds used", _span(rounds) + (f" ({excluded} left out)" if excluded else "")),
+        ("trials ok / planned", f"{trials.ok} / {trials.planned}"),
+        ("trials failed", str(trials.failed)),
+        ("order", f"random in each round, seed {data.study.seed}"),
+        ("margin", f"{verdict.margin * 100:.3g} %"),
+        ("cells from the page cache", _cached_cells(verdict)),
+        ("cells limited by the generator", _cells(verdict, "is_generator_bound")),
+    ]
+    cost = harness_cost_ns(data)
+    if cost is not None:
+        figures.insert(5, ("harness cost per op", f"{cost:.0f} ns"))
+    return figures
+
+
+def harness_cost_ns(data: StudyData) -> float | None:
+    """Return the median cost of the harness per op over all phases, in ns."""
+    costs = [d["harness_ns_per_op"] for d in data.phase_details if d.get("harness_ns_per_op")]
+    return float(median(costs)) if costs else None
+
+
+def throughput_mode(data: StudyData) -> Table | None:
+    """Return IOzone's throughput-mode table of all phases with several workers; None if none.
+
+    Children is the sum of each worker's own rate; parent is all bytes over the longest worker
+    time. Min xfer is the least that one worker moved. Rates in MiB/s.
+    """
+    trials = {trial.trial_id: trial for trial in data.trials}
+    rows: list[tuple[Value, ...]] = []
+    for detail in data.phase_details:
+        workers = [w for w in detail.get("workers") or [] if w.get("elapsed_ns")]
+        trial = trials.get(detail.get("trial_id", ""))
+        if len(workers) < 2 or trial is None:
+            continue
+        levels = ", ".join(f"{k}={v}" for k, v in trial.levels.items())
+        rows.append(
+            (
+                trial.round + 1,
+                levels,
+                str(detail.get("operation", "")),
+                len(workers),
+                *_worker_figures(workers),
+            )
+        )
+    if not rows:
+        return None
+    return Table(
+        (
+            "round",
+            "treatment",
+            "operation",
+            "workers",
+            "children (MiB/s)",
+            "parent (MiB/s)",
+            "min per worker (MiB/s)",
+            "max per worker (MiB/s)",
+            "mean per worker (MiB/s)",
+            "min xfer (KiB)",
+        ),
+        tuple(sorted(rows, key=lambda row: (str(row[1]), str(row[2]), row[0]))),
+    )
+
+
+def _worker_figures(workers: Sequence[dict[str, Any]]) -> tuple[float, ...]:
+    rates = [w["bytes"] / w["elapsed_ns"] * 1e9 / MIB for w in workers]
+    total = sum(w["bytes"] for w in workers)
+    parent = total / max(w["elapsed_ns"] for w in workers) * 1e9 / MIB
+    least = min(w["bytes"] for w in workers) / 1024
+    return (sum(rates), parent, min(rates), max(rates), sum(rates) / len(rates), least)
+
+
+def _span(counts: Sequence[int]) -> str:
+    if not counts:
+        return "0"
+    return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+
+
+def _cached_cells(verdict: StudyVerdict) -> str:
+    if all(c.cache_share is None for c in verdict.cells):
+        return "not known"
+    return _cells(verdict, "is_page_cache")
+
+
+def _cells(verdict: StudyVerdict, flag: str) -> str:
+    cells = {(c.workload, c.is_direct, c.label): False for c in verdict.cells}
+    for c in verdict.cells:
+        cells[c.workload, c.is_direct, c.label] |= bool(getattr(c, flag))
+    return f"{sum(cells.values())} of {len(cells)}"

@@ -1,0 +1,201 @@
+"""The report as one self-contained HTML page: no script, nothing loaded from anywhere.
+
+The first screen answers in ten seconds: question, verdict, ratios, trust. Below: verdict tables,
+the other charts, throughput mode, caveats, environment, methods, the study file.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.resources import files
+
+from iolab.report.chart import ChartSpec
+from iolab.report.collect import DrawnChart, throughput_mode, trust_figures
+from iolab.report.markup import Markup, join, tag
+from iolab.report.svg import render_svg
+from iolab.report.tables import cell_table, data_table, facts_tables, plain_table, verdict_table
+from iolab.stats.methods import METHODS
+from iolab.stats.sentence import margin_text
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import StudyData
+
+CAVEATS_ON_FIRST_PAGE = 6
+SECURITY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def render_html(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> str:
+    """Compose the page.
+
+    Parameters
+    ----------
+    data, verdict : one judged study.
+    charts : what `draw_all` built from them.
+    """
+    style = files("iolab.report").joinpath("templates/page.css").read_text(encoding="utf-8")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", http_equiv="Content-Security-Policy", content=SECURITY),
+        tag("title", f"iolab: {data.study.name}"),
+        tag("style", Markup(style)),
+    )
+    body = tag(
+        "body",
+        _first_page(data, verdict, charts),
+        tag("main", *_sections(data, verdict, charts)),
+        _footer(data),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _first_page(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> Markup:
+    first = {drawn.row.name: drawn.specs for drawn in charts if drawn.row.is_first_page}
+    forest = first.get("forest", ())[:1]
+    return join(
+        tag("header", tag("h1", data.study.name), tag("p", question(data), class_="question")),
+        tag("p", verdict.sentence, class_=f"verdict {verdict.headline_word}"),
+        *(_figure(spec) for spec in forest),
+        _trust_box(data, verdict, first.get("run_order", ())),
+    )
+
+
+def question(data: StudyData) -> str:
+    """Say what was asked, in one sentence."""
+    study = data.study
+    factor = study.compared_factor.replace("_", " ")
+    levels = study.factors.get(study.compared_factor, [])
+    names = ", ".join(levels) if len(levels) <= 8 else f"{len(levels)} levels"
+    kind = " (simulated)" if study.kind == "simulated" else ""
+    return (
+        f"Which {factor} is better than {study.baseline}? Compared: {names}; workloads:"
+        f" {', '.join(study.workloads)}; testbed {study.testbed}{kind}; differences below"
+        f" {margin_text(study.margin)} do not matter."
+    )
+
+
+def _trust_box(data: StudyData, verdict: StudyVerdict, order: tuple[ChartSpec, ...]) -> Markup:
+    figures = (
+        tag("div", tag("dt", label), tag("dd", value))
+        for label, value in trust_figures(data, verdict)
+    )
+    items = [
+        tag("li", f"{c.message[:1].upper()}{c.message[1:]}", _times(c.count))
+        for c in verdict.caveats[:CAVEATS_ON_FIRST_PAGE]
+    ]
+    rest = len(verdict.caveats) - len(items)
+    if rest:
+        items.append(tag("li", f"{rest} more below."))
+    return tag(
+        "section",
+        tag("h3", "How far to trust this"),
+        tag("dl", *figures),
+        *(_figure(spec) for spec in order),
+        tag("ul", *items) if items else tag("p", "No caveats.", class_="soft"),
+        class_="trust",
+    )
+
+
+def _times(count: int) -> Markup | None:
+    return tag("span", f" ({count} times)", class_="soft") if count > 1 else None
+
+
+def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> list[Markup]:
+    parts = [_section("Verdicts", verdict_table(verdict))]
+    if verdict.trade_offs:
+        parts.append(_section("Trade-offs", tag("ul", *(tag("li", t) for t in verdict.trade_offs))))
+    for drawn in charts:
+        if drawn.row.name == "run_order":
+            continue
+        for spec in drawn.specs[1:] if drawn.row.name == "forest" else drawn.specs:
+            parts.append(_section(spec.title, _figure(spec)))
+    if verdict.cells:
+        parts.append(_section("Single cells (exploratory)", cell_table(verdict)))
+    threads = throughput_mode(data)
+    if threads is not None:
+        parts.append(_section("Throughput mode", data_table(threads, "throughput_mode")))
+    parts.append(_section("Caveats", _caveats(verdict)))
+    parts.append(_section("Environment", facts_tables(data), _settings(data)))
+    parts.append(_section("Methods", *_methods(data, verdict)))
+    parts.append(
+        _section(
+            "Reproduce",
+            tag("p", "Save as study.toml and type: ", tag("code", "iolab run study.toml")),
+            tag("pre", data.study.spec_toml),
+        )
+    )
+    return parts
+
+
+def _section(title: str, *content: Markup) -> Markup:
+    return tag("section", tag("h2", title), *content)
+
+
+def _figure(spec: ChartSpec) -> Markup:
+    return tag(
+        "figure",
+        tag("figcaption", spec.caption),
+        render_svg(spec),
+        data_table(spec.table, spec.name),
+        id=spec.name,
+    )
+
+
+def _caveats(verdict: StudyVerdict) -> Markup:
+    if not verdict.caveats:
+        return tag("p", "None.")
+    return tag(
+        "ul",
+        *(
+            tag(
+                "li",
+                tag("b", c.code.replace("_", " ")),
+                f": {c.message} ",
+                tag("span", c.hint, class_="hint"),
+                _times(c.count),
+            )
+            for c in verdict.caveats
+        ),
+    )
+
+
+def _settings(data: StudyData) -> Markup:
+    rows = tuple(
+        [(name, ", ".join(levels), "varied") for name, levels in data.study.factors.items()]
+        + [(name, level, "held") for name, level in data.study.settings.items()]
+    )
+    return join(tag("h3", "Factors and settings"), plain_table(("name", "levels", "role"), rows))
+
+
+def _methods(data: StudyData, verdict: StudyVerdict) -> list[Markup]:
+    """Return the methods paragraph, ready to be quoted, and the sources."""
+    study, trials = data.study, verdict.trials
+    kind = "a simulated stack (deterministic)" if study.kind == "simulated" else "a real stack"
+    text = (
+        f"{study.rounds_planned} rounds were planned, each running every treatment once in a fresh"
+        " random order (hard-to-change factors as whole plots of their own random order; seed"
+        f" {study.seed}) on {kind}, testbed {study.testbed}; {trials.ok} of {trials.planned}"
+        " planned trials finished. The unit of analysis is one trial, never one I/O. Levels of"
+        f" {study.compared_factor} were compared with {study.baseline} by the ratio of their"
+        " values, paired by round inside each cell and averaged over cells on the ln scale;"
+        " intervals are Student's t over rounds. A verdict is 'same' if the 90 % interval lies"
+        f" within ±{margin_text(study.margin)} (as a ratio), 'trivial' if it does and the 95 %"
+        " interval excludes 1, 'better' or 'worse' if the 95 % interval lies wholly beyond the"
+        " margin, else 'undecided'. Buffered and direct results are never pooled."
+    )
+    sources = (tag("li", f"{m.does} ({m.source})") for m in METHODS)
+    return [tag("p", text), tag("ul", *sources)]
+
+
+def _footer(data: StudyData) -> Markup:
+    study = data.study
+    made = datetime.fromtimestamp(study.created_at_unix_ns / 1e9, tz=UTC)
+    return tag(
+        "footer",
+        tag(
+            "p",
+            f"Study {study.study_id}, planned {made:%Y-%m-%d %H:%M} UTC, plan {study.plan_digest},"
+            f" iolab {study.iolab_version}.",
+            class_="soft",
+        ),
+    )

@@ -1,0 +1,185 @@
+"""Tables of the page: verdicts, chart data, facts; plain HTML, numbers to the right."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from iolab.report.chart import Table, Value
+from iolab.report.markup import Markup, join, tag
+from iolab.stats.ledger import level_text
+from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.metrics.metric import format_significant
+from iolab.stats.sentence import bounds_text, mode_text, rounds_text, size_of_effect
+from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.store.rows import StudyData
+
+ROWS_SHOWN_MAX = 400
+"""Rows of a data table that the page shows; the CSV always has all."""
+
+
+def data_table(table: Table, name: str) -> Markup:
+    """Fold a chart's data away, with a CSV that the browser can save."""
+    shown = table.rows[:ROWS_SHOWN_MAX]
+    rest = len(table.rows) - len(shown)
+    note = tag("p", f"{rest} more rows are in the CSV.", class_="soft") if rest else None
+    encoded = b64encode(table.to_csv().encode()).decode()
+    link = tag(
+        "a",
+        "CSV",
+        href=f"data:text/csv;charset=utf-8;base64,{encoded}",
+        download=f"{name}.csv",
+        class_="csv",
+    )
+    folded = tag(
+        "details",
+        tag("summary", f"Data ({len(table.rows)} rows)"),
+        plain_table(table.columns, shown),
+        note,
+    )
+    return tag("div", folded, link, class_="data")
+
+
+def plain_table(columns: tuple[str, ...], rows: tuple[tuple[Value, ...], ...]) -> Markup:
+    """Draw a table; a column is numeric if its first known value is."""
+    numeric = [
+        isinstance(next((row[i] for row in rows if row[i] is not None), None), int | float)
+        for i in range(len(columns))
+    ]
+    css = ["number" if is_number else None for is_number in numeric]
+    head = tag("tr", *(tag("th", c, class_=k) for c, k in zip(columns, css, strict=True)))
+    body = (
+        tag("tr", *(tag("td", cell_text(v), class_=k) for v, k in zip(row, css, strict=True)))
+        for row in rows
+    )
+    return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
+
+
+def cell_text(value: Value) -> str:
+    """Write a table cell: four significant digits for numbers, a dash for nothing."""
+    if value is None:
+        return "–"
+    return format_significant(value, 4) if isinstance(value, float) else str(value)
+
+
+def verdict_table(verdict: StudyVerdict) -> Markup:
+    """Draw the pooled comparisons, the secondary metrics below their primary one."""
+    best = {(b.workload, b.is_direct, level) for b in verdict.best_levels for level in b.members}
+    head = (
+        "workload",
+        "metric",
+        "level",
+        f"against {verdict.baseline}",
+        "95 % interval",
+        "verdict",
+        "rounds",
+        "trials used / left out",
+    )
+    rows = [
+        _pooled_row(c, verdict, (c.workload, c.is_direct, c.level) in best and c in verdict.pooled)
+        for c in [*verdict.pooled, *verdict.secondary]
+    ]
+    note = tag(
+        "p",
+        "A green edge marks levels shown to be within the margin of the best one. Intervals of"
+        " one family are Holm-adjusted; secondary metrics are exploratory.",
+        class_="soft",
+    )
+    table = tag(
+        "table", tag("thead", tag("tr", *(tag("th", h) for h in head))), tag("tbody", *rows)
+    )
+    return join(tag("div", table, class_="scroll"), note)
+
+
+def _pooled_row(c: Comparison, verdict: StudyVerdict, is_best: bool) -> Markup:
+    metric = METRIC_BY_NAME[c.metric]
+    mode = mode_text(verdict.compared_factor, c.is_direct)
+    return tag(
+        "tr",
+        tag("td", f"{c.workload}, {mode}" if mode else c.workload),
+        tag("td", metric.label),
+        tag("td", level_text(verdict.compared_factor, c.level)),
+        *_effect_cells(c.effect, c.metric),
+        tag("td", f"{c.rounds_used}", class_="number"),
+        tag("td", f"{c.trials_used} / {c.trials_excluded}", class_="number"),
+        class_="best" if is_best else None,
+    )
+
+
+def _effect_cells(effect: Effect, metric_name: str) -> list[Markup]:
+    metric = METRIC_BY_NAME[metric_name]
+    if effect.ratio is None:
+        return [tag("td", "–"), tag("td", "–"), word_cell(effect)]
+    return [
+        tag("td", size_of_effect(metric, effect.ratio)),
+        tag("td", bounds_text(metric, effect)),
+        word_cell(effect),
+    ]
+
+
+def word_cell(effect: Effect) -> Markup:
+    """Draw the verdict word; for `undecided` also what would decide."""
+    rest = None
+    if effect.word == "undecided":
+        rest = tag("span", f" ({rounds_text(effect)})", class_="soft")
+    return tag("td", tag("span", effect.word, class_=f"word {effect.word}"), rest)
+
+
+def cell_table(verdict: StudyVerdict) -> Markup:
+    """Draw the exploratory cells, absolute values beside every ratio."""
+    head = (
+        "cell",
+        "level",
+        verdict.baseline,
+        "value",
+        "difference",
+        "95 % interval",
+        "verdict",
+        "BH p",
+        "warmth",
+    )
+    rows = [_cell_row(c, verdict) for c in verdict.cells[:ROWS_SHOWN_MAX]]
+    rest = len(verdict.cells) - len(rows)
+    note = tag("p", f"{rest} more cells are in verdict.json.", class_="soft") if rest else None
+    table = tag(
+        "table", tag("thead", tag("tr", *(tag("th", h) for h in head))), tag("tbody", *rows)
+    )
+    return join(tag("div", table, class_="scroll"), note)
+
+
+def _cell_row(c: CellComparison, verdict: StudyVerdict) -> Markup:
+    metric = METRIC_BY_NAME[c.metric]
+    labels = [
+        text
+        for text, is_set in (
+            ("page cache", c.is_page_cache),
+            ("generator bound", c.is_generator_bound),
+        )
+        if is_set
+    ]
+    p = c.effect.p_adjusted
+    return tag(
+        "tr",
+        tag("td", f"{c.workload}: {c.label}"),
+        tag("td", level_text(verdict.compared_factor, c.level)),
+        tag("td", metric.format(c.baseline_value) if c.baseline_value else "–", class_="number"),
+        tag("td", metric.format(c.value) if c.value else "–", class_="number"),
+        *_effect_cells(c.effect, c.metric),
+        tag("td", "–" if p is None else f"{p:.2g}", class_="number"),
+        tag("td", ", ".join(labels) or ("–" if c.cache_share is None else "device")),
+    )
+
+
+def facts_tables(data: StudyData) -> Markup:
+    """Draw what is known of the machine, what changed between trials first."""
+    parts: list[Markup] = []
+    if data.varying_facts:
+        rows = tuple(
+            (name, value, sum(v == value for v in values.values()))
+            for name, values in sorted(data.varying_facts.items())
+            for value in sorted(set(values.values()))
+        )
+        parts.append(tag("h3", "Changed between trials"))
+        parts.append(plain_table(("fact", "value", "trials"), rows))
+    parts.append(tag("h3", "The same in all trials"))
+    parts.append(plain_table(("fact", "value"), tuple(sorted(data.facts.items()))))
+    return join(*parts)

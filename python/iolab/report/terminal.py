@@ -1,0 +1,260 @@
+"""The report as text for a terminal: 80 columns, aligned, interval bars in unicode or ASCII.
+
+Sections: the sentence, pooled table, cells (compact), caveats. No colour, no control codes: level
+names are cleaned of unprintable characters.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from iolab.stats.ledger import level_text
+from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.sentence import margin_text, mode_text
+from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.store.rows import StudyData
+
+_C = TypeVar("_C", Comparison, CellComparison)
+CELLS_MAX: Final = 40
+SECONDARY_MAX: Final = 12
+WIDTH_MIN: Final = 60
+BAR_SPAN_MIN: Final = 1.25
+"""The bars show at least ratios from 1/1.25 to 1.25."""
+BAR_SPAN_MAX: Final = 4.0
+"""And at most 1/4 to 4; longer intervals end in an arrow."""
+ASCII: Final = {
+    "·": "-",
+    "…": "~",
+    "µ": "u",
+    "±": "+-",
+    "–": "-",
+    "\N{NARROW NO-BREAK SPACE}": " ",
+    "\N{NO-BREAK SPACE}": " ",
+    "×": "x",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """Characters of an interval bar."""
+
+    line: str
+    point: str
+    one: str
+    band: str
+    left: str
+    right: str
+
+
+UNICODE: Final = Glyphs("─", "●", "│", "░", "◂", "▸")
+PLAIN: Final = Glyphs("-", "o", "|", ":", "<", ">")
+
+
+def render(
+    data: StudyData, verdict: StudyVerdict, *, width: int = 80, is_unicode: bool = True
+) -> str:
+    """Return the report as lines of at most `width` columns.
+
+    Parameters
+    ----------
+    data, verdict : one judged study.
+    width : columns, at least 60.
+    is_unicode : False gives pure ASCII.
+    """
+    width = max(WIDTH_MIN, width)
+    glyphs = UNICODE if is_unicode else PLAIN
+    blocks = [
+        _wrap(verdict.sentence, width),
+        _pooled(verdict, width, glyphs),
+        _cells(verdict, width, glyphs),
+        _caveats(data, verdict, width),
+    ]
+    text = "\n\n".join(block for block in blocks if block) + "\n"
+    return text if is_unicode else _to_ascii(text)
+
+
+def _to_ascii(text: str) -> str:
+    for character, plain in ASCII.items():
+        text = text.replace(character, plain)
+    return text.encode("ascii", "replace").decode()
+
+
+def _wrap(text: str, width: int, indent: str = "") -> str:
+    """Fold a text; a percent sign stays with its number."""
+    kept = _clean(text).replace(" %", "\N{NO-BREAK SPACE}%")
+    folded = textwrap.fill(kept, width, subsequent_indent=indent, break_on_hyphens=False)
+    return folded.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _clean(text: str) -> str:
+    """Replace what could move the cursor or break a line."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _fit(text: str, room: int) -> str:
+    """Cut in the middle, pad to the right."""
+    text = _clean(text)
+    if len(text) > room:
+        head = max(1, (room - 1) * 2 // 3)
+        text = f"{text[:head]}…{text[len(text) - (room - 1 - head) :]}" if room > 2 else text[:room]
+    return text.ljust(room)
+
+
+def _pooled(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
+    """Draw one line per pooled comparison, grouped by workload and metric."""
+    lines: list[str] = []
+    rows = [*verdict.pooled, *verdict.secondary]
+    groups = dict.fromkeys((c.workload, c.is_direct) for c in rows)
+    for workload, is_direct in groups:
+        for metric in dict.fromkeys(
+            c.metric for c in rows if (c.workload, c.is_direct) == (workload, is_direct)
+        ):
+            members = [
+                c
+                for c in rows
+                if (c.workload, c.is_direct, c.metric) == (workload, is_direct, metric)
+            ]
+            mode = mode_text(verdict.compared_factor, is_direct)
+            title = ", ".join(t for t in (workload, mode, METRIC_BY_NAME[metric].label) if t)
+            header = f"{title} (1 = {verdict.baseline}, above 1 = better)"
+            lines += ["", _fit(header, width).rstrip()]
+            shown = members
+            if members[0] not in verdict.pooled and len(members) > SECONDARY_MAX:
+                shown = _strongest(members, SECONDARY_MAX)
+                lines.append(f"  the {SECONDARY_MAX} largest differences of {len(members)}:")
+            span = _span([c.effect for c in rows if c.metric == metric])
+            lines += _effect_lines(verdict, shown, width, glyphs, span)
+    return "\n".join(lines[1:])
+
+
+def _strongest(rows: list[_C], count: int) -> list[_C]:
+    """Return the `count` largest differences, in the order given."""
+    ranked = sorted(range(len(rows)), key=lambda i: (-abs(math.log(rows[i].effect.ratio or 1)), i))
+    return [rows[i] for i in sorted(ranked[:count])]
+
+
+def _effect_lines(
+    verdict: StudyVerdict,
+    members: Sequence[Comparison | CellComparison],
+    width: int,
+    glyphs: Glyphs,
+    span: float,
+) -> list[str]:
+    """Align name, ratio, interval, bar, word."""
+    names = [_name(verdict, c) for c in members]
+    word_room, number_room = max(len(_word(c)) for c in members), 20
+    name_room = min(max(len(name) for name in names), max(12, width - number_room - word_room - 16))
+    bar_room = max(9, min(25, width - name_room - number_room - word_room - 4))
+    bar_room -= 1 - bar_room % 2
+    lines: list[str] = []
+    for name, c in zip(names, members, strict=True):
+        bar = _bar(c.effect, verdict.margin, bar_room, glyphs, span)
+        line = f"{_fit(name, name_room)} {_numbers(c.effect):<{number_room}} {bar} {_word(c)}"
+        lines.append(line[:width].rstrip())
+    return lines
+
+
+def _name(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
+    level = level_text(verdict.compared_factor, c.level)
+    return f"  {c.label}" if isinstance(c, CellComparison) else f"  {level}"
+
+
+def _numbers(effect: Effect) -> str:
+    if effect.ratio is None:
+        return "no pair"
+    if effect.interval_95 is None:
+        return _ratio(effect.ratio)
+    low, high = _ratio(effect.interval_95.low), _ratio(effect.interval_95.high)
+    return f"{_ratio(effect.ratio)} [{low}, {high}]"
+
+
+def _ratio(value: float) -> str:
+    if value >= 1000 or value < 0.001:
+        return ">999" if value >= 1 else "<.001"
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
+def _word(c: Comparison | CellComparison) -> str:
+    effect = c.effect
+    text: str = effect.word
+    if effect.is_further_rounds_above_limit:
+        text += ", >200 more"
+    elif effect.further_rounds is not None:
+        text += f", {effect.further_rounds} more"
+    if isinstance(c, CellComparison) and c.is_page_cache:
+        text += " cache"
+    return text
+
+
+def _span(effects: Sequence[Effect]) -> float:
+    """Return the largest ratio (or its inverse) that the bars show."""
+    ends = [abs(math.log(e.ratio)) for e in effects if e.ratio]
+    ends += [
+        abs(math.log(end))
+        for e in effects
+        if e.interval_95
+        for end in (e.interval_95.low, e.interval_95.high)
+    ]
+    return min(BAR_SPAN_MAX, max(BAR_SPAN_MIN, math.exp(max(ends, default=0.0))))
+
+
+def _bar(effect: Effect, margin: float, room: int, glyphs: Glyphs, span: float) -> str:
+    """Draw an interval on a log scale centred at 1, with the margin as background."""
+    half = room // 2
+
+    def column(ratio: float) -> int:
+        return half + round(half * math.log(ratio) / math.log(span))
+
+    edge = column(1 + margin) - half
+    cells = [glyphs.band if abs(i - half) <= edge else " " for i in range(room)]
+    cells[half] = glyphs.one
+    if effect.ratio is None:
+        return "".join(cells)
+    if effect.interval_95 is not None:
+        low, high = column(effect.interval_95.low), column(effect.interval_95.high)
+        for i in range(max(0, low), min(room - 1, high) + 1):
+            cells[i] = glyphs.line
+        if low < 0:
+            cells[0] = glyphs.left
+        if high > room - 1:
+            cells[-1] = glyphs.right
+    cells[min(room - 1, max(0, column(effect.ratio)))] = glyphs.point
+    return "".join(cells)
+
+
+def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
+    """Draw the cells, those with the largest differences if there are too many."""
+    known = [c for c in verdict.cells if c.effect.ratio is not None]
+    if len(known) < 2:
+        return ""
+    shown = known
+    title = "Single cells (exploratory)"
+    if len(known) > CELLS_MAX:
+        shown = _strongest(known, CELLS_MAX)
+        title += f": the {CELLS_MAX} largest differences of {len(known)}"
+    lines = [title]
+    span = _span([c.effect for c in shown])
+    for level in dict.fromkeys(c.level for c in shown):
+        members = [c for c in shown if c.level == level]
+        lines.append(_fit(f"{level_text(verdict.compared_factor, level)}:", width).rstrip())
+        lines += _effect_lines(verdict, members, width, glyphs, span)
+    return "\n".join(lines)
+
+
+def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
+    """List the caveats, each once, with what to do."""
+    trials = verdict.trials
+    first = (
+        f"Trials: {trials.ok} of {trials.planned} ok, {trials.failed} failed; margin"
+        f" {margin_text(verdict.margin)}, seed {data.study.seed}."
+    )
+    lines = [_wrap(first, width)]
+    for c in verdict.caveats:
+        times = f" ({c.count} times)" if c.count > 1 else ""
+        name = c.code.replace("_", " ")
+        lines.append(_wrap(f"- {name}{times}: {c.message} {c.hint}".rstrip(), width, "  "))
+    return "\n".join(lines)

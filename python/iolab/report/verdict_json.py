@@ -1,0 +1,46 @@
+"""verdict.json: the judged study for programs; schema version 1.
+
+The shape is fixed by ``verdict.schema.json`` beside this file and explained key by key in
+docs/reference/verdict-json.md. Adding a key keeps the version, changing a meaning raises it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import StudyData
+
+SCHEMA_VERSION: Final = 1
+
+
+def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
+    """Return the document as plain data."""
+    study = data.study
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "study": {
+            "study_id": study.study_id,
+            "name": study.name,
+            "kind": study.kind,
+            "created_at_unix_ns": study.created_at_unix_ns,
+            "iolab_version": study.iolab_version,
+            "seed": study.seed,
+            "testbed": study.testbed,
+            "plan_digest": study.plan_digest,
+            "rounds_planned": study.rounds_planned,
+            "workloads": list(study.workloads),
+            "factors": {name: list(levels) for name, levels in study.factors.items()},
+            "settings": dict(study.settings),
+        },
+        **verdict.to_dict(),
+    }
+
+
+def render_json(data: StudyData, verdict: StudyVerdict) -> str:
+    """Return the document as text; the same study gives the same bytes."""
+    return (
+        json.dumps(verdict_document(data, verdict), indent=2, ensure_ascii=False, allow_nan=False)
+        + "\n"
+    )

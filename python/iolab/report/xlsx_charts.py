@@ -1,0 +1,279 @@
+"""ChartSpecs as native Excel charts: their data goes into cells, and the charts refer to the cells.
+
+Error bars are custom ranges (distance down and up from each value), so that whoever changes a cell
+changes the chart. `rows` become markers over a category axis, without a line; `plane` becomes a
+scatter chart. Left out: the grey band, drawn as two thin lines at its edges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series
+from iolab.report.scale import make_scale
+
+COLORS: Final = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#B07800",
+    "#3F9FD8",
+    "#1C2024",
+    "#8C7A00",
+)
+"""Okabe and Ito's colour-blind-safe palette, yellow and orange darkened for white paper."""
+GREY_COLOR: Final = "#B9C0C6"
+MARKERS: Final = ("circle", "square", "triangle", "diamond")
+CHART_ROWS: Final = 18
+CHART_COLUMNS: Final = 8
+HEADER_HEIGHT: Final = 32
+"""Room for two lines, in points."""
+SERIES_MAX: Final = 200
+"""Excel draws at most 255 series; greys beyond this are left out of the chart, not of the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetWriter:
+    """A worksheet with its workbook and formats."""
+
+    book: Any
+    sheet: Any
+    formats: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the sheet."""
+        return str(self.sheet.get_name())
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Where a column of a chart's data lies: zero-based, rows inclusive."""
+
+    first_row: int
+    last_row: int
+    column: int
+
+    def ref(self, sheet: str) -> list[str | int]:
+        """Return the range in XlsxWriter's list form."""
+        return [sheet, self.first_row, self.column, self.last_row, self.column]
+
+
+def write_charts(
+    out: SheetWriter, specs: list[ChartSpec], *, data_row: int, chart_row: int, chart_column: int
+) -> None:
+    """Write the data of all panels below each other and draw their charts in a grid.
+
+    Parameters
+    ----------
+    out : the sheet.
+    specs : charts of this sheet.
+    data_row : first row for the data blocks.
+    chart_row, chart_column : upper left corner of the grid of charts, two per line.
+    """
+    row, drawn = data_row, 0
+    for spec in specs:
+        out.sheet.write_string(row, 0, f"Chart data: {spec.title}", out.formats["title"])
+        out.sheet.write_string(row + 1, 0, spec.caption, out.formats["soft"])
+        row += 2
+        for panel in spec.panels:
+            is_rows = spec.kind == "rows"
+            block = _rows_block if is_rows else _plane_block
+            chart, row = block(out, spec, panel, row)
+            title = f"{spec.title} · {panel.title}" if panel.title else spec.title
+            chart.set_title(
+                {"name": plain_name(title), "name_font": {"size": 11}, "overlay": False}
+            )
+            chart.set_legend({"position": "bottom"} if len(panel.series) > 1 else {"none": True})
+            width = 500 if len(spec.panels) > 1 or len(spec.y.categories) <= 10 else 1000
+            chart.set_size({"width": width, "height": 340})
+            out.sheet.insert_chart(
+                chart_row + (drawn // 2) * CHART_ROWS,
+                chart_column + (drawn % 2) * CHART_COLUMNS,
+                chart,
+                {"description": spec.caption},
+            )
+            drawn += 1
+
+
+def plain_name(text: str) -> str:
+    """Keep XlsxWriter from taking a title such as ``=a!B1`` for the reference of a cell."""
+    return text.replace("!", "! ")
+
+
+def _rows_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
+    """Write one line per category and three columns per series; return chart and next free row."""
+    categories = spec.y.categories
+    out.sheet.write_string(row, 0, panel.title or spec.title, out.formats["bold"])
+    out.sheet.write_string(row + 1, 0, spec.y.label, out.formats["header"])
+    first, last = row + 2, row + 1 + max(1, len(categories))
+    for index, name in enumerate(categories):
+        out.sheet.write_string(first + index, 0, name)
+    chart = out.book.add_chart({"type": "line"})
+    labels = Column(first, last, 0)
+    column = 1
+    for series in panel.series:
+        _write_headers(out, row + 1, column, series, spec.x)
+        for point in series.points:
+            _write_value(out, first + int(point.y), column, point.x, point)
+        if column // 3 < SERIES_MAX:
+            chart.add_series(_series_options(out, series, labels, (first, last, column), False))
+        column += 3
+    if spec.band is not None:
+        for name, edge in (("margin low", spec.band.low), ("margin high", spec.band.high)):
+            out.sheet.write_string(row + 1, column, name, out.formats["header"])
+            for index in range(max(1, len(categories))):
+                out.sheet.write_number(first + index, column, edge, out.formats["number"])
+            chart.add_series(_edge_options(out, name, labels, Column(first, last, column)))
+            column += 1
+    chart.set_x_axis(
+        {
+            "name": plain_name(spec.y.label),
+            "num_font": {"rotation": -45 if len(categories) > 4 else 0},
+            "label_position": "low",
+        }
+    )
+    points = [p for s in panel.series for p in s.points]
+    chart.set_y_axis(_axis_options(spec.x, [p.x for p in points], _ends(points)))
+    return chart, last + 2
+
+
+def _plane_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
+    """Write four columns per series (x, value, down, up); return chart and next free row."""
+    out.sheet.write_string(row, 0, panel.title or spec.title, out.formats["bold"])
+    first = row + 2
+    chart = out.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+    longest = 1
+    for index, series in enumerate(panel.series):
+        column = index * 4
+        out.sheet.write_string(row + 1, column, spec.x.title, out.formats["header"])
+        _write_headers(out, row + 1, column + 1, series, spec.y)
+        for line, point in enumerate(series.points):
+            style = out.formats["rate" if point.x.is_integer() else "number"]
+            out.sheet.write_number(first + line, column, point.x, style)
+            _write_value(out, first + line, column + 1, point.y, point)
+        last = first + max(1, len(series.points)) - 1
+        longest = max(longest, len(series.points))
+        if index < SERIES_MAX:
+            places = Column(first, last, column)
+            options = _series_options(out, series, places, (first, last, column + 1), True)
+            chart.add_series(options)
+    points = [p for s in panel.series for p in s.points]
+    chart.set_x_axis(_axis_options(spec.x, [p.x for p in points]))
+    chart.set_y_axis(_axis_options(spec.y, [p.y for p in points], _ends(points)))
+    return chart, first + longest + 1
+
+
+def _write_headers(out: SheetWriter, row: int, column: int, series: Series, axis: Axis) -> None:
+    unit = f" ({axis.unit})" if axis.unit else ""
+    out.sheet.set_row(row, HEADER_HEIGHT)
+    for offset, name in enumerate((series.name, "down", "up")):
+        out.sheet.write_string(row, column + offset, f"{name}{unit}", out.formats["header"])
+
+
+def _write_value(out: SheetWriter, row: int, column: int, value: float, point: Point) -> None:
+    """Write a value and the lengths of its error bar; no interval leaves the bar cells empty."""
+    out.sheet.write_number(row, column, value, out.formats["number"])
+    if point.low is not None and point.high is not None:
+        out.sheet.write_number(row, column + 1, value - point.low, out.formats["number"])
+        out.sheet.write_number(row, column + 2, point.high - value, out.formats["number"])
+
+
+def _series_options(
+    out: SheetWriter, series: Series, places: Column, block: tuple[int, int, int], is_plane: bool
+) -> dict[str, Any]:
+    first, last, column = block
+    color = GREY_COLOR if series.slot == GREY else COLORS[series.slot % len(COLORS)]
+    shape = MARKERS[max(0, series.slot) // len(COLORS) % len(MARKERS)]
+    is_dense = is_plane and len(series.points) > 24
+    marker = (
+        {"type": "none"}
+        if is_dense
+        else {"type": shape, "size": 6, "fill": {"color": color}, "border": {"color": color}}
+    )
+    line = {"color": color, "width": 1.5} if series.is_joined else {"none": True}
+    options: dict[str, Any] = {
+        "name": [out.name, first - 1, column],
+        "categories": places.ref(out.name),
+        "values": Column(first, last, column).ref(out.name),
+        "marker": marker,
+        "line": line,
+    }
+    if any(point.low is not None for point in series.points):
+        options["y_error_bars"] = {
+            "type": "custom",
+            "minus_values": _absolute(out.name, Column(first, last, column + 1)),
+            "plus_values": _absolute(out.name, Column(first, last, column + 2)),
+            "minus_data": _lengths(series, (first, last), -1, is_plane),
+            "plus_data": _lengths(series, (first, last), 1, is_plane),
+            "line": {"color": color, "width": 1},
+        }
+    return options
+
+
+def _lengths(series: Series, rows: tuple[int, int], sign: int, is_plane: bool) -> list[float | str]:
+    """Return the cached error lengths, one per line of the block."""
+    found: list[float | str] = [""] * (rows[1] - rows[0] + 1)
+    for line, point in enumerate(series.points):
+        value = point.y if is_plane else point.x
+        end = point.high if sign > 0 else point.low
+        if end is not None:
+            found[line if is_plane else int(point.y)] = sign * (end - value)
+    return found
+
+
+def _edge_options(out: SheetWriter, name: str, places: Column, values: Column) -> dict[str, Any]:
+    return {
+        "name": name,
+        "categories": places.ref(out.name),
+        "values": values.ref(out.name),
+        "marker": {"type": "none"},
+        "line": {"color": GREY_COLOR, "width": 1.25},
+    }
+
+
+def _absolute(sheet: str, column: Column) -> str:
+    from xlsxwriter.utility import xl_range_abs
+
+    cells = xl_range_abs(column.first_row, column.column, column.last_row, column.column)
+    return f"='{sheet}'!{cells}"
+
+
+def _ends(points: list[Point]) -> list[float]:
+    return [end for p in points for end in (p.low, p.high) if end is not None]
+
+
+def _axis_options(axis: Axis, values: list[float], ends: Sequence[float] = ()) -> dict[str, Any]:
+    """Choose an axis as the page does; ratios close to 1 get a linear axis around them."""
+    options: dict[str, Any] = {
+        "name": plain_name(axis.title),
+        "major_gridlines": {"visible": True, "line": {"color": "#D9DEE3", "width": 0.5}},
+        "num_format": "#,##0.###" if axis.scale == "linear" else "#,##0.##",
+    }
+    known = [value for value in values if value > 0]
+    is_log = axis.scale == "log" and bool(known) and max(known) / min(known) > 4
+    if is_log:
+        options["log_base"] = 2 if axis.ticks else 10
+        options["min"] = _power_below(min(known), options["log_base"])
+        options["crossing"] = options["min"]
+    elif axis.is_from_zero:
+        options["min"] = 0
+    elif axis.scale == "log":
+        scale = make_scale(axis, values, ends)
+        options["min"] = math.floor(scale.low * 20) / 20
+        options["max"] = math.ceil(scale.high * 20) / 20
+    return options
+
+
+def _power_below(value: float, base: int) -> float:
+    """Return the largest power of `base` that does not exceed `value`."""
+    power = 1.0
+    while power > value:
+        power /= base
+    while power * base <= value:
+        power *= base
+    return power

@@ -1,0 +1,110 @@
+"""What stands beside the comparisons: best levels or plateau, position effect, trial counts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Final
+
+from iolab.stats.ledger import Group, Ledger
+from iolab.stats.methods.best_set import best_set
+from iolab.stats.methods.position import PlacedValue, position_effect
+from iolab.stats.metrics import METRICS
+from iolab.stats.numeric_levels import numeric_levels
+from iolab.stats.verdict import BestLevels, PositionNote, TrialCounts
+from iolab.store.rows import Measurement, StudyData
+
+PLATEAU_LEVELS_MIN: Final = 3
+"""With two levels of a numeric factor the comparison itself says it all."""
+
+
+def best_levels(ledger: Ledger, group: Group) -> BestLevels | None:
+    """Find a group's best level, its equals, and the plateau of a numeric factor.
+
+    Cells and rounds that miss any of the levels are left out.
+    """
+    metric = ledger.primary_metric(group)
+    if metric is None:
+        return None
+    cells = ledger.cells_of(metric, group)
+    found = {level for by_level in cells.values() for level in by_level}
+    levels = [level for level in ledger.levels_in_order if level in found]
+    full = [by_level for by_level in cells.values() if all(level in by_level for level in levels)]
+    if not full:
+        return None
+    sign = 1 if metric.is_higher_better else -1
+    log_values: dict[str, dict[int, float]] = {}
+    for level in levels:
+        rounds = set.intersection(*(set(by_level[level].by_round) for by_level in full))
+        log_values[level] = {
+            r: sign
+            * math.fsum(_mean_log(by_level[level].by_round[r]) for by_level in full)
+            / len(full)
+            for r in sorted(rounds)
+        }
+    result = best_set(log_values, ledger.data.study.margin)
+    if result is None:
+        return None
+    numbers = numeric_levels(ledger.data.study.compared_factor, levels)
+    plateau = None
+    if numbers is not None and len(numbers) >= PLATEAU_LEVELS_MIN:
+        plateau = min(result.members, key=lambda level: numbers[level])
+    return BestLevels(
+        group[0], group[1], metric.name, result.best, result.members, plateau, result.n_rounds
+    )
+
+
+def position_note(ledger: Ledger) -> PositionNote | None:
+    """Test whether the place inside a round moved the first workload's primary metric.
+
+    Each trial enters once, with the mean of its oriented ln-values over its operations.
+    """
+    metric = next((m for m in METRICS if m.name in ledger.cells), None)
+    if metric is None:
+        return None
+    last = Counter[int]()
+    for trial in ledger.data.trials:
+        last[trial.round] = max(last[trial.round], trial.position)
+    operations: dict[str, list[tuple[str, float]]] = {}
+    trials = {trial.trial_id: trial for trial in ledger.data.trials}
+    for by_level in ledger.cells[metric.name].values():
+        for samples in by_level.values():
+            for m in samples.all():
+                operations.setdefault(m.trial_id, []).append((m.operation, math.log(m.value)))
+    placed: list[PlacedValue] = []
+    for trial_id, values in sorted(operations.items()):
+        trial = trials.get(trial_id)
+        if trial is None or last[trial.round] == 0:
+            continue
+        # Trials that miss an operation are a treatment of their own: their mean is not comparable.
+        treatment = (
+            trial.workload,
+            tuple(sorted(trial.levels.items())),
+            tuple(sorted(name for name, _ in values)),
+        )
+        mean = math.fsum(value for _, value in values) / len(values)
+        place = trial.position / last[trial.round]
+        sign = 1 if metric.is_higher_better else -1
+        placed.append(PlacedValue(sign * mean, treatment, trial.round, place))
+    effect = position_effect(placed)
+    return (
+        None
+        if effect is None
+        else PositionNote(metric.name, effect.ratio, effect.p, effect.n_trials)
+    )
+
+
+def count_trials(data: StudyData) -> TrialCounts:
+    """Count the planned trials by what became of them."""
+    counts = Counter(trial.status for trial in data.trials)
+    return TrialCounts(
+        planned=len(data.trials),
+        ok=counts["ok"],
+        failed=counts["failed"],
+        interrupted=counts["interrupted"],
+        not_run=counts[None],
+    )
+
+
+def _mean_log(values: list[Measurement]) -> float:
+    return math.fsum(math.log(m.value) for m in values) / len(values)

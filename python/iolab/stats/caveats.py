@@ -1,0 +1,181 @@
+"""Every reason to doubt, once: caveats of the records, counted, and those that judging finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from iolab.stats.ledger import Ledger
+from iolab.stats.verdict import CountedCaveat, StudyVerdict
+from iolab.store.rows import Caveat
+
+POSITION_P: Final = 0.01
+"""methodology.md 3.3 "Design": below this the place inside a round is worth a warning."""
+FEW_ROUNDS: Final = 5
+"""Fewer rounds than this: the interval is honest, but wide and trusts normality."""
+
+
+def collect_caveats(ledger: Ledger, verdict: StudyVerdict) -> list[CountedCaveat]:
+    """Return the caveats of a judged study, by code, those found by judging first.
+
+    A recorded caveat whose code judging found too (`page_cache`) gives way: cells are counted then,
+    not trials.
+    """
+    found: dict[str, list[tuple[Caveat, int]]] = {}
+    for caveat, count in _statistical(ledger, verdict):
+        found[caveat.code] = [(caveat, count)]
+    judged = set(found)
+    for caveat, count in _recorded(ledger):
+        if caveat.code not in judged:
+            found.setdefault(caveat.code, []).append((caveat, count))
+    return [
+        CountedCaveat(code, places[0][0].message, places[0][0].hint, sum(n for _, n in places))
+        for code, places in found.items()
+    ]
+
+
+def _recorded(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
+    """Yield what study, trials and measurements carried; each place counts once per code."""
+    places: set[tuple[str, str, str]] = set()
+    for caveat in ledger.data.caveats:
+        yield caveat, 1
+    for trial in ledger.data.trials:
+        for caveat in trial.caveats:
+            if (caveat.code, trial.trial_id, "") not in places:
+                places.add((caveat.code, trial.trial_id, ""))
+                yield caveat, 1
+    for m in ledger.data.measurements:
+        for caveat in m.caveats:
+            place = (caveat.code, m.trial_id, m.operation)
+            if place in places or (caveat.code, m.trial_id, "") in places:
+                continue
+            places.add(place)
+            yield caveat, 1
+
+
+def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    yield from _about_trials(verdict)
+    yield from _about_cells(verdict)
+    position = verdict.position
+    if position is not None and position.p < POSITION_P:
+        yield (
+            Caveat(
+                "position_effect",
+                f"results changed by {abs(position.ratio - 1):.1%} from the first to the last"
+                f" place of a round (p = {position.p:.2g}).",
+                "The order was random, so levels are not favoured; let the machine warm up or cool"
+                " down between trials to get narrower intervals.",
+            ),
+            1,
+        )
+    rejected = sum(ledger.rejected.values())
+    if rejected:
+        names = ", ".join(sorted(ledger.rejected))
+        yield (
+            Caveat(
+                "value_rejected",
+                f"values that are zero or not a number cannot be compared as ratios ({names}).",
+                "Look at these trials: an operation of zero throughput did not run.",
+            ),
+            rejected,
+        )
+    nested = sorted(
+        {name for names in ledger.nested.values() for name in names}
+        - {ledger.data.study.compared_factor}
+    )
+    if nested:
+        yield (
+            Caveat(
+                "nested_factor",
+                f"only some treatments have {', '.join(nested)}; its levels were averaged.",
+                "Compare its levels in a study that holds the others fixed.",
+            ),
+            1,
+        )
+    if ledger.unknown_metrics:
+        yield (
+            Caveat(
+                "unknown_metric",
+                f"metrics of another version were not judged: {', '.join(ledger.unknown_metrics)}.",
+                "Use the iolab version that recorded the study.",
+            ),
+            len(ledger.unknown_metrics),
+        )
+
+
+def _about_trials(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    trials = verdict.trials
+    if trials.failed:
+        yield (
+            Caveat(
+                "failed_trials",
+                f"{trials.failed} of {trials.planned} trials failed; their rounds are left out"
+                " of the comparisons they belong to.",
+                "The reason is stored with each trial; see the run order in the report.",
+            ),
+            trials.failed,
+        )
+    if trials.interrupted + trials.not_run:
+        rest = trials.interrupted + trials.not_run
+        yield (
+            Caveat(
+                "unfinished",
+                f"{rest} of {trials.planned} planned trials were interrupted or not run yet.",
+                "Finish them: iolab run study.toml --resume.",
+            ),
+            rest,
+        )
+    headline = verdict.headline
+    rounds = min((c.rounds_used for c in headline), default=0)
+    if headline and rounds < FEW_ROUNDS:
+        yield (
+            Caveat(
+                "few_rounds",
+                f"the headline rests on {rounds} complete round{'' if rounds == 1 else 's'}.",
+                f"Plan at least {FEW_ROUNDS} rounds; --rounds or a larger --budget.",
+            ),
+            1,
+        )
+
+
+def _about_cells(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    cached = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_page_cache}
+    if cached:
+        yield (
+            Caveat(
+                "page_cache",
+                "most bytes of some cells never reached the device: they measure memory.",
+                "Use --direct, a cold cache, or files larger than memory to measure the device.",
+            ),
+            len(cached),
+        )
+    bound = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_generator_bound}
+    if bound:
+        yield (
+            Caveat(
+                "generator_bound",
+                "the load generator was the limit in some cells; differences there may be hidden.",
+                "Use more workers, larger records or a faster engine.",
+            ),
+            len(bound),
+        )
+    left_out = max((c.trials_excluded for c in verdict.headline), default=0)
+    if left_out:
+        yield (
+            Caveat(
+                "incomplete_rounds",
+                "begun trials were left out of the headline because their round misses a value.",
+                "Resume the study, or look at why trials failed.",
+            ),
+            left_out,
+        )
+    cells = max((c.cells_excluded for c in verdict.headline), default=0)
+    if cells:
+        yield (
+            Caveat(
+                "cells_excluded",
+                "cells without enough pairs were left out of the headline.",
+                "Look at why their trials failed; drop levels that one side cannot do.",
+            ),
+            cells,
+        )

@@ -1,0 +1,262 @@
+"""Judge a stored study: who is better than the baseline, by how much, and how sure that is.
+
+Order of work: sort the measurements into cells (`ledger`), pair by round (`pairing`), decide by the
+rule (`methods.verdict_rule`), adjust each family (Holm for pooled comparisons, Benjamini-Hochberg
+for what is exploratory), put it into a sentence (`sentence`). A pure function of the data.
+
+Cells keep their own unadjusted intervals, but a cell is called `better`, `worse` or `trivial` only
+if its Benjamini-Hochberg p is below .05 too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from iolab.errors import AnalysisError
+from iolab.stats import sentence as wording
+from iolab.stats.beside import best_levels, count_trials, position_note
+from iolab.stats.caveats import collect_caveats
+from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
+from iolab.stats.ledger import (
+    Cells,
+    Group,
+    Ledger,
+    Samples,
+    build_ledger,
+    cache_share,
+    is_page_cache,
+)
+from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
+from iolab.stats.methods.holm import holm_steps
+from iolab.stats.methods.log_ratio import geometric_mean, ratio_of_log
+from iolab.stats.methods.student import MeanEstimate, estimate_mean
+from iolab.stats.methods.verdict_rule import Word
+from iolab.stats.metrics import METRICS, Metric
+from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
+from iolab.stats.summaries import summaries
+from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.store.rows import StudyData
+
+
+def judge(data: StudyData) -> StudyVerdict:
+    """Judge one stored study.
+
+    Returns
+    -------
+    StudyVerdict : never fails for lack of trials; what cannot be told is `undecided`.
+
+    Raises
+    ------
+    AnalysisError : the study's margin is not above 0, so that no rule applies.
+    """
+    study = data.study
+    if not study.margin > 0:
+        raise AnalysisError(
+            f"the margin of study '{study.name}' is {study.margin}", "declare one, such as 5%"
+        )
+    ledger = build_ledger(data)
+    pooled = [c for group in ledger.groups() for c in _judge_primary(ledger, group)]
+    pooled = _mark_headline(pooled)
+    secondary = _judge_secondary(ledger, pooled)
+    cells = _judge_cells(ledger)
+    best = [b for group in ledger.groups() if (b := best_levels(ledger, group)) is not None]
+    position = position_note(ledger)
+    draft = StudyVerdict(
+        sentence="",
+        headline_word=headline_word([c.effect.word for c in pooled if c.is_headline]),
+        compared_factor=study.compared_factor,
+        baseline=study.baseline,
+        margin=study.margin,
+        pooled=pooled,
+        secondary=secondary,
+        cells=cells,
+        treatments=summaries(ledger),
+        best_levels=best,
+        trade_offs=wording.trade_offs(pooled, secondary, cells, study.compared_factor),
+        trials=count_trials(data),
+        position=position,
+    )
+    return dataclasses.replace(
+        draft,
+        sentence=wording.headline_sentence(draft),
+        caveats=collect_caveats(ledger, draft),
+    )
+
+
+def headline_word(words: Sequence[Word]) -> Word:
+    """Answer "should the baseline be left?" from the words of all levels against it.
+
+    `better` if any level is; else `undecided` if any is; else `same`, `trivial`, `worse` in this
+    order, if any is. For a single level it is that level's word.
+    """
+    order: tuple[Word, ...] = ("better", "undecided", "same", "trivial", "worse")
+    for word in order:
+        if word in words:
+            return word
+    return "undecided"
+
+
+def _other_levels(ledger: Ledger, cells: Cells) -> list[str]:
+    """Return the non-baseline levels that these cells have, in the order given."""
+    found = {level for by_level in cells.values() for level in by_level}
+    baseline = ledger.data.study.baseline
+    return [level for level in ledger.levels_in_order if level in found and level != baseline]
+
+
+def _judge_primary(ledger: Ledger, group: Group) -> list[Comparison]:
+    """Judge one family: all levels of one group by its primary metric, Holm-adjusted."""
+    metric = ledger.primary_metric(group)
+    if metric is None:
+        return []
+    pooled = _pool_levels(ledger, metric, group)
+    steps = holm_steps([_p(pairs) for pairs in pooled.values()])
+    return [
+        _comparison(
+            ledger,
+            metric,
+            group,
+            level,
+            pairs,
+            effect_of(
+                _estimate(pairs.log_ratios), ledger.data.study.margin, step.divisor, step.p_adjusted
+            ),
+        )
+        for (level, pairs), step in zip(pooled.items(), steps, strict=True)
+    ]
+
+
+def _judge_secondary(ledger: Ledger, pooled: list[Comparison]) -> list[Comparison]:
+    """Judge the metrics beside the primary one; Benjamini-Hochberg over all of them."""
+    primary = {(c.workload, c.is_direct): c.metric for c in pooled}
+    jobs = [
+        (metric, group, level, pairs)
+        for group, primary_name in primary.items()
+        for metric in METRICS
+        if metric.role == "secondary" and metric.name != primary_name
+        for level, pairs in _pool_levels(ledger, metric, group).items()
+    ]
+    adjusted = benjamini_hochberg([_p(pairs) for *_, pairs in jobs])
+    margin = ledger.data.study.margin
+    return [
+        _comparison(
+            ledger,
+            metric,
+            group,
+            level,
+            pairs,
+            exploratory_effect(_estimate(pairs.log_ratios), margin, p, discovery_divisor(adjusted)),
+        )
+        for (metric, group, level, pairs), p in zip(jobs, adjusted, strict=True)
+    ]
+
+
+def _pool_levels(ledger: Ledger, metric: Metric, group: Group) -> dict[str, PooledPairs]:
+    cells = ledger.cells_of(metric, group)
+    baseline = ledger.data.study.baseline
+    return {
+        level: pool(ledger, cells, metric, level, baseline)
+        for level in _other_levels(ledger, cells)
+    }
+
+
+def _estimate(log_ratios: dict[int, float]) -> MeanEstimate | None:
+    return estimate_mean(list(log_ratios.values())) if log_ratios else None
+
+
+def _p(pairs: PooledPairs | CellPairs) -> float | None:
+    estimate = _estimate(pairs.log_ratios)
+    return None if estimate is None else estimate.p_value()
+
+
+def _comparison(  # noqa: PLR0913 - one record put together from its parts
+    ledger: Ledger, metric: Metric, group: Group, level: str, pairs: PooledPairs, effect: Effect
+) -> Comparison:
+    sides = [(pair.level, pair.baseline) for pair in pairs.cells]
+    return Comparison(
+        workload=group[0],
+        is_direct=group[1],
+        metric=metric.name,
+        level=level,
+        baseline=ledger.data.study.baseline,
+        effect=effect,
+        n_cells=len(pairs.cells),
+        cells_excluded=pairs.cells_excluded,
+        rounds_used=len(pairs.log_ratios),
+        rounds_excluded=pairs.rounds_excluded,
+        trials_used=pairs.trials_used,
+        trials_excluded=pairs.trials_excluded,
+        page_cache_cells=sum(is_page_cache(cache_share(side)) for side in sides),
+        generator_bound_cells=sum(ledger.is_generator_bound(side) for side in sides),
+        round_ratios={r: ratio_of_log(value) for r, value in pairs.log_ratios.items()},
+    )
+
+
+def _mark_headline(pooled: list[Comparison]) -> list[Comparison]:
+    """Mark the first family: first workload that can be compared, direct before buffered."""
+    if not pooled:
+        return []
+    first = (pooled[0].workload, pooled[0].is_direct)
+    return [dataclasses.replace(c, is_headline=(c.workload, c.is_direct) == first) for c in pooled]
+
+
+def _judge_cells(ledger: Ledger) -> list[CellComparison]:
+    """Judge every cell by its group's primary metric; Benjamini-Hochberg over the study."""
+    jobs: list[tuple[Metric, str, CellPairs]] = []
+    for group in ledger.groups():
+        metric = ledger.primary_metric(group)
+        if metric is None:
+            continue
+        cells = ledger.cells_of(metric, group)
+        per_level = {
+            level: {
+                p.key: p for p in pair_cells(cells, metric, level, ledger.data.study.baseline)[0]
+            }
+            for level in _other_levels(ledger, cells)
+        }
+        jobs += [
+            (metric, level, pairs[key])
+            for key in cells
+            for level, pairs in per_level.items()
+            if key in pairs
+        ]
+    adjusted = benjamini_hochberg([_p(pairs) for _, _, pairs in jobs])
+    divisor = discovery_divisor(adjusted)
+    return [
+        _cell_comparison(
+            ledger,
+            metric,
+            level,
+            pairs,
+            exploratory_effect(_estimate(pairs.log_ratios), ledger.data.study.margin, p, divisor),
+        )
+        for (metric, level, pairs), p in zip(jobs, adjusted, strict=True)
+    ]
+
+
+def _cell_comparison(
+    ledger: Ledger, metric: Metric, level: str, pairs: CellPairs, effect: Effect
+) -> CellComparison:
+    key, label = pairs.key, ledger.label(pairs.key)
+    share = cache_share((pairs.level, pairs.baseline))
+    return CellComparison(
+        workload=key.workload,
+        operation=key.operation,
+        is_direct=key.is_direct,
+        cell_levels=dict(key.levels),
+        label=f"{key.operation} · {label}" if label else key.operation,
+        metric=metric.name,
+        level=level,
+        baseline=ledger.data.study.baseline,
+        effect=effect,
+        rounds_used=len(pairs.log_ratios),
+        value=_mean_over(pairs.level, pairs.log_ratios),
+        baseline_value=_mean_over(pairs.baseline, pairs.log_ratios),
+        cache_share=share,
+        is_page_cache=is_page_cache(share),
+        is_generator_bound=ledger.is_generator_bound((pairs.level, pairs.baseline)),
+    )
+
+
+def _mean_over(samples: Samples, rounds: dict[int, float]) -> float:
+    return geometric_mean([m.value for r in rounds for m in samples.by_round[r]])

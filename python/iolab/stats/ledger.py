@@ -1,0 +1,234 @@
+"""A study's measurements, sorted so that pairs can be found: metric, cell, level, round.
+
+A cell is (workload, operation, direct or buffered, levels of the factors that are not compared).
+Only values that can carry a verdict are kept: of trials that are "ok", finite and above zero; the
+rest is counted. A factor that only some trials of a workload have (a tunable of one scheduler)
+cannot span cells: it is left out of the key and its levels are averaged (caveat `nested_factor`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from iolab.stats.methods.log_ratio import is_usable
+from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
+from iolab.store.rows import Measurement, StudyData, TrialRow
+
+PAGE_CACHE_SHARE = 0.5
+"""From this share of bytes on a cell is labelled "page cache" (most bytes came from there)."""
+
+Levels = tuple[tuple[str, str], ...]
+Group = tuple[str, bool]
+"""Workload and direct/buffered: what may be pooled."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellKey:
+    """Where two levels can be compared like with like."""
+
+    workload: str
+    operation: str
+    is_direct: bool
+    levels: Levels
+
+    @property
+    def group(self) -> Group:
+        """The comparison family this cell is pooled in."""
+        return (self.workload, self.is_direct)
+
+
+@dataclass(slots=True)
+class Samples:
+    """Everything measured of one metric at one level of the compared factor in one cell."""
+
+    by_round: dict[int, list[Measurement]] = field(default_factory=dict[int, list[Measurement]])
+
+    def all(self) -> list[Measurement]:
+        """Return the measurements in round order."""
+        return [m for r in sorted(self.by_round) for m in self.by_round[r]]
+
+    def cache_share(self) -> float | None:
+        """Mean share of bytes that never reached the device; None if never known."""
+        shares = [m.cache_share for m in self.all() if m.cache_share is not None]
+        return sum(shares) / len(shares) if shares else None
+
+
+Cells = dict[CellKey, dict[str, Samples]]
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The sorted study. `cells[metric][cell][level]` holds the samples."""
+
+    data: StudyData
+    cells: dict[str, Cells]
+    levels_in_order: list[str]
+    varying: dict[str, list[str]]
+    """Workload -> names of the uncompared factors with more than one level there."""
+    nested: dict[str, list[str]]
+    """Workload -> factors that only some of its trials have."""
+    rejected: Counter[str]
+    """Metric -> values that were zero, negative or not finite."""
+    unknown_metrics: list[str]
+    generator_bound_trials: set[str]
+
+    def cell_levels(self, trial: TrialRow) -> Levels:
+        """Return the part of a trial's levels that its cells are keyed by."""
+        return _cell_levels(
+            trial.workload, trial.levels, self.data.study.compared_factor, self.nested
+        )
+
+    def label(self, key: CellKey) -> str:
+        """Return the varying levels of a cell for people (``4k · ext4``), maybe empty."""
+        levels = dict(key.levels)
+        names = self.varying.get(key.workload, [])
+        return " · ".join(level_text(name, levels[name]) for name in names if name in levels)
+
+    def groups(self) -> list[Group]:
+        """Return the groups in planned order, direct before buffered."""
+        found = dict.fromkeys(key.group for cells in self.cells.values() for key in cells)
+        order = {name: place for place, name in enumerate(self.data.study.workloads)}
+        return sorted(found, key=lambda g: (order.get(g[0], len(order)), g[0], not g[1]))
+
+    def primary_metric(self, group: Group) -> Metric | None:
+        """Return the first metric, in the order of `METRICS`, that a group was measured by."""
+        for metric in METRICS:
+            if any(key.group == group for key in self.cells.get(metric.name, {})):
+                return metric
+        return None
+
+    def cells_of(self, metric: Metric, group: Group) -> Cells:
+        """Return the cells of one group."""
+        cells = self.cells.get(metric.name, {})
+        return {key: by_level for key, by_level in cells.items() if key.group == group}
+
+    def is_generator_bound(self, samples: Iterable[Samples]) -> bool:
+        """Say whether any of the trials behind `samples` was limited by the load generator."""
+        return any(
+            m.trial_id in self.generator_bound_trials or _has(m.caveats, "generator_bound")
+            for sample in samples
+            for m in sample.all()
+        )
+
+
+def build_ledger(data: StudyData) -> Ledger:
+    """Sort a study's measurements; order of cells is order of first appearance by ordinal."""
+    status = {trial.trial_id: trial.status for trial in data.trials}
+    nested = _nested_factors(data)
+    factor = data.study.compared_factor
+    cells: dict[str, Cells] = {}
+    rejected: Counter[str] = Counter()
+    unknown: dict[str, None] = {}
+    for m in sorted(data.measurements, key=lambda m: (m.round, m.ordinal)):
+        if status.get(m.trial_id, "ok") != "ok":
+            continue
+        if m.metric not in METRIC_BY_NAME:
+            unknown[m.metric] = None
+            continue
+        if not is_usable(m.value):
+            rejected[m.metric] += 1
+            continue
+        levels = _cell_levels(m.workload, m.levels, factor, nested)
+        # Comparing direct with buffered is a question of its own, not pooling.
+        is_direct = m.is_direct and factor != "direct"
+        key = CellKey(m.workload, m.operation, is_direct, levels)
+        by_level = cells.setdefault(m.metric, {}).setdefault(key, {})
+        samples = by_level.setdefault(m.levels.get(factor, ""), Samples())
+        samples.by_round.setdefault(m.round, []).append(m)
+    return Ledger(
+        data=data,
+        cells={metric: _in_planned_order(data, found) for metric, found in cells.items()},
+        levels_in_order=_levels_in_order(data),
+        varying=_varying_factors(data, nested),
+        nested=nested,
+        rejected=rejected,
+        unknown_metrics=list(unknown),
+        generator_bound_trials={
+            t.trial_id for t in data.trials if _has(t.caveats, "generator_bound")
+        },
+    )
+
+
+def cache_share(sides: Iterable[Samples]) -> float | None:
+    """Return the largest mean cache share among `sides`; None if none is known."""
+    shares = [share for side in sides if (share := side.cache_share()) is not None]
+    return max(shares, default=None)
+
+
+def is_page_cache(share: float | None) -> bool:
+    """Say whether most bytes came from (or stayed in) the page cache."""
+    return share is not None and share >= PAGE_CACHE_SHARE
+
+
+def level_text(factor: str, level: str) -> str:
+    """Write a level so that it says what it is: sizes and names alone, numbers with the factor."""
+    if factor in ("record_size", "file_size", "scheduler", "fs"):
+        return level
+    return f"{factor.replace('_', ' ')} {level}"
+
+
+def _has(caveats: Iterable[object], code: str) -> bool:
+    return any(getattr(caveat, "code", None) == code for caveat in caveats)
+
+
+def _cell_levels(
+    workload: str, levels: dict[str, str], factor: str, nested: dict[str, list[str]]
+) -> Levels:
+    skip = {factor, *nested.get(workload, [])}
+    return tuple(sorted((name, level) for name, level in levels.items() if name not in skip))
+
+
+def _nested_factors(data: StudyData) -> dict[str, list[str]]:
+    """Find, per workload, the factors that some of its trials have and others lack."""
+    counts: dict[str, Counter[str]] = {}
+    totals: Counter[str] = Counter()
+    for trial in data.trials:
+        totals[trial.workload] += 1
+        counts.setdefault(trial.workload, Counter()).update(trial.levels.keys())
+    return {
+        workload: sorted(name for name, n in count.items() if n < totals[workload])
+        for workload, count in counts.items()
+    }
+
+
+def _varying_factors(data: StudyData, nested: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Find, per workload, the uncompared factors with several levels; record size first."""
+    seen: dict[str, dict[str, set[str]]] = {}
+    for trial in data.trials:
+        for name, level in trial.levels.items():
+            seen.setdefault(trial.workload, {}).setdefault(name, set()).add(level)
+    order = {name: place for place, name in enumerate(["record_size", *data.study.factors])}
+    varying: dict[str, list[str]] = {}
+    for workload, levels in seen.items():
+        skip = {data.study.compared_factor, *nested.get(workload, [])}
+        names = [name for name, found in levels.items() if len(found) > 1 and name not in skip]
+        varying[workload] = sorted(names, key=lambda n: (order.get(n, len(order)), n))
+    return varying
+
+
+def _levels_in_order(data: StudyData) -> list[str]:
+    """Return the compared factor's levels, as given, then any others that were seen."""
+    factor = data.study.compared_factor
+    found = [t.levels[factor] for t in data.trials if factor in t.levels]
+    return list(dict.fromkeys([*data.study.factors.get(factor, []), *found]))
+
+
+def _in_planned_order(data: StudyData, cells: Cells) -> Cells:
+    """Order cells as the study names its workloads and levels; operations as first measured."""
+    workloads = {name: i for i, name in enumerate(data.study.workloads)}
+    places = {
+        factor: {level: i for i, level in enumerate(levels)}
+        for factor, levels in data.study.factors.items()
+    }
+    operations: dict[str, int] = {}
+    for key in sorted(cells, key=lambda k: (workloads.get(k.workload, len(workloads)),)):
+        operations.setdefault(key.operation, len(operations))
+
+    def rank(key: CellKey) -> tuple[object, ...]:
+        levels = tuple(places.get(f, {}).get(level, 0) for f, level in key.levels)
+        workload = workloads.get(key.workload, len(workloads))
+        return (workload, not key.is_direct, operations[key.operation], levels, key.levels)
+
+    return {key: cells[key] for key in sorted(cells, key=rank)}

@@ -1,0 +1,56 @@
+"""Holm's step-down procedure: adjusted p, and the interval width that belongs to each step.
+
+Of K comparisons ordered by p, the k-th is judged at alpha / (K - k + 1), as long as all before it
+were rejected; from the first that is not rejected on, the width stays. The interval of a comparison
+is the Bonferroni interval of its own step, so it excludes "no difference" exactly when Holm
+rejects: the family-wise error of that statement is at most alpha. What is *not* claimed: that all
+intervals cover jointly; that takes the full Bonferroni width for each (intervals compatible with
+step-down tests are discussed by Strassburger and Bretz 2008, Statistics in Medicine 27).
+
+Source: Holm (1979), Scandinavian Journal of Statistics 6(2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HolmStep:
+    """What Holm grants one comparison of the family."""
+
+    p_adjusted: float | None
+    divisor: int
+    """Alpha is divided by this for the comparison's own interval."""
+
+
+def holm_steps(p_values: Sequence[float | None], *, alpha: float = 0.05) -> list[HolmStep]:
+    """Adjust a family of comparisons.
+
+    Parameters
+    ----------
+    p_values : shape (K,); None where a comparison has too few rounds for a p. Such a comparison
+        still counts in K: it was asked for.
+    alpha : family-wise error.
+
+    Returns
+    -------
+    One step per comparison, in the order given.
+    """
+    size = len(p_values)
+    order = sorted(range(size), key=lambda i: (_or_one(p_values[i]), i))
+    steps: list[HolmStep] = [HolmStep(None, size)] * size
+    running, divisor, is_rejecting = 0.0, size, True
+    for rank, index in enumerate(order):
+        p = _or_one(p_values[index])
+        running = max(running, min(1.0, p * (size - rank)))
+        if is_rejecting:
+            divisor = size - rank
+            is_rejecting = p < alpha / divisor
+        steps[index] = HolmStep(None if p_values[index] is None else running, divisor)
+    return steps
+
+
+def _or_one(p: float | None) -> float:
+    return 1.0 if p is None else p

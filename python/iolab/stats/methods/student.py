@@ -1,0 +1,83 @@
+"""Student's t for the mean of one sample of ln-ratios, one value per round.
+
+Model: the ln-ratios of different rounds are independent and roughly normal; nothing is assumed
+about the distribution of operations inside a trial. Left out: weights, degrees of freedom other
+than n - 1.
+
+Source: Student (1908), Biometrika 6(1); paired use as in methodology.md 3.3 "Comparison" (c).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MeanEstimate:
+    """A sample reduced to what a t interval needs.
+
+    ``mean`` and ``sd`` are in the unit of the sample (here ln of a ratio: none); ``sd`` is None
+    below two values.
+    """
+
+    mean: float
+    sd: float | None
+    n: int
+
+    def half_width(self, confidence: float, *, n: int | None = None) -> float:
+        """Return half the width of the two-sided t interval of the mean.
+
+        Parameters
+        ----------
+        confidence : coverage, in (0, 1).
+        n : pretend that this many values with the same spread had been seen (planning).
+
+        Returns
+        -------
+        float : unit of the sample; infinite below two values.
+        """
+        count = self.n if n is None else n
+        if self.sd is None or count < 2:
+            return math.inf
+        return t_quantile(0.5 + confidence / 2, count - 1) * self.sd / math.sqrt(count)
+
+    def p_value(self) -> float | None:
+        """Return the two-sided p of "the mean is 0"; None below two values."""
+        if self.sd is None or self.n < 2:
+            return None
+        if self.sd == 0:
+            return 1.0 if self.mean == 0 else 0.0
+        return 2 * t_cdf(-abs(self.mean) * math.sqrt(self.n) / self.sd, self.n - 1)
+
+
+def estimate_mean(values: Sequence[float]) -> MeanEstimate:
+    """Reduce `values` (shape (n,), n >= 1, finite) to mean, sample deviation and n.
+
+    Raises
+    ------
+    ValueError : no value at all.
+    """
+    if not values:
+        raise ValueError("the mean of no values does not exist")
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n < 2:
+        return MeanEstimate(mean, None, n)
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    return MeanEstimate(mean, sd, n)
+
+
+def t_quantile(probability: float, degrees_of_freedom: int) -> float:
+    """Return the `probability` quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees_of_freedom, probability))
+
+
+def t_cdf(value: float, degrees_of_freedom: int) -> float:
+    """Return P(T <= `value`) of Student's t."""
+    from scipy.special import stdtr
+
+    return float(stdtr(degrees_of_freedom, value))

@@ -1,0 +1,74 @@
+"""What a metric is: a named quantity with a unit, an orientation and a way to be written.
+
+Values are stored in the unit that the metric's name carries (``latency_ns_p99``); people read them
+in the display unit. Left out: how a value is obtained from histograms; that is `iolab.run`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+MIB: Final = 1 << 20
+Role = Literal["primary", "secondary", "shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One quantity that a trial yields once per operation.
+
+    ``role``: a `primary` metric can carry the verdict (the first of `METRICS` that a workload
+    has), a `secondary` one is judged beside it for trade-offs, a `shown` one is only drawn.
+    """
+
+    name: str
+    unit: str
+    """Unit of the stored value."""
+    label: str
+    """Noun used in sentences and axes, without unit."""
+    is_higher_better: bool
+    display_unit: str
+    display_scale: float
+    """Stored value times this is the value in `display_unit`."""
+    format: Callable[[float], str]
+    """Stored value to text with an adapted unit."""
+    role: Role = "shown"
+
+    def display(self, value: float) -> float:
+        """Convert a stored value to `display_unit`."""
+        return value * self.display_scale
+
+
+def format_significant(value: float, digits: int = 3) -> str:
+    """Write a number with `digits` significant digits, never in exponent form."""
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.{digits}g}")
+    if abs(rounded) < 1:
+        return f"{rounded:.12f}".rstrip("0")
+    decimals = max(0, digits - len(str(int(abs(rounded)))))
+    return f"{rounded:,.{decimals}f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def format_bytes_per_s(value: float) -> str:
+    """Write a throughput given in bytes/s as MiB/s (2**20 bytes)."""
+    return f"{format_significant(value / MIB)} MiB/s"
+
+
+def format_ops_per_s(value: float) -> str:
+    """Write a rate given in operations per second."""
+    return f"{format_significant(value)} ops/s"
+
+
+def format_ns(value: float) -> str:
+    """Write a duration given in nanoseconds in the largest unit that keeps it above one."""
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(value) >= scale:
+            return f"{format_significant(value / scale)} {unit}"
+    return f"{format_significant(value)} ns"
+
+
+def latency_metric(name: str, label: str, *, role: Role = "shown") -> Metric:
+    """Make the metric of a duration stored in ns and drawn in µs; lower is better."""
+    return Metric(name, "ns", label, False, "µs", 1e-3, format_ns, role)

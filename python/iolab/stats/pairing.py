@@ -1,0 +1,130 @@
+"""Pairs: one level against the baseline, round by round, pooled over cells.
+
+Only rounds in which every cell has both sides count for the pooled ratio ("complete"): an
+incomplete round would change the mix of cells and with it the mean. A cell that has pairs in fewer
+than half of the rounds of the fullest cell (a record size that one side cannot do) would cost more
+rounds than it is worth: it is left out instead, and counted. Both choices look at what is missing,
+never at values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iolab.stats.ledger import CellKey, Cells, Ledger, Samples
+from iolab.stats.methods.log_ratio import log_ratio
+from iolab.stats.metrics import Metric
+from iolab.store.rows import Measurement, TrialRow
+
+
+@dataclass(frozen=True, slots=True)
+class CellPairs:
+    """The oriented ln-ratios of one cell, by round, with the samples they came from."""
+
+    key: CellKey
+    log_ratios: dict[int, float]
+    level: Samples
+    baseline: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class PooledPairs:
+    """The oriented ln-ratios of one group, averaged over its cells, by complete round."""
+
+    cells: list[CellPairs]
+    cells_excluded: int
+    log_ratios: dict[int, float]
+    rounds_excluded: int
+    trials_used: int
+    trials_excluded: int
+
+
+def pair_cells(
+    cells: Cells, metric: Metric, level: str, baseline: str
+) -> tuple[list[CellPairs], int]:
+    """Pair two levels in each cell.
+
+    Returns
+    -------
+    Cells with at least one pair, and the number of cells that have a value of either level but
+    never a pair.
+    """
+    pairs: list[CellPairs] = []
+    left_out = 0
+    for key, by_level in cells.items():
+        ours, theirs = by_level.get(level), by_level.get(baseline)
+        if ours is None and theirs is None:
+            continue
+        if ours is None or theirs is None:
+            left_out += 1
+            continue
+        ratios = {
+            r: oriented_log_ratio(metric, ours.by_round[r], theirs.by_round[r])
+            for r in sorted(ours.by_round.keys() & theirs.by_round.keys())
+        }
+        if ratios:
+            pairs.append(CellPairs(key, ratios, ours, theirs))
+        else:
+            left_out += 1
+    return pairs, left_out
+
+
+def oriented_log_ratio(
+    metric: Metric, ours: Sequence[Measurement], theirs: Sequence[Measurement]
+) -> float:
+    """Return the mean ln-ratio of one round, above 0 when `ours` is better.
+
+    Usually one value a side; several (a nested factor's levels) are averaged on the ln scale.
+    """
+    if len(ours) == 1 and len(theirs) == 1:
+        value = log_ratio(ours[0].value, theirs[0].value)
+    else:
+        value = _mean_log(ours) - _mean_log(theirs)
+    return value if metric.is_higher_better else -value
+
+
+def pool(ledger: Ledger, cells: Cells, metric: Metric, level: str, baseline: str) -> PooledPairs:
+    """Pool the cells of one group (same workload, all direct or all buffered)."""
+    paired, left_out = pair_cells(cells, metric, level, baseline)
+    fullest = max((len(pair.log_ratios) for pair in paired), default=0)
+    pairs = [pair for pair in paired if 2 * len(pair.log_ratios) >= fullest]
+    left_out += len(paired) - len(pairs)
+    complete = set.intersection(*(set(p.log_ratios) for p in pairs)) if pairs else set[int]()
+    ratios = {
+        r: math.fsum(pair.log_ratios[r] for pair in pairs) / len(pairs) for r in sorted(complete)
+    }
+    begun = _begun_trials(ledger, pairs, {level, baseline})
+    used = {
+        m.trial_id
+        for pair in pairs
+        for side in (pair.level, pair.baseline)
+        for r in complete
+        for m in side.by_round[r]
+    }
+    return PooledPairs(
+        cells=pairs,
+        cells_excluded=left_out,
+        log_ratios=ratios,
+        rounds_excluded=len({t.round for t in begun} - complete),
+        trials_used=len(used),
+        trials_excluded=len({t.trial_id for t in begun} - used),
+    )
+
+
+def _begun_trials(ledger: Ledger, pairs: list[CellPairs], levels: set[str]) -> list[TrialRow]:
+    """Return the trials of these cells and levels that were run, whatever came of them."""
+    factor = ledger.data.study.compared_factor
+    wanted = {(pair.key.workload, pair.key.levels) for pair in pairs}
+    return [
+        trial
+        for trial in ledger.data.trials
+        if trial.status is not None
+        and trial.levels.get(factor) in levels
+        and (trial.workload, ledger.cell_levels(trial)) in wanted
+    ]
+
+
+def _mean_log(values: Sequence[Measurement]) -> float:
+    return math.fsum(math.log(m.value) for m in values) / len(values)

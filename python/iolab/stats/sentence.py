@@ -1,0 +1,346 @@
+"""Verdicts in words that a newcomer understands; every number stands beside its interval.
+
+The grammar is small on purpose: subject (a level), claim (ratio in the metric's own direction),
+bounds of the 95 % interval, rounds. Percentages below a factor of two, "times" above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from iolab.stats.ledger import level_text
+from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
+from iolab.stats.metrics import METRIC_BY_NAME, Metric
+from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+
+NAMES_MAX: Final = 3
+"""More levels than this with one word are counted, not listed."""
+
+
+def headline_sentence(verdict: StudyVerdict) -> str:
+    """Return the answer of the study, as one to four sentences."""
+    headline = verdict.headline
+    if not headline:
+        return (
+            f"Undecided: there is no finished trial of {verdict.baseline or 'the baseline'} and"
+            f" another level of {verdict.compared_factor} that could be compared."
+        )
+    parts = [
+        _one_level(verdict, headline[0]) if len(headline) == 1 else _many_levels(verdict, headline)
+    ]
+    parts += [text for text in (_plateau(verdict), _warmth(headline), _generator(headline)) if text]
+    parts += verdict.trade_offs[:1]
+    return " ".join(parts)
+
+
+def mode_text(compared_factor: str, is_direct: bool) -> str:
+    """Say how the files were opened; nothing if that is what is compared."""
+    if compared_factor == "direct":
+        return ""
+    return "direct I/O" if is_direct else "buffered I/O"
+
+
+def percent(fraction: float) -> str:
+    """Write a fraction of at least 0 as percent, two digits below 10."""
+    value = fraction * 100
+    return f"{value:.0f} %" if value >= 9.95 else f"{value:.1f} %"
+
+
+def size_of_effect(metric: Metric, ratio: float) -> str:
+    """Write an oriented ratio in the metric's own direction: ``12 % slower``, ``2.3 times lower``.
+
+    For throughputs the words are faster and slower, for latencies lower and higher.
+    """
+    up, down = ("faster", "slower") if metric.is_higher_better else ("higher", "lower")
+    natural = ratio if metric.is_higher_better else 1 / ratio
+    if natural >= 2:
+        return f"{_times(natural)} times as {'fast' if metric.is_higher_better else 'high'}"
+    if not metric.is_higher_better and natural <= 0.5:
+        return f"{_times(1 / natural)} times lower"
+    return f"{percent(abs(natural - 1))} {up if natural >= 1 else down}"
+
+
+def bounds_text(metric: Metric, effect: Effect) -> str:
+    """Write the 95 % interval of an effect in the metric's own direction.
+
+    The direction is left out where both ends share it with the estimate: ``9.1 to 16 %``.
+    """
+    interval = effect.interval_95
+    if interval is None:
+        return "no interval from one round"
+    middle, low, high = (
+        size_of_effect(metric, ratio) for ratio in (_ratio(effect), interval.low, interval.high)
+    )
+    directions = {text.split(" ", 1)[1] for text in (middle, low, high)}
+    if len(directions) > 1:
+        return f"{low} to {high}"
+    near, far = sorted((text.split(" ", 1)[0] for text in (low, high)), key=float)
+    unit = directions.pop().split(" ", 1)[0]
+    return f"{near} to {far} {unit}"
+
+
+def margin_text(margin: float) -> str:
+    """Write the margin as it was declared: ``5 %``."""
+    return f"{margin * 100:.3g} %"
+
+
+def rounds_text(effect: Effect) -> str:
+    """Say how many further rounds would decide."""
+    if effect.is_further_rounds_above_limit:
+        return f"more than {FURTHER_ROUNDS_LIMIT} further rounds would be needed to decide"
+    if effect.further_rounds is None:
+        return "at least two complete rounds are needed"
+    plural = "" if effect.further_rounds == 1 else "s"
+    return f"about {effect.further_rounds} more round{plural} would decide"
+
+
+def trade_offs(
+    pooled: Sequence[Comparison],
+    secondary: Sequence[Comparison],
+    cells: Sequence[CellComparison],
+    compared_factor: str,
+) -> list[str]:
+    """Name every level whose metrics, or whose cells, point different ways.
+
+    Latencies of different record sizes are not set against throughput: moving more bytes takes
+    longer. A secondary metric counts if it is clearly better or worse while the primary one has
+    another settled word; cells count if some are better and others worse.
+    """
+    sentences: list[str] = []
+    for main in pooled:
+        where = (main.workload, main.is_direct, main.level)
+        for other in secondary if compared_factor != "record_size" else ():
+            if (other.workload, other.is_direct, other.level) == where and _points_elsewhere(
+                main.effect.word, other.effect.word
+            ):
+                sentences.append(_trade_off(main, other, compared_factor))
+        sentences += _disagreement(
+            main, [c for c in cells if (c.workload, c.is_direct, c.level) == where], compared_factor
+        )
+    return sentences
+
+
+def _points_elsewhere(main: str, other: str) -> bool:
+    return (
+        other in ("better", "worse")
+        and main in ("better", "worse", "same", "trivial")
+        and (other != main)
+    )
+
+
+def _trade_off(main: Comparison, other: Comparison, factor: str) -> str:
+    metric, beside = METRIC_BY_NAME[main.metric], METRIC_BY_NAME[other.metric]
+    subject = level_text(factor, main.level)
+    if main.effect.word in ("same", "trivial"):
+        claim = f"the same {metric.label}"
+    else:
+        claim = _amount(metric, _ratio(main.effect))
+    return (
+        f"Trade-off in {main.workload}: {subject} gives {claim}, but its {beside.label} is"
+        f" {size_of_effect(beside, _ratio(other.effect))} ({bounds_text(beside, other.effect)})."
+    )
+
+
+def _disagreement(main: Comparison, cells: list[CellComparison], factor: str) -> list[str]:
+    better = [c for c in cells if c.effect.word == "better"]
+    worse = [c for c in cells if c.effect.word == "worse"]
+    if not better or not worse:
+        return []
+    metric = METRIC_BY_NAME[main.metric]
+    best = max(better, key=lambda c: _ratio(c.effect))
+    worst = min(worse, key=lambda c: _ratio(c.effect))
+    return [
+        f"Not uniform in {main.workload}: {level_text(factor, main.level)} is better in"
+        f" {len(better)} and worse in {len(worse)} of {len(cells)} cells (from"
+        f" {size_of_effect(metric, _ratio(worst.effect))} in {worst.label} to"
+        f" {size_of_effect(metric, _ratio(best.effect))} in {best.label})."
+    ]
+
+
+def _amount(metric: Metric, ratio: float) -> str:
+    """Write an oriented ratio as an amount: ``12 % less throughput``."""
+    natural = ratio if metric.is_higher_better else 1 / ratio
+    if natural >= 2:
+        return f"{_times(natural)} times the {metric.label}"
+    return f"{percent(abs(natural - 1))} {'more' if natural >= 1 else 'less'} {metric.label}"
+
+
+def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
+    factor, effect = verdict.compared_factor, c.effect
+    metric = METRIC_BY_NAME[c.metric]
+    ours, base = level_text(factor, c.level), level_text(factor, c.baseline)
+    scope = _scope(verdict, c)
+    if effect.ratio is None:
+        return f"Undecided: {ours} and {base} have no complete round in common ({scope})."
+    detail = f"{bounds_text(metric, effect)}, {scope}"
+    if effect.interval_95 is not None:
+        detail = f"95 % interval {detail}"
+    match effect.word:
+        case "better" | "worse":
+            return f"{_claim(metric, ours, base, effect.ratio)} ({detail})."
+        case "same":
+            equal = _equal(metric, f"{ours} and {base}")
+            return f"{equal}: any difference is below {margin_text(verdict.margin)} ({detail})."
+        case "trivial":
+            claim = _claim(metric, ours, base, effect.ratio)
+            margin = margin_text(verdict.margin)
+            return f"{claim}, too little to matter: less than {margin} ({detail})."
+        case _:
+            return f"{_undecided(verdict, metric, ours, base, effect)} ({detail})."
+
+
+def _undecided(verdict: StudyVerdict, metric: Metric, ours: str, base: str, effect: Effect) -> str:
+    rounds = rounds_text(effect)
+    if effect.sign != "none":
+        claim = _claim(metric, ours, base, _ratio(effect))
+        margin = margin_text(verdict.margin)
+        return f"{claim}, but perhaps by less than {margin}: undecided; {rounds}"
+    if metric.is_higher_better:
+        question = f"{ours} is faster or slower than {base}"
+    else:
+        question = f"the {metric.label} of {ours} is lower or higher than that of {base}"
+    return f"Undecided whether {question}: measured {_size(metric, effect)}; {rounds}"
+
+
+def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:
+    metric = METRIC_BY_NAME[headline[0].metric]
+    factor = verdict.compared_factor
+    by_word = {
+        word: _ranked([c for c in headline if c.effect.word == word])
+        for word in ("better", "worse", "undecided")
+    }
+    equal = [c for c in headline if c.effect.word in ("same", "trivial")]
+    clauses = [_listed(found, factor, metric) for w in ("better", "worse") if (found := by_word[w])]
+    if equal:
+        verb = "makes" if len(equal) == 1 else "make"
+        margin = margin_text(verdict.margin)
+        clauses.append(
+            f"{_names(equal, factor)} {verb} no difference that matters (below {margin})"
+        )
+    if by_word["undecided"]:
+        clauses.append(_undecided_list(verdict, by_word["undecided"], metric))
+    opening = f"Compared with {level_text(factor, verdict.baseline)}"
+    if not metric.is_higher_better:
+        opening = f"By {metric.label}, compared with {level_text(factor, verdict.baseline)}"
+    return f"{opening} ({_scope(verdict, *headline)}): {'; '.join(clauses)}."
+
+
+def _ranked(found: list[Comparison]) -> list[Comparison]:
+    """Order by strength of the effect, largest first; ties keep the order given."""
+    return sorted(found, key=lambda c: -abs(_ratio(c.effect) - 1))
+
+
+def _listed(found: list[Comparison], factor: str, metric: Metric) -> str:
+    texts = [
+        f"{level_text(factor, c.level)} is {_size(metric, c.effect)}"
+        f" ({bounds_text(metric, c.effect)})"
+        for c in found[:NAMES_MAX]
+    ]
+    return _with_rest(texts, len(found), found[0].effect.word)
+
+
+def _undecided_list(verdict: StudyVerdict, found: list[Comparison], metric: Metric) -> str:
+    texts: list[str] = []
+    for c in found[:NAMES_MAX]:
+        measured = f"measured {_size(metric, c.effect)}"
+        if c.effect.ratio is None:
+            measured = "no complete round"
+        elif len(found) == 1:
+            measured += f", {bounds_text(metric, c.effect)}"
+        if c.effect.sign != "none":
+            measured += f", so perhaps by less than {margin_text(verdict.margin)}"
+        name = level_text(verdict.compared_factor, c.level)
+        texts.append(f"{name} ({measured}; {rounds_text(c.effect)})")
+    return "undecided: " + _with_rest(texts, len(found), "undecided")
+
+
+def _with_rest(texts: list[str], total: int, word: str) -> str:
+    rest = total - len(texts)
+    return ", ".join([*texts, *([f"{rest} more {word}"] if rest else [])])
+
+
+def _names(found: list[Comparison], factor: str) -> str:
+    names = [level_text(factor, c.level) for c in found]
+    if len(names) > NAMES_MAX + 1:
+        return f"{', '.join(names[:NAMES_MAX])} and {len(names) - NAMES_MAX} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _plateau(verdict: StudyVerdict) -> str:
+    """Say where a numeric factor stops paying, for the headline's group."""
+    first = verdict.headline[0]
+    for best in verdict.best_levels:
+        if (best.workload, best.is_direct) != (first.workload, first.is_direct):
+            continue
+        if best.plateau is None:
+            return ""
+        label = METRIC_BY_NAME[best.metric].label
+        name = verdict.compared_factor.replace("_", " ")
+        if len(best.members) == 1:
+            return f"The best {label} comes with {name} {best.best}; no other level is as good."
+        return (
+            f"The best {label} comes with {name} {best.best}; {best.plateau} is the smallest"
+            f" that is as good (within {margin_text(verdict.margin)})."
+        )
+    return ""
+
+
+def _warmth(headline: list[Comparison]) -> str:
+    cached, total = max(c.page_cache_cells for c in headline), headline[0].n_cells
+    if not cached:
+        return ""
+    which = "All" if cached >= total else f"{cached} of {total}"
+    return (
+        f"{which} cells are page cache: most bytes never reached the device, so they compare"
+        " memory, not storage."
+    )
+
+
+def _generator(headline: list[Comparison]) -> str:
+    bound, total = max(c.generator_bound_cells for c in headline), headline[0].n_cells
+    if not bound:
+        return ""
+    which = "all" if bound >= total else f"{bound} of {total}"
+    return (
+        f"In {which} cells the load generator was the limit: a difference between levels may be"
+        " hidden there."
+    )
+
+
+def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
+    """Name workload, mode, cells and rounds of comparisons of one family."""
+    first = comparisons[0]
+    mode = mode_text(verdict.compared_factor, first.is_direct)
+    cells = f"{first.n_cells} cells" if first.n_cells > 1 else ""
+    fewest, most = (pick(c.rounds_used for c in comparisons) for pick in (min, max))
+    rounds = f"{most} round{'' if most == 1 else 's'}"
+    if fewest != most:
+        rounds = f"{fewest} to {rounds}"
+    return ", ".join(text for text in (first.workload, mode, cells, rounds) if text)
+
+
+def _claim(metric: Metric, ours: str, base: str, ratio: float) -> str:
+    size = size_of_effect(metric, ratio)
+    joint = "as" if "times as" in size else "than"
+    if metric.is_higher_better:
+        return f"{ours} is {size} {joint} {base}"
+    return f"The {metric.label} of {ours} is {size} {joint} that of {base}"
+
+
+def _equal(metric: Metric, names: str) -> str:
+    if metric.is_higher_better:
+        return f"{names} are equally fast"
+    return f"{names} have the same {metric.label}"
+
+
+def _size(metric: Metric, effect: Effect) -> str:
+    return size_of_effect(metric, _ratio(effect))
+
+
+def _ratio(effect: Effect) -> float:
+    return 1.0 if effect.ratio is None else effect.ratio
+
+
+def _times(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"

@@ -1,0 +1,45 @@
+"""Treatment by treatment: geometric mean, interval and n of every metric."""
+
+from __future__ import annotations
+
+from iolab.stats.ledger import CellKey, Ledger, Samples, cache_share, is_page_cache
+from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
+from iolab.stats.metrics import METRICS, Metric
+from iolab.stats.verdict import Interval, TreatmentSummary
+
+
+def summaries(ledger: Ledger) -> list[TreatmentSummary]:
+    """Summarise each treatment by each metric, metrics in the order of `METRICS`."""
+    order = {level: place for place, level in enumerate(ledger.levels_in_order)}
+    return [
+        _summary(ledger, metric, key, level, samples)
+        for metric in METRICS
+        for key, by_level in ledger.cells.get(metric.name, {}).items()
+        for level, samples in sorted(by_level.items(), key=lambda item: order.get(item[0], -1))
+    ]
+
+
+def _summary(
+    ledger: Ledger, metric: Metric, key: CellKey, level: str, samples: Samples
+) -> TreatmentSummary:
+    values = [m.value for m in samples.all()]
+    bounds = geometric_interval(values)
+    share = cache_share((samples,))
+    levels = dict(key.levels) | ({ledger.data.study.compared_factor: level} if level else {})
+    return TreatmentSummary(
+        workload=key.workload,
+        operation=key.operation,
+        is_direct=key.is_direct,
+        level=level or None,
+        levels=levels,
+        cell_label=ledger.label(key),
+        metric=metric.name,
+        geometric_mean=geometric_mean(values),
+        interval=None if bounds is None else Interval(*bounds, 0.95),
+        n=len(values),
+        minimum=min(values),
+        maximum=max(values),
+        cache_share=share,
+        is_page_cache=is_page_cache(share),
+        is_generator_bound=ledger.is_generator_bound((samples,)),
+    )

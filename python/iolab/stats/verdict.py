@@ -1,0 +1,220 @@
+"""What a judged study says: typed results from one comparison up to the whole study.
+
+Ratios are oriented so that above 1 is better, whatever the metric; the values beside them are in
+the unit that the metric's name carries. Every class is plain frozen data; `to_dict` gives what
+``verdict.json`` holds (docs/reference/verdict-json.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from iolab.stats.methods.verdict_rule import Sign, Word
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Bounds of a ratio or of a value; `confidence` is what was left after adjustment."""
+
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One level against the baseline: ratio, interval, word."""
+
+    ratio: float | None
+    """Geometric mean of the per-round ratios, oriented (above 1 = better); None without a pair."""
+    interval_95: Interval | None
+    """None below two rounds."""
+    interval_90: Interval | None
+    p: float | None
+    """Unadjusted two-sided p of "no difference"."""
+    p_adjusted: float | None
+    """Holm within the family (pooled), Benjamini-Hochberg (cells, secondary metrics)."""
+    word: Word
+    sign: Sign
+    further_rounds: int | None
+    """For `undecided`: rounds beyond those seen that would decide; None = unknown or too many."""
+    is_further_rounds_above_limit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One level against the baseline, pooled over the cells of one workload."""
+
+    workload: str
+    is_direct: bool
+    metric: str
+    level: str
+    baseline: str
+    effect: Effect
+    n_cells: int
+    cells_excluded: int
+    """Cells left out because the two sides (almost) never met there."""
+    rounds_used: int
+    rounds_excluded: int
+    """Rounds that were begun but miss a value on either side in some cell."""
+    trials_used: int
+    trials_excluded: int
+    """Trials of the two levels that were begun and are not in a used round."""
+    page_cache_cells: int
+    generator_bound_cells: int
+    round_ratios: dict[int, float]
+    """Round -> oriented ratio (geometric mean over cells); the sample behind the interval."""
+    is_headline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CellComparison:
+    """One level against the baseline in one cell: exploratory, never the headline."""
+
+    workload: str
+    operation: str
+    is_direct: bool
+    cell_levels: dict[str, str]
+    """Levels of the factors that are not compared."""
+    label: str
+    """Operation and the levels that vary inside the workload, for people."""
+    metric: str
+    level: str
+    baseline: str
+    effect: Effect
+    rounds_used: int
+    value: float | None
+    """Geometric mean of the level over the used rounds, unit of the metric."""
+    baseline_value: float | None
+    cache_share: float | None
+    """Larger of the two sides' mean share of bytes that never reached the device."""
+    is_page_cache: bool
+    is_generator_bound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TreatmentSummary:
+    """All good trials of one treatment: one metric of one operation."""
+
+    workload: str
+    operation: str
+    is_direct: bool
+    level: str | None
+    """Level of the compared factor; None if the workload does not have it."""
+    levels: dict[str, str]
+    cell_label: str
+    """The levels other than the compared one that vary inside the workload, for people."""
+    metric: str
+    geometric_mean: float
+    interval: Interval | None
+    """95 % t interval on ln; None below two values."""
+    n: int
+    minimum: float
+    maximum: float
+    cache_share: float | None
+    is_page_cache: bool
+    is_generator_bound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BestLevels:
+    """Best level of the compared factor and those shown to be within the margin of it."""
+
+    workload: str
+    is_direct: bool
+    metric: str
+    best: str
+    members: tuple[str, ...]
+    plateau: str | None
+    """For a numeric factor: its smallest member; None for names."""
+    n_rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class PositionNote:
+    """How much the place inside a round mattered (`position_effect`)."""
+
+    metric: str
+    ratio: float
+    p: float
+    n_trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class CountedCaveat:
+    """A caveat, with the number of places (trial and operation) it was seen at."""
+
+    code: str
+    message: str
+    hint: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCounts:
+    """What became of the planned trials."""
+
+    planned: int
+    ok: int
+    failed: int
+    interrupted: int
+    not_run: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudyVerdict:
+    """The answer of one study."""
+
+    sentence: str
+    headline_word: Word
+    compared_factor: str
+    baseline: str
+    margin: float
+    """Relative: 0.05 = 5 %."""
+    pooled: list[Comparison]
+    """Primary metric, one per workload, direct/buffered, non-baseline level."""
+    secondary: list[Comparison]
+    """The same for the metrics judged beside it (p99 latency)."""
+    cells: list[CellComparison]
+    treatments: list[TreatmentSummary]
+    best_levels: list[BestLevels]
+    trade_offs: list[str]
+    trials: TrialCounts
+    position: PositionNote | None
+    caveats: list[CountedCaveat] = field(default_factory=list)
+
+    @property
+    def headline(self) -> list[Comparison]:
+        """The comparisons that `headline_word` and `sentence` rest on."""
+        return [comparison for comparison in self.pooled if comparison.is_headline]
+
+    def summary(self) -> str:
+        """Return the sentence and the word per pooled comparison, one line each."""
+        lines = [self.sentence]
+        for c in self.pooled:
+            mode = "direct" if c.is_direct else "buffered"
+            ratio = "-" if c.effect.ratio is None else f"{c.effect.ratio:.3f}"
+            lines.append(f"{c.workload} ({mode}): {c.level} / {c.baseline} {ratio} {c.effect.word}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON: finite numbers, strings, lists, dicts with text keys."""
+        return cast("dict[str, Any]", to_plain(self))
+
+
+def to_plain(value: object) -> object:
+    """Turn frozen results into what `json.dumps` takes; a number that is not finite is None."""
+    if dataclasses.is_dataclass(value):
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return {str(key): to_plain(item) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in cast("list[object]", value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

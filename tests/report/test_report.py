@@ -1,0 +1,261 @@
+"""What the renderers make of canned studies: HTML, Excel, JSON, text."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+import zipfile
+from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
+from types import ModuleType
+
+import jsonschema
+import openpyxl
+import pytest
+
+from iolab.errors import AnalysisError
+from iolab.report import write_all
+from iolab.report.charts import CHARTS
+from iolab.report.collect import draw_all, throughput_mode
+from iolab.report.html import render_html
+from iolab.report.svg import render_svg
+from iolab.report.terminal import render
+from iolab.report.verdict_json import render_json
+from iolab.report.xlsx import SHEETS, render_xlsx
+from iolab.stats.judge import judge
+from iolab.store.rows import StudyData
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "python" / "iolab" / "report" / "verdict.schema.json"
+REFERENCE = ROOT / "docs" / "reference" / "verdict-json.md"
+VOID = {"meta", "br", "hr", "rect", "line", "path", "circle", "polyline", "polygon", "link", "img"}
+
+
+class _Page(HTMLParser):
+    """Checks nesting and collects what a browser would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.loads += [v or "" for k, v in attrs if k in ("src", "href", "xlink:href", "data")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.fixture(params=["demo", "record_sizes", "published_d2", "single", "empty", "threads"])
+def study(request: pytest.FixtureRequest, canned: ModuleType) -> StudyData:
+    """Give each canned study in turn."""
+    makers = {
+        "single": lambda: canned.make_study(
+            rounds=1, workloads=(canned.Workload("iozone", ("read",), ("4k",)),)
+        ),
+        "empty": lambda: canned.make_study(rounds=0),
+        "threads": lambda: canned.make_study(workers=4, cache_share=0.8),
+    }
+    return makers[request.param]() if request.param in makers else getattr(canned, request.param)()
+
+
+def _html(study: StudyData) -> str:
+    verdict = judge(study)
+    return render_html(study, verdict, draw_all(study, verdict))
+
+
+def test_page_is_well_formed_and_loads_nothing(study: StudyData) -> None:
+    text = _html(study)
+    page = _Page()
+    page.feed(text)
+    assert page.open == []
+    assert not re.search(r"https?://|@import|url\(", text)
+    assert all(load.startswith(("data:text/csv", "#")) for load in page.loads)
+    assert not page.tags & {"script", "iframe", "object", "link", "img"}
+
+
+def test_first_page_comes_first(canned: ModuleType) -> None:
+    text = _html(canned.demo())
+    marks = ['class="question"', 'class="verdict ', 'id="forest"', "How far to trust", "Verdicts"]
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    for wanted in ("harness cost per op", "85 ns", "44 / 45", "Methods", "study.toml", "Changed"):
+        assert wanted in text
+
+
+def test_hostile_names_are_escaped_everywhere(canned: ModuleType) -> None:
+    evil = "<script>alert('1')</script>&\"=cmd|' /C calc'!A0"
+    study = canned.make_study(levels=("none", evil))
+    verdict = judge(study)
+    text = render_html(study, verdict, draw_all(study, verdict))
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    for drawn in draw_all(study, verdict):
+        for spec in drawn.specs:
+            ET.fromstring(render_svg(spec))
+    book = openpyxl.load_workbook(BytesIO(render_xlsx(study, verdict, draw_all(study, verdict))))
+    formulas = [c.value for s in book for row in s.iter_rows() for c in row if c.data_type == "f"]
+    assert formulas
+    assert all(str(value).startswith("=AVERAGE(") for value in formulas)
+
+
+def test_terminal_escape_codes_are_removed(canned: ModuleType) -> None:
+    study = canned.make_study(levels=("none", "a\x1b[31mb\nc"))
+    assert "\x1b" not in render(study, judge(study))
+
+
+def test_every_figure_has_caption_table_and_csv(study: StudyData) -> None:
+    verdict = judge(study)
+    for drawn in draw_all(study, verdict):
+        for spec in drawn.specs:
+            assert spec.caption.endswith((".", "."))
+            assert spec.table.rows
+            assert all(len(row) == len(spec.table.columns) for row in spec.table.rows)
+            assert spec.table.to_csv().count("\n") >= len(spec.table.rows)
+            for series in (s for p in spec.panels for s in p.series):
+                assert not (series.is_joined and spec.kind != "plane")
+    text = render_html(study, verdict, draw_all(study, verdict))
+    assert text.count("<figure") == text.count("<figcaption")
+    assert text.count('class="data"') >= text.count("<figure")
+
+
+def test_wide_values_use_a_log_axis_and_narrow_ones_start_at_zero(canned: ModuleType) -> None:
+    for sizes, scale in ((("4k", "8k"), "linear"), (("4k", "4m"), "log")):
+        study = canned.make_study(workloads=(canned.Workload("iozone", ("read",), sizes),))
+        (spec,) = next(r for r in CHARTS if r.name == "by_level").build(study, judge(study))
+        assert spec.x.scale == scale
+        assert spec.x.is_from_zero == (scale == "linear")
+
+
+def test_svg_is_xml_with_titles(study: StudyData) -> None:
+    verdict = judge(study)
+    for drawn in draw_all(study, verdict):
+        for spec in drawn.specs:
+            root = ET.fromstring(render_svg(spec))
+            assert root.tag == "svg"
+            assert root.get("aria-label")
+            for number in re.findall(r'\s(?:x|y|x1|y1|cx|cy|r)="([^"]*)"', render_svg(spec)):
+                assert -1e6 < float(number) < 1e6
+
+
+def test_many_treatments_and_sizes(canned: ModuleType) -> None:
+    study = canned.many()
+    verdict = judge(study)
+    charts = draw_all(study, verdict)
+    text = render_html(study, verdict, charts)
+    assert len(text) < 12_000_000
+    assert "levels are grey" in text
+    assert max(map(len, render(study, verdict).splitlines())) <= 80
+    assert zipfile.ZipFile(BytesIO(render_xlsx(study, verdict, charts))).testzip() is None
+
+
+def test_xlsx_has_the_reports_tables_and_native_charts(canned: ModuleType) -> None:
+    study = canned.published_d2()
+    verdict = judge(study)
+    content = render_xlsx(study, verdict, draw_all(study, verdict))
+    book = openpyxl.load_workbook(BytesIO(content))
+    assert tuple(book.sheetnames) == SHEETS
+    runs = book["Runs"]
+    assert runs["A1"].value == "noop: throughput in bytes/s, iozone, direct I/O"
+    assert runs["C2"].value == "round 1 (bytes/s)"
+    assert (runs["A3"].value, runs["B3"].value) == ("4k", "initial-write")
+    assert runs["C3"].value == pytest.approx(20247.65 * 1024)
+    assert runs["F3"].value == "=AVERAGE(C3:E3)"
+    cached = openpyxl.load_workbook(BytesIO(content), data_only=True)["Runs"]
+    # D2 printed 20061.98 KB/s as the mean of these three runs.
+    assert cached["F3"].value / 1024 == pytest.approx(20061.98, abs=0.01)
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        charts = [archive.read(n).decode() for n in archive.namelist() if "charts/chart" in n]
+    assert len(charts) >= 10
+    bars = [chart for chart in charts if "<c:errBars>" in chart]
+    assert bars
+    assert all(re.search(r"<c:plus><c:numRef><c:f>'?\w+'?!\$", chart) for chart in bars)
+    assert not any("<c:barChart>" in chart for chart in charts)
+
+
+def test_xlsx_opens_for_every_study(study: StudyData) -> None:
+    verdict = judge(study)
+    book = openpyxl.load_workbook(BytesIO(render_xlsx(study, verdict, draw_all(study, verdict))))
+    assert tuple(book.sheetnames) == SHEETS
+    assert book["Verdict"]["A3"].value == verdict.sentence
+
+
+def test_throughput_mode_adds_up(canned: ModuleType) -> None:
+    table = throughput_mode(canned.make_study(workers=4))
+    assert table is not None
+    row = dict(zip(table.columns, table.rows[0], strict=True))
+    assert row["children (MiB/s)"] == pytest.approx(4 * row["mean per worker (MiB/s)"])
+    assert row["parent (MiB/s)"] <= row["children (MiB/s)"]
+    assert row["min per worker (MiB/s)"] <= row["max per worker (MiB/s)"]
+    assert throughput_mode(canned.make_study()) is None
+
+
+def test_json_follows_its_schema(study: StudyData) -> None:
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    document = json.loads(render_json(study, judge(study)))
+    jsonschema.validate(document, schema)
+
+
+def _keys(node: object) -> set[str]:
+    if isinstance(node, list):
+        return set().union(*map(_keys, node)) if node else set()
+    if not isinstance(node, dict):
+        return set()
+    found = set(node.get("properties", {})) if isinstance(node.get("properties"), dict) else set()
+    return found.union(*map(_keys, node.values()))
+
+
+def test_every_key_is_documented() -> None:
+    text = REFERENCE.read_text(encoding="utf-8")
+    keys = _keys(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("is_unicode", [True, False])
+def test_terminal_fits(study: StudyData, width: int, is_unicode: bool) -> None:
+    verdict = judge(study)
+    text = render(study, verdict, width=width, is_unicode=is_unicode)
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert text.isascii() or is_unicode
+    assert " ".join(text.split()).replace("- ", "-")[:20] == verdict.sentence[:20]
+    for caveat in verdict.caveats:
+        assert text.count(f"- {caveat.code.replace('_', ' ')}") == 1
+
+
+def test_terminal_bars_lean_the_right_way(canned: ModuleType) -> None:
+    study = canned.make_study(throughput={"bfq": 0.8})
+    line = next(x for x in render(study, judge(study)).splitlines() if x.startswith("  bfq"))
+    assert line.index("●") < line.index("│")
+    assert line.endswith("worse")
+
+
+def test_write_all_is_deterministic_and_leaves_nothing_else(
+    canned: ModuleType, tmp_path: Path
+) -> None:
+    study = canned.demo()
+    first = write_all(study, judge(study), tmp_path / "a")
+    second = write_all(study, judge(study), tmp_path / "b")
+    for name in ("html", "xlsx", "verdict_json"):
+        assert getattr(first, name).read_bytes() == getattr(second, name).read_bytes()
+    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == [
+        "report.html",
+        "report.xlsx",
+        "verdict.json",
+    ]
+
+
+def test_unwritable_directory_is_a_users_error(canned: ModuleType, tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("x")
+    study = canned.make_study()
+    with pytest.raises(AnalysisError, match="cannot be written"):
+        write_all(study, judge(study), blocker)

@@ -1,0 +1,300 @@
+"""Judging canned studies: pairing, words, labels, caveats, sentences, properties."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iolab.errors import AnalysisError
+from iolab.stats.judge import headline_word, judge
+from iolab.stats.metrics import METRIC_BY_NAME, METRICS
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import Caveat, StudyData
+
+
+def _codes(verdict: StudyVerdict) -> dict[str, int]:
+    return {caveat.code: caveat.count for caveat in verdict.caveats}
+
+
+def test_worse_level_is_found_with_its_trade_off(canned: ModuleType) -> None:
+    verdict = judge(canned.make_study(throughput={"bfq": 0.88}, latency={"bfq": 0.25}))
+    (headline,) = verdict.headline
+    assert verdict.headline_word == headline.effect.word == "worse"
+    assert headline.effect.ratio == pytest.approx(0.88, rel=0.02)
+    assert (headline.rounds_used, headline.trials_used, headline.n_cells) == (5, 20, 4)
+    assert "bfq is 1" in verdict.sentence
+    assert "slower than none (95 % interval " in verdict.sentence
+    assert "p99 latency is 3." in verdict.trade_offs[0]
+    assert "less throughput" in verdict.sentence
+
+
+def test_identical_levels_are_the_same(canned: ModuleType) -> None:
+    verdict = judge(canned.make_study(noise=0.01))
+    assert verdict.headline_word == "same"
+    assert verdict.sentence.startswith("bfq and none are equally fast: any difference is below 5 %")
+
+
+def test_noise_is_undecided_with_rounds_to_go(canned: ModuleType) -> None:
+    verdict = judge(canned.make_study(noise=0.4, rounds=4))
+    effect = verdict.headline[0].effect
+    assert effect.word == "undecided"
+    assert "would" in verdict.sentence
+    assert effect.further_rounds is not None or effect.is_further_rounds_above_limit
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_too_few_rounds_do_not_crash(canned: ModuleType, rounds: int) -> None:
+    verdict = judge(canned.make_study(rounds=rounds))
+    assert verdict.headline_word == "undecided"
+    assert verdict.sentence.startswith("Undecided")
+    assert all(c.effect.interval_95 is None for c in verdict.pooled)
+
+
+def test_only_baseline_measured(canned: ModuleType) -> None:
+    study = canned.make_study(is_failed=lambda t: t.levels["scheduler"] == "bfq")
+    verdict = judge(study)
+    assert verdict.headline_word == "undecided"
+    assert verdict.trials.failed == 10
+    assert verdict.treatments
+
+
+def test_incomplete_round_is_left_out_and_counted(canned: ModuleType) -> None:
+    verdict = judge(canned.make_study(is_failed=lambda t: t.ordinal == 0))
+    (headline,) = verdict.headline
+    assert (headline.rounds_used, headline.rounds_excluded) == (4, 1)
+    assert (headline.trials_used, headline.trials_excluded) == (16, 4)
+    assert _codes(verdict)["failed_trials"] == 1
+    assert "incomplete_rounds" in _codes(verdict)
+
+
+def test_cell_that_one_side_cannot_do_is_left_out(canned: ModuleType) -> None:
+    verdict = judge(
+        canned.make_study(
+            is_failed=lambda t: t.levels == {"record_size": "32k", "scheduler": "bfq"}
+        )
+    )
+    (headline,) = verdict.headline
+    assert (headline.n_cells, headline.cells_excluded, headline.rounds_used) == (2, 2, 5)
+    assert _codes(verdict)["cells_excluded"] == 2
+
+
+@pytest.mark.parametrize("bad", [0.0, math.nan, math.inf, -1.0])
+def test_bad_values_are_rejected_and_counted(canned: ModuleType, bad: float) -> None:
+    study = canned.make_study()
+    spoilt = [
+        dataclasses.replace(m, value=bad) if m.trial_id == "t0" else m for m in study.measurements
+    ]
+    verdict = judge(dataclasses.replace(study, measurements=spoilt))
+    assert verdict.headline[0].rounds_used == 4
+    assert _codes(verdict)["value_rejected"] == 12
+    json.dumps(verdict.to_dict(), allow_nan=False)
+
+
+def test_measurements_of_trials_that_failed_do_not_count(canned: ModuleType) -> None:
+    study = canned.make_study()
+    trials = [
+        dataclasses.replace(t, status="interrupted") if t.ordinal == 0 else t for t in study.trials
+    ]
+    assert judge(dataclasses.replace(study, trials=trials)).headline[0].rounds_used == 4
+
+
+def test_buffered_and_direct_are_never_pooled(canned: ModuleType) -> None:
+    workload = canned.Workload("iozone", ("read",), ("4k",), buffered_operations=("fwrite",))
+    verdict = judge(canned.make_study(workloads=(workload,)))
+    assert [(c.is_direct, c.is_headline) for c in verdict.pooled] == [(True, True), (False, False)]
+    assert all(c.n_cells == 1 for c in verdict.pooled)
+    assert [c.is_page_cache for c in verdict.cells] == [False, True]
+
+
+def test_page_cache_is_said_in_the_sentence(canned: ModuleType) -> None:
+    verdict = judge(canned.make_study(cache_share=0.9))
+    assert "All cells are page cache" in verdict.sentence
+    assert all(t.is_page_cache for t in verdict.treatments)
+    assert judge(canned.make_study(cache_share=None)).cells[0].cache_share is None
+
+
+def test_generator_bound_is_said_in_the_sentence(canned: ModuleType) -> None:
+    caveat = (Caveat("generator_bound", "limit"),)
+    verdict = judge(
+        canned.make_study(caveats=lambda t: caveat if t.levels["record_size"] == "4k" else ())
+    )
+    assert "In 2 of 4 cells the load generator was the limit" in verdict.sentence
+
+
+def test_comparing_direct_with_buffered_is_a_comparison(canned: ModuleType) -> None:
+    study = canned.make_study(compared="direct", levels=("true", "false"))
+    mixed = [
+        dataclasses.replace(m, is_direct=m.levels["direct"] == "true") for m in study.measurements
+    ]
+    verdict = judge(dataclasses.replace(study, measurements=mixed))
+    assert len(verdict.pooled) == 1
+    assert verdict.pooled[0].rounds_used == 5
+
+
+def test_position_effect_becomes_a_caveat(canned: ModuleType) -> None:
+    assert "position_effect" in _codes(judge(canned.make_study(place=0.3)))
+    assert "position_effect" not in _codes(judge(canned.make_study()))
+
+
+def test_nested_factor_does_not_split_cells(canned: ModuleType) -> None:
+    study = canned.make_study()
+
+    def nest(levels: dict[str, str]) -> dict[str, str]:
+        return levels | ({"bfq.low_latency": "0"} if levels["scheduler"] == "bfq" else {})
+
+    verdict = judge(
+        dataclasses.replace(
+            study,
+            trials=[dataclasses.replace(t, levels=nest(t.levels)) for t in study.trials],
+            measurements=[
+                dataclasses.replace(m, levels=nest(m.levels)) for m in study.measurements
+            ],
+        )
+    )
+    assert verdict.headline[0].rounds_used == 5
+    assert "nested_factor" in _codes(verdict)
+
+
+def test_numeric_factor_gets_its_plateau(canned: ModuleType) -> None:
+    verdict = judge(canned.record_sizes())
+    (best,) = verdict.best_levels
+    assert (best.plateau, best.members) == ("64k", ("64k", "128k", "256k"))
+    assert "64k is the smallest that is as good" in verdict.sentence
+    assert not verdict.trade_offs
+
+
+def test_published_report_d2(canned: ModuleType) -> None:
+    """D2's numbers: deadline equals noop; cfq is slower, but three runs cannot settle how much."""
+    verdict = judge(canned.published_d2())
+    words = {c.level: c.effect for c in verdict.headline}
+    assert words["deadline"].word == "same"
+    assert (words["cfq"].word, words["cfq"].sign) == ("undecided", "worse")
+    noop = next(
+        t
+        for t in verdict.treatments
+        if (t.level, t.operation, t.cell_label) == ("noop", "initial-write", "4k")
+    )
+    values = (20247.65, 19768.67, 20169.63)
+    assert noop.geometric_mean == pytest.approx(math.prod(v * 1024 for v in values) ** (1 / 3))
+
+
+def test_first_workload_carries_the_headline(canned: ModuleType) -> None:
+    verdict = judge(canned.demo())
+    assert {c.workload for c in verdict.headline} == {"iozone"}
+    assert [c.level for c in verdict.headline] == ["mq-deadline", "bfq"]
+
+
+def test_mixed_workload_operations_and_disagreement(canned: ModuleType) -> None:
+    workload = canned.Workload("mix", ("mix/reader", "mix/writer"))
+    study = canned.make_study(workloads=(workload,), noise=0.01)
+    bent = [
+        dataclasses.replace(m, value=m.value * (1.5 if m.operation == "mix/reader" else 0.6))
+        if m.levels["scheduler"] == "bfq" and m.metric == "throughput_bytes_per_s"
+        else m
+        for m in study.measurements
+    ]
+    verdict = judge(dataclasses.replace(study, measurements=bent))
+    assert any("Not uniform in mix" in text for text in verdict.trade_offs)
+
+
+def test_latency_can_be_the_primary_metric(canned: ModuleType) -> None:
+    study = canned.make_study(latency={"bfq": 2.5})
+    only = [m for m in study.measurements if m.metric == "latency_ns_p50"]
+    verdict = judge(dataclasses.replace(study, measurements=only))
+    assert verdict.headline_word == "worse"
+    assert "The median latency of bfq is 2.5 times as high as that of none" in verdict.sentence
+
+
+def test_margin_of_zero_is_an_analysis_error(canned: ModuleType) -> None:
+    with pytest.raises(AnalysisError, match="margin"):
+        judge(canned.make_study(margin=0.0))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["worse", "better"], "better"),
+        (["worse", "undecided", "same"], "undecided"),
+        (["worse", "same"], "same"),
+        (["worse", "trivial"], "trivial"),
+        (["worse"], "worse"),
+        ([], "undecided"),
+    ],
+)
+def test_headline_word(words: list[str], expected: str) -> None:
+    assert headline_word(words) == expected  # type: ignore[arg-type]
+
+
+def test_unknown_metric_is_a_caveat(canned: ModuleType) -> None:
+    study = canned.make_study()
+    odd = dataclasses.replace(study.measurements[0], metric="joules")
+    verdict = judge(dataclasses.replace(study, measurements=[*study.measurements, odd]))
+    assert "unknown_metric" in _codes(verdict)
+
+
+def _swap(study: StudyData, baseline: str) -> StudyData:
+    return dataclasses.replace(study, study=dataclasses.replace(study.study, baseline=baseline))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.7, 1.4), st.floats(0.001, 0.2), st.integers(1, 6), st.integers(0, 10_000))
+def test_swapping_the_baseline_mirrors_everything(
+    canned: ModuleType, effect: float, noise: float, rounds: int, seed: int
+) -> None:
+    study = canned.make_study(throughput={"bfq": effect}, noise=noise, rounds=rounds, seed=seed)
+    one, other = judge(study), judge(_swap(study, "bfq"))
+    mirror = {"better": "worse", "worse": "better"}
+    for a, b in zip(
+        [*one.pooled, *one.secondary, *one.cells],
+        [*other.pooled, *other.secondary, *other.cells],
+        strict=True,
+    ):
+        assert a.effect.ratio is not None
+        assert b.effect.ratio == pytest.approx(1 / a.effect.ratio, rel=1e-12)
+        assert b.effect.word == mirror.get(a.effect.word, a.effect.word)
+        assert b.effect.further_rounds == a.effect.further_rounds
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from([2.0**-20, 0.5, 8.0, 1024.0]), st.integers(0, 10_000))
+def test_scaling_all_values_changes_no_ratio(canned: ModuleType, scale: float, seed: int) -> None:
+    study = canned.make_study(throughput={"bfq": 0.93}, noise=0.05, seed=seed)
+    scaled = dataclasses.replace(
+        study,
+        measurements=[dataclasses.replace(m, value=m.value * scale) for m in study.measurements],
+    )
+    one, other = judge(study), judge(scaled)
+    assert [c.effect for c in one.pooled] == [c.effect for c in other.pooled]
+    assert [c.effect for c in one.cells] == [c.effect for c in other.cells]
+
+
+def test_order_of_rows_does_not_matter(canned: ModuleType) -> None:
+    study = canned.demo()
+    turned = dataclasses.replace(study, trials=study.trials[::-1])
+    assert judge(study).to_dict() == judge(turned).to_dict()
+
+
+def test_metrics_are_listed_once_with_unit_in_the_name() -> None:
+    assert len(METRIC_BY_NAME) == len(METRICS)
+    for metric in METRICS:
+        unit = {"bytes/s": "bytes_per_s", "ops/s": "ops_per_s", "ns": "_ns_"}[metric.unit]
+        assert unit in metric.name
+        assert metric.is_higher_better == (metric.unit != "ns")
+        assert metric.format(1234567.0)
+
+
+def test_scipy_is_loaded_by_judging_only() -> None:
+    """`iolab --help` may import these modules and must not pay for scipy (methodology 3.6)."""
+    code = (
+        "import sys, iolab.stats.judge, iolab.report, iolab.report.terminal, iolab.stats.methods;"
+        "sys.exit(any(name in sys.modules for name in ('scipy', 'numpy', 'xlsxwriter')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
