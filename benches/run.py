@@ -4,7 +4,7 @@ Every figure is a median over rounds; inside a round the programs run in random 
 and a cost is CPU time of the whole process tree minus that of an empty run of the same program, per op,
 minus the bare loop's. The interval is a 95 % t interval over rounds.
 
-``python benches/run.py --agent PATH --bare PATH --out target/bench.json [--rounds N] [--ops N]``
+``make bench``, or ``python benches/run.py [--rounds N] [--ops N] [--agent PATH] [--no-memory]``
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from iolab.testbed.command import find_agent
+
+ROOT = Path(__file__).resolve().parent.parent
 RECORD = 4096
 FILE_BYTES = 64 << 20
 CPU = max(os.sched_getaffinity(0))
@@ -211,27 +214,36 @@ def print_table(results: list[dict[str, object]]) -> None:
         )
 
 
+def bare_loop() -> Path:
+    """Builds the bare loop and says where it is."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    build = ["cargo", "build", "--quiet", "--release", "-p", "iolab-real", "--example", "bare_loop"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    return target / "release" / "examples" / "bare_loop"
+
+
 def main() -> int:
     """Run everything and write the JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--agent", type=Path, required=True)
-    parser.add_argument("--bare", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--agent", type=Path, help="default: the installed one")
+    parser.add_argument("--out", type=Path, default=ROOT / "target" / "bench.json")
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--ops", type=int, default=1_000_000)
     parser.add_argument("--no-memory", action="store_true", help="leave out the 1e8-op run")
     options = parser.parse_args()
     if shutil.which("fio") is None:
         sys.exit("fio is not installed: install it (apt-get install fio) to compare with it")
+    agent = options.agent or find_agent()
+    bare_program = bare_loop()
     os.sched_setaffinity(0, {CPU})
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         directory = Path(name)
         (directory / "data.0").write_bytes(random.Random(1).randbytes(FILE_BYTES))
         results = [
             run_case(case, options.rounds, seed)
-            for seed, case in enumerate(cases(options.agent, options.bare, directory, options.ops))
+            for seed, case in enumerate(cases(agent, bare_program, directory, options.ops))
         ]
-        memory = [] if options.no_memory else run_memory(options.agent, directory)
+        memory = [] if options.no_memory else run_memory(agent, directory)
     print_table(results)
     for row in memory:
         print(f"peak memory, memory target, {row['ops']:>11,} ops: {row['peak_kib']} KiB")

@@ -1,0 +1,176 @@
+"""kill -9 at any moment: the watchdog, or `iolab restore`, puts everything back; nothing is lost.
+
+A killed agent leaves changed knobs, a loop device, a mount and a directory behind, because nobody
+gets the chance to clean up. Each test kills at seeded random moments of a real study on a loop device.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+from .machine_state import differences, machine_state
+
+pytestmark = pytest.mark.needs_loop
+
+STUDY = """
+name = "kill"
+testbed = "loop:300m"
+seed = 11
+rounds = 4
+[factors]
+scheduler = ["bfq", "mq-deadline"]
+[settings]
+direct = true
+read_ahead_kb = "64"
+[[workloads]]
+name = "iozone"
+kind = "iozone"
+tests = ["write", "read"]
+file_size = "16m"
+"""
+#: Number of kills per test here; `python -m tests.e2e.test_kill_loop 30` runs the full bar.
+KILLS = 3
+
+
+def processes(pattern: str) -> list[int]:
+    """Pids of the agent's processes whose arguments contain `pattern`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        is_agent = any(word.endswith(b"iolab-agent") for word in words[:1])
+        if is_agent and pattern.encode() in b" ".join(words):
+            found.append(int(entry.name))
+    return found
+
+
+def start(out: Path, study: Path) -> subprocess.Popen[str]:
+    """Starts (or resumes) the study in the background."""
+    resume = ["--resume"] if (out / "study.db").exists() else []
+    argv = [sys.executable, "-m", "iolab.cli", "run", str(study), "--out", str(out), *resume]
+    return subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+
+
+def finished(out: Path) -> list[str]:
+    """Trials with a record, in the order of their records."""
+    if not (out / "study.db").exists():
+        return []
+    with sqlite3.connect(f"file:{out / 'study.db'}?mode=ro", uri=True) as store:
+        try:
+            return [row[0] for row in store.execute("SELECT trial_id FROM record ORDER BY rowid")]
+        except sqlite3.OperationalError:
+            return []
+
+
+def kill_all(pids: list[int]) -> None:
+    """SIGKILL, as the out-of-memory killer sends it."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def wait_restored(before: dict[str, str], seconds: float) -> list[str]:
+    """Differences that are left after at most `seconds`."""
+    deadline = time.monotonic() + seconds
+    while (left := differences(before, machine_state())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def kill_agent_once(out: Path, study: Path, moment: float) -> tuple[list[str], list[str]]:
+    """Kills the agent alone `moment` s after the start; answers what is not restored, what is lost."""
+    before = machine_state()
+    running = start(out, study)
+    time.sleep(moment)
+    agents = [pid for pid in processes("") if pid not in processes("watchdog")]
+    known = finished(out)
+    kill_all(agents)
+    left = wait_restored(before, 5.0)
+    running.wait(timeout=60)
+    now = finished(out)
+    return left, [trial for trial in known if trial not in now]
+
+
+def test_the_watchdog_restores_when_the_agent_is_killed(tmp_path: Path) -> None:
+    study, out = tmp_path / "kill.toml", tmp_path / "out"
+    study.write_text(STUDY)
+    moments = random.Random(5)
+    for _ in range(KILLS):
+        left, lost = kill_agent_once(out, study, moments.uniform(0.3, 4.0))
+        assert not left, left
+        assert not lost, lost
+    final = start(out, study)
+    text, _ = final.communicate(timeout=100)
+    assert final.returncode == 0, text
+    trials = finished(out)
+    assert len(trials) == len(set(trials)) == 2 * 4, "every trial once"
+
+
+def test_restore_undoes_what_a_killed_watchdog_could_not(tmp_path: Path, iolab: Run) -> None:
+    study, out = tmp_path / "kill.toml", tmp_path / "out"
+    study.write_text(STUDY)
+    before = machine_state()
+    moments = random.Random(6)
+    for _ in range(KILLS):
+        running = start(out, study)
+        time.sleep(moments.uniform(0.5, 4.0))
+        kill_all([running.pid, *processes("")])
+        running.wait(timeout=60)
+        kill_all(processes(""))
+        restored = iolab("restore")
+        assert restored.returncode == 0, restored.stdout + restored.stderr
+        assert not wait_restored(before, 5.0)
+    assert "nothing" in iolab("restore").stdout.lower()
+
+
+def test_ctrl_c_keeps_finished_trials_and_restores(tmp_path: Path) -> None:
+    study, out = tmp_path / "kill.toml", tmp_path / "out"
+    study.write_text(STUDY)
+    before = machine_state()
+    running = start(out, study)
+    deadline = time.monotonic() + 60
+    while len(finished(out)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(running.pid, signal.SIGINT)
+    text, _ = running.communicate(timeout=60)
+    assert running.returncode == 130, text
+    assert "Traceback" not in text
+    assert not differences(before, machine_state())
+    assert len(finished(out)) >= 2
+
+
+if __name__ == "__main__":
+    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 30
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        chosen = random.Random(99)
+        worst = 0
+        for number in range(kills):
+            (folder / "kill.toml").write_text(STUDY)
+            moment = chosen.uniform(0.05, 5.0)
+            unrestored, gone = kill_agent_once(folder / f"out{number // 6}", folder / "kill.toml", moment)
+            state = "ok" if not unrestored and not gone else f"FAIL {unrestored} {gone}"
+            worst += state != "ok"
+            print(f"kill {number + 1:2} after {moment:.2f} s: {state}", flush=True)
+        print(f"{kills - worst} of {kills} restored within 5 s, no trial lost")
+        sys.exit(1 if worst else 0)

@@ -1,0 +1,99 @@
+"""Class A+: knobs under a live, mounted file system with foreign files; nothing foreign is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+from .machine_state import differences, machine_state, tree_hash
+
+pytestmark = pytest.mark.needs_loop
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Path]:
+    """A mounted ext4 on a loop device of the test's own, with foreign files in it."""
+    image, mount = tmp_path / "image", tmp_path / "mnt"
+    image.write_bytes(b"\0")
+    os.truncate(image, 400 << 20)
+    mount.mkdir()
+    attach = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
+    device = subprocess.run(attach, capture_output=True, text=True, check=True).stdout.strip()
+    try:
+        subprocess.run(["mkfs.ext4", "-q", device], check=True)
+        subprocess.run(["mount", device, str(mount)], check=True)
+        (mount / "scratch").mkdir()
+        for number in range(20):
+            (mount / f"foreign{number}").write_bytes(os.urandom(10_000 + number))
+        (mount / "scratch" / "notes.txt").write_text("not iolab's")
+        (mount / "scratch" / "link").symlink_to("../foreign0")
+        yield mount
+    finally:
+        subprocess.run(["umount", str(mount)], check=False)
+        subprocess.run(["losetup", "--detach", device], check=False)
+
+
+def compare(mounted: Path, out: Path) -> list[str]:
+    """Arguments of a small study under the mounted file system."""
+    return [
+        "compare", "--on", f"dir:{mounted / 'scratch'}", "--scheduler", "none,bfq",
+        "--record-size", "4k,64k", "--test", "write,read,random-read", "--file-size", "8m",
+        "--direct", "--rounds", "2", "--out", str(out),
+    ]  # fmt: skip
+
+
+def test_knobs_are_switched_and_restored_and_foreign_files_stay(
+    mounted: Path, tmp_path: Path, iolab: Run
+) -> None:
+    before, foreign = machine_state(), tree_hash(mounted)
+    out = tmp_path / "out"
+    done = iolab(*compare(mounted, out))
+    assert done.returncode == 0, done.stderr
+    assert not differences(before, machine_state())
+    assert tree_hash(mounted) == foreign
+    assert not list((mounted / "scratch").glob(".iolab-*")), "our directory is gone"
+    verdict = json.loads((out / "verdict.json").read_text())
+    assert "bfq" in json.dumps(verdict)
+
+
+_WRITING = re.compile(r'(?:open|openat|creat)\((?:[^,"]+, )?"(?P<path>[^"]*)"(?P<rest>.*)')
+_CHANGING = re.compile(
+    r'(?:unlink|unlinkat|rename|renameat2?|truncate|mkdir|mkdirat|rmdir|chmod|chown)\(.*?"'
+    r'(?P<path>[^"]*)"'
+)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_the_agent_opens_nothing_foreign_for_writing(mounted: Path, tmp_path: Path) -> None:
+    log = tmp_path / "strace.txt"
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.chdir(tmp_path))
+        argv = ["strace", "-f", "-y", "-s", "300", "-o", str(log), "-e"]
+        argv += ["trace=open,openat,creat,unlink,unlinkat,rename,renameat,renameat2,truncate,mkdir,mkdirat,rmdir"]
+        argv += [sys.executable, "-m", "iolab.cli", *compare(mounted, tmp_path / "out")]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=110)
+    assert done.returncode == 0, done.stderr
+    touched = set()
+    for line in log.read_text(errors="replace").splitlines():
+        match = _WRITING.search(line)
+        if match and not re.search(r"O_(WRONLY|RDWR|CREAT|TRUNC)", match["rest"]):
+            continue
+        match = match or _CHANGING.search(line)
+        if match and " = -1 " not in line:
+            touched.add(match["path"])
+    inside = str(mounted)
+    foreign = [
+        path for path in touched if path.startswith(inside) and "/scratch/.iolab-" not in path
+    ]
+    assert not foreign, foreign
+    assert any("/scratch/.iolab-" in path for path in touched), "the trace saw the real work"
