@@ -1,0 +1,67 @@
+"""The compiled half: typed workload builders, histograms, in-process targets.
+
+Everything crosses as JSON text; the shapes are those of
+``docs/design/0002-agent-protocol.md``.
+"""
+
+__version__: str
+
+def iozone_workload(spec_json: str) -> str:
+    """Workload spec of IOzone's tests.
+
+    Parameters
+    ----------
+    spec_json : ``{"tests", "file_bytes", "io_size_bytes", "workers", "engine", "workers_as",
+        "access", "durability", "fsync", "seed", "stride", "depth", "content"}``; sizes in bytes.
+
+    Returns
+    -------
+    str : workload spec, version 1.
+
+    Raises
+    ------
+    iolab.errors.StudyError : the values do not describe a workload.
+    """
+
+def mixed_workload(spec_json: str) -> str:
+    """Workload spec of several streams that run side by side for a fixed time.
+
+    Parameters
+    ----------
+    spec_json : ``{"duration_ns", "engine", "workers_as", "seed", "access", "streams": [{"name",
+        "read_share", "pattern", "io_size_bytes", "depth", "workers", "file_bytes",
+        "rate_ops_per_s", "fsync_every"}]}``.
+
+    Returns
+    -------
+    str : workload spec, version 1.
+
+    Raises
+    ------
+    iolab.errors.StudyError : the values do not describe a workload.
+    """
+
+def histogram_quantiles(histogram_json: str, quantiles: list[float]) -> list[float]:
+    """Quantiles of a recorded histogram.
+
+    Parameters
+    ----------
+    histogram_json : HISTOGRAM of the agent protocol.
+    quantiles : each in [0, 1].
+
+    Returns
+    -------
+    list of float, in the histogram's unit (ns), one per quantile.
+    """
+
+def run_in_process(workload_json: str) -> str:
+    """Run a workload on the null or memory target inside this process.
+
+    Parameters
+    ----------
+    workload_json : workload spec whose engine is ``null`` or ``memory``.
+
+    Returns
+    -------
+    str : the ``phases`` of a record.
+    """

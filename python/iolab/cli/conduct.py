@@ -1,0 +1,373 @@
+"""Conducting a study from the command line: from a checked study to results on disk."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from iolab import units
+from iolab.cli import outputs
+from iolab.cli.console import Console
+from iolab.cli.finish import show_results
+from iolab.cli.services import Services, iolab_version
+from iolab.errors import (
+    AnalysisError,
+    IolabError,
+    RefusedError,
+    StoppedError,
+    StudyError,
+    TestbedError,
+)
+from iolab.run.campaign import Campaign, Outcome, Start
+from iolab.run.core import Core
+from iolab.run.record import caveats_of
+from iolab.run.stop import StopSwitch, pressed_by_signals
+from iolab.run.trial import check_specs, trial_spec
+from iolab.store.db import STORE_NAME, Origin, Store
+from iolab.store.rows import Caveat
+from iolab.study.factors import find_factor
+from iolab.study.model import Study, TestbedRequest
+from iolab.study.plan import Plan, make_plan
+from iolab.testbed.agent import Agent, OpenTestbed
+from iolab.testbed.command import agent_command, find_agent
+from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_journal_device
+
+_SEED_MAX: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """Everything decided before the first action."""
+
+    plan: Plan
+    testbed: Testbed
+    out_dir: Path
+    core: Core
+    console: Console
+    run_id: str
+    is_resumed: bool
+    started_ns: int
+
+    @property
+    def database(self) -> Path:
+        """Where the records go."""
+        return self.out_dir / STORE_NAME
+
+    @property
+    def needs_root(self) -> bool:
+        """Whether the testbed, or a factor in use, needs it."""
+        return self.testbed.needs_root or bool(_root_factors(self.plan.study))
+
+
+def conduct(
+    study: Study, arguments: argparse.Namespace, services: Services, console: Console
+) -> int:
+    """Run, continue or rehearse `study`; returns the exit code."""
+    prepared = _prepare(study, arguments, services, console)
+    for note in prepared.plan.notes:
+        console.note(f"iolab: note: {note.message}: {note.hint}")
+    agent_path = find_agent()
+    command = agent_command(agent_path, needs_root=prepared.needs_root)
+    if arguments.dry_run:
+        _rehearse(prepared, command)
+        return 0
+    with ExitStack() as stack:
+        stop = stack.enter_context(pressed_by_signals())
+        outcome, problem = _measure(prepared, command, stop)
+    if outcome is not None:
+        _tell_outcome(outcome, console)
+    code = _show(prepared, services, console, outcome, is_strict=arguments.strict)
+    if problem is not None:
+        raise problem
+    return code
+
+
+def _prepare(
+    study: Study, arguments: argparse.Namespace, services: Services, console: Console
+) -> Conduct:
+    """Decide and check everything that can be checked without touching anything."""
+    started_ns = time.monotonic_ns()
+    testbed = _testbed(study, arguments)
+    study = replace(study, testbed=TestbedRequest(*testbed.request))
+    if arguments.resume:
+        named = Path(arguments.out) if arguments.out else outputs.latest_directory(study.name)
+        if study.seed is None:
+            study = study.with_seed(outputs.stored_seed(named / STORE_NAME))
+    else:
+        named = Path(arguments.out) if arguments.out else outputs.fresh_directory(study.name)
+        outputs.check_free(named)
+        if study.seed is None:
+            study = study.with_seed(secrets.randbelow(_SEED_MAX))
+    plan = make_plan(study)
+    core = services.load_core()
+    check_specs(plan, core)
+    testbed.check_space(plan.round_cost().file_bytes)
+    return Conduct(
+        plan=plan,
+        testbed=testbed,
+        out_dir=named,
+        core=core,
+        console=console,
+        run_id=f"r-{uuid.uuid4().hex[:12]}",
+        is_resumed=arguments.resume,
+        started_ns=started_ns,
+    )
+
+
+def _testbed(study: Study, arguments: argparse.Namespace) -> Testbed:
+    options = dict(study.testbed.options)
+    if arguments.image_dir:
+        options["image_dir"] = arguments.image_dir
+    if arguments.allow_knobs_on:
+        options["allow_knobs_on"] = ",".join(arguments.allow_knobs_on)
+    testbed = make_testbed(study.testbed.kind, study.testbed.argument, options)
+    has_journal = "true" in study.levels_in_use("external_journal")
+    return with_journal_device(testbed) if has_journal else testbed
+
+
+def _root_factors(study: Study) -> list[str]:
+    held = [study.settings, *(workload.settings for workload in study.workloads)]
+    names = [factor.name for factor in study.factors]
+    names += [name for levels in held for name, _ in levels]
+    return [name for name in dict.fromkeys(names) if find_factor(name).needs_root]
+
+
+# Measuring.
+
+
+def _measure(
+    prepared: Conduct, command: list[str], stop: StopSwitch
+) -> tuple[Outcome | None, IolabError | None]:
+    """Run the campaign; an error after the first record does not hide what was stored."""
+    outcome: Outcome | None = None
+    with ExitStack() as stack:
+        store = _resumed_store(prepared, stack) if prepared.is_resumed else None
+        try:
+            with Agent(command, stop=stop) as agent:
+                _greet(agent, prepared, is_dry_run=False)
+                prepared.console.note(_announcement(prepared))
+                opened = agent.open_testbed(prepared.testbed.agent_spec())
+                try:
+                    _check_schedulers(prepared.plan.study, opened)
+                    store = store or _new_store(prepared, stack)
+                    outcome = _run_campaign(prepared, store, agent, opened, stop)
+                finally:
+                    _close_testbed(agent, outcome)
+        except IolabError as error:
+            if store is None:
+                raise
+            return outcome, error
+    return outcome, _error_of(outcome)
+
+
+def _close_testbed(agent: Agent, outcome: Outcome | None) -> None:
+    """Close in order if the agent is well; otherwise the end of its input does it."""
+    if outcome is not None:
+        agent.close_testbed()
+
+
+def _run_campaign(
+    prepared: Conduct,
+    store: Store,
+    agent: Agent,
+    opened: OpenTestbed,
+    stop: StopSwitch,
+) -> Outcome:
+    console, caveats = prepared.console, caveats_of(opened.warnings)
+    _note_caveats(console, caveats)
+    session_id = store.begin_session(
+        prepared.run_id,
+        iolab_version=iolab_version(),
+        testbed=opened.description,
+        caveats=caveats,
+    )
+    start = Start(
+        session_id=session_id,
+        stop=stop,
+        report=console.progress,
+        spent_ns=time.monotonic_ns() - prepared.started_ns,
+    )
+    campaign = Campaign(prepared.plan, store, agent, prepared.core, start)
+    try:
+        return campaign.run()
+    finally:
+        console.clear_line()
+
+
+def _resumed_store(prepared: Conduct, stack: ExitStack) -> Store:
+    store = stack.enter_context(Store.open_writer(prepared.database))
+    outputs.check_same_plan(store, prepared.plan)
+    return store
+
+
+def _new_store(prepared: Conduct, stack: ExitStack) -> Store:
+    caveats = _store_caveats(prepared)
+    _note_caveats(prepared.console, caveats)
+    store = Store.create(
+        prepared.database,
+        prepared.plan,
+        Origin(iolab_version(), prepared.testbed.text, caveats=tuple(caveats)),
+    )
+    return stack.enter_context(store)
+
+
+def _note_caveats(console: Console, caveats: Sequence[Caveat]) -> None:
+    for caveat in caveats:
+        console.note(f"iolab: note: {caveat.message}" + (f": {caveat.hint}" if caveat.hint else ""))
+
+
+def _store_caveats(prepared: Conduct) -> list[Caveat]:
+    """Warn if the results lie on the file system that is measured."""
+    testbed = prepared.testbed
+    if not isinstance(testbed, DirectoryTestbed):
+        return []
+    wanted = prepared.out_dir.resolve()
+    out = next(folder for folder in (wanted, *wanted.parents) if folder.exists())
+    if out.stat().st_dev != testbed.path.stat().st_dev:
+        return []
+    return [
+        Caveat(
+            "store_on_tested_device",
+            f"the results in {prepared.out_dir} lie on the file system that is measured; they are "
+            "written between trials only",
+            "choose an --out on another disk",
+        )
+    ]
+
+
+def _greet(agent: Agent, prepared: Conduct, *, is_dry_run: bool) -> None:
+    hello = agent.hello(prepared.run_id, is_dry_run=is_dry_run)
+    if hello.open_journals and not is_dry_run:
+        n_entries = sum(int(journal.get("entries", 0)) for journal in hello.open_journals)
+        raise RefusedError(
+            f"an earlier run left {n_entries} changes that are not undone",
+            "run `iolab restore` first",
+        )
+    if prepared.needs_root and not hello.is_root and not is_dry_run:
+        wanting = ", ".join(_root_factors(prepared.plan.study)) or prepared.testbed.text
+        raise TestbedError(f"{wanting} needs root", "run it as root or with sudo")
+
+
+def _check_schedulers(study: Study, opened: OpenTestbed) -> None:
+    """Refuse a scheduler that the running kernel does not offer for these devices."""
+    for level in study.levels_in_use("scheduler"):
+        if level not in opened.schedulers:
+            devices = ", ".join(opened.knob_devices) or "no device"
+            offered = ", ".join(opened.schedulers) or "none to switch"
+            raise StudyError(
+                f"scheduler '{level}' is not offered for {devices}; this kernel offers {offered}",
+                "leave it out, or load its module",
+            )
+
+
+def _announcement(prepared: Conduct) -> str:
+    plan, cost = prepared.plan, prepared.plan.round_cost()
+    study = plan.study
+    rounds = f"{study.rounds} rounds" if study.rounds else "as many rounds as fit"
+    budget = (
+        f", at most {units.format_duration_rounded(study.budget_ns)}" if study.budget_ns else ""
+    )
+    return (
+        f"iolab: {study.name} on {prepared.testbed.text}: {len(plan.treatments)} treatments, "
+        f"{rounds}{budget}; a round writes about {units.format_bytes_rounded(cost.written_bytes)} "
+        f"(roughly {units.format_duration_rounded(cost.duration_ns)}); "
+        f"results in {prepared.out_dir}"
+    )
+
+
+def _error_of(outcome: Outcome | None) -> IolabError | None:
+    if outcome is None:
+        return None
+    if outcome.ending == "interrupted":
+        return StoppedError(outcome.message, "finished trials are kept; continue with --resume")
+    if outcome.ending == "failing":
+        return TestbedError(outcome.message, "correct the cause, then continue with --resume")
+    if outcome.ending == "budget" and outcome.rounds_complete == 0:
+        return StudyError(outcome.message)
+    return None
+
+
+# Showing.
+
+
+def _tell_outcome(outcome: Outcome, console: Console) -> None:
+    failed = f", {outcome.n_failed} failed" if outcome.n_failed else ""
+    why = f"; {outcome.message}" if outcome.ending == "budget" else ""
+    console.note(
+        f"iolab: {outcome.n_ok} trials finished{failed}, {outcome.rounds_complete} complete "
+        f"rounds{why}"
+    )
+
+
+def _show(
+    prepared: Conduct,
+    services: Services,
+    console: Console,
+    outcome: Outcome | None,
+    *,
+    is_strict: bool,
+) -> int:
+    """Print the answer; a study that ended early may have none yet."""
+    try:
+        return show_results(
+            prepared.database, prepared.out_dir, services, console, is_strict=is_strict
+        )
+    except AnalysisError as error:
+        if outcome is not None and outcome.ending == "complete":
+            raise
+        console.note(f"iolab: no verdict yet: {error}")
+        return 0
+
+
+# Rehearsing.
+
+
+def _rehearse(prepared: Conduct, command: list[str]) -> None:
+    """Print every action of the first round; the agent changes nothing."""
+    console = prepared.console
+    plan, study = prepared.plan, prepared.plan.study
+    with Agent(command) as agent:
+        _greet(agent, prepared, is_dry_run=True)
+        opened = agent.open_testbed(prepared.testbed.agent_spec())
+        _check_schedulers(study, opened)
+        console.result(f"Nothing is changed. Study '{study.name}' would do this:")
+        _print_actions("prepare the testbed", opened.actions, console)
+        plot = None
+        for trial in plan.round_trials(1):
+            is_fresh = trial.is_plot_start or trial.treatment.whole_plot != plot
+            record = agent.run_trial(trial_spec(trial, prepared.core, is_fresh_fs=is_fresh))
+            plot = trial.treatment.whole_plot
+            _print_actions(
+                f"trial {trial.trial_id}: {trial.treatment.name}",
+                record.get("actions", []),
+                console,
+            )
+        _print_actions("restore", agent.close_testbed().get("actions", []), console)
+    rounds = f"{study.rounds} rounds" if study.rounds else "as many rounds as the budget admits"
+    cost = plan.round_cost()
+    console.result(
+        f"{rounds} of {len(plan.treatments)} treatments, each round in another order; a round "
+        f"writes about {units.format_bytes_rounded(cost.written_bytes)}, files take "
+        f"{units.format_bytes_rounded(cost.file_bytes)} at most."
+    )
+
+
+def _print_actions(title: str, actions: Any, console: Console) -> None:
+    console.result(f"{title}")
+    for action in actions:
+        console.result(f"  {action_text(action)}")
+
+
+def action_text(action: Mapping[str, Any]) -> str:
+    """``[B] write_knob /sys/block/loop8/queue/scheduler: none -> bfq``."""
+    detail = f": {action['detail']}" if action.get("detail") else ""
+    return (
+        f"[{action.get('class', '?')}] {action.get('kind', '?')} {action.get('target', '')}{detail}"
+    )

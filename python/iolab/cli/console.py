@@ -1,0 +1,95 @@
+"""Printing: results to standard output, everything else to standard error.
+
+On a terminal progress is one line that is rewritten; otherwise a line is printed now and then, so
+that logs stay short.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from typing import Final, TextIO
+
+from iolab import units
+from iolab.run.campaign import Progress
+
+SPARSE_INTERVAL_S: Final = 10.0
+_WIDTH_MAX: Final = 100
+_WIDTH_DEFAULT: Final = 80
+
+
+class Console:
+    """Both output streams and the progress line."""
+
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
+        self._err = err or sys.stderr
+        self._is_terminal = self._err.isatty()
+        self._has_line = False
+        self._printed_at_s = -SPARSE_INTERVAL_S
+
+    @property
+    def width(self) -> int:
+        """Columns for tables."""
+        if not self._out.isatty():
+            return _WIDTH_DEFAULT
+        columns = shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
+        return max(_WIDTH_DEFAULT, min(columns, _WIDTH_MAX))
+
+    def result(self, text: str = "") -> None:
+        """Print a result."""
+        self.clear_line()
+        print(text, file=self._out, flush=True)
+
+    def note(self, text: str) -> None:
+        """Print a message about the work."""
+        self.clear_line()
+        print(text, file=self._err, flush=True)
+
+    def progress(self, progress: Progress) -> None:
+        """Show where a campaign is."""
+        if progress.kind == "notice":
+            self.note(f"iolab: note: {progress.message}")
+            return
+        if progress.kind == "failed" and progress.trial is not None:
+            self.note(f"iolab: {progress.trial.trial_id} failed: {progress.message}")
+            return
+        text = progress_text(progress)
+        if self._is_terminal:
+            columns = shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
+            print("\r\x1b[K" + text[: columns - 1], end="", file=self._err, flush=True)
+            self._has_line = True
+        elif progress.kind == "finished" and self._is_time_for_a_line(progress):
+            print(text, file=self._err, flush=True)
+
+    def clear_line(self) -> None:
+        """Make room for other text where the progress line is."""
+        if self._has_line:
+            print("\r\x1b[K", end="", file=self._err, flush=True)
+            self._has_line = False
+
+    def _is_time_for_a_line(self, progress: Progress) -> bool:
+        now_s = time.monotonic()
+        is_last = progress.n_done == progress.n_planned
+        if now_s - self._printed_at_s < SPARSE_INTERVAL_S and not is_last:
+            return False
+        self._printed_at_s = now_s
+        return True
+
+
+def progress_text(progress: Progress) -> str:
+    """``trial 12 of 90, round 2 of 5: iozone bfq 4k, random-read, about 3 min 20 s left``."""
+    trial = progress.trial
+    if trial is None:
+        return progress.message
+    of_trials = f" of {progress.n_planned}" if progress.n_planned is not None else ""
+    of_rounds = f" of {progress.rounds}" if progress.rounds is not None else ""
+    levels = " ".join(level for _, level in trial.levels)
+    parts = [f"trial {trial.ordinal}{of_trials}, round {trial.round}{of_rounds}: "]
+    parts[0] += f"{trial.workload} {levels}".strip()
+    if progress.message:
+        parts.append(progress.message)
+    if progress.eta_ns is not None:
+        parts.append(f"about {units.format_duration_rounded(progress.eta_ns)} left")
+    return ", ".join(parts)

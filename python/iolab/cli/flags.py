@@ -1,0 +1,149 @@
+"""Flags of a study, generated from the factor table, and the table they amount to."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Final
+
+from iolab.errors import IolabError
+from iolab.study.factors import FACTORS, FactorDefinition, FactorKind, find_factor
+from iolab.study.source import FlagSource
+
+DEFAULT_TESTS: Final = "write,read,random-read,random-write"
+DEFAULT_RECORD_SIZES: Final = "4k,16k,64k"
+_BUFFERED_FLAG: Final = "--buffered"
+_STUDY_FLAGS: Final = {
+    "testbed": ("--on", "TESTBED", "where: loop[:SIZE] or dir:PATH"),
+    "name": ("--name", "NAME", "name of the study"),
+    "rounds": ("--rounds", "N", "complete rounds (5 if there is no budget either)"),
+    "budget": ("--budget", "TIME", "stop before a round that would not fit, as in 30m"),
+    "margin": ("--margin", "SHARE", "smallest difference that matters (5%%)"),
+    "compare": ("--compare", "FACTOR", "factor that the verdict ranks"),
+    "baseline": ("--baseline", "LEVEL", "level that ratios are formed against (the first)"),
+    "seed": ("--seed", "N", "seed of the order (drawn and stored)"),
+}
+_INTEGER_KEYS: Final = ("rounds", "seed")
+
+
+def add_study_flags(parser: argparse.ArgumentParser, *, is_testbed_required: bool) -> None:
+    """Flags that a study file has as top-level keys."""
+    group = parser.add_argument_group("study")
+    for key, (flag, metavar, text) in _STUDY_FLAGS.items():
+        is_required = key == "testbed" and is_testbed_required
+        group.add_argument(flag, dest=key, metavar=metavar, help=text, required=is_required)
+
+
+def add_run_flags(parser: argparse.ArgumentParser) -> None:
+    """Flags of every command that runs trials."""
+    group = parser.add_argument_group("running")
+    group.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
+    group.add_argument("--resume", action="store_true", help="continue what --out holds")
+    group.add_argument("--dry-run", action="store_true", help="show every action, do nothing")
+    group.add_argument("--strict", action="store_true", help="exit 4 if undecided")
+    group.add_argument("--image-dir", metavar="DIR", help="where loop images go (/var/tmp)")
+    group.add_argument(
+        "--allow-knobs-on",
+        metavar="DEV",
+        action="append",
+        default=[],
+        help="device of the running system whose knobs may be switched",
+    )
+
+
+def add_factor_flags(parser: argparse.ArgumentParser) -> None:
+    """One flag per factor; several levels make it a factor of the study, one level holds it."""
+    group = parser.add_argument_group(
+        "factors", "levels are separated by commas; option texts by repeating the flag"
+    )
+    for definition in FACTORS:
+        if definition.has_own_flag:
+            _add_factor_flag(group, definition)
+    group.add_argument(
+        "--knob",
+        metavar="NAME=V1,V2",
+        action="append",
+        default=[],
+        help="any knob, as in vm.dirty_ratio=10,20 or bfq.slice_idle=0,8",
+    )
+    group.add_argument(
+        "--test", metavar="TESTS", default=DEFAULT_TESTS, help="IOzone tests, in order"
+    )
+
+
+def overrides(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Top-level keys that were given as flags."""
+    table = dict[str, Any]()
+    for key in _STUDY_FLAGS:
+        value = getattr(arguments, key)
+        if value is not None:
+            is_number = key in _INTEGER_KEYS and value.strip().isdecimal()
+            table[key] = int(value) if is_number else value
+    return table
+
+
+def study_table(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The whole study that flags describe, as a study file would give it."""
+    factors = dict[str, Any]()
+    for definition in FACTORS:
+        levels: list[Any] = getattr(arguments, definition.name, [])
+        if levels:
+            is_list = definition.kind in (FactorKind.OPTION_LIST, FactorKind.BOOL)
+            factors[definition.name] = levels if is_list else ",".join(levels)
+    for text in arguments.knob:
+        name, equals, levels = text.partition("=")
+        if not equals or not levels:
+            raise IolabError(f"--knob {text} lacks a value", "as in --knob vm.dirty_ratio=10,20")
+        definition = find_factor(name)
+        if definition.name in factors:
+            raise IolabError(f"{definition.name} is given twice", "keep one of them")
+        factors[definition.name] = levels
+    if "record_size" not in factors and not any(map(_has_levels, factors.values())):
+        factors["record_size"] = DEFAULT_RECORD_SIZES
+    varied = [name for name, levels in factors.items() if _has_levels(levels)]
+    name = "-".join(varied).replace("_", "-") or "compare"
+    workload = {"name": "iozone", "kind": "iozone", "tests": arguments.test}
+    return {
+        "name": name[:64],
+        "factors": factors,
+        "workloads": [workload],
+        **overrides(arguments),
+    }
+
+
+def flag_source() -> FlagSource:
+    """Names of the flags for messages."""
+    names = {key: flag for key, (flag, _, _) in _STUDY_FLAGS.items()}
+    names |= {
+        definition.name: definition.flag if definition.has_own_flag else f"--knob {definition.name}"
+        for definition in FACTORS
+    }
+    return FlagSource({**names, "tests": "--test"})
+
+
+def _add_factor_flag(group: Any, definition: FactorDefinition) -> None:
+    text = definition.help.replace("%", "%%")
+    if definition.choices:
+        text += f": {', '.join(definition.choices)}"
+    if definition.default is not None and definition.kind is not FactorKind.BOOL:
+        text += f" ({definition.default})"
+    common: dict[str, Any] = {"dest": definition.name, "default": []}
+    if definition.kind is FactorKind.BOOL:
+        no_flags = ["--no-" + definition.flag.removeprefix("--")]
+        if definition.name == "direct":
+            no_flags = [_BUFFERED_FLAG, *no_flags]
+            text += "; this is the default, both flags compare both"
+        group.add_argument(definition.flag, action="append_const", const=True, help=text, **common)
+        group.add_argument(
+            *no_flags, action="append_const", const=False, help="the opposite", **common
+        )
+        return
+    common |= {"action": "append", "metavar": "LEVELS"}
+    group.add_argument(definition.flag, help=text, **common)
+    for alias in definition.aliases:
+        group.add_argument("--" + alias.replace("_", "-"), help=argparse.SUPPRESS, **common)
+
+
+def _has_levels(value: Any) -> bool:
+    if isinstance(value, list):
+        return len(value) > 1  # pyright: ignore[reportUnknownArgumentType]
+    return "," in value or ".." in value

@@ -1,0 +1,61 @@
+"""``iolab restore``: put back what a killed run left changed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from iolab.cli.console import Console
+from iolab.cli.services import Services
+from iolab.errors import RestoreError, TestbedError
+from iolab.testbed.agent import Agent, describe_problem
+from iolab.testbed.command import agent_command, find_agent
+
+NAME = "restore"
+HELP = "put back what a killed run left changed"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("--run", metavar="ID", help="only this run (all of this user)")
+
+
+def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    """Restore as this user and, if it can be had, as root.
+
+    Raises
+    ------
+    RestoreError : something could not be put back.
+    """
+    del services
+    agent_path = find_agent()
+    results = [_restore([str(agent_path)], arguments.run)]
+    if os.geteuid() != 0:
+        try:
+            command = agent_command(agent_path, needs_root=True)
+        except TestbedError as error:
+            console.note(f"iolab: changes made as root were not looked at: {error}")
+        else:
+            results.append(_restore(command, arguments.run))
+    for word in ("restored", "obsolete"):
+        for result in results:
+            for entry in result.get(word, []):
+                console.result(f"{word}: {describe_problem(entry)}")
+    problems = [problem for result in results for problem in result.get("problems", [])]
+    if problems:
+        raise RestoreError(
+            "not everything could be put back: " + "; ".join(map(describe_problem, problems)),
+            "correct the cause, then run `iolab restore` again; nothing was forgotten",
+        )
+    if not any(result.get("restored") for result in results):
+        console.result("nothing to restore: the machine is as it was")
+    return 0
+
+
+def _restore(command: list[str], run_id: str | None) -> Mapping[str, Any]:
+    with Agent(command) as agent:
+        agent.hello(f"restore-{uuid.uuid4().hex[:8]}")
+        return agent.restore(run_id)

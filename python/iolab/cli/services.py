@@ -1,0 +1,88 @@
+"""What commands call outside the light part of the package, imported only when called.
+
+Judging and drawing pull in numpy and scipy, and the extension is compiled: ``iolab --help`` must
+not wait for any of them. Tests hand in stand-ins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from iolab.run.core import Core, load_core
+
+if TYPE_CHECKING:
+    from iolab.store.rows import StudyData
+
+
+class Verdict(Protocol):
+    """What the command line reads of a `StudyVerdict`."""
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence."""
+        ...
+
+    @property
+    def headline_word(self) -> str:
+        """One of better, worse, same, trivial, undecided."""
+        ...
+
+
+class ReportPaths(Protocol):
+    """Files that a report consists of."""
+
+    @property
+    def html(self) -> Path:
+        """Self-contained page."""
+        ...
+
+    @property
+    def xlsx(self) -> Path:
+        """Workbook with native charts."""
+        ...
+
+    @property
+    def verdict_json(self) -> Path:
+        """Verdict for programs."""
+        ...
+
+
+def _judge(data: StudyData) -> Any:
+    from iolab.stats.judge import judge
+
+    return judge(data)
+
+
+def _write_all(data: StudyData, verdict: Any, out_dir: Path) -> Any:
+    from iolab import report
+
+    return report.write_all(data, verdict, out_dir)
+
+
+def _render(data: StudyData, verdict: Any, width: int) -> str:
+    from iolab.report import terminal
+
+    return terminal.render(data, verdict, width=width)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The heavy halves, replaceable."""
+
+    load_core: Callable[[], Core] = load_core
+    judge: Callable[[StudyData], Verdict] = _judge
+    write_all: Callable[[StudyData, Any, Path], ReportPaths] = _write_all
+    render: Callable[[StudyData, Any, int], str] = _render
+
+
+def iolab_version() -> str:
+    """Version of the installed package."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("iolab")
+    except metadata.PackageNotFoundError:
+        return "0.1.0+source"

@@ -1,0 +1,75 @@
+"""The exception tree of the Python front and the exit code that each branch stands for.
+
+Every message says what failed and on what; ``hint`` says what to do. Exit codes are those of
+rule R12: 0 ok, 1 usage, 2 refused for safety, 3 restore incomplete, 4 statistically undecided,
+5 check failed, 130 interrupted. Statistical and environment caveats are not exceptions: they are
+:class:`iolab.store.rows.Caveat` values that travel with the data.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class IolabError(Exception):
+    """Something a user can understand and act on; never shown as a traceback.
+
+    Parameters
+    ----------
+    message : what failed, on what; one line.
+    hint : what to do about it; may be empty.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Message and hint as one line."""
+        if not self.hint:
+            return self.message
+        separator = " " if self.message.endswith((".", "?", "!")) else ": "
+        return f"{self.message}{separator}{self.hint}"
+
+
+class StudyError(IolabError):
+    """The study, as a file or as flags, cannot mean anything that could be run."""
+
+
+class DialectError(IolabError):
+    """A text in another program's language could not be understood."""
+
+
+class TestbedError(IolabError):
+    """A testbed could not be prepared, or its agent failed."""
+
+    __test__ = False  # The name is the domain's; pytest must not collect it.
+
+
+class RefusedError(TestbedError):
+    """The agent declined, to protect the machine or somebody's data."""
+
+    exit_code = 2
+
+
+class RestoreError(IolabError):
+    """Something that was changed could not be put back."""
+
+    exit_code = 3
+
+
+class StoreError(IolabError):
+    """The study's database could not be opened, read or written."""
+
+
+class AnalysisError(IolabError):
+    """The stored trials do not allow the analysis that was asked for."""
+
+
+class StoppedError(IolabError):
+    """The user stopped the study; what was finished is kept."""
+
+    exit_code = 130

@@ -1,0 +1,1 @@
+"""Executing a plan: from a treatment to a trial, from a record to measurements."""

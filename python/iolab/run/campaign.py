@@ -1,0 +1,305 @@
+"""Executing a plan, trial by trial, so that it can be killed at any moment and continued.
+
+The order is strictly that of the plan. A trial counts as finished once its record is committed;
+what was running when the program died leaves no record and is run again. A failed trial is
+recorded and the study goes on, unless the same failure comes three times in a row. Time budgets
+admit whole rounds only: a round that would not fit, judged by the times observed, is not begun.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from iolab import units
+from iolab.run.core import Core
+from iolab.run.pace import Pace
+from iolab.run.record import derive, failed_record
+from iolab.run.trial import trial_spec
+from iolab.store.db import Store
+from iolab.store.derived import DerivedRecord
+from iolab.study.checks import ROUNDS_FEW, few_rounds
+from iolab.study.model import Levels
+from iolab.study.plan import Plan, Trial
+from iolab.testbed.agent import AgentError
+
+FAILURES_MAX: Final = 3
+
+Ending: TypeAlias = Literal["complete", "budget", "interrupted", "failing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the campaign is; what a progress line shows."""
+
+    kind: Literal["phase", "finished", "failed", "notice"]
+    trial: Trial | None
+    n_done: int
+    n_planned: int | None
+    rounds: int | None
+    eta_ns: int | None
+    message: str = ""
+    """Phase that runs, reason of a failure, or the notice itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a campaign ended."""
+
+    ending: Ending
+    n_ok: int
+    n_failed: int
+    rounds_complete: int
+    message: str = ""
+    """Why it ended early; empty if it is complete."""
+
+
+class TrialRunner(Protocol):
+    """Runs one trial; the agent, or a stand-in."""
+
+    def run_trial(
+        self, spec: Mapping[str, Any], on_progress: Callable[[Mapping[str, Any]], None] | None
+    ) -> dict[str, Any]:
+        """Record of the trial."""
+        ...
+
+
+class Presses(Protocol):
+    """Whether the user asked to stop."""
+
+    @property
+    def presses(self) -> int:
+        """How often."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Circumstances of one start of a campaign."""
+
+    session_id: int
+    stop: Presses
+    report: Callable[[Progress], None]
+    clock: Callable[[], int] = time.monotonic_ns
+    spent_ns: int = 0
+    """What this start has used of the budget already."""
+
+
+class Campaign:
+    """One start of a plan: fresh, or the continuation of an earlier one."""
+
+    def __init__(
+        self, plan: Plan, store: Store, runner: TrialRunner, core: Core, start: Start
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._runner = runner
+        self._core = core
+        self._start = start
+        self._clock = start.clock
+        self._spent_before_ns = store.elapsed_ns() + start.spent_ns
+        self._started_ns = start.clock()
+        self._pace = Pace()
+        self._statuses = dict(store.finished_trials())
+        self._mounted_plot: Levels | None = None
+        self._recent_failures = list[str]()
+        self._is_few_rounds_told = False
+
+    def run(self) -> Outcome:
+        """Execute whatever the plan still lacks.
+
+        Raises
+        ------
+        TestbedError : the agent is gone or refused; finished trials are stored.
+        StoppedError : the user asked twice.
+        StoreError : a record could not be stored.
+        """
+        self._learn_from_store()
+        if self._plan.rounds is not None and self._plan.study.budget_ns is None:
+            self._store.add_trials(self._plan.trials(self._plan.rounds))
+        for round_number in self._round_numbers():
+            trials = self._plan.round_trials(round_number)
+            pending = [trial for trial in trials if self._statuses.get(trial.trial_id) != "ok"]
+            if not pending:
+                continue
+            reason = self._why_not_begin(round_number, pending)
+            if reason:
+                return self._outcome("budget", reason)
+            self._store.add_trials(trials)
+            early = self._run_round(pending)
+            if early is not None:
+                return early
+            self._tell_if_few_rounds_fit(round_number)
+        return self._outcome("complete")
+
+    def _round_numbers(self) -> Iterator[int]:
+        round_number = 1
+        while self._plan.rounds is None or round_number <= self._plan.rounds:
+            yield round_number
+            round_number += 1
+
+    def _run_round(self, pending: list[Trial]) -> Outcome | None:
+        """Run trials until the round is done; an outcome if the campaign must end."""
+        for trial in pending:
+            if self._start.stop.presses:
+                return self._outcome("interrupted", "stopped on request")
+            if self._is_over_budget_without_a_round():
+                return self._outcome("budget", self._no_round_fits())
+            derived = self._run_trial(trial)
+            if derived.status == "interrupted":
+                return self._outcome("interrupted", f"stopped on request during {trial.trial_id}")
+            if self._is_failing(derived):
+                return self._outcome(
+                    "failing",
+                    f"{FAILURES_MAX} trials in a row failed in the same way: {derived.error}",
+                )
+        return None
+
+    def _run_trial(self, trial: Trial) -> DerivedRecord:
+        is_fresh = trial.is_plot_start or trial.treatment.whole_plot != self._mounted_plot
+        spec = trial_spec(trial, self._core, is_fresh_fs=is_fresh)
+        eta_ns = self._eta_ns()
+        started_unix_ns, started_ns = time.time_ns(), self._clock()
+
+        def on_progress(params: Mapping[str, Any]) -> None:
+            message = str(params.get("phase") or params.get("message") or "")
+            self._tell("phase", trial, message, eta_ns=eta_ns)
+
+        self._tell("phase", trial, "preparing", eta_ns=eta_ns)
+        with self._store.quiet():
+            try:
+                record = self._runner.run_trial(spec, on_progress)
+            except AgentError as error:
+                record = failed_record(
+                    trial.trial_id, str(error), started_at_unix_ns=started_unix_ns
+                )
+            elapsed_ns = self._clock() - started_ns
+        derived = derive(record, self._core)
+        self._store.commit_record(trial.trial_id, self._start.session_id, derived)
+        self._statuses[trial.trial_id] = derived.status
+        self._mounted_plot = trial.treatment.whole_plot if derived.status == "ok" else None
+        if derived.status == "ok":
+            self._pace.observe(trial.treatment, elapsed_ns)
+            self._tell("finished", trial, "", eta_ns=self._eta_ns())
+        elif derived.status == "failed":
+            self._tell("failed", trial, derived.error or "no reason given")
+        return derived
+
+    def _is_failing(self, derived: DerivedRecord) -> bool:
+        """Whether this was the last straw; numbers in messages do not make them different."""
+        if derived.status != "failed":
+            self._recent_failures.clear()
+            return False
+        self._recent_failures.append(re.sub(r"\d+", "#", derived.error or ""))
+        last = self._recent_failures[-FAILURES_MAX:]
+        return len(last) == FAILURES_MAX and len(set(last)) == 1
+
+    # Budget and time.
+
+    def _learn_from_store(self) -> None:
+        times = self._store.times_ns()
+        n_trials = len(self._plan.treatments)
+        last_ordinal = max((int(trial_id[1:]) for trial_id in times), default=0)
+        for trial in self._plan.trials(-(-last_ordinal // n_trials)):
+            if trial.trial_id in times:
+                self._pace.observe(trial.treatment, times[trial.trial_id])
+
+    def _spent_ns(self) -> int:
+        return self._spent_before_ns + self._clock() - self._started_ns
+
+    def _why_not_begin(self, round_number: int, pending: list[Trial]) -> str:
+        """Reason not to begin (or finish) a round, empty if it fits the budget."""
+        budget_ns = self._plan.study.budget_ns
+        if budget_ns is None or not self._pace.is_observed:
+            return ""
+        needed_ns, left_ns = self._pace.predict_ns(pending), budget_ns - self._spent_ns()
+        if needed_ns <= left_ns:
+            return ""
+        return (
+            f"round {round_number} needs about {units.format_duration_rounded(needed_ns)}, the "
+            f"budget of {units.format_duration_rounded(budget_ns)} has "
+            f"{units.format_duration_rounded(max(0, left_ns))} left"
+        )
+
+    def _is_over_budget_without_a_round(self) -> bool:
+        budget_ns = self._plan.study.budget_ns
+        is_over = budget_ns is not None and self._spent_ns() > budget_ns
+        return is_over and self._rounds_complete() == 0
+
+    def _no_round_fits(self) -> str:
+        round_ns = self._pace.predict_ns(self._plan.round_trials(1))
+        return (
+            f"not one round fits the budget: a round needs about "
+            f"{units.format_duration_rounded(round_ns)}; give a larger --budget, fewer levels or "
+            "smaller files, then --resume"
+        )
+
+    def _tell_if_few_rounds_fit(self, round_number: int) -> None:
+        """Say once, after the first round that was observed, when the budget is too small."""
+        budget_ns = self._plan.study.budget_ns
+        if budget_ns is None or self._is_few_rounds_told or round_number >= ROUNDS_FEW:
+            return
+        self._is_few_rounds_told = True
+        round_ns = max(1, self._pace.predict_ns(self._plan.round_trials(round_number + 1)))
+        n_fit = self._rounds_complete() + max(0, budget_ns - self._spent_ns()) // round_ns
+        if self._plan.rounds is not None:
+            n_fit = min(n_fit, self._plan.rounds)
+        if n_fit < ROUNDS_FEW:
+            note = few_rounds(n_fit)
+            wanted_ns = self._spent_ns() + round_ns * (ROUNDS_FEW - self._rounds_complete())
+            self._tell(
+                "notice",
+                None,
+                f"the budget admits {note.message}; {ROUNDS_FEW} rounds need about "
+                f"{units.format_duration_rounded(wanted_ns)}",
+            )
+
+    def _eta_ns(self) -> int | None:
+        """Time until the campaign ends: by its rounds, or by its budget if that comes first."""
+        ends = list[int]()
+        if self._plan.rounds is not None:
+            unfinished = [
+                trial
+                for trial in self._plan.trials(self._plan.rounds)
+                if self._statuses.get(trial.trial_id) != "ok"
+            ]
+            ends.append(self._pace.predict_ns(unfinished))
+        if self._plan.study.budget_ns is not None:
+            ends.append(max(0, self._plan.study.budget_ns - self._spent_ns()))
+        return min(ends) if ends else None
+
+    # Words.
+
+    def _rounds_complete(self) -> int:
+        n_trials = len(self._plan.treatments)
+        per_round: dict[int, int] = {}
+        for trial_id, status in self._statuses.items():
+            if status == "ok":
+                number = (int(trial_id[1:]) - 1) // n_trials
+                per_round[number] = per_round.get(number, 0) + 1
+        return sum(count == n_trials for count in per_round.values())
+
+    def _count(self, status: str) -> int:
+        return sum(value == status for value in self._statuses.values())
+
+    def _outcome(self, ending: Ending, message: str = "") -> Outcome:
+        return Outcome(
+            ending, self._count("ok"), self._count("failed"), self._rounds_complete(), message
+        )
+
+    def _tell(
+        self,
+        kind: Literal["phase", "finished", "failed", "notice"],
+        trial: Trial | None,
+        message: str,
+        *,
+        eta_ns: int | None = None,
+    ) -> None:
+        rounds = self._plan.rounds
+        n_planned = rounds * len(self._plan.treatments) if rounds is not None else None
+        self._start.report(
+            Progress(kind, trial, self._count("ok"), n_planned, rounds, eta_ns, message)
+        )

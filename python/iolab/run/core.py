@@ -1,0 +1,40 @@
+"""What `run` needs from the compiled half, as an interface that tests can stand in for."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from iolab.errors import IolabError
+
+
+class Core(Protocol):
+    """Workload builders and histogram arithmetic of `iolab._core`."""
+
+    def iozone_workload(self, spec_json: str, /) -> str:
+        """Workload spec of IOzone's tests."""
+        ...
+
+    def mixed_workload(self, spec_json: str, /) -> str:
+        """Workload spec of several streams side by side."""
+        ...
+
+    def histogram_quantiles(self, histogram_json: str, quantiles: list[float], /) -> list[float]:
+        """Quantiles of a recorded histogram, in ns."""
+        ...
+
+
+def load_core() -> Core:
+    """Return the compiled extension.
+
+    Raises
+    ------
+    IolabError : it was not built.
+    """
+    try:
+        from iolab import _core
+    except ImportError as error:
+        raise IolabError(
+            f"the compiled part of iolab is missing ({error})",
+            "run `pip install .` in the source directory",
+        ) from None
+    return _core

@@ -1,0 +1,236 @@
+"""From the record of a trial to measurements.
+
+Throughput is what one worker moved in its own timed region; with several workers it is the sum of
+their rates (IOzone's "children see"). Latencies come from the merged histograms of reads and
+writes; a quantile is given only if enough operations lie beyond it. The share served by the page
+cache is what the system calls moved and the devices did not.
+
+Left out: simulation; statistics over trials, which begin in `iolab.stats`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, get_args
+
+from iolab.errors import TestbedError
+from iolab.run.core import Core
+from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
+from iolab.store.rows import Caveat, TrialStatus
+
+NS_PER_S: Final = 1e9
+QUANTILES: Final = (("p50", 0.5, 1), ("p90", 0.9, 10), ("p99", 0.99, 100), ("p999", 0.999, 1000))
+"""Name, quantile, and the operations needed so that one lies beyond it."""
+
+Json = Mapping[str, Any]
+
+
+def derive(record: dict[str, Any], core: Core) -> DerivedRecord:
+    """Everything that the tables of the store want to know about `record`.
+
+    Raises
+    ------
+    TestbedError : the record is not what the agent protocol promises.
+    """
+    try:
+        return _derive(record, core)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise TestbedError(
+            f"the record of {record.get('trial', 'a trial')} cannot be understood "
+            f"({type(error).__name__}: {error})",
+            "install the agent and this program from the same version",
+        ) from error
+
+
+def failed_record(trial_id: str, message: str, *, started_at_unix_ns: int) -> dict[str, Any]:
+    """Record of a trial that left none because its request failed."""
+    return {
+        "trial": trial_id,
+        "status": "failed",
+        "error": message,
+        "started_at_unix_ns": started_at_unix_ns,
+        "elapsed_ns": 0,
+        "facts": {},
+        "warnings": [],
+        "phases": [],
+    }
+
+
+def _derive(record: dict[str, Any], core: Core) -> DerivedRecord:
+    status: TrialStatus = record["status"]
+    if status not in get_args(TrialStatus):
+        raise ValueError(f"status '{status}'")
+    phases = list[PhaseRow]()
+    series = list[SeriesPart]()
+    measured: list[Json] = record["phases"] if status == "ok" else []
+    for phase in measured:
+        phases.extend(_operations(phase, core))
+        series.extend(_series(phase))
+    return DerivedRecord(
+        status=status,
+        started_at_unix_ns=int(record["started_at_unix_ns"]),
+        elapsed_ns=int(record["elapsed_ns"]),
+        error=_error_text(record.get("error")),
+        caveats=caveats_of(record.get("warnings", [])),
+        facts={str(name): str(value) for name, value in record.get("facts", {}).items()},
+        phases=tuple(phases),
+        series=tuple(series),
+        record=record,
+    )
+
+
+def caveats_of(warnings: Sequence[Json]) -> tuple[Caveat, ...]:
+    """Typed caveats from the protocol's warnings."""
+    return tuple(
+        Caveat(str(item["code"]), str(item["message"]), str(item.get("hint") or ""))
+        for item in warnings
+    )
+
+
+def _error_text(error: Any) -> str | None:
+    if error is None:
+        return None
+    if isinstance(error, Mapping):
+        fields: Json = error  # pyright: ignore[reportUnknownVariableType]
+        parts = (str(fields.get("message", fields)), str(fields.get("hint") or ""))
+        return ": ".join(part for part in parts if part)
+    return str(error)
+
+
+def _operations(phase: Json, core: Core) -> list[PhaseRow]:
+    """Rows of one phase: its only tenant, or each tenant and all of them together."""
+    tenants: list[Json] = phase["tenants"]
+    if len(tenants) == 1:
+        return [_operation(phase, phase["name"], tenants, core)]
+    rows = [
+        _operation(phase, f"{phase['name']}/{tenant['name']}", [tenant], core) for tenant in tenants
+    ]
+    return [*rows, _operation(phase, f"{phase['name']}/all", tenants, core, is_total=True)]
+
+
+def _operation(
+    phase: Json, operation: str, tenants: Sequence[Json], core: Core, *, is_total: bool = False
+) -> PhaseRow:
+    workers: list[Json] = [worker for tenant in tenants for worker in tenant["workers"]]
+    metrics = _rates(workers)
+    if not is_total:  # Latencies of unlike streams have no common meaning.
+        metrics |= _quantiles(tenants[0].get("service"), "latency_ns", core)
+        metrics |= _quantiles(tenants[0].get("response"), "response_ns", core)
+    devices: list[Json] = phase.get("devices") or []
+    cpu: Json = phase.get("cpu") or {}
+    depths = [tenant.get("depth_reached_mean") for tenant in tenants]
+    return PhaseRow(
+        operation=operation,
+        io_size_bytes=phase.get("io_size_bytes"),
+        elapsed_ns=phase.get("elapsed_ns"),
+        cache_share=_cache_share(phase, workers, devices),
+        harness_ns_per_op=phase.get("harness_ns_per_op"),
+        cpu_user_ns=cpu.get("user_ns"),
+        cpu_system_ns=cpu.get("system_ns"),
+        device_read_bytes=_device_sum(devices, "read_bytes"),
+        device_write_bytes=_device_sum(devices, "write_bytes"),
+        device_flushed_write_bytes=_device_sum(devices, "flushed_write_bytes"),
+        depth_reached_mean=None if is_total else depths[0],
+        workers=[
+            {key: int(worker[key]) for key in ("worker", "ops", "bytes", "elapsed_ns")}
+            for worker in workers
+        ],
+        caveats=caveats_of(phase.get("warnings", [])),
+        metrics=metrics,
+    )
+
+
+def _rates(workers: Sequence[Json]) -> dict[str, float]:
+    """Sum of the workers' own rates; empty if no worker did anything in measurable time."""
+    timed = [worker for worker in workers if worker["elapsed_ns"] > 0 and worker["ops"] > 0]
+    if not timed:
+        return {}
+    return {
+        f"throughput_{unit}_per_s": sum(
+            worker[unit] / (worker["elapsed_ns"] / NS_PER_S) for worker in timed
+        )
+        for unit in ("bytes", "ops")
+    }
+
+
+def _quantiles(histograms: Json | None, prefix: str, core: Core) -> dict[str, float]:
+    """Quantiles over reads and writes together; fsyncs are not operations of the workload."""
+    merged = merge_histograms([(histograms or {}).get(kind) for kind in ("read", "write")])
+    if merged is None:
+        return {}
+    wanted = [(name, q) for name, q, needed in QUANTILES if merged["count"] >= needed]
+    values = core.histogram_quantiles(json.dumps(merged), [q for _, q in wanted])
+    found = {f"{prefix}_{name}": value for (name, _), value in zip(wanted, values, strict=True)}
+    found[f"{prefix}_max"] = float(merged["max"])
+    found[f"{prefix}_mean"] = merged["sum"] / merged["count"]
+    return found
+
+
+def merge_histograms(histograms: Sequence[Json | None]) -> dict[str, Any] | None:
+    """One histogram of all values; None if there are none.
+
+    Raises
+    ------
+    ValueError : the histograms have different resolutions.
+    """
+    filled = [histogram for histogram in histograms if histogram and histogram["count"]]
+    if not filled:
+        return None
+    if len({(item["unit"], item["sub_bucket_bits"]) for item in filled}) > 1:
+        raise ValueError("histograms of different resolution cannot be merged")
+    counts: dict[int, int] = {}
+    for item in filled:
+        for index, count in item["counts"]:
+            counts[index] = counts.get(index, 0) + count
+    return {
+        "unit": filled[0]["unit"],
+        "count": sum(item["count"] for item in filled),
+        "min": min(item["min"] for item in filled),
+        "max": max(item["max"] for item in filled),
+        "sum": sum(item["sum"] for item in filled),
+        "sub_bucket_bits": filled[0]["sub_bucket_bits"],
+        "counts": [[index, counts[index]] for index in sorted(counts)],
+    }
+
+
+def _cache_share(phase: Json, workers: Sequence[Json], devices: Sequence[Json]) -> float | None:
+    """Share of these workers' bytes that no device moved in the timed region, in [0, 1].
+
+    Devices do not know streams: a direction's share is that of the whole phase.
+    """
+    if not devices:
+        return None
+    everyone: list[Json] = [worker for tenant in phase["tenants"] for worker in tenant["workers"]]
+    missed = asked = 0.0
+    for key in ("read_bytes", "write_bytes"):
+        total = sum(worker[key] for worker in everyone)
+        own = sum(worker[key] for worker in workers)
+        if total:
+            moved = sum(device[key] for device in devices)
+            missed += own * min(1.0, max(0.0, 1.0 - moved / total))
+            asked += own
+    return missed / asked if asked else None
+
+
+def _device_sum(devices: Sequence[Json], key: str) -> int | None:
+    return sum(int(device.get(key) or 0) for device in devices) if devices else None
+
+
+def _series(phase: Json) -> list[SeriesPart]:
+    tenants: list[Json] = phase["tenants"]
+    parts = list[SeriesPart]()
+    for tenant in tenants:
+        series: Json | None = tenant.get("series")
+        if series:
+            name = phase["name"] if len(tenants) == 1 else f"{phase['name']}/{tenant['name']}"
+            parts.append(
+                SeriesPart(
+                    name,
+                    int(series["interval_ns"]),
+                    tuple(series["ops"]),
+                    tuple(series["bytes"]),
+                    tuple(series["latency_ns_max"]),
+                )
+            )
+    return parts

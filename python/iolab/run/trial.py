@@ -1,0 +1,140 @@
+"""From a planned trial to the trial spec of the agent protocol.
+
+A pure function: levels become a stack, knobs, cache and limits; the workload is lowered by the
+typed builders of `iolab._core`, never as text of some dialect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from iolab import units
+from iolab.run.core import Core
+from iolab.study.estimate import time_limit_ns
+from iolab.study.factors import DEFAULT_OPTIONS, FactorKind, find_factor
+from iolab.study.model import IozoneWorkload, MixedWorkload
+from iolab.study.plan import Plan, Trial
+
+RESERVE_BYTES: Final = 5 << 30
+"""Space that must stay free on the disk that is really written (rule R10)."""
+
+_LIST_SEPARATORS: Final[dict[str, Callable[[str], list[str]]]] = {
+    "mkfs_options": str.split,
+    "mount_options": lambda text: text.split(","),
+}
+
+
+def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> dict[str, Any]:
+    """Trial spec of `trial`.
+
+    Parameters
+    ----------
+    trial : what is to be run.
+    core : workload builders.
+    is_fresh_fs : make the file system anew before this trial.
+
+    Raises
+    ------
+    StudyError : the builders refuse the workload.
+    """
+    effective = trial.treatment.effective
+    memory_limit = effective["memory_limit"]
+    return {
+        "trial": trial.trial_id,
+        "stack": _stack(effective),
+        "is_fresh_fs": is_fresh_fs and "fs" in effective,
+        "knobs": _knobs(effective),
+        "cache": effective["cache"],
+        "memory_limit_bytes": None if memory_limit == "none" else units.parse_bytes(memory_limit),
+        "reserve_bytes": RESERVE_BYTES,
+        "time_limit_ns": time_limit_ns(trial.treatment),
+        "workload": _workload(trial, core),
+    }
+
+
+def _stack(effective: dict[str, str]) -> dict[str, Any] | None:
+    if "fs" not in effective:
+        return None
+    options = {
+        name: [] if effective[name] == DEFAULT_OPTIONS else split(effective[name])
+        for name, split in _LIST_SEPARATORS.items()
+    }
+    return {
+        "fs": effective["fs"],
+        **options,
+        "has_external_journal": effective["external_journal"] == "true",
+    }
+
+
+def _knobs(effective: dict[str, str]) -> dict[str, str]:
+    return {
+        name: level
+        for name, level in effective.items()
+        if name == "scheduler" or find_factor(name).kind is FactorKind.KNOB
+    }
+
+
+def _workload(trial: Trial, core: Core) -> dict[str, Any]:
+    workload = trial.treatment.workload
+    if isinstance(workload, IozoneWorkload):
+        lowered = core.iozone_workload(json.dumps(_iozone_input(workload, trial)))
+    else:
+        lowered = core.mixed_workload(json.dumps(_mixed_input(workload, trial)))
+    return json.loads(lowered)
+
+
+def _iozone_input(workload: IozoneWorkload, trial: Trial) -> dict[str, Any]:
+    effective = trial.treatment.effective
+    return {
+        "tests": list(workload.tests),
+        "file_bytes": units.parse_bytes(effective["file_size"]),
+        "io_size_bytes": units.parse_bytes(effective["record_size"]),
+        "workers": int(effective["workers"]),
+        "depth": int(effective["depth"]),
+        "durability": effective["durability"],
+        "fsync": effective["fsync"],
+        "stride": workload.stride,
+        "content": "incompressible",
+        **_shared_input(trial),
+    }
+
+
+def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
+    streams = [
+        {
+            "name": stream.name,
+            "read_share": stream.read_share,
+            "pattern": stream.pattern,
+            "io_size_bytes": stream.io_size_bytes,
+            "depth": stream.depth,
+            "workers": stream.workers,
+            "file_bytes": stream.file_bytes,
+            "rate_ops_per_s": stream.rate_ops_per_s,
+            "fsync_every": stream.fsync_every,
+        }
+        for stream in workload.streams
+    ]
+    return {"duration_ns": workload.duration_ns, "streams": streams, **_shared_input(trial)}
+
+
+def _shared_input(trial: Trial) -> dict[str, Any]:
+    effective = trial.treatment.effective
+    return {
+        "engine": effective["engine"],
+        "workers_as": effective["workers_as"],
+        "access": "direct" if trial.treatment.is_direct else "plain",
+        "seed": trial.seed,
+    }
+
+
+def check_specs(plan: Plan, core: Core) -> None:
+    """Lower every treatment once, so that nonsense is refused before anything is touched.
+
+    Raises
+    ------
+    StudyError : the builders refuse a workload.
+    """
+    for trial in plan.round_trials(1):
+        trial_spec(trial, core, is_fresh_fs=True)

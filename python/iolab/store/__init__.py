@@ -1,0 +1,1 @@
+"""The database of a study: append-only records and what is derived from them."""

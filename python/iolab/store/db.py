@@ -1,0 +1,475 @@
+"""The database of one study: one writer, append-only records, readable by others meanwhile.
+
+SQLite in write-ahead mode with full synchronisation: a record that was committed survives a kill
+and a power cut. A record is written after its trial and before the next; :meth:`Store.quiet` marks
+the trial itself, and every attempt to write inside it is an error, because the store may lie on the
+device under test.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+import uuid
+import zlib
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from iolab.errors import StoreError
+from iolab.store import schema
+from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
+from iolab.store.lock import WriterLock
+from iolab.store.owner import give_to_user, make_directories
+from iolab.store.read import load_study_data, read_study
+from iolab.store.rows import Caveat, Kind, StudyData, StudyRow, TrialStatus
+from iolab.study.factors import FACTORS
+from iolab.study.plan import Plan, Trial
+from iolab.study.render import spec_toml
+
+STORE_NAME: Final = "study.db"
+_BUSY_TIMEOUT_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a study comes from: what made it, on which testbed, with which doubts."""
+
+    iolab_version: str
+    testbed: str
+    """Canonical text, as in ``loop:1g``."""
+    kind: Kind = "real"
+    caveats: tuple[Caveat, ...] = ()
+
+
+class Store:
+    """An open study database; a context manager that closes it."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: WriterLock | None) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = lock
+        self._is_quiet = False
+
+    # Opening and closing.
+
+    @classmethod
+    def create(cls, path: Path, plan: Plan, origin: Origin) -> Self:
+        """Make a new database for `plan`.
+
+        Raises
+        ------
+        StoreError : there is one already, or it cannot be made.
+        """
+        if path.exists():
+            raise StoreError(
+                f"{path} exists already", "continue it with --resume, or choose another --out"
+            )
+        try:
+            make_directories(path.parent)
+        except OSError as error:
+            raise StoreError(
+                f"{path.parent} cannot be made: {error}", "choose another --out"
+            ) from None
+        lock = _lock(path)
+        draft = path.with_name(path.name + ".new")
+        try:
+            for leftover in (draft, *_side_files(draft)):
+                leftover.unlink(missing_ok=True)
+            connection = _connect(draft)
+            with _errors_named(path), _transaction(connection):
+                schema.create_schema(connection)
+                _insert_study(connection, plan, origin)
+            connection.close()
+            draft.rename(path)  # A study is either whole or not there.
+            give_to_user(path)
+            return cls._opened(path, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def open_writer(cls, path: Path) -> Self:
+        """Open an existing study to continue it.
+
+        Raises
+        ------
+        StoreError : it is missing, not a study, or being written by somebody else.
+        """
+        _require(path)
+        lock = _lock(path)
+        try:
+            store = cls._opened(path, lock)
+            version = schema.check_version(store._connection, str(path))
+            if version < schema.SCHEMA_VERSION:
+                with store._writing():
+                    schema.migrate(store._connection, version)
+            return store
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def open_reader(cls, path: Path) -> Self:
+        """Open a study to read it, also while another process writes it."""
+        _require(path)
+        with _errors_named(path):
+            connection = _connect_read_only(path)
+        version = schema.check_version(connection, str(path))
+        if version < schema.SCHEMA_VERSION:
+            connection.close()
+            cls.open_writer(path).close()  # Migrates.
+            connection = _connect_read_only(path)
+        return cls(path, connection, None)
+
+    @classmethod
+    def _opened(cls, path: Path, lock: WriterLock) -> Self:
+        with _errors_named(path):
+            connection = _connect(path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+        give_to_user(*_side_files(path))
+        return cls(path, connection, lock)
+
+    def close(self) -> None:
+        """Close the database and let another writer in."""
+        self._connection.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        """Return the store itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the store."""
+        self.close()
+
+    # Writing.
+
+    @contextmanager
+    def quiet(self) -> Generator[None, None, None]:
+        """Mark a running trial: nothing may be written until the block ends."""
+        self._is_quiet = True
+        try:
+            yield
+        finally:
+            self._is_quiet = False
+
+    def begin_session(
+        self,
+        run_id: str,
+        *,
+        iolab_version: str,
+        testbed: Mapping[str, Any],
+        caveats: Sequence[Caveat] = (),
+    ) -> int:
+        """Note that a campaign starts or continues; `testbed` is the agent's own description."""
+        with self._writing() as connection:
+            cursor = connection.execute(
+                "INSERT INTO session (run_id, started_at_unix_ns, iolab_version, testbed_json, "
+                "caveats_json) VALUES (?, ?, ?, ?, ?)",
+                (run_id, time.time_ns(), iolab_version, _json(dict(testbed)), _caveats(caveats)),
+            )
+            return int(cursor.lastrowid or 0)
+
+    def add_trials(self, trials: Iterable[Trial]) -> None:
+        """Note planned trials; those that are known already stay as they are."""
+        rows = [
+            (
+                trial.trial_id,
+                trial.ordinal,
+                trial.round,
+                trial.position,
+                trial.workload,
+                _json(dict(trial.levels)),
+                trial.seed,
+                trial.treatment.is_direct,
+            )
+            for trial in trials
+        ]
+        with self._writing() as connection:
+            known = {row[0] for row in connection.execute("SELECT trial_id FROM trial")}
+            connection.executemany(
+                "INSERT INTO trial (trial_id, ordinal, round, position, workload, levels_json, "
+                "seed, is_direct) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [row for row in rows if row[0] not in known],
+            )
+
+    def commit_record(self, trial_id: str, session_id: int, derived: DerivedRecord) -> None:
+        """Append one record and everything derived from it, all or nothing.
+
+        Raises
+        ------
+        StoreError : the disk is full, or the trial has a finished record already.
+        """
+        packed = zlib.compress(_json(derived.record).encode())
+        with self._writing() as connection:
+            cursor = connection.execute(
+                "INSERT INTO record (trial_id, session_id, status, started_at_unix_ns, elapsed_ns,"
+                " error, caveats_json, record_zlib) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    trial_id,
+                    session_id,
+                    derived.status,
+                    derived.started_at_unix_ns,
+                    derived.elapsed_ns,
+                    derived.error,
+                    _caveats(derived.caveats),
+                    packed,
+                ),
+            )
+            record_id = int(cursor.lastrowid or 0)
+            for ordinal, phase in enumerate(derived.phases):
+                _insert_phase(connection, record_id, ordinal, phase)
+            for part in derived.series:
+                _insert_series(connection, record_id, part)
+            _insert_facts(connection, record_id, derived.facts)
+
+    # Reading.
+
+    @property
+    def study(self) -> StudyRow:
+        """The question that this database answers."""
+        with _errors_named(self.path):
+            return read_study(self._connection)
+
+    def finished_trials(self) -> dict[str, TrialStatus]:
+        """Status of every trial that was tried: ok if it ever finished, else the last one."""
+        statuses: dict[str, TrialStatus] = {}
+        with _errors_named(self.path):
+            for trial_id, status in self._connection.execute(
+                "SELECT trial_id, status FROM record ORDER BY record_id"
+            ):
+                if statuses.get(trial_id) != "ok":
+                    statuses[trial_id] = status
+        return statuses
+
+    def elapsed_ns(self) -> int:
+        """Time spent in all trials so far, whatever became of them."""
+        with _errors_named(self.path):
+            row = self._connection.execute("SELECT total(elapsed_ns) FROM record").fetchone()
+        return int(row[0])
+
+    def times_ns(self) -> dict[str, int]:
+        """Duration of every finished trial."""
+        with _errors_named(self.path):
+            return dict(
+                self._connection.execute(
+                    "SELECT trial_id, elapsed_ns FROM record WHERE status = 'ok'"
+                )
+            )
+
+    def record(self, trial_id: str) -> dict[str, Any]:
+        """Whole record of the last attempt at a trial, as the agent sent it."""
+        with _errors_named(self.path):
+            row = self._connection.execute(
+                "SELECT record_zlib FROM record WHERE trial_id = ? ORDER BY record_id DESC LIMIT 1",
+                (trial_id,),
+            ).fetchone()
+        if row is None:
+            raise StoreError(f"{self.path} holds no record of {trial_id}", "see `iolab report`")
+        return json.loads(zlib.decompress(row[0]))
+
+    def load_data(self) -> StudyData:
+        """Everything stored, ready to be judged and drawn."""
+        with _errors_named(self.path):
+            return load_study_data(self._connection)
+
+    @contextmanager
+    def _writing(self) -> Generator[sqlite3.Connection, None, None]:
+        if self._lock is None:
+            raise AssertionError("this store was opened for reading")
+        if self._is_quiet:
+            raise AssertionError("nothing may be written to the store during a trial")
+        with _errors_named(self.path), _transaction(self._connection):
+            yield self._connection
+
+
+def new_study_id() -> str:
+    """Identity of a study, unique without coordination."""
+    return uuid.uuid4().hex
+
+
+def _insert_study(connection: sqlite3.Connection, plan: Plan, origin: Origin) -> None:
+    study = plan.study
+    notes = [Caveat(note.code, note.message, note.hint) for note in plan.notes]
+    connection.execute(
+        f"INSERT INTO study VALUES ({', '.join('?' * 16)})",
+        (
+            new_study_id(),
+            study.name,
+            origin.kind,
+            time.time_ns(),
+            origin.iolab_version,
+            plan.seed,
+            study.margin,
+            study.compared_factor,
+            study.baseline,
+            _json({factor.name: list(factor.levels) for factor in study.factors}),
+            _json(_held_levels(plan)),
+            _json([workload.name for workload in study.workloads]),
+            origin.testbed,
+            plan.digest,
+            spec_toml(study),
+            _caveats([*notes, *origin.caveats]),
+        ),
+    )
+
+
+def _held_levels(plan: Plan) -> dict[str, str]:
+    """Levels that every treatment shares, defaults included, in the order of the factor table."""
+    order = [definition.name for definition in FACTORS]
+    first, *others = (treatment.effective for treatment in plan.treatments)
+    varied = {factor.name for factor in plan.study.factors}
+    shared = {
+        name: level
+        for name, level in first.items()
+        if name not in varied and all(other.get(name, level) == level for other in others)
+    }
+    return {name: shared[name] for name in order if name in shared}
+
+
+def _insert_phase(
+    connection: sqlite3.Connection, record_id: int, ordinal: int, phase: PhaseRow
+) -> None:
+    connection.execute(
+        f"INSERT INTO phase VALUES ({', '.join('?' * 15)})",
+        (
+            record_id,
+            phase.operation,
+            ordinal,
+            phase.io_size_bytes,
+            phase.elapsed_ns,
+            phase.cache_share,
+            phase.harness_ns_per_op,
+            phase.cpu_user_ns,
+            phase.cpu_system_ns,
+            phase.device_read_bytes,
+            phase.device_write_bytes,
+            phase.device_flushed_write_bytes,
+            phase.depth_reached_mean,
+            _json(phase.workers),
+            _caveats(phase.caveats),
+        ),
+    )
+    connection.executemany(
+        "INSERT INTO measurement VALUES (?, ?, ?, ?)",
+        [(record_id, phase.operation, metric, value) for metric, value in phase.metrics.items()],
+    )
+
+
+def _insert_series(connection: sqlite3.Connection, record_id: int, part: SeriesPart) -> None:
+    connection.execute(
+        "INSERT INTO series VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            record_id,
+            part.operation,
+            part.interval_ns,
+            _json(part.ops),
+            _json(part.bytes),
+            _json(part.latency_ns_max),
+        ),
+    )
+
+
+def _insert_facts(connection: sqlite3.Connection, record_id: int, facts: Mapping[str, str]) -> None:
+    for name, value in facts.items():
+        digest = hashlib.sha256(f"{name}\0{value}".encode()).hexdigest()[:32]
+        connection.execute(
+            "INSERT INTO fact SELECT ?, ?, ? WHERE NOT EXISTS "
+            "(SELECT 1 FROM fact WHERE digest = ?)",
+            (digest, name, value, digest),
+        )
+        connection.execute("INSERT INTO record_fact VALUES (?, ?)", (record_id, digest))
+
+
+def _require(path: Path) -> None:
+    if not path.is_file():
+        raise StoreError(
+            f"there is no study in {path.parent} (no {path.name})",
+            "name the directory that --out made",
+        )
+
+
+def _lock(path: Path) -> WriterLock:
+    try:
+        return WriterLock(path).acquire()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be locked: {error}", "choose another --out") from None
+
+
+def _side_files(path: Path) -> tuple[Path, ...]:
+    return tuple(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal"))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def _connect_read_only(path: Path) -> sqlite3.Connection:
+    """Connection that only reads.
+
+    It may write SQLite's side files if the disk lets it, so that the last one to close removes
+    them; a study on a read-only disk has no room for them and cannot change either.
+    """
+    for query in ("mode=rw", "mode=ro", "immutable=1"):
+        uri = f"{path.resolve().as_uri()}?{query}"
+        connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            return connection
+        except sqlite3.OperationalError:
+            connection.close()
+            if query == "immutable=1":
+                raise
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _errors_named(path: Path) -> Generator[None, None, None]:
+    """Turn SQLite's errors into ours."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        reason = str(error)
+        if "full" in reason or "disk I/O" in reason:
+            raise StoreError(
+                f"{path}: the disk is full, or failed ({reason}); the last record was not stored, "
+                "earlier ones are safe",
+                "free some space, then continue with --resume",
+            ) from error
+        if "not a database" in reason or "malformed" in reason:
+            raise StoreError(
+                f"{path} is damaged or not a study ({reason})", "restore a copy"
+            ) from error
+        raise StoreError(
+            f"{path}: {reason}", "check that the disk and the file are readable and writable"
+        ) from error
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _caveats(caveats: Sequence[Caveat]) -> str:
+    return _json([asdict(caveat) for caveat in caveats])

@@ -1,0 +1,55 @@
+"""What `iolab.run.record` derives from one record, in the shape of the tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from iolab.store.rows import Caveat, TrialStatus
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """One operation of one trial: a phase, or one stream of a phase, or all streams together."""
+
+    operation: str
+    io_size_bytes: int | None
+    elapsed_ns: int | None
+    cache_share: float | None
+    harness_ns_per_op: float | None
+    cpu_user_ns: int | None
+    cpu_system_ns: int | None
+    device_read_bytes: int | None
+    device_write_bytes: int | None
+    device_flushed_write_bytes: int | None
+    depth_reached_mean: float | None
+    workers: list[dict[str, int]]
+    caveats: tuple[Caveat, ...]
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPart:
+    """Throughput over time of one operation."""
+
+    operation: str
+    interval_ns: int
+    ops: tuple[int, ...]
+    bytes: tuple[int, ...]
+    latency_ns_max: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedRecord:
+    """One record, understood; ``phases`` and ``series`` are empty unless ``status`` is ok."""
+
+    status: TrialStatus
+    started_at_unix_ns: int
+    elapsed_ns: int
+    error: str | None
+    caveats: tuple[Caveat, ...]
+    facts: dict[str, str]
+    phases: tuple[PhaseRow, ...] = ()
+    series: tuple[SeriesPart, ...] = ()
+    record: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The record as it came, to be kept whole."""

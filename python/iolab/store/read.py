@@ -1,0 +1,201 @@
+"""From the tables of a study to the rows that are judged and drawn."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from typing import Any
+
+from iolab.store.rows import (
+    Caveat,
+    Measurement,
+    SeriesRow,
+    StudyData,
+    StudyRow,
+    TrialRow,
+)
+
+_FINISHED = "SELECT record_id FROM record WHERE status = 'ok'"
+
+
+def load_study_data(connection: sqlite3.Connection) -> StudyData:
+    """Everything stored about the study, read in one consistent snapshot."""
+    connection.execute("BEGIN")
+    try:
+        trials, finished = _trials(connection)
+        facts, varying = _facts(connection, finished)
+        return StudyData(
+            study=read_study(connection),
+            trials=trials,
+            measurements=_measurements(connection, finished),
+            series=_series(connection, finished),
+            facts=facts,
+            varying_facts=varying,
+            caveats=_study_caveats(connection),
+            phase_details=_phase_details(connection, finished),
+        )
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def read_study(connection: sqlite3.Connection) -> StudyRow:
+    """Return the only row of table ``study``; planned rounds are counted from the trials."""
+    cursor = connection.execute("SELECT * FROM study")
+    names = [column[0] for column in cursor.description]
+    values = dict(zip(names, cursor.fetchone(), strict=True))
+    rounds = connection.execute("SELECT coalesce(max(round), 0) FROM trial").fetchone()[0]
+    values.pop("caveats_json")
+    return StudyRow(
+        factors=json.loads(values.pop("factors_json")),
+        settings=json.loads(values.pop("settings_json")),
+        workloads=json.loads(values.pop("workloads_json")),
+        rounds_planned=rounds,
+        **values,
+    )
+
+
+def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, TrialRow]]:
+    """Trials in planned order, and those that finished by record."""
+    trials: dict[str, TrialRow] = {}
+    for trial_id, ordinal, round_number, position, workload, levels in connection.execute(
+        "SELECT trial_id, ordinal, round, position, workload, levels_json FROM trial "
+        "ORDER BY ordinal"
+    ):
+        trials[trial_id] = TrialRow(
+            trial_id, ordinal, round_number, position, workload, json.loads(levels), None
+        )
+    finished: dict[int, TrialRow] = {}
+    for record_id, trial_id, status, started, elapsed, error, caveats in connection.execute(
+        "SELECT record_id, trial_id, status, started_at_unix_ns, elapsed_ns, error, caveats_json "
+        "FROM record ORDER BY record_id"
+    ):
+        trials[trial_id] = replace(
+            trials[trial_id],
+            status=status,
+            started_at_unix_ns=started,
+            elapsed_ns=elapsed,
+            error=error,
+            caveats=parse_caveats(caveats),
+        )
+        if status == "ok":
+            finished[record_id] = trials[trial_id]
+    return list(trials.values()), finished
+
+
+def _measurements(
+    connection: sqlite3.Connection, finished: dict[int, TrialRow]
+) -> list[Measurement]:
+    is_direct = dict(connection.execute("SELECT trial_id, is_direct FROM trial"))
+    phases: dict[tuple[int, str], tuple[float | None, tuple[Caveat, ...]]] = {
+        (record_id, operation): (cache_share, parse_caveats(caveats))
+        for record_id, operation, cache_share, caveats in connection.execute(
+            "SELECT record_id, operation, cache_share, caveats_json FROM phase"
+        )
+    }
+    rows = connection.execute(
+        f"SELECT record_id, operation, metric, value FROM measurement JOIN phase "
+        f"USING (record_id, operation) WHERE record_id IN ({_FINISHED}) "
+        "ORDER BY record_id, phase.ordinal, metric"
+    )
+    found = list[Measurement]()
+    for record_id, operation, metric, value in rows:
+        trial = finished[record_id]
+        cache_share, caveats = phases[record_id, operation]
+        found.append(
+            Measurement(
+                trial_id=trial.trial_id,
+                ordinal=trial.ordinal,
+                round=trial.round,
+                position=trial.position,
+                workload=trial.workload,
+                levels=trial.levels,
+                operation=operation,
+                metric=metric,
+                value=value,
+                is_direct=bool(is_direct[trial.trial_id]),
+                cache_share=cache_share,
+                caveats=caveats,
+            )
+        )
+    return sorted(found, key=lambda row: row.ordinal)
+
+
+def _series(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> list[SeriesRow]:
+    rows = connection.execute(
+        "SELECT record_id, operation, interval_ns, ops_json, bytes_json, latency_ns_max_json "
+        f"FROM series WHERE record_id IN ({_FINISHED}) ORDER BY record_id, operation"
+    )
+    return [
+        SeriesRow(
+            finished[record_id].trial_id,
+            operation,
+            interval_ns,
+            tuple(json.loads(ops)),
+            tuple(json.loads(sizes)),
+            tuple(json.loads(latencies)),
+        )
+        for record_id, operation, interval_ns, ops, sizes, latencies in rows
+    ]
+
+
+def _facts(
+    connection: sqlite3.Connection, finished: dict[int, TrialRow]
+) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Facts equal in all finished trials, and those that changed or were missing in some."""
+    by_name: dict[str, dict[str, str]] = {}
+    for record_id, name, value in connection.execute(
+        "SELECT record_id, name, value FROM record_fact JOIN fact USING (digest) "
+        f"WHERE record_id IN ({_FINISHED}) ORDER BY name, record_id"
+    ):
+        by_name.setdefault(name, {})[finished[record_id].trial_id] = value
+    constant: dict[str, str] = {}
+    varying: dict[str, dict[str, str]] = {}
+    for name, values in by_name.items():
+        if len(values) == len(finished) and len(set(values.values())) == 1:
+            constant[name] = next(iter(values.values()))
+        else:
+            varying[name] = values
+    return constant, varying
+
+
+def _study_caveats(connection: sqlite3.Connection) -> tuple[Caveat, ...]:
+    texts = [row[0] for row in connection.execute("SELECT caveats_json FROM study")]
+    texts += [
+        row[0] for row in connection.execute("SELECT caveats_json FROM session ORDER BY session_id")
+    ]
+    return tuple(dict.fromkeys(caveat for text in texts for caveat in parse_caveats(text)))
+
+
+def _phase_details(
+    connection: sqlite3.Connection, finished: dict[int, TrialRow]
+) -> list[dict[str, Any]]:
+    names = (
+        "io_size_bytes",
+        "harness_ns_per_op",
+        "cpu_user_ns",
+        "cpu_system_ns",
+        "elapsed_ns",
+        "device_read_bytes",
+        "device_write_bytes",
+        "device_flushed_write_bytes",
+        "depth_reached_mean",
+    )
+    rows = connection.execute(
+        f"SELECT record_id, operation, workers_json, {', '.join(names)} FROM phase "
+        f"WHERE record_id IN ({_FINISHED}) ORDER BY record_id, ordinal"
+    )
+    return [
+        {
+            "trial_id": finished[record_id].trial_id,
+            "operation": operation,
+            **dict(zip(names, values, strict=True)),
+            "workers": json.loads(workers),
+        }
+        for record_id, operation, workers, *values in rows
+    ]
+
+
+def parse_caveats(text: str) -> tuple[Caveat, ...]:
+    """Caveats of a JSON column."""
+    return tuple(Caveat(**item) for item in json.loads(text))

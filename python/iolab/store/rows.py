@@ -1,0 +1,133 @@
+"""What a stored study looks like to those who judge and draw it.
+
+The store (`iolab.store.db`) hands these frozen rows out; `iolab.stats` and `iolab.report` are pure
+functions of one :class:`StudyData`. Nothing here knows SQLite, the agent or a chart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["real", "simulated"]
+TrialStatus = Literal["ok", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """A typed warning stored with a record.
+
+    ``code`` is snake_case and stable (``page_cache``, ``generator_bound``, ``testbed_noise`` ...);
+    ``message`` says what was seen, ``hint`` what to do about it.
+    """
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """The question: what was planned, as it was typed and as it was understood."""
+
+    study_id: str
+    name: str
+    kind: Kind
+    created_at_unix_ns: int
+    iolab_version: str
+    seed: int
+    margin: float
+    """The smallest relative difference the user cares about (0.05 = 5 %)."""
+    compared_factor: str
+    """The factor whose levels the verdict ranks; all others span the cells."""
+    baseline: str
+    """Level of `compared_factor` that ratios are formed against."""
+    factors: dict[str, list[str]]
+    """Factor name to its levels, in the order given; record sizes as canonical text (``4k``)."""
+    settings: dict[str, str]
+    """Factors held at one level."""
+    workloads: list[str]
+    """Names in order; the first carries the headline verdict."""
+    rounds_planned: int
+    testbed: str
+    """Canonical spec, e.g. ``loop:1g`` or ``dir:/tank/scratch``."""
+    plan_digest: str
+    spec_toml: str
+    """The study as a file that reproduces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One planned execution and, once finished, what became of it."""
+
+    trial_id: str
+    ordinal: int
+    round: int
+    position: int
+    """0-based place inside its round."""
+    workload: str
+    levels: dict[str, str]
+    """Level of every factor for this trial (a workload without record size has no such key)."""
+    status: TrialStatus | None
+    """None while it has not been run."""
+    started_at_unix_ns: int | None = None
+    elapsed_ns: int | None = None
+    error: str | None = None
+    caveats: tuple[Caveat, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One value of one metric of one operation in one finished trial (``status == "ok"``)."""
+
+    trial_id: str
+    ordinal: int
+    round: int
+    position: int
+    workload: str
+    levels: dict[str, str]
+    operation: str
+    """Phase name (``write``, ``random-read``); in a mixed workload ``<phase>/<stream>``."""
+    metric: str
+    """A name in `iolab.stats.metrics.METRICS`, unit inside the name: ``throughput_bytes_per_s``,
+    ``latency_ns_p50``, ``latency_ns_p99``, ``latency_ns_p999``, ``latency_ns_max``,
+    ``response_ns_p99`` ..."""
+    value: float
+    is_direct: bool
+    """Opened with O_DIRECT; buffered and direct values are never pooled."""
+    cache_share: float | None
+    """Share of the bytes that never reached the device during the timed region; None = unknown."""
+    caveats: tuple[Caveat, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRow:
+    """Throughput over time of one phase of one trial, all workers of a tenant added up."""
+
+    trial_id: str
+    operation: str
+    interval_ns: int
+    ops: tuple[int, ...]
+    bytes: tuple[int, ...]
+    latency_ns_max: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyData:
+    """Everything stored about one study, ready to be judged and drawn."""
+
+    study: StudyRow
+    trials: list[TrialRow]
+    measurements: list[Measurement]
+    series: list[SeriesRow] = field(default_factory=list[SeriesRow])
+    facts: dict[str, str] = field(default_factory=dict[str, str])
+    """Facts that were equal in all trials."""
+    varying_facts: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    """Fact name to {trial_id: value}, for those that changed between trials."""
+    caveats: tuple[Caveat, ...] = ()
+    """Of the study as a whole (testbed, plan)."""
+    phase_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """One dict per (trial, phase): trial_id, operation, io_size_bytes, harness_ns_per_op,
+    cpu_user_ns, cpu_system_ns, elapsed_ns, device_read_bytes, device_write_bytes,
+    device_flushed_write_bytes, depth_reached_mean, workers (list of dicts: worker, ops, bytes,
+    elapsed_ns), for throughput mode's parent/children/min/max/mean/min-xfer table."""

@@ -1,0 +1,106 @@
+"""Creating and migrating the database, and the triggers that make it append-only."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from iolab.errors import StoreError
+
+SCHEMA_VERSION: Final = 1
+APPLICATION_ID: Final = 0x696F6C62
+"""``iolb``: lets `file` and this program recognise a study."""
+
+_HERE: Final = Path(__file__).parent
+_KEYS: Final = {
+    "study": ("study_id",),
+    "session": ("session_id",),
+    "trial": ("trial_id",),
+    "record": ("record_id",),
+    "phase": ("record_id", "operation"),
+    "measurement": ("record_id", "operation", "metric"),
+    "series": ("record_id", "operation"),
+    "fact": ("digest",),
+    "record_fact": ("record_id", "digest"),
+}
+
+
+def create_schema(connection: sqlite3.Connection) -> None:
+    """Make an empty database of the newest version, inside the caller's transaction."""
+    for statement in _statements((_HERE / "schema.sql").read_text(encoding="utf-8")):
+        connection.execute(statement)
+    _create_triggers(connection)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def check_version(connection: sqlite3.Connection, name: str) -> int:
+    """Schema version of an existing study.
+
+    Raises
+    ------
+    StoreError : not a study, or made by a newer program.
+    """
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application_id != APPLICATION_ID:
+        raise StoreError(f"{name} is not a study of iolab", "name the directory that --out made")
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{name} was written by a newer iolab (schema {version}, this one knows "
+            f"{SCHEMA_VERSION})",
+            "update iolab",
+        )
+    return int(version)
+
+
+def migrate(
+    connection: sqlite3.Connection,
+    version: int,
+    *,
+    newest: int = SCHEMA_VERSION,
+    folder: Path = _HERE / "migrations",
+) -> None:
+    """Apply the steps from `version` to `newest`, inside the caller's transaction."""
+    for step in range(version + 1, newest + 1):
+        for table in _tables(connection):
+            for event in ("update", "delete", "replace"):
+                connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
+        script = (folder / f"{step:04d}.sql").read_text(encoding="utf-8")
+        for statement in _statements(script):
+            connection.execute(statement)
+        _create_triggers(connection)
+        connection.execute(f"PRAGMA user_version = {step}")
+
+
+def _create_triggers(connection: sqlite3.Connection) -> None:
+    """Refuse UPDATE and DELETE, and INSERT OR REPLACE, which fires no delete trigger."""
+    for table in _tables(connection):
+        keys = " AND ".join(f"{key} = NEW.{key}" for key in _KEYS[table])
+        refusal = f"SELECT RAISE(ABORT, '{table} is append-only')"
+        for event in ("update", "delete"):
+            connection.execute(
+                f"CREATE TRIGGER {table}_no_{event} BEFORE {event.upper()} ON {table} "
+                f"BEGIN {refusal}; END"
+            )
+        connection.execute(
+            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} "
+            f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {keys}) BEGIN {refusal}; END"
+        )
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    return [name for (name,) in rows if name in _KEYS]
+
+
+def _statements(script: str) -> list[str]:
+    """Statements of a script; ``executescript`` would commit the caller's transaction."""
+    statements, current = list[str](), ""
+    for line in script.splitlines(keepends=True):
+        current += line
+        if sqlite3.complete_statement(current):
+            statements.append(current)
+            current = ""
+    return statements

@@ -1,0 +1,197 @@
+"""What makes a study impossible or doubtful, found before anything is touched.
+
+Errors stop; notes travel with the results. Every check looks at treatments, so that a combination
+is judged as it would really run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from iolab import units
+from iolab.errors import StudyError
+from iolab.study.factors import Scope, find_factor, scheduler_of
+from iolab.study.model import IozoneWorkload, Study
+from iolab.study.treatment import ASYNCHRONOUS_ENGINE, Treatment, depth_max
+
+SECTOR_BYTES: Final = 512
+TREATMENTS_MANY: Final = 64
+ROUNDS_FEW: Final = 4
+_EXCLUSIVE_KNOBS: Final = (
+    ("vm.dirty_ratio", "vm.dirty_bytes"),
+    ("vm.dirty_background_ratio", "vm.dirty_background_bytes"),
+    ("bfq.slice_idle", "bfq.slice_idle_us"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNote:
+    """A typed caveat of the plan; stored with the study and shown in reports."""
+
+    code: str
+    message: str
+    hint: str
+
+
+def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]:
+    """Notes about a plan that can run.
+
+    Raises
+    ------
+    StudyError : some treatment cannot mean anything; names it and what to change.
+    """
+    _check_testbed_has_stack(study)
+    _check_tunables(study)
+    for treatment in treatments:
+        for rule in _TREATMENT_RULES:
+            rule(treatment)
+    return (*_notes_on_size(study, treatments), *_notes_on_tunables(study))
+
+
+def _sizes(treatment: Treatment) -> list[tuple[str, int, int]]:
+    """(owner, record size, file size), in bytes, of everything the treatment does."""
+    workload = treatment.workload
+    if isinstance(workload, IozoneWorkload):
+        record = units.parse_bytes(treatment.effective["record_size"])
+        return [(workload.name, record, units.parse_bytes(treatment.effective["file_size"]))]
+    return [
+        (f"{workload.name}/{stream.name}", stream.io_size_bytes, stream.file_bytes)
+        for stream in workload.streams
+    ]
+
+
+def _check_record_fits(treatment: Treatment) -> None:
+    for owner, record, file in _sizes(treatment):
+        if record > file:
+            raise StudyError(
+                f"{owner}: record size {units.format_bytes(record)} is larger than the file "
+                f"({units.format_bytes(file)})",
+                "give a larger --file-size or smaller records",
+            )
+
+
+def _check_alignment(treatment: Treatment) -> None:
+    if not treatment.is_direct:
+        return
+    for owner, record, _ in _sizes(treatment):
+        if record % SECTOR_BYTES:
+            raise StudyError(
+                f"{owner}: record size {record} is not a multiple of {SECTOR_BYTES}, which direct "
+                "I/O needs",
+                f"use a multiple of {SECTOR_BYTES}, or --buffered (direct = false)",
+            )
+
+
+def _check_depth(treatment: Treatment) -> None:
+    depth = depth_max(treatment.workload, treatment.effective)
+    engine = treatment.effective["engine"]
+    if depth > 1 and engine != ASYNCHRONOUS_ENGINE:
+        raise StudyError(
+            f"{treatment.workload.name}: engine {engine} keeps one operation in flight, so depth "
+            f"{depth} would silently be 1",
+            f"use engine {ASYNCHRONOUS_ENGINE}, or more workers",
+        )
+
+
+def _check_exclusive_knobs(treatment: Treatment) -> None:
+    for first, second in _EXCLUSIVE_KNOBS:
+        if first in treatment.effective and second in treatment.effective:
+            raise StudyError(
+                f"{first} and {second} are two views of one setting; the kernel keeps the last",
+                "give only one of them",
+            )
+
+
+def _check_external_journal(treatment: Treatment) -> None:
+    fs = treatment.effective.get("fs")
+    if treatment.effective.get("external_journal") == "true" and fs in ("ext2", "btrfs"):
+        raise StudyError(
+            f"{fs} has no journal that could lie on a second device",
+            "use ext3, ext4 or xfs with external_journal",
+        )
+
+
+_TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
+    _check_record_fits,
+    _check_alignment,
+    _check_depth,
+    _check_exclusive_knobs,
+    _check_external_journal,
+)
+
+
+def _factors_in_use(study: Study) -> list[str]:
+    held = [study.settings, *(workload.settings for workload in study.workloads)]
+    names = [factor.name for factor in study.factors]
+    names += [name for levels in held for name, _ in levels]
+    return list(dict.fromkeys(names))
+
+
+def _check_testbed_has_stack(study: Study) -> None:
+    if study.testbed.kind != "dir":
+        return
+    for name in _factors_in_use(study):
+        if find_factor(name).scope is Scope.STACK:
+            raise StudyError(
+                f"{name} cannot be chosen on {study.testbed.text}: a directory keeps the file "
+                "system it lies on",
+                "use --on loop:1g, which makes its own",
+            )
+
+
+def _check_tunables(study: Study) -> None:
+    schedulers = study.levels_in_use("scheduler")
+    for name in _factors_in_use(study):
+        owner = scheduler_of(name)
+        if owner is not None and owner not in schedulers:
+            raise StudyError(
+                f"{name} has no effect: {owner} is not among the schedulers of the study",
+                f"add --scheduler {owner}",
+            )
+
+
+def _notes_on_tunables(study: Study) -> list[PlanNote]:
+    """A varied tunable of one scheduler does nothing under the others."""
+    schedulers = study.levels_in_use("scheduler")
+    notes = list[PlanNote]()
+    for factor in study.factors:
+        owner = scheduler_of(factor.name)
+        others = [scheduler for scheduler in schedulers if scheduler != owner]
+        if owner is not None and others:
+            notes.append(
+                PlanNote(
+                    "tunable_without_effect",
+                    f"{factor.name} changes nothing under {', '.join(others)}: those treatments "
+                    "differ in name only",
+                    f"to tune {owner} alone, use --scheduler {owner}",
+                )
+            )
+    return notes
+
+
+def _notes_on_size(study: Study, treatments: Sequence[Treatment]) -> list[PlanNote]:
+    notes = list[PlanNote]()
+    if len(treatments) > TREATMENTS_MANY:
+        notes.append(
+            PlanNote(
+                "many_treatments",
+                f"a round has {len(treatments)} treatments, more than {TREATMENTS_MANY}: it takes "
+                "long, and the machine drifts inside it",
+                "drop levels, or split the study",
+            )
+        )
+    if study.rounds is not None and study.rounds < ROUNDS_FEW:
+        notes.append(few_rounds(study.rounds))
+    return notes
+
+
+def few_rounds(rounds: int) -> PlanNote:
+    """Note that so few rounds can hardly decide anything."""
+    return PlanNote(
+        "few_rounds",
+        f"only {rounds} complete round{'s' if rounds != 1 else ''}: intervals will be wide, "
+        "'undecided' is the likely answer",
+        f"plan at least {ROUNDS_FEW}",
+    )

@@ -1,0 +1,11 @@
+"""Designs: in which order the treatments of a round are executed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iolab.study.designs.factorial import order_factorial_round
+
+DESIGNS: Final = {
+    "factorial": order_factorial_round,
+}

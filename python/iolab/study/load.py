@@ -1,0 +1,274 @@
+"""From a study file, or the equivalent flags, to a checked :class:`Study`.
+
+Both ways build one nested table (`docs/design/0003-from-study-to-verdict.md`) and share one
+reading of it; a :class:`~iolab.study.source.Source` says where each value stood.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from iolab import units
+from iolab.errors import StudyError
+from iolab.study.factors import FactorDefinition, FactorKind, Scope, find_factor, nearest
+from iolab.study.model import (
+    Factor,
+    Levels,
+    MixedWorkload,
+    Study,
+    TestbedRequest,
+    WorkloadPlan,
+)
+from iolab.study.reader import Reader
+from iolab.study.source import FileSource, OverriddenSource, Source
+from iolab.study.workloads import parse_name, read_settings, read_workloads
+
+DEFAULT_MARGIN: Final = 0.05
+DEFAULT_ROUNDS: Final = 5
+MAX_ROUNDS: Final = 1000
+_STUDY_KEYS: Final = (
+    "name",
+    "testbed",
+    "seed",
+    "rounds",
+    "budget",
+    "margin",
+    "compare",
+    "baseline",
+    "factors",
+    "settings",
+    "workloads",
+)
+_TESTBED_ARGUMENTS: Final = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
+_TESTBED_OPTIONS: Final = ("image_dir", "device_count", "logical_block_bytes", "allow_knobs_on")
+
+
+def load_study(
+    path: Path,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    override_source: Source | None = None,
+) -> Study:
+    """The study in a TOML file.
+
+    Parameters
+    ----------
+    path : the file.
+    overrides : top-level keys that replace those of the file.
+    override_source : names the place of the overrides in messages.
+
+    Raises
+    ------
+    StudyError : the file cannot be read or does not describe a study; names file, line and key.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise StudyError(f"{path}: there is no such file", _nearby_studies(path)) from None
+    except IsADirectoryError:
+        raise StudyError(
+            f"{path} is a directory", f"name the file, as in {path / 'study.toml'}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path} cannot be read: {error}", "check the file") from None
+    table, source = _parsed(text, str(path))
+    if overrides and override_source:
+        return study_from_table(
+            {**table, **overrides}, OverriddenSource(source, override_source, frozenset(overrides))
+        )
+    return study_from_table(table, source)
+
+
+def parse_study(text: str, file_name: str = "study.toml") -> Study:
+    """The study in a TOML text; `file_name` is for messages."""
+    return study_from_table(*_parsed(text, file_name))
+
+
+def _parsed(text: str, file_name: str) -> tuple[dict[str, Any], Source]:
+    try:
+        return tomllib.loads(text), FileSource(file_name, text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        where = f", line {place[1]}, column {place[2]}" if place else ""
+        reason = re.sub(r"\s*\(at .*\)", "", str(error))
+        raise StudyError(
+            f"{file_name}{where}: this is not TOML: {reason}", 'texts need quotes, as in "4k"'
+        ) from None
+
+
+def study_from_table(table: dict[str, Any], source: Source) -> Study:
+    """The study in a nested table, as a file or flags give it."""
+    reader = Reader(table, source)
+    reader.only(_STUDY_KEYS)
+    factors = _read_factors(reader.table("factors").flat())
+    settings_reader = reader.table("settings").flat()
+    settings = dict(read_settings(settings_reader))
+    for factor in factors:
+        if factor.name in settings:
+            settings_reader.refuse(
+                factor.name, f"{factor.name} is both varied and held", "keep one of them"
+            )
+    settings.update(
+        {factor.name: factor.levels[0] for factor in factors if len(factor.levels) == 1}
+    )
+    varied = tuple(factor for factor in factors if len(factor.levels) > 1)
+    if not varied:
+        reader.refuse(
+            "factors" if "factors" in table else None,
+            "nothing is compared: no factor has two levels",
+            "give one at least two, such as record_size = 4k,64k",
+        )
+    workloads = read_workloads(reader.tables("workloads"))
+    if not workloads:
+        reader.refuse(None, "there is no workload", "add [[workloads]] with kind and tests")
+    compared = _read_compared(reader, varied, workloads)
+    rounds = reader.read_or("rounds", _parse_rounds, None)
+    budget_ns = reader.read_or("budget", units.parse_duration_ns, None)
+    return Study(
+        name=reader.read_or("name", parse_name, "study"),
+        testbed=reader.read("testbed", _parse_testbed),
+        factors=varied,
+        settings=tuple(sorted(settings.items())),
+        workloads=workloads,
+        compared_factor=compared.name,
+        baseline=_read_baseline(reader, compared),
+        margin=reader.read_or("margin", units.parse_share, DEFAULT_MARGIN),
+        rounds=DEFAULT_ROUNDS if rounds is None and budget_ns is None else rounds,
+        budget_ns=budget_ns,
+        seed=reader.read_or("seed", _parse_seed, None),
+    )
+
+
+def is_varied_by(workload: WorkloadPlan, factor: str) -> bool:
+    """Whether `workload` follows the levels of a varied factor.
+
+    It does not if it holds the factor itself, or has streams with sizes of their own.
+    """
+    is_held = any(name == factor for name, _ in workload.settings)
+    has_own = isinstance(workload, MixedWorkload) and find_factor(factor).scope is Scope.PATTERN
+    return not is_held and not has_own
+
+
+def _read_factors(reader: Reader) -> tuple[Factor, ...]:
+    factors: dict[str, Factor] = {}
+    for key, value in reader.values.items():
+        definition = reader.parsed(key, key, find_factor)
+        if definition.name in factors:
+            reader.refuse(key, f"{definition.name} is given twice", "keep one of them")
+        levels = list[str]()
+        for item in _items(value, definition):
+            levels.extend(reader.parsed(key, item, definition.parse))
+        if not levels:
+            reader.refuse(key, f"{key} has no level", "name at least two")
+        repeated = next((level for level in levels if levels.count(level) > 1), None)
+        if repeated is not None:
+            reader.refuse(key, f"level '{repeated}' is given twice", "rounds repeat it; remove one")
+        factors[definition.name] = Factor(definition.name, tuple(levels))
+    return tuple(factors.values())
+
+
+def _items(value: Any, definition: FactorDefinition) -> list[Any]:
+    """Levels as typed: a list, or one text with commas where commas separate levels."""
+    if isinstance(value, list):
+        return value  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, str) and definition.kind is not FactorKind.OPTION_LIST:
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return [value]
+
+
+def _read_compared(
+    reader: Reader, factors: tuple[Factor, ...], workloads: tuple[WorkloadPlan, ...]
+) -> Factor:
+    by_name = {factor.name: factor for factor in factors}
+
+    def parse(value: Any) -> Factor:
+        name = find_factor(str(value)).name
+        if name not in by_name:
+            raise ValueError(
+                f"'{value}' is not varied{nearest(str(value), by_name)}; varied are "
+                + ", ".join(by_name)
+            )
+        return by_name[name]
+
+    named = [factor for factor in factors if not find_factor(factor.name).is_numeric]
+    compared = reader.read_or("compare", parse, (named or list(factors))[0])
+    for factor in factors:
+        if not any(is_varied_by(workload, factor.name) for workload in workloads):
+            reader.refuse("factors", f"no workload follows {factor.name}", "it varies nothing")
+    if not is_varied_by(workloads[0], compared.name):
+        reader.refuse(
+            "workloads",
+            f"the first workload, '{workloads[0].name}', carries the verdict but does not "
+            f"follow {compared.name}",
+            "put another one first, or choose another factor with compare",
+        )
+    return compared
+
+
+def _read_baseline(reader: Reader, compared: Factor) -> str:
+    definition = find_factor(compared.name)
+
+    def parse(value: Any) -> str:
+        level = definition.parse(value)[0]
+        if level not in compared.levels:
+            raise ValueError(
+                f"'{value}' is not a level of {compared.name}{nearest(level, compared.levels)}; "
+                f"levels are {', '.join(compared.levels)}"
+            )
+        return level
+
+    return reader.read_or("baseline", parse, compared.levels[0])
+
+
+def _parse_rounds(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_ROUNDS:
+        return value
+    raise ValueError(f"'{value}' is not a number of rounds from 1 to {MAX_ROUNDS}")
+
+
+def _parse_seed(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
+        return value
+    raise ValueError(f"'{value}' is not a seed: a whole number from 0 to 2**63 - 1")
+
+
+def _parse_testbed(value: Any) -> TestbedRequest:
+    if isinstance(value, str):
+        kind, _, argument = value.strip().partition(":")
+        return TestbedRequest("dir" if kind == "directory" else kind, argument)
+    if not isinstance(value, dict):
+        raise ValueError("a testbed is a text such as loop:1g or dir:PATH, or a table")
+    table = dict[str, Any](value)  # pyright: ignore[reportUnknownArgumentType]
+    kind = str(table.get("kind", ""))
+    kind = "dir" if kind == "directory" else kind
+    argument_key = _TESTBED_ARGUMENTS.get(kind)
+    if argument_key is None:
+        raise ValueError(
+            f"'{kind}' is not a kind of testbed{nearest(kind, _TESTBED_ARGUMENTS)}; "
+            "known are loop, dir"
+        )
+    known = ("kind", argument_key, *_TESTBED_OPTIONS)
+    for key in table:
+        if key not in known:
+            raise ValueError(f"a testbed has no '{key}'{nearest(key, known)}")
+    options = {key: _option_text(table[key]) for key in _TESTBED_OPTIONS if key in table}
+    return TestbedRequest(kind, str(table.get(argument_key, "")), _sorted(options))
+
+
+def _option_text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _sorted(table: dict[str, str]) -> Levels:
+    return tuple(sorted(table.items()))
+
+
+def _nearby_studies(path: Path) -> str:
+    folder = path.parent
+    names = [entry.name for entry in folder.glob("*.toml")] if folder.is_dir() else []
+    guess = nearest(path.name, names).removeprefix("; ")
+    return guess or "name a study file, or use `iolab compare` with flags"

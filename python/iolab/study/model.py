@@ -1,0 +1,121 @@
+"""The words of a study: what is varied, what is held, what is asked of the target.
+
+All values are frozen and hold *canonical* levels (``4k``, ``true``, ``mq-deadline``), so that two
+studies which mean the same compare equal. Reading and checking happens in `iolab.study.load`,
+ordering in `iolab.study.plan`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, TypeAlias
+
+Levels: TypeAlias = tuple[tuple[str, str], ...]
+"""Pairs of factor name and canonical level, in a fixed order."""
+
+Pattern: TypeAlias = Literal["sequential", "reverse", "stride", "permutation", "uniform", "same"]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What is varied on purpose, with at least two levels in the order given."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TestbedRequest:
+    """Where to run, as it was asked for; `iolab.testbed.model` decides what it means."""
+
+    __test__: ClassVar[bool] = False
+
+    kind: str
+    argument: str = ""
+    options: Levels = ()
+
+    @property
+    def text(self) -> str:
+        """Short form as typed on the command line, ``loop:1g``; options are left out."""
+        return f"{self.kind}:{self.argument}" if self.argument else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class IozoneWorkload:
+    """IOzone's tests, one phase each, on one file per worker."""
+
+    kind: ClassVar[str] = "iozone"
+
+    name: str
+    tests: tuple[str, ...]
+    stride: int = 17
+    settings: Levels = ()
+    """Levels held for this workload only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Some equal workers of a mixed workload, running beside other streams."""
+
+    name: str
+    read_share: float
+    pattern: Pattern
+    io_size_bytes: int
+    depth: int
+    workers: int
+    file_bytes: int
+    rate_ops_per_s: float | None = None
+    fsync_every: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MixedWorkload:
+    """Several streams at once for a fixed time, so that requests really queue."""
+
+    kind: ClassVar[str] = "mixed"
+
+    name: str
+    duration_ns: int
+    streams: tuple[Stream, ...]
+    settings: Levels = ()
+    """Levels held for this workload only."""
+
+
+WorkloadPlan: TypeAlias = IozoneWorkload | MixedWorkload
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The whole question.
+
+    At least one of `rounds` and `budget_ns` is set; with both, whichever ends first. `seed` is
+    None until one is drawn or read back from a store.
+    """
+
+    name: str
+    testbed: TestbedRequest
+    factors: tuple[Factor, ...]
+    settings: Levels
+    workloads: tuple[WorkloadPlan, ...]
+    compared_factor: str
+    baseline: str
+    margin: float = 0.05
+    rounds: int | None = None
+    budget_ns: int | None = None
+    seed: int | None = None
+
+    def with_seed(self, seed: int) -> Study:
+        """The same study with its seed decided."""
+        return replace(self, seed=seed)
+
+    def factor(self, name: str) -> Factor | None:
+        """The varied factor called `name`, if there is one."""
+        return next((factor for factor in self.factors if factor.name == name), None)
+
+    def levels_in_use(self, name: str) -> tuple[str, ...]:
+        """Every level of `name` that some trial has, varied or held, without repetition."""
+        varied = self.factor(name)
+        used = list(varied.levels) if varied else []
+        held = [self.settings, *(workload.settings for workload in self.workloads)]
+        used.extend(level for levels in held for key, level in levels if key == name)
+        return tuple(dict.fromkeys(used))

@@ -1,0 +1,125 @@
+"""The plan of a study: which trial runs when, with which seed.
+
+A plan is a pure function of a study with a seed. Rounds are produced on demand, because with a
+time budget nobody knows at the start how many will fit; round ``n`` is the same however many
+follow it. The digest covers everything but the number of rounds and the budget, so that a study
+may be continued with more of either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from iolab.study.checks import PlanNote, check
+from iolab.study.designs import DESIGNS
+from iolab.study.estimate import Cost, cost_of
+from iolab.study.model import Levels, Study
+from iolab.study.render import spec_toml
+from iolab.study.treatment import Treatment, treatments_of
+
+DESIGN = "factorial"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One planned execution of a treatment."""
+
+    trial_id: str
+    ordinal: int
+    """1-based place in the whole plan."""
+    round: int
+    position: int
+    """0-based place inside its round."""
+    treatment: Treatment
+    seed: int
+    """Equal for all treatments of a workload in a round, so that they do the same random work."""
+    is_plot_start: bool
+    """Whether a round begins, or its hard-to-change levels differ from the trial before."""
+
+    @property
+    def workload(self) -> str:
+        """Name of its workload."""
+        return self.treatment.workload.name
+
+    @property
+    def levels(self) -> Levels:
+        """Its varied levels."""
+        return self.treatment.levels
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A study with its seed, its treatments and what was noticed about them."""
+
+    study: Study
+    seed: int
+    treatments: tuple[Treatment, ...]
+    notes: tuple[PlanNote, ...]
+
+    @property
+    def digest(self) -> str:
+        """Identity of what is executed, whatever the number of rounds."""
+        open_ended = replace(self.study, rounds=None, budget_ns=None)
+        text = f"{DESIGN}\n{spec_toml(open_ended)}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def rounds(self) -> int | None:
+        """Rounds asked for; None if only a budget limits them."""
+        return self.study.rounds
+
+    def round_trials(self, round_number: int) -> tuple[Trial, ...]:
+        """All trials of one round (1-based), in the order of execution."""
+        order = DESIGNS[DESIGN](self.treatments, seed=self.seed, round_number=round_number)
+        first_ordinal = (round_number - 1) * len(self.treatments) + 1
+        trials = list[Trial]()
+        for position, treatment in enumerate(order):
+            ordinal = first_ordinal + position
+            is_plot_start = position == 0 or order[position - 1].whole_plot != treatment.whole_plot
+            trials.append(
+                Trial(
+                    trial_id=f"t{ordinal:04d}",
+                    ordinal=ordinal,
+                    round=round_number,
+                    position=position,
+                    treatment=treatment,
+                    seed=_trial_seed(self.seed, round_number, treatment.workload.name),
+                    is_plot_start=is_plot_start,
+                )
+            )
+        return tuple(trials)
+
+    def trials(self, rounds: int) -> Iterator[Trial]:
+        """Trials of the first `rounds` rounds."""
+        for round_number in range(1, rounds + 1):
+            yield from self.round_trials(round_number)
+
+    def round_cost(self) -> Cost:
+        """Guessed cost of one round; ``file_bytes`` is the peak, the rest are sums."""
+        costs = [cost_of(treatment) for treatment in self.treatments]
+        return Cost(
+            written_bytes=sum(cost.written_bytes for cost in costs),
+            moved_bytes=sum(cost.moved_bytes for cost in costs),
+            file_bytes=max(cost.file_bytes for cost in costs),
+            duration_ns=sum(cost.duration_ns for cost in costs),
+        )
+
+
+def make_plan(study: Study) -> Plan:
+    """Plan of a study whose seed is decided.
+
+    Raises
+    ------
+    StudyError : some treatment cannot run; names it and what to change.
+    """
+    if study.seed is None:
+        raise AssertionError("draw a seed before planning: study.with_seed(...)")
+    treatments = treatments_of(study)
+    return Plan(study, study.seed, treatments, check(study, treatments))
+
+
+def _trial_seed(seed: int, round_number: int, workload: str) -> int:
+    digest = hashlib.sha256(f"iolab/{seed}/round/{round_number}/{workload}".encode()).digest()
+    return int.from_bytes(digest[:8]) >> 1

@@ -1,0 +1,85 @@
+"""Reading one table of a study strictly: every key is known, every value has one parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from iolab.errors import IolabError, StudyError
+from iolab.study.factors import nearest
+from iolab.study.source import KeyPath, Source
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A table and where it stands; turns :class:`ValueError` into located study errors."""
+
+    values: Mapping[str, Any]
+    source: Source
+    path: KeyPath = ()
+
+    def refuse(self, key: str | None, reason: str, hint: str = "") -> NoReturn:
+        """Raise a :class:`StudyError` that points at `key` (None: at the table itself)."""
+        path = self.path if key is None else (*self.path, key)
+        raise StudyError(f"{self.source.where(path)}: {reason}", hint)
+
+    def only(self, known: Iterable[str]) -> None:
+        """Refuse the first key that is not `known`, naming the nearest one that is."""
+        names = tuple(known)
+        for key in self.values:
+            if key not in names:
+                self.refuse(
+                    key,
+                    f"there is no '{key}' here{nearest(key, names)}",
+                    f"known are {', '.join(names)}",
+                )
+
+    def read(self, key: str, parse: Callable[[Any], T]) -> T:
+        """Parsed value of a key that must be there."""
+        if key not in self.values:
+            self.refuse(None, f"'{key}' is missing", f"add {key} = ...")
+        return self.parsed(key, self.values[key], parse)
+
+    def read_or(self, key: str, parse: Callable[[Any], T], default: T) -> T:
+        """Parsed value of a key, or `default` if it is absent."""
+        return self.read(key, parse) if key in self.values else default
+
+    def parsed(self, key: str, value: Any, parse: Callable[[Any], T]) -> T:
+        """`value` through `parse`; what that refuses is reported at `key`."""
+        try:
+            return parse(value)
+        except ValueError as error:
+            self.refuse(key, str(error))
+        except IolabError as error:
+            self.refuse(key, error.message, error.hint)
+
+    def table(self, key: str) -> Reader:
+        """Reader of a sub-table; empty if it is absent."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            self.refuse(key, "this must be a table", f"write it as [{key}]")
+        return Reader(value, self.source, (*self.path, key))  # pyright: ignore[reportUnknownArgumentType]
+
+    def flat(self) -> Reader:
+        """Dotted keys as one key each; ``vm.dirty_ratio = 10`` is a table in a table in TOML."""
+        values = dict[str, Any]()
+        for key, value in self.values.items():
+            if isinstance(value, dict):
+                inner = dict[str, Any](value)  # pyright: ignore[reportUnknownArgumentType]
+                values.update({f"{key}.{name}": level for name, level in inner.items()})
+            else:
+                values[key] = value
+        return Reader(values, self.source, self.path)
+
+    def tables(self, key: str) -> list[Reader]:
+        """Readers of an array of tables; empty if it is absent."""
+        value: Any = self.values.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):  # pyright: ignore[reportUnknownVariableType]
+            self.refuse(key, "this must be a list of tables", f"write each one as [[{key}]]")
+        return [
+            Reader(item, self.source, (*self.path, key, index))  # pyright: ignore[reportUnknownArgumentType]
+            for index, item in enumerate(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        ]

@@ -1,0 +1,131 @@
+"""A study as a TOML text that loads to an equal study."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from iolab import units
+from iolab.study.model import IozoneWorkload, Levels, MixedWorkload, Stream, Study, TestbedRequest
+
+_ARGUMENT_KEYS = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
+
+
+def spec_toml(study: Study) -> str:
+    """Render `study` so that :func:`iolab.study.load.parse_study` gives it back."""
+    lines = [
+        f"name = {_text(study.name)}",
+        f"testbed = {_testbed(study.testbed)}",
+        f"margin = {_margin(study.margin)}",
+        f"compare = {_text(study.compared_factor)}",
+        f"baseline = {_text(study.baseline)}",
+    ]
+    if study.seed is not None:
+        lines.append(f"seed = {study.seed}")
+    if study.rounds is not None:
+        lines.append(f"rounds = {study.rounds}")
+    if study.budget_ns is not None:
+        lines.append(f"budget = {_text(units.format_duration(study.budget_ns))}")
+    lines += ["", "[factors]"]
+    lines += [f"{_key(factor.name)} = {_list(factor.levels)}" for factor in study.factors]
+    lines += ["", "[settings]", *_assignments(study.settings)]
+    for workload in study.workloads:
+        lines += ["", "[[workloads]]", f"name = {_text(workload.name)}"]
+        lines.append(f"kind = {_text(workload.kind)}")
+        lines += _iozone(workload) if isinstance(workload, IozoneWorkload) else _mixed(workload)
+    return "\n".join(lines) + "\n"
+
+
+def _iozone(workload: IozoneWorkload) -> list[str]:
+    return [
+        f"tests = {_list(workload.tests)}",
+        f"stride = {workload.stride}",
+        *_inline_settings(workload.settings),
+    ]
+
+
+def _mixed(workload: MixedWorkload) -> list[str]:
+    lines = [
+        f"duration = {_text(units.format_duration(workload.duration_ns))}",
+        *_inline_settings(workload.settings),
+    ]
+    for stream in workload.streams:
+        lines += ["", "[[workloads.streams]]", *_stream(stream)]
+    return lines
+
+
+def _stream(stream: Stream) -> list[str]:
+    lines = [
+        f"name = {_text(stream.name)}",
+        f"direction = {_text(_direction(stream.read_share))}",
+        f"pattern = {_text(stream.pattern)}",
+        f"record_size = {_text(units.format_bytes(stream.io_size_bytes))}",
+        f"depth = {stream.depth}",
+        f"workers = {stream.workers}",
+        f"file_size = {_text(units.format_bytes(stream.file_bytes))}",
+    ]
+    if stream.rate_ops_per_s is not None:
+        lines.append(f"rate = {stream.rate_ops_per_s!r}")
+    if stream.fsync_every:
+        lines.append(f"fsync_every = {stream.fsync_every}")
+    return lines
+
+
+def _inline_settings(levels: Levels) -> list[str]:
+    if not levels:
+        return []
+    pairs = ", ".join(f"{_key(name)} = {_text(level)}" for name, level in levels)
+    return [f"settings = {{ {pairs} }}"]
+
+
+def _assignments(levels: Levels) -> list[str]:
+    return [f"{_key(name)} = {_text(level)}" for name, level in levels]
+
+
+def _testbed(testbed: TestbedRequest) -> str:
+    if not testbed.options:
+        return _text(testbed.text)
+    pairs: list[tuple[str, Any]] = [("kind", testbed.kind)]
+    if testbed.argument:
+        pairs.append((_ARGUMENT_KEYS.get(testbed.kind, "path"), testbed.argument))
+    pairs += testbed.options
+    return "{ " + ", ".join(f"{key} = {_text(value)}" for key, value in pairs) + " }"
+
+
+def _direction(read_share: float) -> str:
+    words = {1.0: "read", 0.0: "write"}
+    return words.get(read_share, _percent(read_share))
+
+
+def _margin(share: float) -> str:
+    """Return the margin as people write it, or as a number if that would not be exact."""
+    percent = f"{share * 100:.6g}%"
+    return _text(percent) if units.parse_share(percent) == share else repr(share)
+
+
+def _percent(share: float) -> str:
+    """Shortest percentage that parses back to the same number (it came from one)."""
+    short = f"{share * 100:.6g}"
+    exact = share * 100
+    candidates = (exact, math.nextafter(exact, 0), math.nextafter(exact, 100))
+    texts = (short, *map(repr, candidates))
+    return next((text for text in texts if float(text) / 100 == share), short) + "%"
+
+
+def _list(items: tuple[str, ...]) -> str:
+    return "[" + ", ".join(_text(item) for item in items) + "]"
+
+
+def _key(name: str) -> str:
+    return _text(name) if "." in name else name
+
+
+def _text(value: str) -> str:
+    """Return a TOML basic string."""
+    return '"' + "".join(map(_escaped, value)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '\\"':
+        return "\\" + character
+    return character if character.isprintable() else f"\\U{ord(character):08x}"

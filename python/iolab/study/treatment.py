@@ -1,0 +1,89 @@
+"""Treatments: the combinations of levels that a study compares, per workload."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+
+from iolab.study.factors import FACTORS, Scope, find_factor
+from iolab.study.load import is_varied_by
+from iolab.study.model import IozoneWorkload, Levels, MixedWorkload, Study, WorkloadPlan
+
+ASYNCHRONOUS_ENGINE = "io_uring"
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """One workload under one combination of levels.
+
+    ``levels`` holds what is varied on purpose (and followed by the workload), ``stack_levels``
+    everything that applies, held levels and defaults included.
+    """
+
+    workload: WorkloadPlan
+    levels: Levels
+    effective_levels: Levels
+
+    @cached_property
+    def effective(self) -> dict[str, str]:
+        """Every level that applies, by factor."""
+        return dict(self.effective_levels)
+
+    @cached_property
+    def name(self) -> str:
+        """Unique inside a study; stable, for messages and for grouping times."""
+        pairs = ", ".join(f"{name}={level}" for name, level in self.levels)
+        return f"{self.workload.name} ({pairs})" if pairs else self.workload.name
+
+    @cached_property
+    def whole_plot(self) -> Levels:
+        """Levels that are hard to change; treatments that share them run together."""
+        return tuple(
+            (name, level)
+            for name, level in self.effective_levels
+            if find_factor(name).is_hard_to_change
+        )
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether its operations bypass the page cache."""
+        return self.effective["direct"] == "true"
+
+
+def treatments_of(study: Study) -> tuple[Treatment, ...]:
+    """Full factorial of each workload over the factors it follows, in the order written."""
+    found = list[Treatment]()
+    for workload in study.workloads:
+        followed = [factor for factor in study.factors if is_varied_by(workload, factor.name)]
+        for levels in itertools.product(*(factor.levels for factor in followed)):
+            chosen = tuple(zip((factor.name for factor in followed), levels, strict=True))
+            found.append(Treatment(workload, chosen, _effective(study, workload, chosen)))
+    return tuple(found)
+
+
+def _effective(study: Study, workload: WorkloadPlan, levels: Levels) -> Levels:
+    """Defaults, then the study's settings, the treatment's levels, the workload's own."""
+    has_stack = study.testbed.kind != "dir"
+    asked = dict(study.settings) | dict(levels) | dict(workload.settings)
+    result = dict[str, str]()
+    for definition in FACTORS:
+        is_pattern_of_mix = definition.scope is Scope.PATTERN and isinstance(
+            workload, MixedWorkload
+        )
+        is_missing_stack = definition.scope is Scope.STACK and not has_stack
+        if is_pattern_of_mix or (is_missing_stack and definition.name not in asked):
+            continue
+        level = asked.get(definition.name, definition.default)
+        if level is not None:
+            result[definition.name] = level
+    if "engine" not in asked and depth_max(workload, result) > 1:
+        result["engine"] = ASYNCHRONOUS_ENGINE
+    return tuple(result.items())
+
+
+def depth_max(workload: WorkloadPlan, effective: dict[str, str]) -> int:
+    """Largest number of operations that one worker keeps in flight."""
+    if isinstance(workload, IozoneWorkload):
+        return int(effective["depth"])
+    return max(stream.depth for stream in workload.streams)

@@ -1,0 +1,229 @@
+"""Reading the workloads of a study: IOzone's tests, and mixes of streams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, get_args
+
+from iolab import units
+from iolab.study.factors import FACTORS, MAX_COUNT, Scope, find_factor, nearest
+from iolab.study.model import (
+    IozoneWorkload,
+    Levels,
+    MixedWorkload,
+    Pattern,
+    Stream,
+    WorkloadPlan,
+)
+from iolab.study.reader import Reader
+
+IOZONE_TESTS: Final = (
+    "write",
+    "rewrite",
+    "read",
+    "reread",
+    "random-read",
+    "random-write",
+    "stride-read",
+)
+PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)
+RESERVED_STREAM_NAME: Final = "all"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_SHARED_SCOPES: Final = (Scope.ACCESS, Scope.MACHINE, Scope.STACK)
+_STREAM_KEYS: Final = (
+    "name",
+    "direction",
+    "pattern",
+    "record_size",
+    "depth",
+    "workers",
+    "file_size",
+    "rate",
+    "fsync_every",
+)
+
+
+def parse_name(value: Any) -> str:
+    """Return a name that can stand in a path and in a table column."""
+    if isinstance(value, str) and _NAME.fullmatch(value):
+        return value
+    raise ValueError(
+        f"'{value}' is not a name: use up to 64 letters, digits, dots, dashes, starting with a "
+        "letter or digit"
+    )
+
+
+def parse_tests(value: Any) -> tuple[str, ...]:
+    """IOzone's tests from a list or from text with commas, in the order given."""
+    items: list[Any] = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list) or not items:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError("give at least one test, such as write,read")
+    names = tuple(str(item).strip() for item in items)
+    for name in names:
+        if name not in IOZONE_TESTS:
+            raise ValueError(
+                f"'{name}' is not a test{nearest(name, IOZONE_TESTS)}; known are "
+                + ", ".join(IOZONE_TESTS)
+            )
+    if len(set(names)) != len(names):
+        raise ValueError("a test is named twice; rounds repeat it, a list must not")
+    return names
+
+
+def read_workloads(readers: list[Reader]) -> tuple[WorkloadPlan, ...]:
+    """All workloads of a study, names checked to be different."""
+    workloads = tuple(_read_workload(reader) for reader in readers)
+    seen = set[str]()
+    for reader, workload in zip(readers, workloads, strict=True):
+        if workload.name in seen:
+            reader.refuse("name", f"two workloads are called '{workload.name}'", "rename one")
+        seen.add(workload.name)
+    return workloads
+
+
+def _read_workload(reader: Reader) -> WorkloadPlan:
+    kinds: dict[str, Callable[[Reader], WorkloadPlan]] = {
+        IozoneWorkload.kind: _read_iozone,
+        MixedWorkload.kind: _read_mixed,
+    }
+
+    def parse_kind(value: Any) -> Callable[[Reader], WorkloadPlan]:
+        if value not in kinds:
+            raise ValueError(
+                f"'{value}' is not a kind of workload{nearest(str(value), kinds)}; "
+                f"known are {', '.join(kinds)}"
+            )
+        return kinds[value]
+
+    return reader.read("kind", parse_kind)(reader)
+
+
+def _read_iozone(reader: Reader) -> IozoneWorkload:
+    held = [
+        definition.name
+        for definition in FACTORS
+        if definition.scope in (Scope.PATTERN, Scope.ACCESS)
+    ]
+    reader.only(["name", "kind", "tests", "stride", "settings", *held])
+    inline = {key: value for key, value in reader.values.items() if key in held}
+    return IozoneWorkload(
+        name=reader.read_or("name", parse_name, "iozone"),
+        tests=reader.read("tests", parse_tests),
+        stride=reader.read_or("stride", _whole_number, 17),
+        settings=_merged(reader, inline, (Scope.PATTERN, *_SHARED_SCOPES)),
+    )
+
+
+def _read_mixed(reader: Reader) -> MixedWorkload:
+    held = [definition.name for definition in FACTORS if definition.scope is Scope.ACCESS]
+    reader.only(["name", "kind", "duration", "streams", "settings", *held])
+    inline = {key: value for key, value in reader.values.items() if key in held}
+    streams = tuple(_read_stream(stream) for stream in reader.tables("streams"))
+    if not streams:
+        reader.refuse("streams", "a mixed workload needs streams", "add [[workloads.streams]]")
+    names = [stream.name for stream in streams]
+    if len(set(names)) != len(names):
+        reader.refuse("streams", "two streams have the same name", "rename one")
+    return MixedWorkload(
+        name=reader.read_or("name", parse_name, "mixed"),
+        duration_ns=reader.read("duration", units.parse_duration_ns),
+        streams=streams,
+        settings=_merged(reader, inline, _SHARED_SCOPES),
+    )
+
+
+def _merged(reader: Reader, inline: dict[str, Any], scopes: tuple[Scope, ...]) -> Levels:
+    """Levels held for one workload: its own keys and its ``settings`` table."""
+    levels = dict(read_settings(Reader(inline, reader.source, reader.path), scopes))
+    table = reader.table("settings").flat()
+    for name, level in read_settings(table, scopes):
+        if name in levels:
+            table.refuse(name, f"{name} is set twice in this workload", "keep one of them")
+        levels[name] = level
+    return tuple(levels.items())
+
+
+def read_settings(reader: Reader, scopes: tuple[Scope, ...] = tuple(Scope)) -> Levels:
+    """Factors held at one level each, of the given scopes only."""
+    levels: dict[str, str] = {}
+    for key, value in reader.values.items():
+        definition = reader.parsed(key, key, find_factor)
+        if definition.scope not in scopes:
+            reader.refuse(key, f"{key} of a mixed workload belongs to its streams")
+        parsed = reader.parsed(key, value, definition.parse)
+        if len(parsed) != 1:
+            reader.refuse(key, f"a setting has one level, this has {len(parsed)}", "use [factors]")
+        if definition.name in levels:
+            reader.refuse(key, f"{definition.name} is set twice", "keep one of them")
+        levels[definition.name] = parsed[0]
+    return tuple(levels.items())
+
+
+def _read_stream(reader: Reader) -> Stream:
+    reader.only(_STREAM_KEYS)
+    stream = Stream(
+        name=reader.read("name", _stream_name),
+        read_share=reader.read("direction", _read_share),
+        pattern=reader.read_or("pattern", _pattern, "uniform"),
+        io_size_bytes=reader.read("record_size", units.parse_bytes),
+        depth=reader.read_or("depth", _whole_number, 1),
+        workers=reader.read_or("workers", _whole_number, 1),
+        file_bytes=reader.read("file_size", units.parse_bytes),
+        rate_ops_per_s=reader.read_or("rate", _rate, None),
+        fsync_every=reader.read_or("fsync_every", _count_or_zero, 0),
+    )
+    if stream.fsync_every and stream.read_share == 1:
+        reader.refuse("fsync_every", "a stream that only reads has nothing to fsync", "remove it")
+    return stream
+
+
+def _stream_name(value: Any) -> str:
+    name = parse_name(value)
+    if name == RESERVED_STREAM_NAME:
+        raise ValueError("'all' is the sum of the streams; choose another name")
+    return name
+
+
+def _read_share(value: Any) -> float:
+    words = {"read": 1.0, "write": 0.0}
+    if value in words:
+        return words[value]
+    text = str(value).strip().removesuffix("%").strip()
+    try:
+        share = float(text) / 100
+    except ValueError:
+        share = -1.0
+    if isinstance(value, bool) or not 0 <= share <= 1:
+        raise ValueError(f"'{value}' is not a direction: write read, write, or a read share 70%")
+    return share
+
+
+def _pattern(value: Any) -> Pattern:
+    for pattern in PATTERNS:
+        if value == pattern:
+            return pattern
+    raise ValueError(
+        f"'{value}' is not a pattern{nearest(str(value), PATTERNS)}; known are "
+        + ", ".join(PATTERNS)
+    )
+
+
+def _whole_number(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_COUNT:
+        return value
+    raise ValueError(f"'{value}' is not a whole number from 1 to {MAX_COUNT}")
+
+
+def _count_or_zero(value: Any) -> int:
+    return 0 if value == 0 and not isinstance(value, bool) else _whole_number(value)
+
+
+def _rate(value: Any) -> float | None:
+    try:
+        rate = float(str(value).strip().removesuffix("/s"))
+    except ValueError:
+        rate = 0.0
+    if isinstance(value, bool) or not 0 < rate < float("inf"):
+        raise ValueError(f"'{value}' is not a rate: write operations per second, such as 500")
+    return rate

@@ -1,0 +1,363 @@
+"""Client of iolab-agent: one JSON object per line, one request at a time.
+
+The protocol is `docs/design/0002-agent-protocol.md`. The agent lives in a process group of its own,
+so that Ctrl-C on the terminal reaches only this process, which then asks politely. If this process
+dies, the agent sees the end of its input and restores the machine.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import select
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn, Protocol, Self
+
+from iolab.errors import IolabError, RefusedError, RestoreError, StoppedError, TestbedError
+
+PROTOCOL_VERSION: Final = 1
+RESTORE_PATIENCE_S: Final = 60.0
+"""How long the agent may take to kill a trial, unmount and restore."""
+_EXIT_RESTORE_INCOMPLETE: Final = 3
+_STDERR_LINES: Final = 20
+_CHUNK_BYTES: Final = 1 << 16
+_PRESSES_MEANING_NOW: Final = 2
+_INTERRUPTIBLE: Final = ("run_trial", "open_testbed")
+
+OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+class Stop(Protocol):
+    """The user's wish to stop: readable when a press happened."""
+
+    @property
+    def presses(self) -> int:
+        """How often the user asked."""
+        ...
+
+    def fileno(self) -> int:
+        """Descriptor that becomes readable at a press."""
+        ...
+
+    def drain(self) -> None:
+        """Make the descriptor unreadable until the next press."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who the agent is."""
+
+    version: str
+    is_root: bool
+    boot_id: str
+    open_journals: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTestbed:
+    """A prepared testbed, as the agent describes it."""
+
+    class_letter: str
+    directory: str
+    devices: tuple[str, ...]
+    knob_devices: tuple[str, ...]
+    schedulers: tuple[str, ...]
+    warnings: tuple[Mapping[str, str], ...]
+    actions: tuple[Mapping[str, str], ...]
+    description: Mapping[str, Any]
+    """The whole answer, to be stored."""
+
+
+class AgentError(TestbedError):
+    """The agent answered a request with an error that concerns only this request."""
+
+
+class Agent:
+    """A running agent; a context manager that shuts it down, restoring whatever it changed."""
+
+    def __init__(self, command: Sequence[str], *, stop: Stop | None = None) -> None:
+        self._stop = stop
+        self._next_id = 1
+        self._buffer = b""
+        self._lines = deque[bytes]()
+        self._is_interrupt_sent = False
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                process_group=0,
+            )
+        except OSError as error:
+            raise TestbedError(
+                f"{command[-1]} cannot be started: {error}", "see `iolab doctor`"
+            ) from None
+        self._stderr_tail = deque[str](maxlen=_STDERR_LINES)
+        self._stderr_reader = threading.Thread(target=self._collect_stderr, daemon=True)
+        self._stderr_reader.start()
+
+    def __enter__(self) -> Self:
+        """Return the agent itself."""
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        """Shut down; on the way out of an error, the end of input makes the agent restore."""
+        if self._process.poll() is None and error_type is None:
+            self.shutdown()
+        else:
+            self._end_input()
+            is_told = error_type is not None and issubclass(error_type, RestoreError)
+            if self._process.returncode == _EXIT_RESTORE_INCOMPLETE and not is_told:
+                _refuse_unrestored([])
+
+    # Requests.
+
+    def hello(self, run_id: str, *, is_dry_run: bool = False) -> Hello:
+        """Agree on the protocol.
+
+        Raises
+        ------
+        TestbedError : the agent speaks another version.
+        """
+        answer = self._request(
+            "hello",
+            {
+                "protocol": PROTOCOL_VERSION,
+                "run": run_id,
+                "is_dry_run": is_dry_run,
+                "state_dir": None,
+            },
+        )
+        if answer.get("protocol") != PROTOCOL_VERSION:
+            raise TestbedError(
+                f"iolab-agent speaks protocol {answer.get('protocol')}, this program "
+                f"{PROTOCOL_VERSION}",
+                "install both from the same version: `pip install .`",
+            )
+        return Hello(
+            version=str(answer.get("version", "")),
+            is_root=bool(answer.get("is_root")),
+            boot_id=str(answer.get("boot_id", "")),
+            open_journals=tuple(answer.get("open_journals", ())),
+        )
+
+    def doctor(self, paths: Sequence[str]) -> list[dict[str, str]]:
+        """What is possible and what is noisy on this machine."""
+        return self._request("doctor", {"paths": list(paths)})["checks"]
+
+    def open_testbed(
+        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
+    ) -> OpenTestbed:
+        """Prepare a testbed."""
+        answer = self._request("open_testbed", spec, on_progress)
+        return OpenTestbed(
+            class_letter=str(answer.get("class", "")),
+            directory=str(answer.get("directory", "")),
+            devices=tuple(answer.get("devices", ())),
+            knob_devices=tuple(answer.get("knob_devices", ())),
+            schedulers=tuple(answer.get("schedulers", ())),
+            warnings=tuple(answer.get("warnings", ())),
+            actions=tuple(answer.get("actions", ())),
+            description=answer,
+        )
+
+    def run_trial(
+        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
+    ) -> dict[str, Any]:
+        """Run one trial; returns its record.
+
+        Raises
+        ------
+        AgentError : this trial failed; the next may succeed.
+        TestbedError : the agent is gone, or refused for good.
+        StoppedError : the user asked twice; the machine has been restored.
+        """
+        return self._request("run_trial", spec, on_progress)
+
+    def close_testbed(self, on_progress: OnProgress | None = None) -> dict[str, Any]:
+        """Take the testbed apart and restore what was changed.
+
+        Raises
+        ------
+        RestoreError : something could not be put back.
+        """
+        answer = self._request("close_testbed", {}, on_progress)
+        if not answer.get("is_restored", False):
+            _refuse_unrestored(answer.get("problems", []))
+        return answer
+
+    def restore(self, run_id: str | None = None) -> dict[str, Any]:
+        """Undo what earlier runs left behind."""
+        return self._request("restore", {"run": run_id})
+
+    def shutdown(self) -> None:
+        """End the agent.
+
+        Raises
+        ------
+        RestoreError : something could not be put back.
+        """
+        problems = self._request("shutdown", {}).get("problems", [])
+        self._end_input()
+        if problems or self._process.returncode == _EXIT_RESTORE_INCOMPLETE:
+            _refuse_unrestored(problems)
+
+    # One request and its answer.
+
+    def _request(
+        self, method: str, params: Mapping[str, Any], on_progress: OnProgress | None = None
+    ) -> dict[str, Any]:
+        request_id = self._send(method, params)
+        while True:
+            message = self._receive(method)
+            if "event" in message:
+                if on_progress is not None and message["event"] == "progress":
+                    on_progress(message.get("params", {}))
+            elif message.get("id") == request_id:
+                if "error" in message:
+                    _raise_agent_error(message["error"])
+                return message.get("result", {})
+
+    def _send(self, method: str, params: Mapping[str, Any]) -> int:
+        request_id, self._next_id = self._next_id, self._next_id + 1
+        line = json.dumps({"id": request_id, "method": method, "params": params}) + "\n"
+        stdin = self._process.stdin
+        assert stdin is not None, "the agent is started with a pipe"
+        try:
+            view = memoryview(line.encode())
+            while view:
+                view = view[stdin.write(view) :]
+        except (BrokenPipeError, ValueError):
+            self._raise_dead(method)
+        return request_id
+
+    def _receive(self, method: str) -> dict[str, Any]:
+        """Next message; turns presses of the stop switch into requests to the agent."""
+        while not self._lines:
+            self._heed_stop(method)
+            chunk = self._read_chunk()
+            if chunk is None:
+                continue
+            if not chunk:
+                self._raise_dead(method)
+            *lines, self._buffer = (self._buffer + chunk).split(b"\n")
+            self._lines.extend(line for line in lines if line.strip())
+        line = self._lines.popleft()
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            self._end_input()
+            shown = line[:60].decode(errors="replace")
+            raise TestbedError(
+                f"iolab-agent answered {method} with something that is not a message: '{shown}'",
+                "the machine was restored; please report this",
+            )
+        return message  # pyright: ignore[reportUnknownVariableType]
+
+    def _read_chunk(self) -> bytes | None:
+        """Bytes from the agent, empty at its end, or None if the user pressed stop."""
+        stdout = self._process.stdout
+        assert stdout is not None, "the agent is started with a pipe"
+        sources: list[Any] = [stdout] if self._stop is None else [stdout, self._stop]
+        ready = select.select(sources, [], [])[0]
+        if self._stop is not None and self._stop in ready:
+            self._stop.drain()
+            return None
+        return os.read(stdout.fileno(), _CHUNK_BYTES)
+
+    def _heed_stop(self, method: str) -> None:
+        if self._stop is None:
+            return
+        presses = self._stop.presses
+        if presses >= _PRESSES_MEANING_NOW:
+            self._end_input()
+            if self._process.returncode == _EXIT_RESTORE_INCOMPLETE:
+                _refuse_unrestored([])
+            raise StoppedError("stopped at once; the machine was restored")
+        if presses and method in _INTERRUPTIBLE and not self._is_interrupt_sent:
+            self._is_interrupt_sent = True
+            self._send("interrupt", {})
+
+    # The end.
+
+    def _end_input(self) -> None:
+        """Close the agent's input, which makes it restore and exit; wait for that."""
+        assert self._process.stdin is not None, "the agent is started with a pipe"
+        assert self._process.stdout is not None, "the agent is started with a pipe"
+        self._process.stdin.close()
+        try:
+            self._process.wait(RESTORE_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise RestoreError(
+                f"iolab-agent (process {self._process.pid}) has not finished restoring after "
+                f"{RESTORE_PATIENCE_S:.0f} s",
+                "leave it running, then check with `iolab restore`",
+            ) from None
+        self._process.stdout.close()
+        self._stderr_reader.join(timeout=1)
+
+    def _raise_dead(self, method: str) -> NoReturn:
+        self._end_input()
+        code = self._process.returncode
+        how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+        tail = " | ".join(self._stderr_tail)
+        message = f"iolab-agent {how} during {method}" + (f" ({tail})" if tail else "")
+        if code == _EXIT_RESTORE_INCOMPLETE:
+            raise RestoreError(message, "run `iolab restore`")
+        raise TestbedError(
+            message, "its watchdog restores the machine; check with `iolab restore`, then --resume"
+        )
+
+    def _collect_stderr(self) -> None:
+        assert self._process.stderr is not None, "the agent is started with a pipe"
+        with io.TextIOWrapper(self._process.stderr, errors="replace") as lines:
+            for line in lines:
+                if line.strip():
+                    self._stderr_tail.append(line.strip())
+
+
+def _raise_agent_error(error: Mapping[str, Any]) -> NoReturn:
+    code = error.get("code")
+    message, hint = str(error.get("message", "unknown error")), str(error.get("hint", "") or "")
+    kinds: dict[Any, type[IolabError]] = {
+        "usage": TestbedError,
+        "refused": RefusedError,
+        "failed": AgentError,
+        "restore_incomplete": RestoreError,
+        "interrupted": StoppedError,
+    }
+    raise kinds.get(code, TestbedError)(message, hint)
+
+
+def _refuse_unrestored(problems: Sequence[Any]) -> NoReturn:
+    listed = "; ".join(describe_problem(problem) for problem in problems)
+    raise RestoreError(
+        "not everything could be put back" + (f": {listed}" if listed else ""),
+        "run `iolab restore`",
+    )
+
+
+def describe_problem(problem: Any) -> str:
+    """One line for an entry of ``problems``, whether a text or a warning object."""
+    if isinstance(problem, Mapping):
+        fields: Mapping[str, Any] = problem  # pyright: ignore[reportUnknownVariableType]
+        return str(fields.get("message") or json.dumps(dict(fields)))
+    return str(problem)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,221 @@
+"""What a testbed is: a private loop device, or a directory on a live file system.
+
+Parsing is strict and touches nothing: it only looks whether paths exist. Whole devices (class C)
+and simulated stacks come with later releases and are refused here by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final, TypeAlias
+
+from iolab import units
+from iolab.errors import RefusedError, TestbedError
+
+DEFAULT_LOOP_BYTES: Final = 1 << 30
+DEFAULT_IMAGE_DIR: Final = Path("/var/tmp")
+USABLE_SHARE_OF_LOOP: Final = 0.85
+"""What file systems leave of an image for data, metadata and journal taken off."""
+USABLE_SHARE_OF_FREE: Final = 0.80
+DIRECTORY_RESERVE_BYTES: Final = 5 << 30
+"""Rule R10: never use more than 80 % of the free space, never leave less than 5 GiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTestbed:
+    """An image file made, formatted and removed by iolab (class B)."""
+
+    needs_root: ClassVar[bool] = True
+
+    size_bytes: int = DEFAULT_LOOP_BYTES
+    image_dir: Path = DEFAULT_IMAGE_DIR
+    device_count: int = 1
+    logical_block_bytes: int = 512
+
+    @property
+    def text(self) -> str:
+        """Canonical short form."""
+        return f"loop:{units.format_bytes(self.size_bytes)}"
+
+    @property
+    def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+        """Kind, argument and options that differ from the defaults, canonically."""
+        plain = LoopTestbed(self.size_bytes)
+        options = {
+            "device_count": (self.device_count, plain.device_count),
+            "image_dir": (self.image_dir, plain.image_dir),
+            "logical_block_bytes": (self.logical_block_bytes, plain.logical_block_bytes),
+        }
+        chosen = tuple(
+            (name, str(value)) for name, (value, usual) in options.items() if value != usual
+        )
+        return "loop", units.format_bytes(self.size_bytes), chosen
+
+    def agent_spec(self) -> dict[str, Any]:
+        """Testbed spec of the agent protocol."""
+        return {
+            "kind": "loop",
+            "size_bytes": self.size_bytes,
+            "image_dir": str(self.image_dir),
+            "device_count": self.device_count,
+            "logical_block_bytes": self.logical_block_bytes,
+        }
+
+    def check_space(self, file_bytes: int) -> None:
+        """Refuse a study whose files cannot fit into the image.
+
+        Raises
+        ------
+        TestbedError : too little space; says how much would do.
+        """
+        if file_bytes <= USABLE_SHARE_OF_LOOP * self.size_bytes:
+            return
+        wanted = 1 << (int(file_bytes / USABLE_SHARE_OF_LOOP) - 1).bit_length()
+        raise TestbedError(
+            f"{self.text} is too small for {units.format_bytes_rounded(file_bytes)} of files at "
+            "the same time, with metadata and journal",
+            f"use --on loop:{units.format_bytes(wanted)}, or smaller files",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryTestbed:
+    """A directory of the user; only a sub-directory made by iolab is written (class A, A+)."""
+
+    path: Path
+    allow_knobs_on: tuple[str, ...] = ()
+
+    @property
+    def needs_root(self) -> bool:
+        """Not by itself; switching knobs of the devices under it does."""
+        return False
+
+    @property
+    def text(self) -> str:
+        """Canonical short form."""
+        return f"dir:{self.path}"
+
+    @property
+    def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+        """Kind, argument and options, canonically."""
+        allowed = ",".join(self.allow_knobs_on)
+        return "dir", str(self.path), (("allow_knobs_on", allowed),) if allowed else ()
+
+    def agent_spec(self) -> dict[str, Any]:
+        """Testbed spec of the agent protocol."""
+        return {
+            "kind": "directory",
+            "path": str(self.path),
+            "allow_knobs_on": list(self.allow_knobs_on),
+        }
+
+    def check_space(self, file_bytes: int) -> None:
+        """Refuse a study that would fill somebody's disk (rule R10).
+
+        Raises
+        ------
+        RefusedError : more than 80 % of the free space, or less than 5 GiB left.
+        """
+        status = os.statvfs(self.path)
+        free = status.f_bavail * status.f_frsize
+        if (
+            file_bytes <= USABLE_SHARE_OF_FREE * free
+            and free - file_bytes >= DIRECTORY_RESERVE_BYTES
+        ):
+            return
+        raise RefusedError(
+            f"{self.path} has {units.format_bytes_rounded(free)} free; files of "
+            f"{units.format_bytes_rounded(file_bytes)} would use more than 80 % of it or leave "
+            "less than 5 GiB",
+            "use smaller files, fewer workers, or another directory",
+        )
+
+
+Testbed: TypeAlias = LoopTestbed | DirectoryTestbed
+
+
+def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
+    """The testbed of ``KIND[:ARGUMENT]`` and its options.
+
+    Raises
+    ------
+    TestbedError : not a testbed; RefusedError if it would be one that is refused for now.
+    """
+    if kind == "loop":
+        return _loop(argument, options)
+    if kind == "dir":
+        return _directory(argument, options)
+    if kind == "device":
+        raise RefusedError(
+            f"device:{argument} is refused: whole devices come with a later release",
+            "use --on loop:1g (a private image) or --on dir:PATH",
+        )
+    if kind == "sim":
+        raise TestbedError(
+            f"sim:{argument} cannot be used: simulated stacks come with a later release",
+            "use --on loop:1g or --on dir:PATH",
+        )
+    guess = f"dir:{kind}" if "/" in kind or Path(kind).is_dir() else "dir:PATH"
+    raise TestbedError(f"'{kind}' is not a kind of testbed", f"use --on loop:1g or --on {guess}")
+
+
+def with_journal_device(testbed: Testbed) -> Testbed:
+    """The same testbed with a second device, for an external journal."""
+    if isinstance(testbed, DirectoryTestbed):
+        return testbed
+    return replace(testbed, device_count=max(2, testbed.device_count))
+
+
+def _loop(argument: str, options: Mapping[str, str]) -> LoopTestbed:
+    _only(options, "loop", ("image_dir", "device_count", "logical_block_bytes"))
+    try:
+        size_bytes = units.parse_bytes(argument) if argument else DEFAULT_LOOP_BYTES
+    except ValueError as error:
+        raise TestbedError(f"loop:{argument}: {error}", "as in --on loop:1g") from None
+    image_dir = _absolute(options.get("image_dir", str(DEFAULT_IMAGE_DIR)))
+    if not image_dir.is_dir():
+        raise TestbedError(
+            f"{image_dir} is not a directory for images", "name one with --image-dir"
+        )
+    return LoopTestbed(
+        size_bytes,
+        image_dir,
+        _one_of(options, "device_count", (1, 2)),
+        _one_of(options, "logical_block_bytes", (512, 4096)),
+    )
+
+
+def _directory(argument: str, options: Mapping[str, str]) -> DirectoryTestbed:
+    _only(options, "dir", ("allow_knobs_on",))
+    if not argument:
+        raise TestbedError("dir: needs a path", "as in --on dir:/tank/scratch")
+    path = _absolute(argument)
+    if not path.exists():
+        raise TestbedError(f"{path} does not exist", f"make it first: mkdir -p {path}")
+    if not path.is_dir():
+        raise TestbedError(f"{path} is not a directory", "name the directory that shall be used")
+    names = options.get("allow_knobs_on", "").split(",")
+    return DirectoryTestbed(path, tuple(name.strip() for name in names if name.strip()))
+
+
+def _absolute(text: str) -> Path:
+    try:
+        return Path(text).expanduser().resolve()
+    except (RuntimeError, OSError) as error:
+        raise TestbedError(f"{text}: {error}", "write the whole path") from None
+
+
+def _only(options: Mapping[str, str], kind: str, known: tuple[str, ...]) -> None:
+    for name in options:
+        if name not in known:
+            raise TestbedError(f"a {kind} testbed has no {name}", f"it has {', '.join(known)}")
+
+
+def _one_of(options: Mapping[str, str], name: str, allowed: tuple[int, ...]) -> int:
+    text = options.get(name, str(allowed[0]))
+    if text not in map(str, allowed):
+        raise TestbedError(f"{name} = {text} is not one of {', '.join(map(str, allowed))}")
+    return int(text)

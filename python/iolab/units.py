@@ -1,0 +1,151 @@
+"""Sizes, durations and shares as people type them, and back.
+
+Sizes are binary throughout (``4k`` is 4096 bytes), as in every storage tool this laboratory stands
+beside. Parsers raise :class:`ValueError` with a message that names the accepted forms; callers add
+the place where the text was found.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Final
+
+_SIZE_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_DURATION_UNITS_NS: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d)")
+_RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+)\s*")
+_MAX_SIZE: Final = 1 << 62
+
+
+def parse_bytes(text: str | int) -> int:
+    """Bytes of a size such as ``4k``, ``64 MiB`` or ``512``.
+
+    Raises
+    ------
+    ValueError : not a positive size, or one beyond 2**62 bytes.
+    """
+    if isinstance(text, bool):
+        raise ValueError(f"{text} is not a size: write 4k, 64m or 1g")
+    if isinstance(text, int):
+        value = text
+    else:
+        match = _SIZE.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"'{text}' is not a size: write a whole number and k, m, g or t")
+        value = int(match[1]) * _SIZE_UNITS[match[2].lower()]
+    if not 0 < value <= _MAX_SIZE:
+        raise ValueError(f"'{text}' is not a size between 1 byte and 4 EiB")
+    return value
+
+
+def format_bytes(value: int) -> str:
+    """Canonical text of a size: the largest unit that divides it, ``4k`` or ``512``."""
+    for suffix in ("t", "g", "m", "k"):
+        unit = _SIZE_UNITS[suffix]
+        if value and value % unit == 0:
+            return f"{value // unit}{suffix}"
+    return str(value)
+
+
+def format_bytes_rounded(value: float) -> str:
+    """A size for reading, to about three digits: ``1.4 GiB``."""
+    for suffix, unit in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if value >= unit:
+            return f"{value / unit:.3g} {suffix}"
+    return f"{value:.0f} B"
+
+
+def parse_duration_ns(text: str | float) -> int:
+    """Nanoseconds of a duration such as ``30m``, ``1h30m``, ``2.5s``; bare numbers are seconds.
+
+    Raises
+    ------
+    ValueError : not a positive duration.
+    """
+    if isinstance(text, bool):
+        raise ValueError(f"{text} is not a duration: write 30s, 30m or 2h")
+    if isinstance(text, int | float):
+        total = text * _DURATION_UNITS_NS["s"]
+    else:
+        compact = text.replace(" ", "").lower()
+        parts = _DURATION_PART.findall(compact)
+        if not parts or "".join(number + unit for number, unit in parts) != compact:
+            raise ValueError(f"'{text}' is not a duration: write 30s, 30m, 2h or 1h30m")
+        total = sum(Decimal(number) * _DURATION_UNITS_NS[unit] for number, unit in parts)
+    if not 1 <= total < _MAX_SIZE:
+        raise ValueError(f"'{text}' is not a duration above zero")
+    return round(total)
+
+
+def format_duration(value_ns: int) -> str:
+    """Canonical text of a duration, exact to the nanosecond: ``1h30m``, ``2s500ms``."""
+    rest, parts = value_ns, list[str]()
+    for suffix in ("d", "h", "m", "s", "ms", "us", "ns"):
+        count, rest = divmod(rest, _DURATION_UNITS_NS[suffix])
+        if count:
+            parts.append(f"{count}{suffix}")
+    return "".join(parts) or "0s"
+
+
+def format_duration_rounded(value_ns: float) -> str:
+    """A duration for reading, in at most two units: ``3 min 20 s``."""
+    seconds = max(0, round(value_ns / 1e9))
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def parse_share(text: str | float) -> float:
+    """A share in (0, 1) from ``5%``, ``5 %`` or ``0.05``.
+
+    Raises
+    ------
+    ValueError : not a share above 0 % and below 100 %.
+    """
+    if isinstance(text, bool):
+        raise ValueError(f"{text} is not a share: write 5% or 0.05")
+    try:
+        if isinstance(text, str) and text.strip().endswith("%"):
+            value = float(text.strip()[:-1]) / 100
+        else:
+            value = float(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a share: write 5% or 0.05") from None
+    if not 0 < value < 1:
+        raise ValueError(f"'{text}' is not between 0 % and 100 %: write 5% or 0.05")
+    return value
+
+
+def doubling_range(text: str) -> tuple[str, str] | None:
+    """Both ends of ``4k..16m``, or None if `text` is not a range."""
+    match = _RANGE.fullmatch(text)
+    return (match[1], match[2]) if match else None
+
+
+def expand_doubling(low: int, high: int) -> tuple[int, ...]:
+    """`low`, 2 `low`, 4 `low` ... up to and including `high`.
+
+    Raises
+    ------
+    ValueError : `high` is not reached by doubling, or lies below `low`.
+    """
+    values = [low]
+    while values[-1] < high:
+        values.append(values[-1] * 2)
+    if values[-1] != high:
+        raise ValueError(f"{high} is not {low} doubled some times")
+    return tuple(values)

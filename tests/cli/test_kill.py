@@ -1,0 +1,144 @@
+"""The real command line, killed and interrupted at random moments.
+
+A finished trial is one whose record is committed. After kill -9 it must still be there, and
+`--resume` must run every other trial once and no finished one again.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from iolab.store.db import Store
+
+TESTS = Path(__file__).parents[1]
+DRIVER = Path(__file__).with_name("driver.py")
+STUDY = """
+name = "killed"
+seed = 7
+rounds = 12
+testbed = "TESTBED"
+[factors]
+record_size = "4k..32k"
+[[workloads]]
+kind = "iozone"
+tests = ["write", "read"]
+file_size = "1m"
+"""
+N_TRIALS = 48
+
+
+class Cli:
+    """Starts the command line in a process group of its own."""
+
+    def __init__(self, folder, mode):
+        self.out = folder / "out"
+        self.log = folder / "log"
+        # An ordinary user must not need sudo for the stand-in agent.
+        testbed = "loop:1g" if os.geteuid() == 0 else f"dir:{folder}"
+        (folder / "study.toml").write_text(STUDY.replace("TESTBED", testbed))
+        self.command = [sys.executable, DRIVER, "run", folder / "study.toml", "--out", self.out]
+        package = Path(sys.modules["iolab.store"].__path__[0]).parents[1]
+        self.environment = {
+            **os.environ,
+            "IOLAB_AGENT": str(TESTS / "testbed" / "fake_agent.py"),
+            "FAKE_AGENT_MODE": mode,
+            "FAKE_AGENT_LOG": str(self.log),
+            "PYTHONPATH": str(package),
+        }
+
+    def start(self):
+        resume = ["--resume"] if (self.out / "study.db").exists() else []
+        return subprocess.Popen(
+            [*self.command, *resume],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def finished(self):
+        if not (self.out / "study.db").exists():
+            return set()
+        with Store.open_reader(self.out / "study.db") as store:
+            return {key for key, status in store.finished_trials().items() if status == "ok"}
+
+    def executed(self):
+        """Trials that the agent brought to an end so far, in order."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [line.split()[1] for line in lines if line.startswith("done")]
+
+    def wait_for(self, process, n_executed):
+        """Wait for so many trials in all, or for the end of the process."""
+        while len(self.executed()) < n_executed and process.poll() is None:
+            time.sleep(0.005)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_kill_at_random_moments_loses_and_repeats_nothing(tmp_path, seed):
+    cli, rng = Cli(tmp_path, "delay=0.02"), random.Random(seed)
+    known = set()
+    for _ in range(12):
+        n_before = len(cli.executed())
+        process = cli.start()
+        cli.wait_for(process, n_before + rng.randint(0, 3))
+        time.sleep(rng.random() * 0.03)
+        process.kill()
+        process.communicate()
+        time.sleep(0.05)  # The agent ends by itself when its input does.
+        finished = cli.finished()
+        assert known <= finished, f"lost {known - finished}"
+        again = set(cli.executed()[n_before:]) & known
+        assert not again, f"ran finished trials again: {again}"
+        known = finished
+    process = cli.start()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert cli.finished() == {f"t{number:04d}" for number in range(1, N_TRIALS + 1)}
+    assert f"{N_TRIALS} trials were judged" in out
+
+
+def test_first_ctrl_c_keeps_what_is_finished_and_exits_130(tmp_path):
+    cli = Cli(tmp_path, "delay=0.05")
+    process = cli.start()
+    cli.wait_for(process, 5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "continue with --resume" in err
+    assert "Traceback" not in err
+    assert "trials were judged" in out
+    assert {"t0001", "t0002", "t0003", "t0004"} <= cli.finished()
+    methods = cli.log.read_text().split("\n")
+    assert "close_testbed" in methods
+    assert "shutdown" in methods
+
+
+def test_second_ctrl_c_ends_at_once_and_lets_the_agent_restore(tmp_path):
+    cli = Cli(tmp_path, "delay=0.3")
+    process = cli.start()
+    cli.wait_for(process, 2)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert {"t0001"} <= cli.finished()
+
+
+def test_two_writers_at_once_are_refused(tmp_path):
+    cli = Cli(tmp_path, "delay=0.2")
+    first = cli.start()
+    cli.wait_for(first, 1)
+    second = cli.start()
+    _, err = second.communicate(timeout=30)
+    assert second.returncode == 1
+    assert f"being written by another iolab (process {first.pid})" in err
+    first.kill()
+    first.communicate()

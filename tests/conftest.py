@@ -1,0 +1,101 @@
+"""What every test relies on: why a test is skipped, how long it may take, golden files, seeds.
+
+A privileged test carries a marker (`needs_root`, `needs_loop`, `needs_io_uring`,
+`needs_chromium`). Where the machine cannot serve it, it is skipped with the reason, which
+`make test` lists and counts.
+"""
+
+import ctypes
+import functools
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+TIMEOUT_S_BY_MARKER = {"needs_loop": 120, "needs_chromium": 90}
+CAP_SYS_ADMIN_BIT = 21  # linux/capability.h
+SYS_IO_URING_SETUP = 425  # the same number on every architecture since Linux 5.1
+IO_URING_PARAMS_BYTES = 120  # linux/io_uring.h: struct io_uring_params
+
+# A failing random test prints the blob that repeats it; time limits are pytest's.
+hypothesis.settings.register_profile("iolab", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("iolab")
+
+
+def no_root() -> str | None:
+    """Why this is no root, or None."""
+    return None if os.geteuid() == 0 else "needs root"
+
+
+@functools.cache
+def no_loop() -> str | None:
+    """Why loop devices cannot be attached and mounted, or None; changes nothing."""
+    if reason := no_root():
+        return f"{reason} for loop devices"
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    capabilities = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    if capabilities is None or not int(capabilities[1], 16) >> CAP_SYS_ADMIN_BIT & 1:
+        return "needs CAP_SYS_ADMIN for loop devices and mounts"
+    try:
+        os.close(os.open("/dev/loop-control", os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        return f"needs /dev/loop-control: {error.strerror}"
+    return None
+
+
+@functools.cache
+def no_io_uring() -> str | None:
+    """Why the kernel refuses an io_uring, or None."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    params = ctypes.create_string_buffer(IO_URING_PARAMS_BYTES)
+    fd = libc.syscall(SYS_IO_URING_SETUP, 1, params)
+    if fd < 0:
+        return f"needs io_uring: {os.strerror(ctypes.get_errno())}"
+    os.close(fd)
+    return None
+
+
+def no_chromium() -> str | None:
+    """Why no browser can draw a report, or None."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return None if any(map(shutil.which, names)) else f"needs one of {', '.join(names)}"
+
+
+REASON_BY_MARKER: dict[str, Callable[[], str | None]] = {
+    "needs_root": no_root,
+    "needs_loop": no_loop,
+    "needs_io_uring": no_io_uring,
+    "needs_chromium": no_chromium,
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what the machine cannot serve, and give slow kinds of tests their time."""
+    for item in items:
+        for marker, reason_of in REASON_BY_MARKER.items():
+            if item.get_closest_marker(marker) is None:
+                continue
+            if reason := reason_of():
+                item.add_marker(pytest.mark.skip(reason=reason))
+            if marker in TIMEOUT_S_BY_MARKER and item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(TIMEOUT_S_BY_MARKER[marker]))
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """Compare a text with `tests/golden/<name>`; `make bless` (IOLAB_BLESS=1) rewrites it."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if os.environ.get("IOLAB_BLESS") == "1":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.is_file(), f"no golden file {name}; make bless writes it"
+        assert text == path.read_text(encoding="utf-8"), f"differs from golden {name}"
+
+    return compare

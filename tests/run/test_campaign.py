@@ -1,0 +1,194 @@
+"""Campaigns in memory: order, resumption, failures, budgets, stopping."""
+
+import copy
+from types import SimpleNamespace
+
+import pytest
+
+from iolab.errors import TestbedError
+from iolab.run.campaign import Campaign, Start
+from iolab.store.db import Origin, Store
+from iolab.testbed.agent import AgentError
+
+SECOND = 1_000_000_000
+
+
+class Clock:
+    """Virtual time that trials spend."""
+
+    def __init__(self):
+        self.now_ns = 0
+
+    def __call__(self):
+        return self.now_ns
+
+
+class Runner:
+    """Answers trials from a script: trial id to an exception, a status, or a duration in s."""
+
+    def __init__(self, clock, script=None, stop=None):
+        self.clock, self.script, self.stop = clock, script or {}, stop
+        self.specs = []
+
+    @property
+    def trials(self):
+        return [spec["trial"] for spec in self.specs]
+
+    def run_trial(self, spec, on_progress):
+        self.specs.append(copy.deepcopy(spec))
+        answer = self.script.get(spec["trial"], self.script.get("*", 1))
+        on_progress({"trial": spec["trial"], "phase": "write"})
+        if isinstance(answer, Exception):
+            raise answer
+        if answer == "press":
+            self.stop.presses += 1
+            answer = "interrupted"
+        status = answer if isinstance(answer, str) else "ok"
+        seconds = 1 if isinstance(answer, str) else answer
+        self.clock.now_ns += seconds * SECOND
+        return {
+            "trial": spec["trial"],
+            "status": status,
+            "error": "broken" if status == "failed" else None,
+            "started_at_unix_ns": 1,
+            "elapsed_ns": seconds * SECOND,
+            "phases": [],
+        }
+
+
+@pytest.fixture
+def lab(tmp_path, core):
+    """Run a plan against one store, as often as wanted."""
+
+    class Lab:
+        def __init__(self):
+            self.clock, self.stop = Clock(), SimpleNamespace(presses=0)
+            self.told = []
+            self.path = tmp_path / "study.db"
+
+        def run(self, plan, script=None):
+            self.runner = Runner(self.clock, script, self.stop)
+            with self.open(plan) as store:
+                session = store.begin_session("r-1", iolab_version="0", testbed={})
+                start = Start(session, self.stop, self.told.append, self.clock)
+                campaign = Campaign(plan, store, self.runner, core, start)
+                try:
+                    return campaign.run()
+                finally:
+                    self.data = store.load_data()
+
+        def open(self, plan):
+            if self.path.exists():
+                return Store.open_writer(self.path)
+            return Store.create(self.path, plan, Origin("0", "loop:1g"))
+
+        @property
+        def notices(self):
+            return [progress.message for progress in self.told if progress.kind == "notice"]
+
+    return Lab()
+
+
+def ids(first, last):
+    return [f"t{number:04d}" for number in range(first, last + 1)]
+
+
+def test_trials_run_strictly_in_the_order_of_the_plan(lab, plan_of):
+    outcome = lab.run(plan_of())
+    assert lab.runner.trials == ids(1, 16)
+    assert (outcome.ending, outcome.n_ok, outcome.rounds_complete) == ("complete", 16, 4)
+    assert all(trial.status == "ok" for trial in lab.data.trials)
+
+
+def test_a_file_system_is_made_once_per_whole_plot(lab, plan_of):
+    plan = plan_of(rounds=1, factors={"fs": ["ext4", "xfs"], "record_size": ["4k", "8k", "16k"]})
+    lab.run(plan)
+    assert [spec["is_fresh_fs"] for spec in lab.runner.specs] == [True, False, False] * 2
+
+
+def test_an_agent_that_dies_loses_only_the_running_trial(lab, plan_of):
+    plan = plan_of()
+    with pytest.raises(TestbedError, match="dead"):
+        lab.run(plan, {"t0006": TestbedError("dead")})
+    assert [trial.status for trial in lab.data.trials].count("ok") == 5
+    outcome = lab.run(plan)
+    assert lab.runner.trials == ids(6, 16)
+    assert lab.runner.specs[0]["is_fresh_fs"], "nobody knows what the dead one left mounted"
+    assert outcome.ending == "complete"
+
+
+def test_a_finished_study_resumes_to_nothing_and_may_be_extended(lab, plan_of):
+    lab.run(plan_of())
+    assert lab.run(plan_of()).ending == "complete"
+    assert lab.runner.trials == []
+    assert lab.run(plan_of(rounds=5)).n_ok == 20
+    assert lab.runner.trials == ids(17, 20)
+
+
+def test_a_failed_trial_is_recorded_and_the_study_goes_on(lab, plan_of):
+    outcome = lab.run(
+        plan_of(), {"t0002": AgentError("mkfs failed", "see dmesg"), "t0005": "failed"}
+    )
+    assert (outcome.n_ok, outcome.n_failed, outcome.rounds_complete) == (14, 2, 2)
+    assert lab.data.trials[1].error == "mkfs failed: see dmesg"
+    assert lab.run(plan_of()).n_ok == 16
+    assert lab.runner.trials == ["t0002", "t0005"], "failures are tried again on request"
+
+
+def test_three_identical_failures_in_a_row_stop_the_study(lab, plan_of):
+    outcome = lab.run(plan_of(), {f"t{n:04d}": AgentError(f"loop{n} broke") for n in range(4, 99)})
+    assert outcome.ending == "failing"
+    assert "loop6 broke" in outcome.message
+    assert lab.runner.trials == ids(1, 6)
+
+
+def test_different_failures_do_not_stop_it(lab, plan_of):
+    script = {f"t{n:04d}": AgentError("odd" if n % 2 else "even") for n in range(1, 9)}
+    assert lab.run(plan_of(), script).ending == "complete"
+
+
+def test_only_rounds_that_fit_the_budget_are_begun(lab, plan_of):
+    outcome = lab.run(plan_of(rounds=100, budget="43s"), {"*": 2})
+    assert (outcome.ending, outcome.rounds_complete) == ("budget", 5)
+    assert "round 6 needs about 8 s" in outcome.message
+    assert "3 s left" in outcome.message
+    assert lab.notices == []
+    assert lab.data.study.rounds_planned == 5
+
+
+def test_a_budget_counts_over_resumptions(lab, plan_of):
+    plan = plan_of(rounds=100, budget="10s")
+    with pytest.raises(TestbedError):
+        lab.run(plan, {"t0003": TestbedError("dead")})
+    outcome = lab.run(plan)
+    assert (outcome.ending, outcome.rounds_complete) == ("budget", 2)
+
+
+def test_the_user_is_told_when_fewer_than_four_rounds_fit(lab, plan_of):
+    lab.run(plan_of(rounds=100, budget="11s"))
+    assert len(lab.notices) == 1
+    assert "2 complete rounds" in lab.notices[0]
+    assert "4 rounds need about 16 s" in lab.notices[0]
+
+
+def test_a_budget_too_small_for_one_round_ends_it_with_the_reason(lab, plan_of):
+    outcome = lab.run(plan_of(budget="25s"), {"*": 20})
+    assert (outcome.ending, outcome.rounds_complete) == ("budget", 0)
+    assert "a round needs about 1 min 20 s" in outcome.message
+    assert lab.runner.trials == ids(1, 2)
+
+
+def test_stopping_keeps_what_is_finished(lab, plan_of):
+    outcome = lab.run(plan_of(), {"t0003": "press"})
+    assert (outcome.ending, outcome.n_ok) == ("interrupted", 2)
+    assert lab.data.trials[2].status == "interrupted"
+    lab.stop.presses = 0
+    assert lab.run(plan_of()).ending == "complete"
+    assert lab.runner.trials == ids(3, 16)
+
+
+def test_the_eta_comes_from_observed_times(lab, plan_of):
+    lab.run(plan_of(), {"*": 10})
+    etas = [progress.eta_ns for progress in lab.told if progress.kind == "finished"]
+    assert etas[0] == 15 * 10 * SECOND
+    assert etas[-1] == 0

@@ -1,0 +1,116 @@
+"""The worked examples of CONTRIBUTING.md do what they say: one file, one row, and it works.
+
+Each is applied to a copy of the sources. The copy for Rust lies in the build directory, at the
+same place every time, so that cargo builds it once.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import iolab
+
+ROOT = Path(__file__).parents[1]
+CHAPTER = re.compile(r"^## (Add an? \w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"^New file `([^`]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^Row in `([^`]+)`, after `([^`]+)`:\n\n```\w+\n(.*?)^```", re.M | re.DOTALL)
+needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One chapter: the file it adds, and the row it adds to a list."""
+
+    path: str
+    text: str
+    list_path: str
+    anchor: str
+    row: str
+
+    def apply(self, root: Path) -> None:
+        """Write both below `root`, with the declaration that makes the module known."""
+        write(root / self.path, self.text)
+        listing = root / self.list_path
+        text = (ROOT / self.list_path).read_text(encoding="utf-8")
+        assert text.count(self.anchor) == 1
+        end = text.index("\n", text.index(self.anchor)) + 1
+        text = text[:end] + self.row + text[end:]
+        write(listing, declare(text, Path(self.path)))
+
+
+def declare(text: str, module: Path) -> str:
+    """Add `mod name;` or the import."""
+    if module.suffix == ".rs":
+        return re.sub(r"^mod ", f"mod {module.stem};\nmod ", text, count=1, flags=re.MULTILINE)
+    package = ".".join(module.parent.relative_to("python").parts)
+    return text.replace("\nfrom typing", f"\nfrom {package} import {module.stem}\nfrom typing", 1)
+
+
+def write(path: Path, text: str) -> None:
+    """Leave a file alone that is right already, so that cargo sees no change."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def example(title: str) -> Example:
+    """Read one chapter."""
+    chapters = dict(CHAPTER.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+    (file,), (row,) = FILE.findall(chapters[title]), ROW.findall(chapters[title])
+    return Example(*file, *row)
+
+
+@pytest.fixture(scope="module")
+def rust_copy():
+    """Copy the crates to a place that stays."""
+    build = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    copy = build / "contributing"
+    for name in ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml"):
+        copy.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy)
+    shutil.copytree(ROOT / "crates", copy / "crates", dirs_exist_ok=True)
+    for path in sorted((copy / "crates").rglob("*"), reverse=True):
+        if path.is_file() and not (ROOT / path.relative_to(copy)).exists():
+            path.unlink()
+    return copy
+
+
+def cargo_test(copy: Path, *arguments: str) -> str:
+    """Run a test of the copy; its output."""
+    command = ["cargo", "test", "--offline", *arguments]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_add_a_chart(tmp_path):
+    package = tmp_path / "python" / "iolab"
+    shutil.copytree(Path(iolab.__path__[0]), package)
+    example("Add a chart").apply(tmp_path)
+    program = """
+import canned
+from iolab.report.charts import CHARTS
+from iolab.stats.judge import judge
+data = canned.demo()
+(row,) = [row for row in CHARTS if row.name == "trial_time"]
+(chart,) = row.build(data, judge(data))
+print(chart.caption)
+"""
+    folders = [tmp_path / "python", ROOT / "tests" / "report" / "fixtures"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"The longest of \d+ trials took ", done.stdout)
+
+
+@needs_cargo
+@pytest.mark.timeout(300)
+def test_add_an_engine(rust_copy):
+    example("Add an engine").apply(rust_copy)
+    cargo_test(rust_copy, "-p", "iolab-real", "--test", "conformance")

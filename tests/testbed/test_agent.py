@@ -1,0 +1,178 @@
+"""The agent's client against a stand-in that dies, babbles, refuses and dawdles."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from iolab.errors import RefusedError, RestoreError, StoppedError, TestbedError
+from iolab.run.stop import StopSwitch, pressed_by_signals
+from iolab.testbed.agent import Agent, AgentError
+from iolab.testbed.command import agent_command, find_agent
+
+FAKE = Path(__file__).with_name("fake_agent.py")
+TRIAL = {"trial": "t0001", "knobs": {}, "stack": None, "workload": {"tests": ["write"]}}
+
+
+@pytest.fixture
+def start(monkeypatch, tmp_path):
+    def start(mode="", stop=None):
+        monkeypatch.setenv("FAKE_AGENT_MODE", mode)
+        monkeypatch.setenv("FAKE_AGENT_LOG", str(tmp_path / "log"))
+        return Agent([str(FAKE)], stop=stop)
+
+    start.log = tmp_path / "log"
+    return start
+
+
+def test_a_whole_conversation(start):
+    seen = []
+    with start() as agent:
+        assert agent.hello("r-1234").is_root
+        assert agent.open_testbed({"kind": "loop"}).schedulers == ("none", "mq-deadline", "bfq")
+        record = agent.run_trial(TRIAL, seen.append)
+        assert (record["status"], record["trial"]) == ("ok", "t0001")
+        assert agent.close_testbed()["is_restored"]
+    assert seen[0]["phase"] == "write"
+    assert start.log.read_text().split()[-1] == "shutdown"
+
+
+def test_death_in_a_trial_tells_how_and_what_it_said(start):
+    with start("die=t0001") as agent, pytest.raises(TestbedError) as caught:
+        agent.run_trial(TRIAL)
+    assert "ended with exit code 1 during run_trial" in str(caught.value)
+    assert "panicked at trial" in str(caught.value)
+    assert "iolab restore" in str(caught.value)
+
+
+def test_a_killed_agent_is_told_apart(start):
+    with start("delay=30") as agent:
+        threading.Timer(0.3, agent._process.kill).start()
+        with pytest.raises(TestbedError, match="killed by SIGKILL"):
+            agent.run_trial(TRIAL)
+
+
+def test_garbage_ends_the_conversation(start):
+    with (
+        pytest.raises(TestbedError, match="'hello, I am no message'"),
+        start("garbage=t0001") as agent,
+    ):
+        agent.run_trial(TRIAL)
+
+
+def test_error_codes_become_types_and_exit_codes(start):
+    with start("refuse,fail=t0001") as agent:
+        with pytest.raises(RefusedError, match="running system") as refused:
+            agent.open_testbed({})
+        assert refused.value.exit_code == 2
+        with pytest.raises(AgentError, match="mkfs"):
+            agent.run_trial(TRIAL)
+
+
+def test_what_cannot_be_put_back_is_exit_code_3(start):
+    with (
+        pytest.raises(RestoreError, match="loop8/queue/scheduler") as caught,
+        start("unrestored") as agent,
+    ):
+        agent.close_testbed()
+    assert caught.value.exit_code == 3
+
+
+def test_first_press_interrupts_the_trial_and_the_agent_lives(start):
+    stop = StopSwitch()
+    with start("delay=30", stop) as agent:
+        threading.Timer(0.2, stop.press).start()
+        began = time.monotonic()
+        assert agent.run_trial(TRIAL)["status"] == "interrupted"
+        assert time.monotonic() - began < 10
+        assert agent.close_testbed()["is_restored"]
+    stop.close()
+
+
+def test_second_press_ends_everything_at_once(start):
+    stop = StopSwitch()
+    with start("delay=30", stop) as agent:
+        stop.press()
+        stop.press()
+        with pytest.raises(StoppedError) as caught:
+            agent.run_trial(TRIAL)
+    assert caught.value.exit_code == 130
+    assert "end of input" in start.log.read_text()
+    stop.close()
+
+
+def test_the_agent_is_not_in_our_process_group(start):
+    with start() as agent:
+        agent.hello("r-1234")
+        assert os.getpgid(agent._process.pid) != os.getpgrp()
+
+
+def test_signals_press_the_switch_and_handlers_come_back():
+    before = signal.getsignal(signal.SIGTERM)
+    with pressed_by_signals() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+        deadline = time.monotonic() + 5
+        while stop.presses < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert stop.presses == 2
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_agent_that_is_no_program_is_named(tmp_path):
+    with pytest.raises(TestbedError, match="cannot be started"):
+        Agent([str(tmp_path / "nothing")])
+
+
+def test_finding_the_agent(tmp_path, monkeypatch):
+    assert find_agent({"IOLAB_AGENT": str(FAKE)}) == FAKE.resolve()
+    with pytest.raises(TestbedError, match="IOLAB_AGENT names"):
+        find_agent({"IOLAB_AGENT": str(tmp_path)})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    with pytest.raises(TestbedError, match="pip install"):
+        find_agent({})
+    program = tmp_path / "iolab-agent"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert find_agent({}) == program
+
+
+@pytest.fixture
+def fake_sudo(tmp_path, monkeypatch):
+    """A sudo that lets everything or nothing start; we are an ordinary user."""
+
+    def make(is_allowed):
+        sudo = tmp_path / "sudo"
+        body = 'shift 2\nexec "$@"\n' if is_allowed else "exit 1\n"
+        sudo.write_text("#!/bin/sh\n" + body)
+        sudo.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        return str(sudo)
+
+    return make
+
+
+def test_sudo_is_used_for_the_agent_alone_and_only_if_needed(fake_sudo):
+    sudo = fake_sudo(is_allowed=True)
+    assert agent_command(FAKE, needs_root=False) == [str(FAKE)]
+    assert agent_command(FAKE, needs_root=True) == [sudo, "-n", "--", str(FAKE)]
+
+
+def test_sudo_that_wants_a_password_without_a_terminal(fake_sudo, monkeypatch):
+    fake_sudo(is_allowed=False)
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        with pytest.raises(TestbedError, match="sudo -v"):
+            agent_command(FAKE, needs_root=True)
+
+
+def test_no_sudo_at_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TestbedError, match="needs root"):
+        agent_command(FAKE, needs_root=True)

@@ -1,0 +1,87 @@
+"""Testbeds: what is understood, what is refused and with which exit code."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from iolab.errors import RefusedError, TestbedError
+from iolab.testbed.model import (
+    DirectoryTestbed,
+    LoopTestbed,
+    make_testbed,
+    with_journal_device,
+)
+
+
+def test_loop_with_and_without_size(tmp_path):
+    assert make_testbed("loop", "", {}) == LoopTestbed()
+    found = make_testbed("loop", "2048m", {"image_dir": str(tmp_path), "device_count": "2"})
+    assert found.text == "loop:2g"
+    assert found.request == ("loop", "2g", (("device_count", "2"), ("image_dir", str(tmp_path))))
+    assert found.agent_spec() == {
+        "kind": "loop",
+        "size_bytes": 2 << 30,
+        "image_dir": str(tmp_path),
+        "device_count": 2,
+        "logical_block_bytes": 512,
+    }
+
+
+def test_a_directory_is_made_absolute(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "scratch").mkdir()
+    found = make_testbed("dir", "~/scratch", {"allow_knobs_on": "vda, vdb"})
+    assert found == DirectoryTestbed(tmp_path / "scratch", ("vda", "vdb"))
+    assert found.agent_spec()["allow_knobs_on"] == ["vda", "vdb"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "options", "code", "part"),
+    [
+        ("device", "/dev/sda", {}, 2, "come with a later release"),
+        ("device", "", {}, 2, "come with a later release"),
+        ("sim", "hdd", {}, 1, "come with a later release"),
+        ("loop", "1x", {}, 1, "not a size"),
+        ("loop", "1g", {"image_dir": "/nowhere"}, 1, "not a directory for images"),
+        ("loop", "1g", {"device_count": "3"}, 1, "not one of 1, 2"),
+        ("loop", "1g", {"allow_knobs_on": "vda"}, 1, "has no allow_knobs_on"),
+        ("dir", "", {}, 1, "needs a path"),
+        ("dir", "/nowhere/at/all", {}, 1, "mkdir -p"),
+        ("dir", "/etc/passwd", {}, 1, "is not a directory"),
+        ("dir", "~nobody-like-this/x", {}, 1, "write the whole path"),
+        ("/tmp", "", {}, 1, "--on dir:/tmp"),
+        ("lop", "1g", {}, 1, "not a kind of testbed"),
+    ],
+)
+def test_refusals(kind, argument, options, code, part):
+    with pytest.raises(TestbedError) as caught:
+        make_testbed(kind, argument, options)
+    assert caught.value.exit_code == code
+    assert part in str(caught.value)
+
+
+def test_an_image_must_hold_the_files():
+    LoopTestbed(1 << 30).check_space(512 << 20)
+    with pytest.raises(TestbedError, match=r"loop:2g"):
+        LoopTestbed(1 << 30).check_space(1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("free_gib", "file_gib", "is_fine"), [(100, 10, True), (100, 81, False), (12, 8, False)]
+)
+def test_a_directory_keeps_its_reserve(tmp_path, monkeypatch, free_gib, file_gib, is_fine):
+    status = SimpleNamespace(f_bavail=free_gib << 18, f_frsize=4096)
+    monkeypatch.setattr(os, "statvfs", lambda path: status)
+    testbed = DirectoryTestbed(tmp_path)
+    if is_fine:
+        testbed.check_space(file_gib << 30)
+        return
+    with pytest.raises(RefusedError, match="5 GiB"):
+        testbed.check_space(file_gib << 30)
+
+
+def test_an_external_journal_takes_a_second_device(tmp_path):
+    assert with_journal_device(LoopTestbed()).device_count == 2
+    directory = DirectoryTestbed(tmp_path)
+    assert with_journal_device(directory) is directory
