@@ -114,3 +114,10 @@ print(chart.caption)
 def test_add_an_engine(rust_copy):
     example("Add an engine").apply(rust_copy)
     cargo_test(rust_copy, "-p", "iolab-real", "--test", "conformance")
+
+
+@needs_cargo
+@pytest.mark.timeout(300)
+def test_add_a_knob(rust_copy):
+    example("Add a knob").apply(rust_copy)
+    assert "0 passed" not in cargo_test(rust_copy, "-p", "iolab-agent", "--bins", "knob")

@@ -28,7 +28,7 @@ def mixed_workload(spec_json: str) -> str:
 
     Parameters
     ----------
-    spec_json : ``{"duration_ns", "engine", "workers_as", "seed", "access", "streams": [{"name",
+    spec_json : ``{"name", "duration_ns", "engine", "workers_as", "seed", "access", "streams": [{"name",
         "read_share", "pattern", "io_size_bytes", "depth", "workers", "file_bytes",
         "rate_ops_per_s", "fsync_every"}]}``.
 
@@ -39,6 +39,22 @@ def mixed_workload(spec_json: str) -> str:
     Raises
     ------
     iolab.errors.StudyError : the values do not describe a workload.
+    """
+
+def iozone_tests() -> list[str]:
+    """Names of the IOzone tests that exist, in the order in which they run.
+
+    Returns
+    -------
+    list of str, for instance ``write``.
+    """
+
+def patterns() -> list[str]:
+    """Names of the access patterns of streams.
+
+    Returns
+    -------
+    list of str, for instance ``sequential``.
     """
 
 def histogram_quantiles(histogram_json: str, quantiles: list[float]) -> list[float]:

@@ -73,6 +73,7 @@ def test_a_mixed_workload_holds_its_own_knobs(plan_of, core):
     spec = spec_of(plan, core, "mix (scheduler=none)")
     assert spec["knobs"] == {"scheduler": "none", "driver_queue_depth": "4"}
     assert spec["workload"] == {
+        "name": "mix",
         "duration_ns": 2_000_000_000,
         "engine": "io_uring",
         "workers_as": "threads",

@@ -1,7 +1,8 @@
-//! The coordinator of a phase: opens the gates, watches, and puts together what the workers counted.
+//! The coordinator of a phase: opens the gates, watches, and puts together what the workers
+//! counted.
 //!
-//! Whether the workers are threads or processes is not its business: it sees a [`SharedGroup`] and is told
-//! how many workers have disappeared.
+//! Whether the workers are threads or processes is not its business: it sees a [`SharedGroup`] and
+//! is told how many workers have disappeared.
 
 use std::time::Duration;
 

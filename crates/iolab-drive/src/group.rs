@@ -1,4 +1,5 @@
-//! Group state as atomics: works between threads, and between processes when it lies in shared memory.
+//! Group state as atomics: works between threads, and between processes when it lies in shared
+//! memory.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

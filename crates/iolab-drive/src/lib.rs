@@ -1,7 +1,8 @@
 //! Pumps: they ask workers for ops, hand these to lanes, and record what comes back.
 //!
-//! The pumps know neither the kernel nor the simulator; a [`iolab_model::Target`] is handed to them.
-//! [`target`] holds the two that need no device: `null` (measures the harness itself) and `memory`.
+//! The pumps know neither the kernel nor the simulator; a [`iolab_model::Target`] is handed to
+//! them. [`target`] holds the two that need no device: `null` (measures the harness itself) and
+//! `memory`.
 
 pub mod clock;
 pub mod coordinate;

@@ -33,8 +33,7 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
     let mut best = f64::INFINITY;
     for _ in 0..3 {
         let directory = std::path::Path::new("/");
-        let outcome =
-            run_threads(&Null, (workload, &phase), directory, |_| {}, &mut NoObserver)?;
+        let outcome = run_threads(&Null, (workload, &phase), directory, |_| {}, &mut NoObserver)?;
         let worker = &outcome.tenants[0].workers[0];
         best = best.min(worker.elapsed_ns as f64 / worker.ops.max(1) as f64);
     }

@@ -111,6 +111,6 @@ impl PhaseRecord {
     /// The first failure of any worker.
     pub fn first_error(&self) -> Option<&str> {
         let workers = self.tenants.iter().flat_map(|tenant| &tenant.workers);
-        workers.filter_map(|worker| worker.first_error.as_deref()).next()
+        workers.into_iter().find_map(|worker| worker.first_error.as_deref())
     }
 }

@@ -109,7 +109,10 @@ mod tests {
         assert_eq!(series.bytes.iter().sum::<u64>(), 2_000_000);
         assert_eq!(series.latency_ns_max.iter().max(), Some(&999_999));
         let full = series.interval_ns;
-        assert!(series.ops[..series.ops.len() - 1].iter().all(|&ops| ops == full), "slices are equally wide");
+        assert!(
+            series.ops[..series.ops.len() - 1].iter().all(|&ops| ops == full),
+            "slices are equally wide"
+        );
     }
 
     #[test]

@@ -41,7 +41,10 @@ fn every_iozone_phase_touches_every_byte_once() {
         assert_eq!((worker.ops, worker.bytes, worker.errors), (256, 1 << 20, 0), "{}", phase.name);
         assert!(worker.elapsed_ns > 0 && outcome.elapsed_ns >= worker.elapsed_ns);
         let service = &outcome.tenants[0].service;
-        let count = [&service.read, &service.write].into_iter().flatten().map(|h| h.count());
+        let count = [&service.read, &service.write]
+            .into_iter()
+            .flatten()
+            .map(iolab_model::Histogram::count);
         assert_eq!(count.sum::<u64>(), 256, "one latency per op in {}", phase.name);
     }
 }

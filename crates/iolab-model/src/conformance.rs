@@ -1,9 +1,10 @@
-//! The suite that every [`Target`] must pass: null, memory, every real engine, every simulated stack.
+//! The suite that every [`Target`] must pass: null, memory, every real engine, every simulated
+//! stack.
 //!
-//! It checks that completions match submissions exactly once, that sizes add up, that time never goes
-//! back, that a full queue says busy, that a flush is answered after what it flushes, that errors
-//! surface, that data come back, and that capabilities are honest: what a target declines it declines
-//! aloud with `EOPNOTSUPP`. What it does not check: speed, and crash consistency.
+//! It checks that completions match submissions exactly once, that sizes add up, that time never
+//! goes back, that a full queue says busy, that a flush is answered after what it flushes, that
+//! errors surface, that data come back, and that capabilities are honest: what a target declines it
+//! declines aloud with `EOPNOTSUPP`. What it does not check: speed, and crash consistency.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ const READ_WRITE: OpenHow = OpenHow {
 ///
 /// The answer is empty when the target conforms.
 pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure> {
-    let checks: [(&'static str, fn(&T, &[PathBuf]) -> Result<(), String>); 8] = [
+    let checks: [(&'static str, Check<T>); 8] = [
         ("every submission completes exactly once", exactly_once),
         ("a full queue says busy", busy_when_full),
         ("sizes add up, also at the end of the file", sizes),
@@ -49,14 +50,16 @@ pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure>
         ("capabilities are honest", honest),
         ("an appending handle appends", append),
     ];
-    let run = |(index, (check, body)): (usize, &(&'static str, fn(&T, &[PathBuf]) -> _))| {
+    let run = |(index, (check, body)): (usize, &(&'static str, Check<T>))| {
         let paths: Vec<PathBuf> =
             (0..3).map(|i| directory.join(format!("conformance-{index}.{i}"))).collect();
-        let outcome: Result<(), String> = body(target, &paths);
-        outcome.err().map(|detail| Failure { check, detail })
+        body(target, &paths).err().map(|detail| Failure { check, detail })
     };
     checks.iter().enumerate().filter_map(run).collect()
 }
+
+/// One promise: a target and the paths it may use, to what was seen instead.
+type Check<T> = fn(&T, &[PathBuf]) -> Result<(), String>;
 
 /// A lane under test with its own bookkeeping.
 struct Probe<L: Lane> {
@@ -239,10 +242,7 @@ fn errors<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     }
     let mut probe = Probe::open(target, paths)?;
     probe.fails(Op::read(Handle(5), Bytes(0), RECORD), &[Errno::EBADF])?;
-    probe.fails(
-        Op::Open { path: PathId(1), handle: FILE, how: READ_WRITE },
-        &[Errno::ENOENT],
-    )?;
+    probe.fails(Op::Open { path: PathId(1), handle: FILE, how: READ_WRITE }, &[Errno::ENOENT])?;
     probe.fill(true)?;
     probe.fails(
         Op::Create { path: PathId(0), handle: Handle(1), how: READ_WRITE },
@@ -290,11 +290,7 @@ fn honest<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     let mut probe = Probe::open(target, paths)?;
     probe.fill(has.has_namespace)?;
     let at = Bytes(0);
-    let key_value = Op::KeyValue {
-        kind: crate::op::KeyValueKind::Get,
-        key: 1,
-        length: RECORD,
-    };
+    let key_value = Op::KeyValue { kind: crate::op::KeyValueKind::Get, key: 1, length: RECORD };
     let claims = [
         (has.has_mapping, Op::Map { handle: FILE, length: RECORD }),
         (has.has_stream, Op::StreamRead { handle: FILE, length: RECORD }),
@@ -336,4 +332,3 @@ pub fn assert_conforms<T: Target>(target: &T, directory: &std::path::Path) {
     let failures = check(target, directory);
     assert!(failures.is_empty(), "{} breaks its promises: {failures:#?}", target.name());
 }
-

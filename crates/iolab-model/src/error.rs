@@ -46,7 +46,7 @@ pub enum Error {
         known: String,
     },
     /// A system call failed.
-    #[error("{call} {subject}: {} (errno {})", std::io::Error::from_raw_os_error(.errno.0), .errno.0)]
+    #[error("{call} {subject}: {}", std::io::Error::from_raw_os_error(.errno.0))]
     System {
         /// Name of the call.
         call: &'static str,

@@ -1,8 +1,10 @@
-//! A high-dynamic-range histogram of nanoseconds: bounded memory, bounded relative error, mergeable.
+//! A high-dynamic-range histogram of nanoseconds: bounded memory, bounded relative error,
+//! mergeable.
 //!
 //! Log-linear buckets after Tene's HDR histogram: below 2^8 every value has its own count; above,
 //! each power of two is divided into 2^7 = 128 equal parts, so a recorded value is known to within
-//! 1/128 (0.8 %). Values above [`Histogram::VALUE_MAX`] (2^42 - 1 ns, 73 minutes) are counted there;
+//! 1/128 (0.8 %). Values above [`Histogram::VALUE_MAX`] (2^42 - 1 ns, 73 minutes) are counted
+//! there;
 //! `max` keeps the exact largest. Percentiles are merged by adding counts, never by averaging.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -95,7 +97,8 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The value below or at which the share `quantile` (0..=1) of all values lies; `None` when empty.
+    /// The value below or at which the share `quantile` (0..=1) of all values lies; `None` when
+    /// empty.
     ///
     /// The answer is the upper end of the bucket, capped by the exact minimum and maximum, so the
     /// relative error is at most 1/128 and never understates.
@@ -223,7 +226,9 @@ mod tests {
             quantile in 0.0_f64..=1.0,
         ) {
             let mut histogram = Histogram::new();
-            values.iter().for_each(|&v| histogram.record(v));
+            for &value in &values {
+                histogram.record(value);
+            }
             values.sort_unstable();
             let rank = ((quantile * values.len() as f64).ceil() as usize).max(1) - 1;
             let (exact, ours) = (values[rank], histogram.quantile(quantile).unwrap());
@@ -237,7 +242,9 @@ mod tests {
         ) {
             let of = |values: &[u64]| {
                 let mut h = Histogram::new();
-                values.iter().for_each(|&v| h.record(v));
+                for &value in values {
+                    h.record(value);
+                }
                 h
             };
             let mut merged = of(&a);

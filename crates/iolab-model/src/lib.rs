@@ -1,8 +1,8 @@
 //! The words of the domain: what an operation is, what operations are sent to, and what comes back.
 //!
-//! Types and traits only. Nothing in this crate performs I/O, starts a thread, reads a clock or keeps
-//! a global; a real kernel, a simulated stack and a null device all implement the same [`Target`]
-//! and [`Lane`], and [`conformance`] says what that promises.
+//! Types and traits only. Nothing in this crate performs I/O, starts a thread, reads a clock or
+//! keeps a global; a real kernel, a simulated stack and a null device all implement the same
+//! [`Target`] and [`Lane`], and [`conformance`] says what that promises.
 
 pub mod completion;
 pub mod conformance;

@@ -1,8 +1,8 @@
 //! `Op`: one call a worker makes, complete for every dialect.
 //!
-//! An op names an opened *handle*, never a file name or a descriptor; how the file is accessed (plain,
-//! direct, mapped, stdio, append) belongs to the handle ([`OpenHow`]), so one lane can hold several
-//! kinds at once. Data never travels in an op: a lane owns its buffers, one per queue slot.
+//! An op names an opened *handle*, never a file name or a descriptor; how the file is accessed
+//! (plain, direct, mapped, stdio, append) belongs to the handle ([`OpenHow`]), so one lane can hold
+//! several kinds at once. Data never travels in an op: a lane owns its buffers, one per queue slot.
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,8 @@
 #[doc(hidden)]
 pub use serde;
 
-/// Declares a closed enum whose variants have names, so that adding a thing is one file and one row.
+/// Declares a closed enum whose variants have names, so that adding a thing is one file and one
+/// row.
 ///
 /// The list drives parsing, error messages (which name all known rows), serde and documentation.
 ///
@@ -63,14 +64,20 @@ macro_rules! registry {
         }
 
         impl $crate::registry::serde::Serialize for $Name {
-            fn serialize<S: $crate::registry::serde::Serializer>(&self, s: S) -> ::core::result::Result<S::Ok, S::Error> {
+            fn serialize<S: $crate::registry::serde::Serializer>(
+                &self,
+                s: S,
+            ) -> ::core::result::Result<S::Ok, S::Error> {
                 s.serialize_str(self.name())
             }
         }
 
         impl<'de> $crate::registry::serde::Deserialize<'de> for $Name {
-            fn deserialize<D: $crate::registry::serde::Deserializer<'de>>(d: D) -> ::core::result::Result<Self, D::Error> {
-                let text = <::std::borrow::Cow<'de, str> as $crate::registry::serde::Deserialize>::deserialize(d)?;
+            fn deserialize<D: $crate::registry::serde::Deserializer<'de>>(
+                d: D,
+            ) -> ::core::result::Result<Self, D::Error> {
+                use $crate::registry::serde::Deserialize;
+                let text = ::std::borrow::Cow::<'de, str>::deserialize(d)?;
                 text.parse().map_err($crate::registry::serde::de::Error::custom)
             }
         }

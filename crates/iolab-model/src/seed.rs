@@ -10,7 +10,8 @@ pub struct Seed(pub u64);
 impl Seed {
     /// An independent generator for part number `index` of a thing called `name`.
     pub fn stream(self, name: &str, index: u64) -> Stream {
-        // FNV-1a over the name (Fowler, Noll, Vo; 64-bit parameters), then mixed with seed and index.
+        // FNV-1a over the name (Fowler, Noll, Vo; 64-bit parameters), then mixed with seed and
+        // index.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, byte| {
             (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -20,7 +21,7 @@ impl Seed {
     }
 }
 
-/// 2^64 divided by the golden ratio: the increment of SplitMix64 (Steele, Lea, Flood 2014).
+/// 2^64 divided by the golden ratio: the increment of `SplitMix64` (Steele, Lea, Flood 2014).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A `SplitMix64` generator: small, fast, and equidistributed over its 2^64 states.
@@ -40,7 +41,8 @@ impl Stream {
         z ^ (z >> 31)
     }
 
-    /// A uniform number below `bound` (Lemire's multiply-shift; bias below 2^-32 for bounds below 2^32).
+    /// A uniform number below `bound` (Lemire's multiply-shift; bias below 2^-32 for bounds below
+    /// 2^32).
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0, "an empty range has no element");

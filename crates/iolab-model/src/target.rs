@@ -1,8 +1,8 @@
 //! `Target`: anything ops can be sent to; `Lane`: one worker's private way in.
 //!
 //! A pump is generic over the lane, so there is no dynamic dispatch per op. A lane answers every op
-//! of a batch with one of three outcomes: *done* (its completion is already in `done`), *queued* (it
-//! will come out of [`Lane::reap`]) or *busy* (not taken; submit it again after reaping).
+//! of a batch with one of three outcomes: *done* (its completion is already in `done`), *queued*
+//! (it will come out of [`Lane::reap`]) or *busy* (not taken; submit it again after reaping).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -129,7 +129,8 @@ pub trait Lane {
     /// Makes sure that everything queued has reached the target, with one system call.
     fn kick(&mut self) -> Result<(), Error>;
 
-    /// Collects completions: waits for at least `min` (fewer if fewer are in flight), but not beyond `until`.
+    /// Collects completions: waits for at least `min` (fewer if fewer are in flight), but not
+    /// beyond `until`.
     fn reap(&mut self, min: u32, until: Ns, done: &mut Vec<Completion>) -> Result<(), Error>;
 
     /// Ops queued and not yet reaped.
@@ -137,8 +138,8 @@ pub trait Lane {
 
     /// The data buffer of a free slot, for targets that really move data.
     ///
-    /// A write sends what is in it (with one stamp per page, see [`Content::Incompressible`]); after a
-    /// read it holds what was read.
+    /// A write sends what is in it (with one stamp per page, see [`Content::Incompressible`]);
+    /// after a read it holds what was read.
     fn buffer(&mut self, token: Token) -> Option<&mut [u8]> {
         let _ = token;
         None

@@ -54,6 +54,7 @@ impl Ns {
     }
 
     /// `self - earlier`, or zero if `earlier` is later.
+    #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
@@ -64,6 +65,7 @@ impl Bytes {
     pub const PAGE: Self = Self(4096);
 
     /// Rounded up to a multiple of `unit`, which must not be zero.
+    #[must_use]
     pub const fn round_up(self, unit: Self) -> Self {
         Self(self.0.div_ceil(unit.0) * unit.0)
     }

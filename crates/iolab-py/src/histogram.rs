@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 
 use crate::error::study_error;
 
-/// Quantiles (0..=1) of a histogram in its JSON form, in nanoseconds; an empty one gives an empty list.
+/// Quantiles (0..=1) of a histogram in its JSON form, in nanoseconds; an empty one gives an empty
+/// list.
 #[pyfunction]
 pub fn histogram_quantiles(
     py: Python<'_>,

@@ -13,11 +13,11 @@ use pyo3::prelude::*;
 
 use crate::error::study_error;
 
-/// Runs a workload on the `null` or `memory` target; answers with the list of phase records as JSON.
+/// Runs a workload on the `null` or `memory` target; answers with the list of phase records as
+/// JSON.
 #[pyfunction]
 pub fn run_in_process(py: Python<'_>, workload_json: &str) -> PyResult<String> {
-    let workload: Workload =
-        serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;
+    let workload: Workload = serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;
     let phases = py.detach(|| match workload.engine.as_str() {
         "null" => run(&Null, &workload),
         "memory" => run(&Memory::default(), &workload),
@@ -35,8 +35,7 @@ fn run<T: Target + Sync>(target: &T, workload: &Workload) -> Result<Vec<PhaseRec
     workload.check()?;
     let run_phase = |phase| {
         let directory = Path::new("/memory");
-        let outcome =
-            run_threads(target, (workload, phase), directory, |_| {}, &mut NoObserver)?;
+        let outcome = run_threads(target, (workload, phase), directory, |_| {}, &mut NoObserver)?;
         let mut record = PhaseRecord::new(outcome, phase.tenants[0].io_size_bytes.0);
         if workload.is_calibrated {
             record.harness_ns_per_op = Some(harness_ns_per_op(workload, &phase.tenants[0])?);

@@ -1,7 +1,8 @@
 //! The bare system-call loop that engines are measured against: no clock, no histogram, no choice.
 //!
-//! `bare_loop pread|io_uring FILE OPS sequential|random DEPTH` reads 4 KiB records of an existing file.
-//! It does what a minimal C program would do, and nothing else; `make bench` runs it beside the engines.
+//! `bare_loop pread|io_uring FILE OPS sequential|random DEPTH` reads 4 KiB records of an existing
+//! file. It does what a minimal C program would do, and nothing else; `make bench` runs it beside
+//! the engines.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
@@ -63,7 +64,8 @@ fn uring(file: &File, ops: u64, depth: u32, offset: &mut impl FnMut() -> u64) {
     let (mut issued, mut ended) = (0, 0);
     while ended < ops {
         while let Some(slot) = free.pop_if(|_| issued < ops) {
-            let read = opcode::Read::new(fd, storage[start + slot * RECORD..].as_mut_ptr(), RECORD as u32);
+            let read =
+                opcode::Read::new(fd, storage[start + slot * RECORD..].as_mut_ptr(), RECORD as u32);
             let entry = read.offset(offset()).build().user_data(slot as u64);
             // SAFETY: the buffer of a slot is used by one entry at a time.
             unsafe { ring.submission().push(&entry).expect("there is room for every slot") };

@@ -1,4 +1,5 @@
-//! What direct I/O on a file must be aligned to, asked of the kernel (statx `STATX_DIOALIGN`, Linux 6.1).
+//! What direct I/O on a file must be aligned to, asked of the kernel (statx `STATX_DIOALIGN`, Linux
+//! 6.1).
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -22,18 +23,14 @@ pub struct DirectAlignment {
 
 /// The alignment for a file; `None` if the kernel or the file system does not say.
 pub fn direct_alignment(path: &Path) -> Result<Option<DirectAlignment>, Error> {
-    let failed = |errno| Error::System {
-        call: "statx",
-        subject: path.display().to_string(),
-        errno,
-    };
+    let failed =
+        |errno| Error::System { call: "statx", subject: path.display().to_string(), errno };
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| failed(Errno::EINVAL))?;
     // SAFETY: statx is plain data, for which all zeroes is a valid value.
     let mut answer: libc::statx = unsafe { std::mem::zeroed() };
     // SAFETY: `name` is a C string and `answer` a writable statx, both alive during the call.
-    let result = unsafe {
-        libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, STATX_DIOALIGN, &raw mut answer)
-    };
+    let result =
+        unsafe { libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, STATX_DIOALIGN, &raw mut answer) };
     if result != 0 {
         return Err(failed(last_errno()));
     }

@@ -1,8 +1,8 @@
 //! Page-aligned buffers, one per queue slot, with content that storage cannot shrink.
 //!
 //! Random bytes fill each buffer once; before every write the first 8 bytes of each 4 KiB page are
-//! stamped with fresh random bits, so that no two pages ever sent are equal: compression gains nothing
-//! and de-duplication finds nothing. Stamping costs about a nanosecond per page.
+//! stamped with fresh random bits, so that no two pages ever sent are equal: compression gains
+//! nothing and de-duplication finds nothing. Stamping costs about a nanosecond per page.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -72,7 +72,8 @@ impl Buffers {
     #[inline]
     pub fn slot(&mut self, token: Token) -> &mut [u8] {
         assert!(token.0 < self.count, "slot {} of {}", token.0, self.count);
-        // SAFETY: the slot lies inside the allocation, which is initialised and borrowed through self.
+        // SAFETY: the slot lies inside the allocation, which is initialised and borrowed through
+        // self.
         unsafe {
             std::slice::from_raw_parts_mut(
                 self.start.as_ptr().add(self.size * token.0 as usize),

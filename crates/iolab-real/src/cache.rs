@@ -9,7 +9,7 @@ use iolab_model::{Bytes, Error};
 
 use crate::affinity::last_errno;
 
-/// Linux arch/x86/entry/syscalls/syscall_64.tbl and the generic table: cachestat, since 6.5.
+/// Linux `arch/x86/entry/syscalls/syscall_64.tbl` and the generic table: cachestat, since 6.5.
 const SYS_CACHESTAT: libc::c_long = 451;
 /// Dirty pages survive the first fadvise; after write-back the next one drops them.
 const DROP_ATTEMPTS: u32 = 3;
@@ -160,6 +160,9 @@ mod tests {
     #[test]
     fn a_missing_file_is_named() {
         let message = residency(Path::new("/nowhere/x")).unwrap_err().to_string();
-        assert!(message.contains("open /nowhere/x") && message.contains("No such file"), "{message}");
+        assert!(
+            message.contains("open /nowhere/x") && message.contains("No such file"),
+            "{message}"
+        );
     }
 }

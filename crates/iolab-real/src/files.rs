@@ -69,9 +69,7 @@ impl Files {
                     | libc::SYNC_FILE_RANGE_WRITE
                     | libc::SYNC_FILE_RANGE_WAIT_AFTER;
                 // SAFETY: as above.
-                answer(unsafe {
-                    libc::sync_file_range(fd, at.0 as i64, length.0 as i64, flags)
-                })
+                answer(unsafe { libc::sync_file_range(fd, at.0 as i64, length.0 as i64, flags) })
             }
             Op::Create { path, handle, how } => {
                 self.open(path, handle, how, libc::O_CREAT | libc::O_EXCL)
@@ -111,9 +109,7 @@ impl Files {
                 Ok(Bytes(found.len()))
             }
             Op::ReadDirectory { path } => {
-                let list = |path| {
-                    std::fs::read_dir(path)?.try_for_each(|entry| entry.map(drop))
-                };
+                let list = |path| std::fs::read_dir(path)?.try_for_each(|entry| entry.map(drop));
                 done(list(self.path(path)?))
             }
             Op::MakeDirectory { path } => done(std::fs::create_dir(self.path(path)?)),

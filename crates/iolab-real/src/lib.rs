@@ -1,8 +1,8 @@
 //! Targets on the running kernel: one engine per way of submitting I/O.
 //!
-//! [`engine`] holds the engines; the rest is what they share (open files, buffers, the clock) and what an
-//! experiment needs around them: the page cache's state ([`cache`]), the alignment of direct I/O
-//! ([`alignment`]), CPU affinity and memory shared with forked workers.
+//! [`engine`] holds the engines; the rest is what they share (open files, buffers, the clock) and
+//! what an experiment needs around them: the page cache's state ([`cache`]), the alignment of
+//! direct I/O ([`alignment`]), CPU affinity and memory shared with forked workers.
 
 pub mod affinity;
 pub mod alignment;

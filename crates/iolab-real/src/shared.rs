@@ -17,8 +17,8 @@ impl<T: Sync> SharedBox<T> {
     ///
     /// # Safety
     ///
-    /// `T` must mean the same in every process that shares it: no pointers, no process-local handles,
-    /// and only atomics may change. It is not dropped.
+    /// `T` must mean the same in every process that shares it: no pointers, no process-local
+    /// handles, and only atomics may change. It is not dropped.
     pub unsafe fn new(value: T) -> Result<Self, Error> {
         const { assert!(align_of::<T>() <= 4096, "mmap gives page-aligned memory") };
         // SAFETY: a fresh anonymous mapping touches no existing memory.

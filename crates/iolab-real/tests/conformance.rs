@@ -13,7 +13,8 @@ impl EngineVisitor for Conform<'_> {
     }
 }
 
-/// Where to run: `IOLAB_TEST_DIRS` (colon separated: one per file system), else the temporary directory.
+/// Where to run: `IOLAB_TEST_DIRS` (colon separated: one per file system), else the temporary
+/// directory.
 fn directories() -> Vec<std::path::PathBuf> {
     match std::env::var_os("IOLAB_TEST_DIRS") {
         Some(list) => std::env::split_paths(&list).collect(),

@@ -1,5 +1,5 @@
-//! Makes ops: what a workload is ([`spec`]), in which order records are touched ([`generator`]), and the
-//! passive actor that turns both into a stream of ops ([`worker`]).
+//! Makes ops: what a workload is ([`spec`]), in which order records are touched ([`generator`]),
+//! and the passive actor that turns both into a stream of ops ([`worker`]).
 //!
 //! Nothing here blocks, sleeps, reads a clock or performs I/O, so the same worker runs against the
 //! kernel in real time and against a simulated stack in virtual time.
@@ -7,11 +7,13 @@
 pub mod generator;
 pub mod group;
 pub mod preset;
+pub mod report;
 pub mod spec;
 pub mod stream;
 pub mod worker;
 
 pub use group::{Gate, GroupState};
+pub use report::StreamReport;
 pub use spec::Workload;
-pub use stream::{StreamReport, StreamWorker};
+pub use stream::StreamWorker;
 pub use worker::{Step, Worker};

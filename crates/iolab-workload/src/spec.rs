@@ -1,7 +1,7 @@
 //! A workload as data: typed, versioned, the only form in which work crosses to the agent.
 //!
-//! A workload is a list of phases that run one after the other on the same files; a phase is a list of
-//! tenants that run at once; a tenant is a number of equal workers. Unknown fields are refused.
+//! A workload is a list of phases that run one after the other on the same files; a phase is a list
+//! of tenants that run at once; a tenant is a number of equal workers. Unknown fields are refused.
 
 use iolab_model::error::Error;
 use iolab_model::op::{Access, Durability};

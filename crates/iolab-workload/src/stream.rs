@@ -1,19 +1,21 @@
 //! The worker behind every tenant: lays out its file, waits for the others, touches records.
 //!
-//! Its life is a fixed list of stages: *layout* (make sure the file exists), *open*, the timed region,
-//! *finish* (what a stonewall cut off and later phases need), *close*. Between them it passes the gates of
-//! [`crate::group`]. Only ops of the timed region are counted.
+//! Its life is a fixed list of stages: *layout* (make sure the file exists), *open*, the timed
+//! region,
+//! *finish* (what a stonewall cut off and later phases need), *close*. Between them it passes the
+//! gates of [`crate::group`]. Only ops of the timed region are counted.
 //!
-//! Left out: several files per worker, and namespace ops inside the timed region (file-set dialects).
+//! Left out: several files per worker, and namespace ops inside the timed region (file-set
+//! dialects).
 
 use iolab_model::error::Errno;
 use iolab_model::op::{Durability, Handle, Op, OpClass, OpenHow, PathId, Submission, Token};
 use iolab_model::seed::Stream;
 use iolab_model::{Bytes, Completion, Ns, Seed};
-use serde::{Deserialize, Serialize};
 
 use crate::generator::{Generator, Records};
 use crate::group::{Gate, GroupState};
+use crate::report::StreamReport;
 use crate::spec::{Direction, FsyncPolicy, Limit, Opening, Tenant};
 use crate::worker::{Step, Worker};
 
@@ -21,30 +23,6 @@ const FILE: Handle = Handle(0);
 const PATH: PathId = PathId(0);
 /// Layout writes are at least this large, so that laying out small records does not take for ever.
 const LAYOUT_BYTES: Bytes = Bytes(128 << 10);
-
-/// What a worker counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StreamReport {
-    /// Ordinal in its tenant.
-    pub worker: u32,
-    /// Transfers that ended inside the timed region.
-    pub ops: u64,
-    /// Bytes they moved.
-    pub bytes: u64,
-    /// Of these read.
-    pub read_bytes: u64,
-    /// Of these written.
-    pub write_bytes: u64,
-    /// Length of its timed region.
-    pub elapsed_ns: u64,
-    /// When its timed region began, on the target's clock.
-    pub started_ns: u64,
-    /// Ops that failed; the first failure ends the worker.
-    pub errors: u64,
-    /// The first failure.
-    pub first_error: Option<String>,
-}
 
 /// Where in its life a worker is; ops of a stage are all complete before the next begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +144,11 @@ impl<G: GroupState> StreamWorker<G> {
     fn how(&self) -> OpenHow {
         OpenHow {
             access: self.tenant.access,
-            durability: if self.tenant.writes() { self.tenant.durability } else { Durability::None },
+            durability: if self.tenant.writes() {
+                self.tenant.durability
+            } else {
+                Durability::None
+            },
             is_readable: true,
             is_writable: self.tenant.writes(),
             is_truncating: false,
@@ -275,6 +257,7 @@ impl<G: GroupState> StreamWorker<G> {
         None
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "the arms of a stage agree on their type")]
     fn then(&mut self, stage: Stage, now: Ns, op: Op) -> Option<Step> {
         self.stage = stage;
         Some(self.submit(now, false, op))
@@ -478,7 +461,8 @@ impl<G: GroupState> Worker for StreamWorker<G> {
             }
         };
         // The op in flight when a stonewall falls is not counted, as in IOzone.
-        let is_cut_off = self.is_stonewalled && self.group.is_stopped() && self.issued < self.budget;
+        let is_cut_off =
+            self.is_stonewalled && self.group.is_stopped() && self.issued < self.budget;
         if is_cut_off && !is_timed_sync {
             return false;
         }

@@ -116,7 +116,13 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
         }
         for stream in workload.streams
     ]
-    return {"duration_ns": workload.duration_ns, "streams": streams, **_shared_input(trial)}
+    shared = _shared_input(trial)
+    return {
+        "name": workload.name,
+        "duration_ns": workload.duration_ns,
+        "streams": streams,
+        **shared,
+    }
 
 
 def _shared_input(trial: Trial) -> dict[str, Any]:

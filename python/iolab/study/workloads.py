@@ -25,6 +25,8 @@ IOZONE_TESTS: Final = (
     "reread",
     "random-read",
     "random-write",
+    "backward-read",
+    "record-rewrite",
     "stride-read",
 )
 PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)

@@ -1,7 +1,9 @@
-//! One worker on the calling thread: the coordinator's work is done where the worker arrives at a gate.
+//! One worker on the calling thread: the coordinator's work is done where the worker arrives at a
+//! gate.
 //!
 //! A process with one thread is worth having: the kernel then looks up descriptors without atomic
-//! reference counts, which costs a cached 4 KiB read about 80 ns less, and nobody wakes up to watch.
+//! reference counts, which costs a cached 4 KiB read about 80 ns less, and nobody wakes up to
+//! watch.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;

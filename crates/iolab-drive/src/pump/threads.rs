@@ -75,7 +75,8 @@ impl Seat<'_> {
     }
 }
 
-/// Raises everybody's gates if its worker ends early (an error or a panic), so that nobody waits for it.
+/// Raises everybody's gates if its worker ends early (an error or a panic), so that nobody waits
+/// for it.
 struct Departure<'a>(&'a SharedGroup, &'a std::sync::atomic::AtomicU32);
 
 impl Drop for Departure<'_> {
@@ -87,7 +88,8 @@ impl Drop for Departure<'_> {
     }
 }
 
-/// Runs one phase with a thread per worker (a single worker on the calling thread); `prepare` runs on each thread first (CPU affinity).
+/// Runs one phase with a thread per worker (a single worker on the calling thread); `prepare` runs
+/// on each thread first (CPU affinity).
 ///
 /// # Errors
 ///

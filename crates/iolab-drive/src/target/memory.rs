@@ -1,13 +1,13 @@
 //! A target whose files are byte vectors: real data, no kernel. Synchronous.
 //!
-//! It is the reference for the conformance suite and for workloads whose data must come back. Left out:
-//! mapping, stdio, locks, and everything about durability (a flush has nothing to do).
+//! It is the reference for the conformance suite and for workloads whose data must come back. Left
+//! out: mapping, stdio, locks, and everything about durability (a flush has nothing to do).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use iolab_model::op::{Access, OpenHow, PathId, Position, Token, Transfer};
+use iolab_model::op::{Access, Handle, OpenHow, PathId, Position, Token, Transfer};
 use iolab_model::seed::Stream;
 use iolab_model::target::Content;
 use iolab_model::{
@@ -144,7 +144,7 @@ impl MemoryLane {
         self.paths.get(id.0 as usize).cloned().ok_or(Errno::ENOENT)
     }
 
-    fn opened(&mut self, handle: iolab_model::op::Handle) -> Result<&mut Opened, Errno> {
+    fn opened(&mut self, handle: Handle) -> Result<&mut Opened, Errno> {
         self.handles.get_mut(handle.0 as usize).and_then(Option::as_mut).ok_or(Errno::EBADF)
     }
 
@@ -162,7 +162,8 @@ impl MemoryLane {
                 if how.is_truncating {
                     file.write().unwrap_or_else(PoisonError::into_inner).clear();
                 }
-                self.install(handle, file, how)
+                self.install(handle, file, how);
+                Ok(Bytes(0))
             }
             Op::Close { handle } => {
                 self.opened(handle)?;
@@ -220,12 +221,7 @@ impl MemoryLane {
         }
     }
 
-    fn create(
-        &mut self,
-        path: PathId,
-        handle: iolab_model::op::Handle,
-        how: OpenHow,
-    ) -> Result<Bytes, Errno> {
+    fn create(&mut self, path: PathId, handle: Handle, how: OpenHow) -> Result<Bytes, Errno> {
         let path = self.path(path)?;
         let file = File::default();
         {
@@ -235,21 +231,16 @@ impl MemoryLane {
             }
             names.files.insert(path, Arc::clone(&file));
         }
-        self.install(handle, file, how)
+        self.install(handle, file, how);
+        Ok(Bytes(0))
     }
 
-    fn install(
-        &mut self,
-        handle: iolab_model::op::Handle,
-        file: File,
-        how: OpenHow,
-    ) -> Result<Bytes, Errno> {
+    fn install(&mut self, handle: Handle, file: File, how: OpenHow) {
         let slot = handle.0 as usize;
         if self.handles.len() <= slot {
             self.handles.resize_with(slot + 1, || None);
         }
         self.handles[slot] = Some(Opened { file, how, position: 0 });
-        Ok(Bytes(0))
     }
 
     fn read(&mut self, token: Token, transfer: Transfer) -> Result<Bytes, Errno> {

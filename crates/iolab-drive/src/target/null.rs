@@ -1,7 +1,7 @@
 //! A target that does nothing: every op succeeds at once. It measures the harness itself.
 //!
-//! At depth 1 it answers like a synchronous engine (done), above like an asynchronous one (queued), so
-//! that both paths of the pump are measured. It declines data verification aloud.
+//! At depth 1 it answers like a synchronous engine (done), above like an asynchronous one (queued),
+//! so that both paths of the pump are measured. It declines data verification aloud.
 
 use iolab_model::{
     Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Op, Submission,
@@ -101,12 +101,8 @@ impl Lane for NullLane {
     #[inline]
     fn reap(&mut self, _: u32, _: Ns, done: &mut Vec<Completion>) -> Result<(), Error> {
         let completed = monotonic();
-        let complete = |(token, submitted, outcome)| Completion {
-            token,
-            submitted,
-            completed,
-            outcome,
-        };
+        let complete =
+            |(token, submitted, outcome)| Completion { token, submitted, completed, outcome };
         done.extend(self.waiting.drain(..).map(complete));
         Ok(())
     }

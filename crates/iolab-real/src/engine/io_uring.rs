@@ -1,8 +1,8 @@
 //! `io_uring`: rings shared with the kernel, one system call for a whole batch.
 //!
-//! Transfers and flushes are queued; everything else is a plain system call and done at once. The ring
-//! is opened by the thread that uses it, with the cheapest task-work mode the kernel has. Left out:
-//! polled completion, registered buffers and files, kernel-side submission.
+//! Transfers and flushes are queued; everything else is a plain system call and done at once. The
+//! ring is opened by the thread that uses it, with the cheapest task-work mode the kernel has. Left
+//! out: polled completion, registered buffers and files, kernel-side submission.
 //!
 //! Traps that the agent looks for: on tmpfs and for buffered writes the kernel hands ops to worker
 //! threads; loop devices cannot poll; containers may forbid the system call.
@@ -82,11 +82,8 @@ impl Target for Uring {
     }
 
     fn open(&self, request: &LaneRequest) -> Result<UringLane, Error> {
-        let slot = Slot {
-            submitted: Ns(0),
-            work: Work::Flush { fd: -1, is_data_only: false },
-            done: 0,
-        };
+        let slot =
+            Slot { submitted: Ns(0), work: Work::Flush { fd: -1, is_data_only: false }, done: 0 };
         Ok(UringLane {
             ring: set_up(request.depth)?,
             files: Files::new(request.paths.clone()),
@@ -166,7 +163,8 @@ impl UringLane {
     #[inline]
     fn enqueue(&mut self, entry: &squeue::Entry) {
         // SAFETY: the buffer belongs to this lane and to this slot, which stays taken until its
-        // completion is reaped; the descriptor stays open because closing waits for the lane's owner.
+        // completion is reaped; the descriptor stays open because closing waits for the lane's
+        // owner.
         let pushed = unsafe { self.ring.submission().push(entry) };
         pushed.expect("the ring has at least as many entries as the lane has slots");
         self.unsubmitted += 1;
@@ -176,9 +174,8 @@ impl UringLane {
     #[inline]
     fn start(&mut self, now: Ns, submission: &Submission) -> Option<Result<Bytes, Errno>> {
         let token = submission.token;
-        let length_fits = |transfer: &Transfer, buffers: &Buffers| {
-            transfer.length.0 as usize <= buffers.size()
-        };
+        let length_fits =
+            |transfer: &Transfer, buffers: &Buffers| transfer.length.0 as usize <= buffers.size();
         let work = match submission.op {
             Op::Read(transfer) if length_fits(&transfer, &self.buffers) => Work::Read(transfer),
             Op::Write(transfer) if length_fits(&transfer, &self.buffers) => {
@@ -199,14 +196,13 @@ impl UringLane {
         self.push(token).err().map(Err)
     }
 
-    /// One io_uring_enter(2): submits everything and waits for `min` completions, until `until`.
+    /// One `io_uring_enter(2)`: submits everything and waits for `min` completions, until `until`.
     fn enter(&mut self, min: u32, until: Ns) -> Result<(), Error> {
         loop {
             let result = if min > 0 && until != Ns::MAX {
                 let left = until.since(monotonic()).0;
-                let time = Timespec::new()
-                    .sec(left / 1_000_000_000)
-                    .nsec((left % 1_000_000_000) as u32);
+                let time =
+                    Timespec::new().sec(left / 1_000_000_000).nsec((left % 1_000_000_000) as u32);
                 let args = SubmitArgs::new().timespec(&time);
                 self.ring.submitter().submit_with_args(min as usize, &args)
             } else if min > 0 {

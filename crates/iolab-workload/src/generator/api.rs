@@ -25,8 +25,9 @@ macro_rules! generators {
             }
         }
 
-        impl $crate::generator::Generator {
-            /// The generator of `pattern` over `records` records; `seed` matters to random ones only.
+        impl Generator {
+            /// The generator of `pattern` over `records` records; `seed` matters to random ones
+            /// only.
             pub fn new(pattern: $crate::spec::Pattern, records: u64, seed: iolab_model::Seed) -> Self {
                 Self($crate::generator::api::build(pattern, records, seed))
             }

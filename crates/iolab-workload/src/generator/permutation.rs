@@ -1,7 +1,8 @@
 //! `IOzone`'s random order: each record once, the same order in every run and in every child.
 //!
-//! A 64-bit Mersenne Twister (Nishimura and Matsumoto 2000, `init_by_array64` with the reference key)
-//! drives a Fisher-Yates shuffle from the top. Since `IOzone` 3.488; found by tracing the real program.
+//! A 64-bit Mersenne Twister (Nishimura and Matsumoto 2000, `init_by_array64` with the reference
+//! key) drives a Fisher-Yates shuffle from the top. Since `IOzone` 3.488; found by tracing the real
+//! program.
 
 use super::Records;
 

@@ -1,8 +1,9 @@
 //! `IOzone`'s stride rule (test 5), found by tracing the real program.
 //!
-//! After record p comes p + stride, unless p + stride + 1 reaches the last record; then the next pass starts at
-//! the number of passes so far (at 0 if the file has no more records than the stride). So a file of
-//! few records is only read at record 0, and the tail of a longer one is never read.
+//! After record p comes p + stride, unless p + stride + 1 reaches the last record; then the next
+//! pass starts at the number of passes so far (at 0 if the file has no more records than the
+//! stride). So a file of few records is only read at record 0, and the tail of a longer one is
+//! never read.
 
 use super::Records;
 
@@ -10,7 +11,7 @@ use super::Records;
 #[derive(Clone, Debug)]
 pub struct Stride {
     records: u64,
-    stride: u64,
+    step: u64,
     next: u64,
     pass: u64,
     done: u64,
@@ -18,7 +19,7 @@ pub struct Stride {
 
 impl Stride {
     pub(super) fn new(records: u64, stride: u64) -> Self {
-        Self { records, stride, next: 0, pass: 0, done: 0 }
+        Self { records, step: stride, next: 0, pass: 0, done: 0 }
     }
 }
 
@@ -30,11 +31,11 @@ impl Records for Stride {
         }
         let record = self.next;
         self.done += 1;
-        self.next = if record + 1 + self.stride >= self.records.saturating_sub(1) {
+        self.next = if record + 1 + self.step >= self.records.saturating_sub(1) {
             self.pass += 1;
-            if self.records <= self.stride { 0 } else { self.pass % self.records }
+            if self.records <= self.step { 0 } else { self.pass % self.records }
         } else {
-            record + self.stride
+            record + self.step
         };
         record
     }

@@ -1,8 +1,8 @@
 //! `IOzone`'s tests as phases, with its access patterns, file handling and order.
 //!
-//! Single stream (one worker): reads are primed with one untimed read of record 0. Several workers:
-//! throughput mode, no priming, the first to finish stops the others. Left out until the dialect
-//! exists: tests that need mmap, stdio or vectored calls.
+//! Single stream (one worker): read and reread are primed with one untimed read of record 0.
+//! Several workers: throughput mode, no priming, the first to finish stops the others. Left out
+//! until the dialect exists: tests that need mmap, stdio or vectored calls.
 
 use iolab_model::op::{Access, Durability};
 use iolab_model::target::Content;
@@ -154,7 +154,7 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
 }
 
 fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
-    let reads = test.direction() == Direction::Read;
+    let is_sequential_read = matches!(test, IozoneTest::Read | IozoneTest::Reread);
     Tenant {
         name: "main".into(),
         workers: request.workers,
@@ -177,7 +177,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
             _ if is_first => Opening::LaidOut,
             _ => Opening::Existing,
         },
-        primes_first_record: reads && request.workers == 1,
+        primes_first_record: is_sequential_read && request.workers == 1,
         rate_ops_per_s: None,
         think_ns: iolab_model::Ns(0),
         limit: Limit::Once,

@@ -1,4 +1,5 @@
-//! Streams that run at once for a fixed time: where requests queue, a scheduler has something to decide.
+//! Streams that run at once for a fixed time: where requests queue, a scheduler has something to
+//! decide.
 
 use iolab_model::op::{Access, Durability};
 use iolab_model::target::Content;
@@ -114,9 +115,9 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
     };
     let mut names: Vec<&str> = request.streams.iter().map(|s| s.name.as_str()).collect();
     names.sort_unstable();
-    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+    if let Some([twice, ..]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Error::BadWorkload {
-            problem: format!("two streams are called {}", twice[0]),
+            problem: format!("two streams are called {twice}"),
             remedy: "give each stream its own name".into(),
         });
     }

@@ -117,11 +117,7 @@ fn run(tenant: &Tenant) -> (Ns, f64, Vec<Recorder>) {
         .map(|index| Actor {
             lane: FixedLane { index: index as usize, device: &device, in_flight: 0 },
             worker: StreamWorker::new(tenant, index, false, Seed(7), &group),
-            recorder: Recorder::new(
-                tenant.depth,
-                Ns::from_ms(1),
-                tenant.rate_ops_per_s.is_some(),
-            ),
+            recorder: Recorder::new(tenant.depth, Ns::from_ms(1), tenant.rate_ops_per_s.is_some()),
         })
         .collect();
     run_events(&mut actors, &device).unwrap();
@@ -141,7 +137,11 @@ fn depth_one_takes_latency_per_op() {
 #[test]
 fn depth_and_workers_multiply_throughput() {
     let (elapsed, depth, _) = run(&tenant(|t| (t.depth, t.workers) = (8, 3)));
-    assert_eq!(elapsed, Ns(1000 / 8 * LATENCY.0), "each of 3 workers reads 1000 records 8 at a time");
+    assert_eq!(
+        elapsed,
+        Ns(1000 / 8 * LATENCY.0),
+        "each of 3 workers reads 1000 records 8 at a time"
+    );
     assert!((depth - 24.0).abs() < 1e-9);
 }
 

@@ -1,0 +1,27 @@
+//! What a worker leaves behind.
+
+use serde::{Deserialize, Serialize};
+
+/// What a worker counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamReport {
+    /// Ordinal in its tenant.
+    pub worker: u32,
+    /// Transfers that ended inside the timed region.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Of these read.
+    pub read_bytes: u64,
+    /// Of these written.
+    pub write_bytes: u64,
+    /// Length of its timed region.
+    pub elapsed_ns: u64,
+    /// When its timed region began, on the target's clock.
+    pub started_ns: u64,
+    /// Ops that failed; the first failure ends the worker.
+    pub errors: u64,
+    /// The first failure.
+    pub first_error: Option<String>,
+}
