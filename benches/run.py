@@ -1,8 +1,8 @@
 """What the engine costs, beside fio and beside the bare system-call loop, in one run.
 
-Every figure is a median over rounds; inside a round the programs run in random order, pinned to one CPU,
-and a cost is CPU time of the whole process tree minus that of an empty run of the same program, per op,
-minus the bare loop's. The interval is a 95 % t interval over rounds.
+Every figure is a median over rounds; inside a round the programs run in random order, pinned to
+one CPU, and a cost is CPU time of the whole process tree minus that of an empty run of the same
+program, per op, minus the bare loop's. The interval is a 95 % t interval over rounds.
 
 ``make bench``, or ``python benches/run.py [--rounds N] [--ops N] [--agent PATH] [--no-memory]``
 """
@@ -70,15 +70,13 @@ def ns_per_op(program: Program, ops: int) -> float:
     return (full - empty) * 1e9 / ops
 
 
-def measure_request(
-    directory: Path, engine: str, pattern: str, depth: int, ops: int, file: str = "data.0"
-) -> str:
+def measure_request(directory: Path, engine: str, pattern: str, depth: int, ops: int) -> str:
     """Request of ``iolab-agent measure`` that reads an existing file."""
     tenant = {
         "name": "main",
         "workers": 1,
         "is_file_shared": True,
-        "file": file,
+        "file": "data.0",
         "file_bytes": FILE_BYTES,
         "io_size_bytes": RECORD,
         "pattern": {"kind": pattern},
@@ -102,7 +100,7 @@ def ours(agent: Path, directory: Path, engine: str, pattern: str, depth: int) ->
 
 
 def fio(directory: Path, engine: str, pattern: str, depth: int) -> Program:
-    """fio with its defaults: latency of every op recorded, too."""
+    """The peer with its defaults: latency of every op recorded, too."""
 
     def start(ops: int) -> tuple[list[str], str]:
         argv = ["fio", "--name=bench", f"--filename={directory}/data.0", f"--ioengine={engine}"]

@@ -82,7 +82,7 @@ def test_a_dry_run_says_everything_and_changes_nothing(iolab: Run, tmp_path: Pat
     assert not (out / "study.db").exists()
 
 
-@pytest.mark.parametrize("legacy, now", [("noop", "none"), ("cfq", "bfq")])
+@pytest.mark.parametrize(("legacy", "now"), [("noop", "none"), ("cfq", "bfq")])
 def test_old_names_say_what_there_is_instead(
     iolab: Run, tmp_path: Path, legacy: str, now: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Our IOzone tests touch the same records in the same order as the real program did under strace."""
+"""Our IOzone tests touch the same records in the same order as the real program, as traced."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """kill -9 at any moment: the watchdog, or `iolab restore`, puts everything back; nothing is lost.
 
-A killed agent leaves changed knobs, a loop device, a mount and a directory behind, because nobody
-gets the chance to clean up. Each test kills at seeded random moments of a real study on a loop device.
+A killed agent leaves changed knobs, a loop device, a mount and a directory behind, because it gets
+no chance to clean up. Each test kills at seeded random moments of a real study on a loop device.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def wait_restored(before: dict[str, str], seconds: float) -> list[str]:
 
 
 def kill_agent_once(out: Path, study: Path, moment: float) -> tuple[list[str], list[str]]:
-    """Kills the agent alone `moment` s after the start; answers what is not restored, what is lost."""
+    """Kills the agent alone `moment` s after the start; what is then not restored, what is lost."""
     before = machine_state()
     running = start(out, study)
     time.sleep(moment)
@@ -168,7 +168,8 @@ if __name__ == "__main__":
         for number in range(kills):
             (folder / "kill.toml").write_text(STUDY)
             moment = chosen.uniform(0.05, 5.0)
-            unrestored, gone = kill_agent_once(folder / f"out{number // 6}", folder / "kill.toml", moment)
+            out = folder / f"out{number // 6}"
+            unrestored, gone = kill_agent_once(out, folder / "kill.toml", moment)
             state = "ok" if not unrestored and not gone else f"FAIL {unrestored} {gone}"
             worst += state != "ok"
             print(f"kill {number + 1:2} after {moment:.2f} s: {state}", flush=True)

@@ -134,11 +134,16 @@ def test_a_full_file_system_is_reported_with_the_file(tmp_path: Path) -> None:
     script = "mount -t tmpfs -o size=4m none $0 && exec $1 measure"
     argv = ["unshare", "-m", "sh", "-c", script, str(tmp_path), str(find_agent())]
     done = subprocess.run(
-        argv, input=json.dumps(request(tmp_path)) + "\n", capture_output=True, text=True, check=False
+        argv,
+        input=json.dumps(request(tmp_path)) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
     )
     answer = json.loads(done.stdout.splitlines()[-1])["result"]
     assert answer["status"] == "failed"
-    assert "No space left" in answer["error"] and "data.0" in answer["error"]
+    assert "No space left" in answer["error"]
+    assert "data.0" in answer["error"]
 
 
 def test_the_reserve_stops_a_phase(tmp_path: Path) -> None:
