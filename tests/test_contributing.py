@@ -82,7 +82,7 @@ def rust_copy():
 
 def cargo_test(copy: Path, *arguments: str) -> str:
     """Run a test of the copy; its output."""
-    command = ["cargo", "test", "--offline", *arguments]
+    command = ["cargo", "test", "--quiet", *arguments]
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -62,8 +62,8 @@ def test_file_systems(iolab: Run, tmp_path: Path, fs: str) -> None:
 
 def test_delayed_allocation_is_a_factor(iolab: Run, tmp_path: Path) -> None:
     done = iolab(
-        "compare", "--on", "loop:400m", "--mount-options", "delalloc,nodelalloc",
-        "--record-size", "64k", "--test", "write", "--buffered", "--file-size", "8m",
+        "compare", "--on", "loop:400m", "--mount-options", "delalloc",
+        "--mount-options", "nodelalloc", "--record-size", "64k", "--test", "write", "--buffered", "--file-size", "8m",
         "--rounds", "2", "--out", tmp_path / "out",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -70,7 +70,7 @@ def throughput_mode(data: StudyData) -> Table | None:
         levels = ", ".join(f"{k}={v}" for k, v in trial.levels.items())
         rows.append(
             (
-                trial.round + 1,
+                trial.round,
                 levels,
                 str(detail.get("operation", "")),
                 len(workers),

@@ -189,7 +189,7 @@ def _runs_table(
     headers = [
         "record size / cell",
         "operation",
-        *(f"round {r + 1} ({unit})" for r in rounds),
+        *(f"round {r} ({unit})" for r in rounds),
         f"mean ({unit})",
         f"geometric mean ({unit})",
         f"95 % low ({unit})",

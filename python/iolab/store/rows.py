@@ -62,7 +62,9 @@ class TrialRow:
 
     trial_id: str
     ordinal: int
+    """1-based place in the whole study."""
     round: int
+    """1-based."""
     position: int
     """0-based place inside its round."""
     workload: str

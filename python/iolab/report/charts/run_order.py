@@ -28,7 +28,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             title="Order of the trials",
             caption=_caption(verdict, len(rounds)),
             x=Axis("place in the round"),
-            y=Axis("round", categories=tuple(f"round {r + 1}" for r in rounds)),
+            y=Axis("round", categories=tuple(f"round {r}" for r in rounds)),
             panels=(
                 Panel(
                     "",
@@ -53,7 +53,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
                 tuple(
                     (
                         t.ordinal,
-                        t.round + 1,
+                        t.round,
                         t.position + 1,
                         t.workload,
                         _treatment(t),
