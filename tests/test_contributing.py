@@ -20,28 +20,36 @@ ROOT = Path(__file__).parents[1]
 CHAPTER = re.compile(r"^## (Add an? \w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^New file `([^`]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^Row in `([^`]+)`, after `([^`]+)`:\n\n```\w+\n(.*?)^```", re.M | re.DOTALL)
+BESIDE = re.compile(
+    r"^Beside it in `([^`]+)`, after `([^`]+)`:\n\n```\w+\n(.*?)^```", re.M | re.DOTALL
+)
 needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
 
 
 @dataclass(frozen=True)
 class Example:
-    """One chapter: the file it adds, and the row it adds to a list."""
+    """One chapter: the file and the row that it adds, and what the row needs beside it."""
 
     path: str
     text: str
-    list_path: str
-    anchor: str
-    row: str
+    row: tuple[str, str, str]
+    beside: list[tuple[str, str, str]]
 
     def apply(self, root: Path) -> None:
-        """Write both below `root`, with the declaration that makes the module known."""
+        """Write all of it below `root`, with the declaration that makes the module known."""
         write(root / self.path, self.text)
-        listing = root / self.list_path
-        text = (ROOT / self.list_path).read_text(encoding="utf-8")
-        assert text.count(self.anchor) == 1
-        end = text.index("\n", text.index(self.anchor)) + 1
-        text = text[:end] + self.row + text[end:]
-        write(listing, declare(text, Path(self.path)))
+        write(root / self.row[0], declare(inserted(*self.row), Path(self.path)))
+        for place in self.beside:
+            if (root / place[0]).is_file():
+                write(root / place[0], inserted(*place))
+
+
+def inserted(path: str, anchor: str, line: str) -> str:
+    """Contents of a file with a line added after the one that contains the anchor."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert text.count(anchor) == 1, f"{path} has not exactly one {anchor}"
+    end = text.index("\n", text.index(anchor)) + 1
+    return text[:end] + line + text[end:]
 
 
 def declare(text: str, module: Path) -> str:
@@ -62,7 +70,7 @@ def example(title: str) -> Example:
     """Read one chapter."""
     chapters = dict(CHAPTER.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
     (file,), (row,) = FILE.findall(chapters[title]), ROW.findall(chapters[title])
-    return Example(*file, *row)
+    return Example(*file, row, BESIDE.findall(chapters[title]))
 
 
 @pytest.fixture(scope="module")
@@ -120,4 +128,4 @@ def test_add_an_engine(rust_copy):
 @pytest.mark.timeout(300)
 def test_add_a_knob(rust_copy):
     example("Add a knob").apply(rust_copy)
-    assert "0 passed" not in cargo_test(rust_copy, "-p", "iolab-agent", "--bins", "knob")
+    assert "ok. 0 passed" not in cargo_test(rust_copy, "-p", "iolab-agent", "--bins", "knob")

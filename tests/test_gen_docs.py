@@ -26,13 +26,15 @@ def test_links(tmp_path, text, problem):
 
 
 def test_index_lists_every_page(tmp_path):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "README.md").write_text("[a](a.md)", encoding="utf-8")
-    (docs / "a.md").touch()
-    assert list(gen_docs.unlisted_pages(tmp_path)) == []
-    (docs / "b.md").touch()
-    assert list(gen_docs.unlisted_pages(tmp_path)) == ["docs/README.md: does not list docs/b.md"]
+    folder = tmp_path / "docs" / "how-to"
+    folder.mkdir(parents=True)
+    (folder / "fry-an-egg.md").write_text("# Fry an egg\n", encoding="utf-8")
+    index = tmp_path / "docs" / "README.md"
+    index.write_text("# Documents\n\nBy hand.\n", encoding="utf-8")
+    index.write_text(gen_docs.index_page(tmp_path), encoding="utf-8")
+    assert index.read_text(encoding="utf-8") == gen_docs.index_page(tmp_path)
+    assert "# Documents\n\nBy hand.\n" in index.read_text(encoding="utf-8")
+    assert "## How-to\n\n- [Fry an egg](how-to/fry-an-egg.md)\n" in gen_docs.index_page(tmp_path)
 
 
 def test_drift_is_a_problem_only_when_checking(tmp_path):

@@ -41,7 +41,7 @@ def test_the_asked_scheduler_was_really_active(iolab: Run, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     from iolab.store.db import Store
 
-    with Store.open(out / "study.db") as store:
+    with Store.open_reader(out / "study.db") as store:
         data = store.load_data()
     seen = {
         (trial.levels["scheduler"], name)

@@ -42,20 +42,38 @@ file_size = "16m"
 KILLS = 3
 
 
-def processes(pattern: str) -> list[int]:
-    """Pids of the agent's processes whose arguments contain `pattern`."""
-    found = []
+def agents_of(running: subprocess.Popen[str]) -> dict[int, str]:
+    """Processes of the agent below a running command: pid to arguments."""
+    parents: dict[int, int] = {}
+    arguments: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
+            stat = (entry / "stat").read_text()
             words = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        is_agent = any(word.endswith(b"iolab-agent") for word in words[:1])
-        if is_agent and pattern.encode() in b" ".join(words):
-            found.append(int(entry.name))
-    return found
+        parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+        arguments[int(entry.name)] = b" ".join(words).decode(errors="replace")
+
+    def is_below(pid: int) -> bool:
+        while pid > 1 and pid != running.pid:
+            pid = parents.get(pid, 0)
+        return pid == running.pid
+
+    return {
+        pid: text
+        for pid, text in arguments.items()
+        if pid != running.pid and _program(pid) == "iolab-agent" and is_below(pid)
+    }
+
+
+def _program(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/exe").readlink().name
+    except OSError:
+        return ""
 
 
 def start(out: Path, study: Path) -> subprocess.Popen[str]:
@@ -100,7 +118,7 @@ def kill_agent_once(out: Path, study: Path, moment: float) -> tuple[list[str], l
     before = machine_state()
     running = start(out, study)
     time.sleep(moment)
-    agents = [pid for pid in processes("") if pid not in processes("watchdog")]
+    agents = [pid for pid, text in agents_of(running).items() if "watchdog" not in text]
     known = finished(out)
     kill_all(agents)
     left = wait_restored(before, 5.0)
@@ -132,9 +150,8 @@ def test_restore_undoes_what_a_killed_watchdog_could_not(tmp_path: Path, iolab: 
     for _ in range(KILLS):
         running = start(out, study)
         time.sleep(moments.uniform(0.5, 4.0))
-        kill_all([running.pid, *processes("")])
+        kill_all([*reversed(agents_of(running)), running.pid])
         running.wait(timeout=60)
-        kill_all(processes(""))
         restored = iolab("restore")
         assert restored.returncode == 0, restored.stdout + restored.stderr
         assert not wait_restored(before, 5.0)

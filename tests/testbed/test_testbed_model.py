@@ -68,17 +68,26 @@ def test_an_image_must_hold_the_files():
 
 
 @pytest.mark.parametrize(
-    ("free_gib", "file_gib", "is_fine"), [(100, 10, True), (100, 81, False), (12, 8, False)]
+    ("size_gib", "free_gib", "file_gib", "is_fine"),
+    [
+        (200, 100, 10, True),
+        (200, 100, 81, False),
+        (100, 12, 8, False),
+        (4, 3, 2, True),
+        (4, 1, 0.9, False),
+    ],
 )
-def test_a_directory_keeps_its_reserve(tmp_path, monkeypatch, free_gib, file_gib, is_fine):
-    status = SimpleNamespace(f_bavail=free_gib << 18, f_frsize=4096)
+def test_a_directory_keeps_its_reserve(
+    tmp_path, monkeypatch, size_gib, free_gib, file_gib, is_fine
+):
+    status = SimpleNamespace(f_bavail=free_gib << 18, f_blocks=size_gib << 18, f_frsize=4096)
     monkeypatch.setattr(os, "statvfs", lambda path: status)
     testbed = DirectoryTestbed(tmp_path)
     if is_fine:
-        testbed.check_space(file_gib << 30)
+        testbed.check_space(int(file_gib * (1 << 30)))
         return
-    with pytest.raises(RefusedError, match="5 GiB"):
-        testbed.check_space(file_gib << 30)
+    with pytest.raises(RefusedError, match="or leave less than"):
+        testbed.check_space(int(file_gib * (1 << 30)))
 
 
 def test_an_external_journal_takes_a_second_device(tmp_path):

@@ -16,9 +16,7 @@ from iolab.study.estimate import time_limit_ns
 from iolab.study.factors import DEFAULT_OPTIONS, FactorKind, find_factor
 from iolab.study.model import IozoneWorkload, MixedWorkload
 from iolab.study.plan import Plan, Trial
-
-RESERVE_BYTES: Final = 5 << 30
-"""Space that must stay free on the disk that is really written (rule R10)."""
+from iolab.testbed.model import RESERVE_BYTES
 
 _LIST_SEPARATORS: Final[dict[str, Callable[[str], list[str]]]] = {
     "mkfs_options": str.split,

@@ -20,8 +20,10 @@ DEFAULT_IMAGE_DIR: Final = Path("/var/tmp")
 USABLE_SHARE_OF_LOOP: Final = 0.85
 """What file systems leave of an image for data, metadata and journal taken off."""
 USABLE_SHARE_OF_FREE: Final = 0.80
-DIRECTORY_RESERVE_BYTES: Final = 5 << 30
-"""Rule R10: never use more than 80 % of the free space, never leave less than 5 GiB."""
+RESERVE_BYTES: Final = 5 << 30
+"""Rule R10: never use more than 80 % of the free space, never leave less than 5 GiB ..."""
+RESERVE_SHARE: Final = 0.05
+"""... or, on a small file system, less than this share of it: a 4 GiB disk can be measured, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +119,18 @@ class DirectoryTestbed:
 
         Raises
         ------
-        RefusedError : more than 80 % of the free space, or less than 5 GiB left.
+        RefusedError : more than 80 % of the free space, or less than the reserve left.
         """
         status = os.statvfs(self.path)
         free = status.f_bavail * status.f_frsize
-        if (
-            file_bytes <= USABLE_SHARE_OF_FREE * free
-            and free - file_bytes >= DIRECTORY_RESERVE_BYTES
-        ):
+        size = status.f_blocks * status.f_frsize
+        reserve = min(RESERVE_BYTES, int(RESERVE_SHARE * size))
+        if file_bytes <= USABLE_SHARE_OF_FREE * free and free - file_bytes >= reserve:
             return
         raise RefusedError(
             f"{self.path} has {units.format_bytes_rounded(free)} free; files of "
             f"{units.format_bytes_rounded(file_bytes)} would use more than 80 % of it or leave "
-            "less than 5 GiB",
+            f"less than {units.format_bytes_rounded(reserve)}",
             "use smaller files, fewer workers, or another directory",
         )
 
