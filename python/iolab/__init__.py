@@ -1,7 +1,7 @@
 """iolab: a laboratory for storage I/O on Linux.
 
-``iolab compare`` answers which I/O scheduler, file system, mount option or record size is best for a
-workload on a device, with intervals and reasons, and puts the machine back as it was.
+``iolab compare`` answers which I/O scheduler, file system, mount option or record size is best for
+a workload on a device, with intervals and reasons, and puts the machine back as it was.
 """
 
 from iolab.errors import (

@@ -28,8 +28,8 @@ def mixed_workload(spec_json: str) -> str:
 
     Parameters
     ----------
-    spec_json : ``{"name", "duration_ns", "engine", "workers_as", "seed", "access", "streams": [{"name",
-        "read_share", "pattern", "io_size_bytes", "depth", "workers", "file_bytes",
+    spec_json : ``{"name", "duration_ns", "engine", "workers_as", "seed", "access", "streams": [
+        {"name", "read_share", "pattern", "io_size_bytes", "depth", "workers", "file_bytes",
         "rate_ops_per_s", "fsync_every"}]}``.
 
     Returns

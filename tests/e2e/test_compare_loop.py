@@ -63,8 +63,8 @@ def test_file_systems(iolab: Run, tmp_path: Path, fs: str) -> None:
 def test_delayed_allocation_is_a_factor(iolab: Run, tmp_path: Path) -> None:
     done = iolab(
         "compare", "--on", "loop:400m", "--mount-options", "delalloc",
-        "--mount-options", "nodelalloc", "--record-size", "64k", "--test", "write", "--buffered", "--file-size", "8m",
-        "--rounds", "2", "--out", tmp_path / "out",
+        "--mount-options", "nodelalloc", "--record-size", "64k", "--test", "write",
+        "--buffered", "--file-size", "8m", "--rounds", "2", "--out", tmp_path / "out",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "nodelalloc" in done.stdout

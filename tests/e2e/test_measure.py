@@ -153,3 +153,12 @@ def test_the_reserve_stops_a_phase(tmp_path: Path) -> None:
     answer = measure({**wanted, "reserve_bytes": 1 << 60})
     assert answer["status"] == "failed"
     assert "reserve" in answer["error"], answer["error"]
+
+
+def test_a_worker_process_that_cannot_begin_is_reported_not_waited_for(tmp_path: Path) -> None:
+    wanted = request(tmp_path, workers=2, io_size_bytes=1 << 40, file_bytes=1 << 41)
+    wanted["workload"]["workers_as"] = "processes"
+    wanted["workload"]["phases"][0]["tenants"][0]["opening"] = "existing"
+    answer = measure(wanted)
+    assert answer["status"] == "failed"
+    assert answer["error"]

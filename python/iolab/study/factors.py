@@ -126,7 +126,7 @@ class FactorDefinition:
 
 def _option_list(value: Any) -> str:
     if isinstance(value, list):
-        parts = [str(part).strip() for part in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        parts = [str(part).strip() for part in value]  # pyright: ignore
         text = ",".join(part for part in parts if part)
     elif isinstance(value, str):
         text = value.strip()

@@ -174,7 +174,7 @@ def _read_factors(reader: Reader) -> tuple[Factor, ...]:
 def _items(value: Any, definition: FactorDefinition) -> list[Any]:
     """Levels as typed: a list, or one text with commas where commas separate levels."""
     if isinstance(value, list):
-        return value  # pyright: ignore[reportUnknownVariableType]
+        return value  # pyright: ignore
     if isinstance(value, str) and definition.kind is not FactorKind.OPTION_LIST:
         return [part.strip() for part in value.split(",") if part.strip()]
     return [value]
@@ -242,7 +242,7 @@ def _parse_testbed(value: Any) -> TestbedRequest:
         return TestbedRequest("dir" if kind == "directory" else kind, argument)
     if not isinstance(value, dict):
         raise ValueError("a testbed is a text such as loop:1g or dir:PATH, or a table")
-    table = dict[str, Any](value)  # pyright: ignore[reportUnknownArgumentType]
+    table = dict[str, Any](value)  # pyright: ignore
     kind = str(table.get("kind", ""))
     kind = "dir" if kind == "directory" else kind
     argument_key = _TESTBED_ARGUMENTS.get(kind)
@@ -260,7 +260,7 @@ def _parse_testbed(value: Any) -> TestbedRequest:
 
 
 def _option_text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore
 
 
 def _sorted(table: dict[str, str]) -> Levels:

@@ -61,14 +61,14 @@ class Reader:
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             self.refuse(key, "this must be a table", f"write it as [{key}]")
-        return Reader(value, self.source, (*self.path, key))  # pyright: ignore[reportUnknownArgumentType]
+        return Reader(value, self.source, (*self.path, key))  # pyright: ignore
 
     def flat(self) -> Reader:
         """Dotted keys as one key each; ``vm.dirty_ratio = 10`` is a table in a table in TOML."""
         values = dict[str, Any]()
         for key, value in self.values.items():
             if isinstance(value, dict):
-                inner = dict[str, Any](value)  # pyright: ignore[reportUnknownArgumentType]
+                inner = dict[str, Any](value)  # pyright: ignore
                 values.update({f"{key}.{name}": level for name, level in inner.items()})
             else:
                 values[key] = value
@@ -77,9 +77,10 @@ class Reader:
     def tables(self, key: str) -> list[Reader]:
         """Readers of an array of tables; empty if it is absent."""
         value: Any = self.values.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):  # pyright: ignore[reportUnknownVariableType]
+        is_list = isinstance(value, list)
+        if not is_list or not all(isinstance(item, dict) for item in value):  # pyright: ignore
             self.refuse(key, "this must be a list of tables", f"write each one as [[{key}]]")
         return [
-            Reader(item, self.source, (*self.path, key, index))  # pyright: ignore[reportUnknownArgumentType]
-            for index, item in enumerate(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            Reader(item, self.source, (*self.path, key, index))  # pyright: ignore
+            for index, item in enumerate(value)  # pyright: ignore
         ]

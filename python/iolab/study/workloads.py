@@ -218,7 +218,7 @@ def _whole_number(value: Any) -> int:
 
 
 def _count_or_zero(value: Any) -> int:
-    return 0 if value == 0 and not isinstance(value, bool) else _whole_number(value)
+    return 0 if type(value) is int and value == 0 else _whole_number(value)
 
 
 def _rate(value: Any) -> float | None:

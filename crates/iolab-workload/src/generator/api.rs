@@ -26,9 +26,12 @@ macro_rules! generators {
         }
 
         impl Generator {
-            /// The generator of `pattern` over `records` records; `seed` matters to random ones
-            /// only.
-            pub fn new(pattern: $crate::spec::Pattern, records: u64, seed: iolab_model::Seed) -> Self {
+            /// The generator of `pattern`; random ones also use `seed`.
+            pub fn new(
+                pattern: $crate::spec::Pattern,
+                records: u64,
+                seed: iolab_model::Seed,
+            ) -> Self {
                 Self($crate::generator::api::build(pattern, records, seed))
             }
         }

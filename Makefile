@@ -1,0 +1,105 @@
+# Every command of this repository. A fresh machine needs python3 (>= 3.11), cargo, a C linker and
+# make; the first target you call sets up the rest: a virtual environment for this clone and a
+# build directory shared by all clones, both under ~/.cache/iolab (or, where that cannot be
+# written, .venv/ and target/ in the clone). Nothing here needs root; some tests use it if there.
+#
+#   make demo      a complete study, its verdict and reports under demo-out/
+#   make test      all tests; ends with what passed, failed and was skipped
+#   make help      the other targets
+
+PYTHON ?= python3
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/iolab
+CACHE_IS_WRITABLE := $(shell mkdir -p "$(CACHE)" 2>/dev/null && test -w "$(CACHE)" && echo yes)
+CLONE := $(shell printf '%s' "$(CURDIR)" | cksum | cut -d ' ' -f 1)
+ifeq ($(CACHE_IS_WRITABLE),yes)
+export IOLAB_VENV ?= $(CACHE)/venv/$(CLONE)
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+else
+export IOLAB_VENV ?= $(CURDIR)/.venv
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+export CARGO_HOME ?= $(CURDIR)/target/cargo-home
+endif
+export PYTHON
+export PATH := $(IOLAB_VENV)/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
+
+# The extension module has no Rust tests of its own and would need libpython to link them.
+RUST_TESTED := --workspace --exclude iolab-py
+PYTEST := $(IOLAB_VENV)/bin/python -m pytest
+TEST_PARTS := setup test-rust test-python tidy docs-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint fmt fmt-check docs docs-check tidy golden bless types examples \
+        ci clean setup setup-lint test-rust test-python
+
+help:
+	@awk '/^[a-z][a-z-]*:.*##/ { name = $$1; sub(/:.*/, "", name); sub(/.*## /, ""); \
+	      printf "  make %-12s %s\n", name, $$0 }' Makefile
+
+demo: setup ## run the demo study; prints the verdict and where the reports lie
+	@tools/demo.sh
+
+test: ## all tests, the rules of tidy, and the documents' checks
+	@tools/parts.sh $(TEST_PARTS)
+
+bench: setup ## ours against the peers; prints tables, writes target/bench.json
+	@python benches/run.py
+
+lint: setup-lint fmt-check types ## clippy, ruff, pyright, stubtest, shellcheck, cargo-deny
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	ruff check .
+	@tools/optional.sh shellcheck tools/*.sh .ci/run
+	@tools/optional.sh cargo-deny --all-features check
+
+fmt: setup-lint ## format everything
+	cargo fmt --all
+	ruff format .
+
+fmt-check: setup-lint
+	cargo fmt --all --check
+	ruff format --check .
+
+types: setup-lint ## pyright strict on the package, stubtest on the extension
+	pyright --project pyproject.toml --pythonpath "$(IOLAB_VENV)/bin/python"
+	python -m mypy.stubtest --concise iolab._core
+
+docs: setup ## write the generated reference pages, check all links
+	@python tools/gen_docs.py
+
+docs-check: setup ## fail if a generated page has drifted or a link is broken
+	@python tools/gen_docs.py --check
+
+tidy: setup ## the rules of size, shape and place (see tools/tidy.py)
+	@python tools/tidy.py
+
+golden: setup ## compare with the golden files
+	cargo test $(RUST_TESTED) --quiet golden
+	$(PYTEST) -q -k golden
+
+bless: setup ## rewrite the golden files; review the difference
+	IOLAB_BLESS=1 cargo test $(RUST_TESTED) --quiet golden
+	IOLAB_BLESS=1 $(PYTEST) -q -k golden
+
+examples: setup ## check every study under examples/ without running its trials
+	@tools/examples.sh
+
+ci: ## what the continuous integration runs
+	@.ci/run
+
+clean: ## remove what this clone built (the shared build directory stays)
+	rm -rf build dist target demo-out .venv .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf python/iolab.egg-info "$(IOLAB_VENV)" "$(IOLAB_VENV).lock"
+	@[ ! -d "$(CARGO_TARGET_DIR)" ] || echo "kept, shared by all clones: $(CARGO_TARGET_DIR)"
+
+# --- set-up and parts, called by the targets above --------------------------------------------
+
+setup:
+	@tools/setup.sh test
+
+setup-lint:
+	@tools/setup.sh test,lint
+
+test-rust:
+	cargo test $(RUST_TESTED) --quiet --no-fail-fast
+
+test-python: setup
+	$(PYTEST)

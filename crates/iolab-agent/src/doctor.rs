@@ -1,0 +1,207 @@
+//! What is possible as this user and what is noisy here; each failing check names a way out.
+//!
+//! It reads and tries harmless system calls only. Left out: the extension module and the agent's
+//! own place, which the front end checks.
+
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access, geteuid};
+
+use crate::cgroup;
+use crate::facts;
+use crate::knob::offered_schedulers;
+use crate::machine::{Machine, find_program};
+use crate::noise::{Noise, standing_warnings};
+use crate::protocol::{Check, CheckStatus};
+use crate::sys;
+use crate::testbed::{FILE_SYSTEMS, leaves_of, system_devices};
+
+/// All checks; `paths` are directories that the user thinks of.
+pub fn checks(paths: &[PathBuf], state_dir: &Path) -> Vec<Check> {
+    let machine = Machine::new(true);
+    let mut found = vec![root(), journal(state_dir), loop_devices()];
+    found.extend(FILE_SYSTEMS.iter().map(|row| tool(row.name, row.mkfs)));
+    found.push(io_uring());
+    found.push(memory_limit());
+    found.push(debugfs());
+    found.push(virtualization(&machine));
+    found.push(clocksource(&machine));
+    found.extend(noise(&machine));
+    let here = [PathBuf::from("/")];
+    for path in if paths.is_empty() { &here } else { paths } {
+        found.extend(place(&machine, path));
+    }
+    found
+}
+
+fn ok(name: impl Into<String>, message: impl Into<String>) -> Check {
+    check(name, CheckStatus::Ok, message, "")
+}
+
+fn warn(name: impl Into<String>, message: impl Into<String>, hint: impl Into<String>) -> Check {
+    check(name, CheckStatus::Warn, message, hint)
+}
+
+fn fail(name: impl Into<String>, message: impl Into<String>, hint: impl Into<String>) -> Check {
+    check(name, CheckStatus::Fail, message, hint)
+}
+
+fn check(
+    name: impl Into<String>,
+    status: CheckStatus,
+    message: impl Into<String>,
+    hint: impl Into<String>,
+) -> Check {
+    Check { name: name.into(), status, message: message.into(), hint: hint.into() }
+}
+
+fn root() -> Check {
+    if geteuid().is_root() {
+        return ok("root", "this user is root: loop testbeds and knobs are possible");
+    }
+    let message = "this user is not root: only directories, without knobs";
+    warn("root", message, "sudo -v, then the same command again")
+}
+
+fn journal(state_dir: &Path) -> Check {
+    let exists = state_dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let shown = state_dir.display();
+    if access(exists, AccessFlags::W_OK).is_ok() {
+        return ok("journal", format!("changes are recorded in {shown}"));
+    }
+    fail(
+        "journal",
+        format!("{shown} cannot be written"),
+        format!("sudo chown $USER {}", exists.display()),
+    )
+}
+
+fn loop_devices() -> Check {
+    let path = Path::new("/dev/loop-control");
+    if !path.exists() {
+        return fail("loop", "the kernel has no loop devices", "modprobe loop");
+    }
+    if access(path, AccessFlags::W_OK).is_ok() {
+        return ok("loop", "private loop devices can be made");
+    }
+    warn("loop", "private loop devices need root", "sudo -v, then the same command again")
+}
+
+fn tool(name: &str, program: &str) -> Check {
+    let package = match name {
+        "xfs" => "xfsprogs",
+        "btrfs" => "btrfs-progs",
+        _ => "e2fsprogs",
+    };
+    let name = format!("fs {name}");
+    match find_program(program) {
+        Some(path) => ok(name, path.display().to_string()),
+        None => warn(name, format!("{program} is not installed"), format!("apt install {package}")),
+    }
+}
+
+fn io_uring() -> Check {
+    match sys::try_io_uring() {
+        Ok(()) => ok("io_uring", "is allowed"),
+        Err(error) => warn(
+            "io_uring",
+            format!("is not possible: {error}"),
+            "sysctl kernel.io_uring_disabled=0 (in a container its seccomp profile may forbid it)",
+        ),
+    }
+}
+
+fn memory_limit() -> Check {
+    match cgroup::hierarchy() {
+        Ok((path, file)) => ok("memory limit", format!("{file} in {}", path.display())),
+        Err(error) => warn("memory limit", error.to_string(), error.hint()),
+    }
+}
+
+fn debugfs() -> Check {
+    if Path::new("/sys/kernel/debug/block").exists() {
+        return ok("debugfs", "depths of drivers can be verified");
+    }
+    warn(
+        "debugfs",
+        "not readable here: a driver's depth can be verified on loop testbeds only",
+        "mount -t debugfs none /sys/kernel/debug",
+    )
+}
+
+fn virtualization(machine: &Machine) -> Check {
+    match facts::virtualization(machine).as_deref() {
+        Some("none") => ok("virtualization", "this is no virtual machine"),
+        Some(kind) => warn(
+            "virtualization",
+            format!("this is a virtual machine ({kind}): its host schedules I/O again"),
+            "compare levels, do not trust absolute numbers",
+        ),
+        None => ok("virtualization", "unknown"),
+    }
+}
+
+fn clocksource(machine: &Machine) -> Check {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    match machine.peek(path).as_deref() {
+        Some(name @ ("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies")) => warn(
+            "clock",
+            format!("the clock source {name} is slow: each latency is measured with it"),
+            "boot with tsc=reliable clocksource=tsc",
+        ),
+        Some(name) => ok("clock", name),
+        None => ok("clock", "unknown"),
+    }
+}
+
+fn noise(machine: &Machine) -> Vec<Check> {
+    let before = Noise::sample(machine);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let mut warnings = before.warnings_until(&Noise::sample(machine));
+    warnings.extend(standing_warnings(machine));
+    if warnings.is_empty() {
+        return vec![ok("noise", "nothing disturbs measurements right now")];
+    }
+    warnings.into_iter().map(|it| warn(it.code, it.message, it.hint)).collect()
+}
+
+fn place(machine: &Machine, path: &Path) -> Vec<Check> {
+    let shown = path.display().to_string();
+    if !path.is_dir() {
+        let hint = format!("mkdir -p {shown}");
+        return vec![fail(shown.as_str(), "is not a directory", hint)];
+    }
+    let mut found = Vec::new();
+    if access(path, AccessFlags::W_OK).is_err() {
+        let hint = format!("sudo chown $USER {shown}");
+        found.push(fail(shown.as_str(), "cannot be written by this user", hint));
+    }
+    let devices = leaves_of(machine, path);
+    if devices.is_empty() {
+        let hint = "use a directory on a disk's file system, or --on loop:1g";
+        found.push(warn(
+            shown.as_str(),
+            "no block device is under it: no knobs, no counters",
+            hint,
+        ));
+    }
+    let system = system_devices(machine);
+    for device in devices {
+        let offered = offered_schedulers(machine, &device).join(", ");
+        let message = format!("lies on {device}, which offers the schedulers {offered}");
+        if device.starts_with("loop") {
+            let hint = "a loop testbed here would be nested; choose an --image-dir on a disk";
+            found.push(warn(shown.as_str(), format!("{message}; it is a loop device"), hint));
+        } else if system.contains(&device) {
+            let hint = format!("to change its knobs: --allow-knobs-on {device}");
+            found.push(warn(
+                shown.as_str(),
+                format!("{message}; it carries the running system"),
+                hint,
+            ));
+        } else {
+            found.push(ok(shown.as_str(), message));
+        }
+    }
+    found
+}

@@ -1,0 +1,133 @@
+//! What a knob is, and the closed list of them.
+
+use std::path::PathBuf;
+
+use super::{ALL, scheduler};
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+
+/// What a knob belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Each block device has its own.
+    Device,
+    /// There is one.
+    Machine,
+}
+
+/// One knob of one device, or of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site<'a> {
+    /// Kernel name of the device; none for a knob of the machine.
+    pub device: Option<&'a str>,
+    /// Name of the knob.
+    pub knob: &'a str,
+}
+
+impl<'a> Site<'a> {
+    /// The same device's other knob.
+    pub fn other(self, knob: &'a str) -> Self {
+        Self { knob, ..self }
+    }
+
+    /// A file in the device's `queue` folder.
+    pub fn queue_file(self, file: &str) -> PathBuf {
+        self.device_file(&format!("queue/{file}"))
+    }
+
+    /// A file in the device's folder.
+    pub fn device_file(self, file: &str) -> PathBuf {
+        let device = self.device.expect("a knob of a device is asked for with its device");
+        PathBuf::from(format!("/sys/block/{device}/{file}"))
+    }
+
+    /// The error that `value` is not possible here.
+    pub fn cannot_be(self, value: &str, reason: impl Into<String>) -> Error {
+        Error::KnobValue {
+            knob: self.knob.to_owned(),
+            site: self.device.unwrap_or("this machine").to_owned(),
+            value: value.to_owned(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// A setting that is recorded before, verified after, and put back.
+pub trait Knob: Sync {
+    /// What it belongs to.
+    fn scope(&self) -> Scope;
+
+    /// The file that is written.
+    fn path(&self, site: Site) -> PathBuf;
+
+    /// Refuses a value that the kernel would refuse, or silently change beyond recognition.
+    fn check(&self, machine: &Machine, site: Site, value: &str) -> Result<()>;
+
+    /// Value that is in effect; none if there is no such knob here or it cannot be known.
+    fn read(&self, machine: &Machine, site: Site) -> Option<String> {
+        machine.peek(self.path(site))
+    }
+
+    /// Puts a value into effect.
+    fn write(&self, machine: &mut Machine, site: Site, value: &str) -> Result<()> {
+        machine.write_knob(&self.path(site), value)
+    }
+
+    /// Value to restore if [`Knob::read`] cannot know it.
+    fn presumed(&self, _machine: &Machine, _site: Site) -> Option<String> {
+        None
+    }
+
+    /// Whether a switch of the scheduler gives it another value.
+    fn is_reset_by_scheduler(&self) -> bool {
+        false
+    }
+
+    /// Another name for the same setting; only one of them can be asked for.
+    fn twin(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// Names that this row has on a device.
+    fn names(&self, _machine: &Machine, _device: Option<&str>, row_name: &str) -> Vec<String> {
+        vec![row_name.to_owned()]
+    }
+}
+
+/// One row of the list.
+pub struct Row {
+    /// What people type; `SCHEDULER.TUNABLE` stands for many.
+    pub name: &'static str,
+    /// The knob.
+    pub knob: &'static dyn Knob,
+}
+
+/// Declares the list from rows of `Row = "name" => knob`.
+macro_rules! knobs {
+    ($( $(#[$meta:meta])* $Row:ident = $name:literal => $knob:expr, )+) => {
+        /// Every knob, in the order in which they are written.
+        pub const ALL: &[$crate::knob::api::Row] =
+            &[ $( $crate::knob::api::Row { name: $name, knob: &$knob }, )+ ];
+    };
+}
+pub(super) use knobs;
+
+/// The row of a knob, and its place in the order of writing.
+pub fn find(name: &str) -> Result<(usize, &'static dyn Knob)> {
+    let row_name = if is_tunable(name) { "SCHEDULER.TUNABLE" } else { name };
+    let place = ALL.iter().position(|row| row.name == row_name);
+    let known = || ALL.iter().map(|row| row.name).collect::<Vec<_>>();
+    place
+        .map(|place| (place, ALL[place].knob))
+        .ok_or_else(|| Error::unknown("knob", name, &known()))
+}
+
+/// Whether a name is that of a scheduler's own setting.
+pub fn is_tunable(name: &str) -> bool {
+    tunable_of(name).is_some()
+}
+
+/// `("bfq", "slice_idle")` of `bfq.slice_idle`.
+pub fn tunable_of(name: &str) -> Option<(&str, &str)> {
+    name.split_once('.').filter(|(scheduler, _)| scheduler::KNOWN.contains(scheduler))
+}

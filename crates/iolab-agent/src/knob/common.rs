@@ -1,0 +1,96 @@
+//! What most knobs are: one file that takes a whole number.
+
+use std::path::PathBuf;
+
+use super::api::{Knob, Scope, Site, find};
+use crate::error::Result;
+use crate::machine::Machine;
+
+/// Largest `int`, the type behind most of these files.
+pub const INT_MAX: i64 = i32::MAX as i64;
+
+/// A whole number in the device's `queue` folder.
+pub struct QueueFile {
+    /// Name of the file.
+    pub file: &'static str,
+    /// Smallest value.
+    pub min: i64,
+    /// Largest value.
+    pub max: i64,
+    /// Whether a switch of the scheduler changes it.
+    pub is_reset_by_scheduler: bool,
+}
+
+impl Knob for QueueFile {
+    fn scope(&self) -> Scope {
+        Scope::Device
+    }
+
+    fn path(&self, site: Site) -> PathBuf {
+        site.queue_file(self.file)
+    }
+
+    fn check(&self, _machine: &Machine, site: Site, value: &str) -> Result<()> {
+        check_range(site, value, self.min, self.max)
+    }
+
+    fn is_reset_by_scheduler(&self) -> bool {
+        self.is_reset_by_scheduler
+    }
+}
+
+/// A sysctl below `/proc/sys/vm`.
+pub struct VmSetting {
+    /// Name of the file.
+    pub file: &'static str,
+    /// Smallest value.
+    pub min: i64,
+    /// Largest value.
+    pub max: i64,
+    /// The other way to say the same; the kernel sets it to 0 when this one changes.
+    pub twin: Option<&'static str>,
+}
+
+impl Knob for VmSetting {
+    fn scope(&self) -> Scope {
+        Scope::Machine
+    }
+
+    fn path(&self, _site: Site) -> PathBuf {
+        PathBuf::from("/proc/sys/vm").join(self.file)
+    }
+
+    fn check(&self, _machine: &Machine, site: Site, value: &str) -> Result<()> {
+        check_range(site, value, self.min, self.max)
+    }
+
+    fn write(&self, machine: &mut Machine, site: Site, value: &str) -> Result<()> {
+        match self.twin {
+            // The kernel does not take 0 bytes; it sets them to 0 when the ratio changes.
+            Some(ratio) if value == "0" && self.min > 0 => {
+                let (_, knob) = find(ratio)?;
+                let site = site.other(ratio);
+                let kept = knob.read(machine, site).unwrap_or_else(|| "0".to_owned());
+                let other = if kept == "1" { "2" } else { "1" };
+                knob.write(machine, site, other)?;
+                knob.write(machine, site, &kept)
+            }
+            _ => machine.write_knob(&self.path(site), value),
+        }
+    }
+
+    fn twin(&self, _name: &str) -> Option<&'static str> {
+        self.twin
+    }
+}
+
+/// Refuses what is not a whole number within the bounds.
+pub fn check_range(site: Site, value: &str, min: i64, max: i64) -> Result<()> {
+    let number: i64 = value.parse().map_err(|_| {
+        site.cannot_be(value, format!("a whole number from {min} to {max} is needed"))
+    })?;
+    if (min..=max).contains(&number) {
+        return Ok(());
+    }
+    Err(site.cannot_be(value, format!("it must lie between {min} and {max}")))
+}

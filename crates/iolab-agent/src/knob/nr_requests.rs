@@ -1,0 +1,12 @@
+//! How many requests the active scheduler may hold; the kernel makes less than 4 into 4.
+//!
+//! Under `none` this file is the depth of the *driver*, which survives the next switch of the
+//! scheduler although the file shows a default again. Asked for under `none` it is therefore
+//! treated as `driver_queue_depth`. Source: linux.md 2, tried on Linux 6.18.
+
+use super::common::QueueFile;
+
+/// The row.
+pub const KNOB: QueueFile =
+    // include/linux/blkdev.h: BLKDEV_MIN_RQ, 4. The upper limit depends on the device.
+    QueueFile { file: "nr_requests", min: 4, max: 65_536, is_reset_by_scheduler: true };

@@ -1,0 +1,10 @@
+//! Read-ahead of the device in KiB, for files opened from now on; 0 turns it off.
+//!
+//! Defaults differ widely (128 is classic, loop devices have 2560): a study should set it. Rounded
+//! down to pages. Left out: file systems with a `bdi` of their own (btrfs, FUSE, NFS).
+
+use super::common::QueueFile;
+
+/// The row.
+pub const KNOB: QueueFile =
+    QueueFile { file: "read_ahead_kb", min: 0, max: 4_194_304, is_reset_by_scheduler: false };

@@ -1,0 +1,70 @@
+//! The I/O scheduler of a device: one of those that its `scheduler` file offers.
+//!
+//! A switch freezes the queue, drains it, and resets `nr_requests` and the tunables. Names of the
+//! single-queue block layer, removed in Linux 5.0, are refused with what comes closest today: a
+//! study that says `cfq` must not silently measure bfq.
+
+use std::path::PathBuf;
+
+use super::api::{Knob, Scope, Site};
+use crate::error::{Result, nearest};
+use crate::machine::Machine;
+
+/// Schedulers of Linux that a tunable may be named after.
+pub const KNOWN: &[&str] = &["none", "mq-deadline", "kyber", "bfq"];
+
+/// Names before Linux 5.0, and what today's kernel offers instead.
+const LEGACY: &[(&str, &str)] =
+    &[("noop", "none"), ("deadline", "mq-deadline"), ("cfq", "bfq"), ("anticipatory", "bfq")];
+
+/// The row.
+pub const KNOB: Scheduler = Scheduler;
+
+/// Its type.
+pub struct Scheduler;
+
+impl Knob for Scheduler {
+    fn scope(&self) -> Scope {
+        Scope::Device
+    }
+
+    fn path(&self, site: Site) -> PathBuf {
+        site.queue_file("scheduler")
+    }
+
+    fn check(&self, machine: &Machine, site: Site, value: &str) -> Result<()> {
+        let offered = offered(machine, site.device.unwrap_or_default());
+        let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
+        if offered.contains(&value) {
+            return Ok(());
+        }
+        if let Some((_, today)) = LEGACY.iter().find(|(legacy, _)| *legacy == value) {
+            let reason = format!("it was removed in Linux 5.0; ask for '{today}' instead");
+            return Err(site.cannot_be(value, reason));
+        }
+        let guess = nearest(value, &offered)
+            .map(|name| format!("; did you mean '{name}'?"))
+            .unwrap_or_default();
+        let names = if offered.is_empty() { "nothing".to_owned() } else { offered.join(", ") };
+        Err(site.cannot_be(value, format!("the device offers {names}{guess}")))
+    }
+
+    fn read(&self, machine: &Machine, site: Site) -> Option<String> {
+        active(machine, site.device?)
+    }
+}
+
+/// Scheduler that is active on a device; none if it has no choice.
+pub fn active(machine: &Machine, device: &str) -> Option<String> {
+    let text =
+        machine.peek(Site { device: Some(device), knob: "scheduler" }.queue_file("scheduler"))?;
+    let marked = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    Some(marked.unwrap_or(&text).to_owned())
+}
+
+/// Schedulers that a device offers.
+pub fn offered(machine: &Machine, device: &str) -> Vec<String> {
+    let path = Site { device: Some(device), knob: "scheduler" }.queue_file("scheduler");
+    let text = machine.read_unchanged(path).unwrap_or_default();
+    text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
+}

@@ -1,0 +1,10 @@
+//! Target latency of write-back throttling in µs: 0 turns it off, -1 is the kernel's default.
+//!
+//! bfq turns it off while it is active, which biases comparisons of buffered writes: the record
+//! tells.
+
+use super::common::{INT_MAX, QueueFile};
+
+/// The row.
+pub const KNOB: QueueFile =
+    QueueFile { file: "wbt_lat_usec", min: -1, max: INT_MAX, is_reset_by_scheduler: true };

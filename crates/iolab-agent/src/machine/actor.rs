@@ -1,0 +1,307 @@
+//! Reading and changing the machine, below a root prefix, for real or only on paper.
+//!
+//! A dry run takes the same way as a real one: whatever would change something is recorded as an
+//! action and left out, and later reads see what would have been written. Left out: system calls
+//! that return something to work with; they are wrapped in [`Machine::act`] by their users.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::{Error, Result};
+use crate::journal::{Change, Journal, State};
+use crate::protocol::{Action, ActionKind};
+use crate::sys;
+
+/// Who carries out what is decided.
+#[derive(Debug)]
+enum Executor {
+    Real,
+    DryRun,
+    #[cfg(test)]
+    Emulated(super::emulated::Kernel),
+}
+
+/// The machine under the agent.
+#[derive(Debug)]
+pub struct Machine {
+    root: PathBuf,
+    executor: Executor,
+    class: &'static str,
+    actions: Vec<Action>,
+    journal: Option<Journal>,
+    /// Loop devices of ours, attached as long as they are open.
+    loops: BTreeMap<u32, fs::File>,
+    /// Dry run: what files would hold.
+    on_paper: BTreeMap<PathBuf, String>,
+    /// Dry run: devices that would exist, and which existing one shows what they would be like.
+    stand_ins: BTreeMap<String, String>,
+}
+
+impl Machine {
+    /// The running machine; nothing is changed in a dry run.
+    pub fn new(is_dry_run: bool) -> Self {
+        let executor = if is_dry_run { Executor::DryRun } else { Executor::Real };
+        Self::with(PathBuf::from("/"), executor)
+    }
+
+    /// A tree of files that stands for a machine, with a kernel that treats them as Linux would.
+    #[cfg(test)]
+    pub fn emulated(root: PathBuf, kernel: super::emulated::Kernel) -> Self {
+        Self::with(root, Executor::Emulated(kernel))
+    }
+
+    /// The same tree and a new agent, as after a crash.
+    #[cfg(test)]
+    pub fn reborn(root: &Path) -> Self {
+        Self::emulated(root.to_path_buf(), super::emulated::Kernel::default())
+    }
+
+    /// Lets journal and kernel fail after some steps.
+    #[cfg(test)]
+    pub fn burn_after(&mut self, fuse: &super::emulated::Fuse) {
+        if let Executor::Emulated(kernel) = &mut self.executor {
+            kernel.fuse = Some(fuse.clone());
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.fuse = Some(fuse.clone());
+        }
+    }
+
+    fn with(root: PathBuf, executor: Executor) -> Self {
+        Self {
+            root,
+            executor,
+            class: "A",
+            actions: Vec::new(),
+            journal: None,
+            loops: BTreeMap::new(),
+            on_paper: BTreeMap::new(),
+            stand_ins: BTreeMap::new(),
+        }
+    }
+
+    /// Whether nothing is really changed.
+    pub fn is_dry_run(&self) -> bool {
+        matches!(self.executor, Executor::DryRun)
+    }
+
+    /// Privilege class of the actions that follow.
+    pub fn set_class(&mut self, class: &'static str) {
+        self.class = class;
+    }
+
+    /// What was done since the last call.
+    pub fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.actions)
+    }
+
+    // Reading.
+
+    /// Contents of a file, without blanks around; in a dry run what it would hold by now.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<String> {
+        let path = path.as_ref();
+        self.on_paper.get(path).map_or_else(|| self.read_unchanged(path), |text| Ok(text.clone()))
+    }
+
+    /// Contents of a file on disk, whatever a dry run would have written.
+    pub fn read_unchanged(&self, path: impl AsRef<Path>) -> Result<String> {
+        let real = self.real(path.as_ref());
+        let bytes = fs::read(&real).map_err(|error| Error::io("read", &real, error))?;
+        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// Contents of a file, if it can be read.
+    pub fn peek(&self, path: impl AsRef<Path>) -> Option<String> {
+        self.read(path).ok()
+    }
+
+    /// Whether there is such a file.
+    pub fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.real(path.as_ref()).exists()
+    }
+
+    /// Names in a folder, sorted; none if it cannot be read.
+    pub fn list(&self, folder: impl AsRef<Path>) -> Vec<String> {
+        let Ok(listing) = fs::read_dir(self.real(folder.as_ref())) else { return Vec::new() };
+        let names = listing.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.collect::<BTreeSet<String>>().into_iter().collect()
+    }
+
+    /// Where a path leads in the end, as a path of the machine.
+    pub fn resolve(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
+        let resolved = fs::canonicalize(self.real(path.as_ref())).ok()?;
+        let root = fs::canonicalize(&self.root).ok()?;
+        Some(Path::new("/").join(resolved.strip_prefix(root).ok()?))
+    }
+
+    /// The same path below our root; that of a device which would exist, on its stand-in.
+    pub fn real(&self, path: &Path) -> PathBuf {
+        let relative = path.strip_prefix("/").unwrap_or(path);
+        for (name, stand_in) in &self.stand_ins {
+            for folder in ["sys/block", "sys/kernel/debug/block"] {
+                if let Ok(rest) = relative.strip_prefix(Path::new(folder).join(name)) {
+                    return self.root.join(folder).join(stand_in).join(rest);
+                }
+            }
+        }
+        self.root.join(relative)
+    }
+
+    /// In a dry run, lets `stand_in` show what `name`, which does not exist, would be like.
+    pub fn let_stand_in(&mut self, name: &str, stand_in: &str) {
+        assert!(self.is_dry_run(), "only a dry run invents devices");
+        self.stand_ins.insert(name.to_owned(), stand_in.to_owned());
+    }
+
+    // Changing.
+
+    /// Does something, or only says so; none in a dry run.
+    pub fn act<T>(
+        &mut self,
+        kind: ActionKind,
+        target: impl Into<String>,
+        detail: impl Into<String>,
+        perform: impl FnOnce() -> Result<T>,
+    ) -> Result<Option<T>> {
+        let (target, detail) = (target.into(), detail.into());
+        self.actions.push(Action { class: self.class.to_owned(), kind, target, detail });
+        if self.is_dry_run() {
+            return Ok(None);
+        }
+        perform().map(Some)
+    }
+
+    /// Writes a knob's file; what it held is in the journal already.
+    pub fn write_knob(&mut self, path: &Path, value: &str) -> Result<()> {
+        let old = self.peek(path).unwrap_or_default();
+        self.actions.push(Action {
+            class: self.class.to_owned(),
+            kind: ActionKind::WriteKnob,
+            target: path.display().to_string(),
+            detail: format!("{} -> {value}", active_or_whole(&old)),
+        });
+        self.write_file(path, value).map_err(|error| Error::io("write", path, error))
+    }
+
+    fn write_file(&mut self, path: &Path, value: &str) -> io::Result<()> {
+        let real = self.real(path);
+        match &mut self.executor {
+            Executor::Real => fs::OpenOptions::new()
+                .write(true)
+                .open(real)
+                .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes())),
+            Executor::DryRun => {
+                self.on_paper.insert(path.to_path_buf(), value.to_owned());
+                Ok(())
+            }
+            #[cfg(test)]
+            Executor::Emulated(kernel) => kernel.write(&self.root, &real, value),
+        }
+    }
+
+    /// Runs a program to its end; its failure is an error that quotes its last words.
+    pub fn run(&mut self, kind: ActionKind, target: &str, command: &[String]) -> Result<String> {
+        let line = command.join(" ");
+        let output = self.act(kind, target, line.clone(), || run_program(command))?;
+        let Some(output) = output else { return Ok(String::new()) };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() {
+            return Ok(text(&output.stdout));
+        }
+        let words = if output.stderr.is_empty() { &output.stdout } else { &output.stderr };
+        Err(Error::Command {
+            command: line,
+            status: output.status.to_string(),
+            output: last_lines(&text(words), 5),
+        })
+    }
+
+    /// Keeps a loop device of ours open, hence attached.
+    pub fn hold_loop(&mut self, number: u32, device: fs::File) {
+        self.loops.insert(number, device);
+    }
+
+    /// Gives up a loop device, if it is ours and open.
+    pub fn release_loop(&mut self, number: u32) -> Result<()> {
+        let Some(device) = self.loops.remove(&number) else { return Ok(()) };
+        let target = format!("/dev/loop{number}");
+        self.act(ActionKind::DetachLoop, target.clone(), "", || {
+            sys::detach_loop(&device).map_err(|error| Error::io("detach", &target, error))
+        })
+        .map(drop)
+    }
+
+    // The journal.
+
+    /// Begins to record changes in `journal`.
+    pub fn attach_journal(&mut self, journal: Journal) {
+        assert!(self.journal.is_none(), "one journal at a time");
+        self.journal = Some(journal);
+    }
+
+    /// The journal, if there is one.
+    pub fn journal(&mut self) -> Option<&mut Journal> {
+        self.journal.as_mut()
+    }
+
+    /// Ends recording.
+    pub fn detach_journal(&mut self) -> Option<Journal> {
+        self.journal.take()
+    }
+
+    /// Must precede every change: on disk when this returns. Records nothing in a dry run.
+    pub fn intend(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        if self.is_dry_run() || changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.journal
+            .as_mut()
+            .expect("changes are made only while a journal is open")
+            .intend(changes)
+    }
+
+    /// Records that intended changes were made.
+    pub fn applied(&mut self, ids: &[u64]) -> Result<()> {
+        match &mut self.journal {
+            Some(journal) if !ids.is_empty() => journal.mark(ids, State::Applied),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn run_program(command: &[String]) -> Result<std::process::Output> {
+    let (program, arguments) = command.split_first().expect("a command names its program");
+    Command::new(find_program(program).unwrap_or_else(|| PathBuf::from(program)))
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .current_dir("/")
+        .output()
+        .map_err(|error| Error::io("run", program, error))
+}
+
+/// Where a program is; the folders of the administrator are searched even if PATH lacks them.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from);
+    let mut folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let found = folders.find(|folder| folder.join(name).is_file());
+    found
+        .or_else(|| usual.into_iter().find(|folder| folder.join(name).is_file()))
+        .map(|folder| folder.join(name))
+}
+
+/// `bfq` of `none mq-deadline [bfq]`; any other text as it is.
+fn active_or_whole(text: &str) -> &str {
+    let active = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    active.unwrap_or(text)
+}
+
+/// The last `count` lines, joined.
+pub fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].join(" | ")
+}

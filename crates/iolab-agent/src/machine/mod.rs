@@ -1,0 +1,11 @@
+//! The machine as one object: every read and every change of it goes through here.
+
+mod actor;
+mod device;
+#[cfg(test)]
+mod emulated;
+
+pub use actor::{Machine, find_program};
+pub use device::{DeviceIdentity, Whose};
+#[cfg(test)]
+pub use emulated::{Fuse, fake_machine, tree};

@@ -1,0 +1,247 @@
+//! Reads one request on standard input, runs it, prints progress and one answer on standard output.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use iolab_drive::overhead::harness_ns_per_op;
+use iolab_drive::pump::{Seat, run_threads};
+use iolab_drive::record::{PhaseRecord, Warning};
+use iolab_drive::target::{Memory, Null};
+use iolab_model::op::Access;
+use iolab_model::{Error, Target};
+use iolab_real::{Engine, EngineVisitor, affinity, alignment};
+use iolab_workload::spec::{Phase, WorkersAs};
+use serde_json::json;
+
+use super::caveats::caveats;
+use super::counters::{device_records, read_devices};
+use super::observer::{IS_INTERRUPTED, PhaseObserver};
+use super::processes::run_processes;
+use super::request::{Answer, Request, Status};
+
+/// Linux include/uapi/linux/magic.h: `TMPFS_MAGIC`.
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+
+/// Entry point of `iolab-agent measure`.
+pub fn main() -> ExitCode {
+    let mut line = String::new();
+    let request = match std::io::stdin().read_line(&mut line) {
+        Ok(_) => serde_json::from_str::<Request>(&line).map_err(|e| e.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    on_sigterm_finish_early();
+    let answer = match request {
+        Ok(request) => run(&request),
+        Err(message) => failed(format!("the request is not understood: {message}")),
+    };
+    print(&json!({ "result": answer }));
+    ExitCode::SUCCESS
+}
+
+fn print(value: &serde_json::Value) {
+    let mut out = std::io::stdout().lock();
+    // If nobody listens any more there is nobody to tell.
+    let _ = writeln!(out, "{value}").and_then(|()| out.flush());
+}
+
+fn on_sigterm_finish_early() {
+    extern "C" fn raise(_: libc::c_int) {
+        IS_INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    let handler: extern "C" fn(libc::c_int) = raise;
+    // SAFETY: the handler only stores to an atomic, which is async-signal-safe.
+    unsafe {
+        libc::signal(libc::SIGTERM, handler as libc::sighandler_t);
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+    }
+}
+
+fn failed(message: String) -> Answer {
+    let (phases, warnings) = (Vec::new(), Vec::new());
+    Answer { status: Status::Failed, error: Some(message), phases, warnings }
+}
+
+fn run(request: &Request) -> Answer {
+    let checked = request.workload.check().and_then(|()| check_alignment(request));
+    let warnings = match checked {
+        Ok(warnings) => warnings,
+        Err(error) => return failed(error.to_string()),
+    };
+    let trial = Trial { request, began: Instant::now() };
+    let mut answer = match request.workload.engine.as_str() {
+        "null" => trial.visit(&Null),
+        "memory" => trial.visit(&Memory::default()),
+        name => match name.parse::<Engine>() {
+            Ok(engine) => engine.visit(trial),
+            Err(error) => return failed(format!("{error}, null, memory")),
+        },
+    };
+    answer.warnings.splice(0..0, warnings);
+    answer
+}
+
+/// Asks the file system what direct I/O must be aligned to, before anything is written.
+fn check_alignment(request: &Request) -> Result<Vec<Warning>, Error> {
+    let tenants = request.workload.phases.iter().flat_map(|phase| &phase.tenants);
+    let direct: Vec<_> = tenants.filter(|tenant| tenant.access == Access::Direct).collect();
+    let is_on_disk = !matches!(request.workload.engine.as_str(), "null" | "memory");
+    let (Some(first), true) = (direct.first(), is_on_disk) else { return Ok(Vec::new()) };
+    let mut warnings = Vec::new();
+    if is_tmpfs(&request.directory) {
+        warnings.push(Warning::new(
+            "direct_on_tmpfs",
+            "direct I/O on tmpfs is accepted by the kernel, but it is still memory",
+            "use a directory on a disk",
+        ));
+    }
+    let probe = request.directory.join(first.file_name(0) + ".probe");
+    let created = std::fs::File::create(&probe);
+    let alignment = created.map_or(Ok(None), |_| alignment::direct_alignment(&probe));
+    let _ = std::fs::remove_file(&probe);
+    let Some(alignment) = alignment? else { return Ok(warnings) };
+    let unit = alignment.offset.0;
+    if let Some(tenant) = direct.iter().find(|t| unit == 0 || t.io_size_bytes.0 % unit != 0) {
+        let problem = if unit == 0 {
+            "this file system cannot do direct I/O".to_owned()
+        } else {
+            format!("direct I/O with records of {} on a unit of {unit} bytes", tenant.io_size_bytes)
+        };
+        return Err(Error::BadWorkload {
+            problem,
+            remedy: "use a multiple of the unit, or go through the page cache".into(),
+        });
+    }
+    Ok(warnings)
+}
+
+fn is_tmpfs(directory: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt as _;
+    let Ok(name) = std::ffi::CString::new(directory.as_os_str().as_bytes()) else { return false };
+    // SAFETY: statfs is plain data, for which all zeroes is a valid value.
+    let mut answer: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `name` is a C string and `answer` writable, both alive during the call.
+    let result = unsafe { libc::statfs(name.as_ptr(), &raw mut answer) };
+    result == 0 && answer.f_type == TMPFS_MAGIC
+}
+
+/// One trial on a target that is known by now.
+struct Trial<'a> {
+    request: &'a Request,
+    began: Instant,
+}
+
+impl EngineVisitor for Trial<'_> {
+    type Output = Answer;
+
+    fn visit<T: Target + Sync>(self, target: &T) -> Answer {
+        let phases = &self.request.workload.phases;
+        let mut answer =
+            Answer { status: Status::Ok, error: None, phases: Vec::new(), warnings: Vec::new() };
+        for (index, phase) in phases.iter().enumerate() {
+            print(&json!({"event": "progress", "params": {
+                "trial": self.request.trial, "phase": phase.name, "message": "running",
+                "share": index as f64 / phases.len() as f64,
+            }}));
+            let ended = self.run_phase(target, phase);
+            let is_over = !matches!(&ended, Ok(ended) if ended.status == Status::Ok);
+            if !phase.keeps_files || is_over {
+                self.remove_files(phase);
+            }
+            match ended {
+                Ok(ended) => {
+                    (answer.status, answer.error) = (ended.status, ended.why);
+                    // An interrupted phase measured nothing that could be compared.
+                    if ended.status != Status::Interrupted {
+                        answer.phases.push(ended.record);
+                    }
+                }
+                Err(error) => {
+                    answer.status = Status::Failed;
+                    answer.error = Some(format!("{}: {error}", phase.name));
+                }
+            }
+            if is_over {
+                break;
+            }
+        }
+        answer
+    }
+}
+
+/// How a phase ended, and why if not well.
+struct Ended {
+    status: Status,
+    why: Option<String>,
+    record: PhaseRecord,
+}
+
+impl Trial<'_> {
+    fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
+        let workload = &self.request.workload;
+        let harness_ns_per_op = workload
+            .is_calibrated
+            .then(|| harness_ns_per_op(workload, &phase.tenants[0]))
+            .transpose()?;
+        let as_processes = workload.workers_as == WorkersAs::Processes;
+        let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
+        let (pair, directory) = ((workload, phase), self.request.directory.as_path());
+        let outcome = match workload.workers_as {
+            WorkersAs::Threads => run_threads(target, pair, directory, pin, &mut observer),
+            WorkersAs::Processes if target.capabilities().has_namespace && is_kernel(target) => {
+                run_processes(target, pair, directory, pin, &mut observer)
+            }
+            WorkersAs::Processes => {
+                let what = "share its files between processes; use --workers-as threads".into();
+                Err(Error::Unsupported { target: "memory or null", what })
+            }
+        };
+        let outcome = outcome?;
+        observer.children_ended();
+        let lost = outcome.lost_workers;
+        let mut record = PhaseRecord::new(outcome, phase.tenants[0].io_size_bytes.0);
+        if is_kernel(target) {
+            let flushed = read_devices(&self.request.counters);
+            record.devices = device_records(&observer.started, &observer.ended, &flushed);
+        }
+        record.harness_ns_per_op = harness_ns_per_op;
+        record.cache = observer.cache;
+        record.cpu = observer.cpu;
+        record.warnings = observer.warnings;
+        record.warnings.extend(caveats(&record, phase, target.capabilities()));
+        let (status, why) = match (observer.stopped_because, record.first_error()) {
+            (_, Some(error)) => (Status::Failed, Some(format!("{}: {error}", phase.name))),
+            _ if lost > 0 => {
+                (Status::Failed, Some(format!("{}: {lost} worker processes died", phase.name)))
+            }
+            (Some(why), None) if why == "interrupted" => (Status::Interrupted, None),
+            (Some(why), None) => (Status::Failed, Some(why)),
+            (None, None) => (Status::Ok, None),
+        };
+        Ok(Ended { status, why, record })
+    }
+
+    fn remove_files(&self, phase: &Phase) {
+        for tenant in &phase.tenants {
+            for index in 0..tenant.workers {
+                // The agent sweeps its directory after the trial; this only frees space early.
+                let _ = std::fs::remove_file(self.request.directory.join(tenant.file_name(index)));
+            }
+        }
+    }
+}
+
+/// Whether the target is the kernel, whose files every process sees.
+fn is_kernel<T: Target>(target: &T) -> bool {
+    target.name().parse::<Engine>().is_ok()
+}
+
+/// Pins a worker to its CPU, if the workload names any; failure is visible in the facts, not fatal.
+fn pin(seat: &Seat<'_>) {
+    let cpus = &seat.workload.pin_cpus;
+    if !cpus.is_empty() {
+        let _ = affinity::pin_to(cpus[seat.ordinal as usize % cpus.len()]);
+    }
+}

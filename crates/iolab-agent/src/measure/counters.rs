@@ -1,0 +1,115 @@
+//! Counters read around the timed region: block devices and CPU time.
+
+use std::time::Duration;
+
+use iolab_drive::record::{CpuRecord, DeviceRecord};
+
+use super::request::Counter;
+
+/// Sectors in the kernel's statistics are 512 bytes, whatever the device's own unit.
+/// Linux Documentation/block/stat.rst
+const SECTOR_BYTES: u64 = 512;
+
+/// A device's `stat` file: reads, read sectors, writes, written sectors, busy milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    reads: u64,
+    read_sectors: u64,
+    writes: u64,
+    write_sectors: u64,
+    io_ticks_ms: u64,
+}
+
+impl DeviceCounters {
+    /// Parses the fields of Linux Documentation/block/stat.rst.
+    fn parse(text: &str) -> Option<Self> {
+        let fields: Vec<u64> = text.split_whitespace().map_while(|f| f.parse().ok()).collect();
+        Some(Self {
+            reads: *fields.first()?,
+            read_sectors: *fields.get(2)?,
+            writes: *fields.get(4)?,
+            write_sectors: *fields.get(6)?,
+            io_ticks_ms: *fields.get(9)?,
+        })
+    }
+}
+
+/// Reads all counters; a device that cannot be read is left out.
+pub fn read_devices(counters: &[Counter]) -> Vec<(String, DeviceCounters)> {
+    let read = |counter: &Counter| {
+        let text = std::fs::read_to_string(&counter.stat_path).ok()?;
+        Some((counter.name.clone(), DeviceCounters::parse(&text)?))
+    };
+    counters.iter().filter_map(read).collect()
+}
+
+/// What the devices did between start and end of the timed region, and until everything was
+/// flushed.
+pub fn device_records(
+    started: &[(String, DeviceCounters)],
+    ended: &[(String, DeviceCounters)],
+    flushed: &[(String, DeviceCounters)],
+) -> Vec<DeviceRecord> {
+    let find = |list: &[(String, DeviceCounters)], name: &str| {
+        list.iter().find(|(n, _)| n == name).map(|(_, counters)| *counters)
+    };
+    let record = |(name, start): &(String, DeviceCounters)| {
+        let (end, flush) = (find(ended, name)?, find(flushed, name)?);
+        Some(DeviceRecord {
+            name: name.clone(),
+            read_bytes: end.read_sectors.wrapping_sub(start.read_sectors) * SECTOR_BYTES,
+            write_bytes: end.write_sectors.wrapping_sub(start.write_sectors) * SECTOR_BYTES,
+            flushed_write_bytes: flush.write_sectors.wrapping_sub(end.write_sectors) * SECTOR_BYTES,
+            reads: end.reads.wrapping_sub(start.reads),
+            writes: end.writes.wrapping_sub(start.writes),
+            io_ticks_ns: end.io_ticks_ms.wrapping_sub(start.io_ticks_ms) * 1_000_000,
+        })
+    };
+    started.iter().filter_map(record).collect()
+}
+
+/// CPU time of this process so far, or of its ended children.
+pub fn cpu(of_children: bool) -> CpuRecord {
+    let who = if of_children { libc::RUSAGE_CHILDREN } else { libc::RUSAGE_SELF };
+    // SAFETY: rusage is plain data, for which all zeroes is a valid value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is writable; the call cannot fail for these two constants.
+    unsafe { libc::getrusage(who, &raw mut usage) };
+    let ns = |time: libc::timeval| {
+        let whole = Duration::from_secs(time.tv_sec.unsigned_abs());
+        (whole + Duration::from_micros(time.tv_usec.unsigned_abs())).as_nanos() as u64
+    };
+    CpuRecord { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+}
+
+/// CPU time between two readings.
+pub fn cpu_between(start: CpuRecord, end: CpuRecord) -> CpuRecord {
+    CpuRecord {
+        user_ns: end.user_ns.saturating_sub(start.user_ns),
+        system_ns: end.system_ns.saturating_sub(start.system_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "   10    1   80   5   20   2  160   9   0   12   14   0 0 0 0 0 0";
+
+    #[test]
+    fn fields_are_where_the_kernel_documents_them() {
+        let counters = DeviceCounters::parse(STAT).unwrap();
+        assert_eq!((counters.reads, counters.read_sectors), (10, 80));
+        assert_eq!((counters.writes, counters.write_sectors, counters.io_ticks_ms), (20, 160, 12));
+        assert_eq!(DeviceCounters::parse("1 2 3"), None);
+    }
+
+    #[test]
+    fn flushed_bytes_come_after_the_timed_region() {
+        let at = |write_sectors| {
+            vec![("loop8".to_owned(), DeviceCounters { write_sectors, ..Default::default() })]
+        };
+        let records = device_records(&at(0), &at(8), &at(24));
+        assert_eq!((records[0].write_bytes, records[0].flushed_write_bytes), (4096, 8192));
+    }
+}

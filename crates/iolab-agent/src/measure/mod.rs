@@ -1,0 +1,15 @@
+//! The child that performs the I/O of one trial: reads a request, runs its phases, answers.
+//!
+//! It runs in the agent's mount namespace and, if asked, in a memory cgroup. It changes no setting;
+//! all it touches is the directory it is given, and the page cache if it may.
+
+#![allow(unsafe_code, reason = "fork, signals and counters; every block says why it is sound")]
+
+mod caveats;
+mod child;
+mod counters;
+mod observer;
+mod processes;
+mod request;
+
+pub use child::main;

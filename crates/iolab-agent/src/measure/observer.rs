@@ -1,0 +1,225 @@
+//! What the child does around a phase's timed region: caches before, counters around, limits
+//! during.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use iolab_drive::coordinate::Observer;
+use iolab_drive::record::{CacheRecord, CpuRecord, Warning};
+use iolab_real::cache;
+use iolab_workload::spec::Phase;
+
+use super::counters::{DeviceCounters, cpu, cpu_between, read_devices};
+use super::request::{CacheState, Request};
+
+/// Raised by SIGTERM: finish early, with what there is.
+pub static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Free space is looked at this often (safety R10).
+const SPACE_CHECK: Duration = Duration::from_secs(1);
+/// Above this share of resident pages a cache that should be cold is not.
+const COLD_SHARE_MAX: f64 = 0.01;
+/// Below this share of resident pages a cache that should be warm is not.
+const WARM_SHARE_MIN: f64 = 0.95;
+
+/// Watches one phase.
+pub struct PhaseObserver<'a> {
+    request: &'a Request,
+    phase: &'a Phase,
+    began: Instant,
+    last_space_check: Instant,
+    of_children: bool,
+    cpu_start: CpuRecord,
+    /// Why the phase was stopped early, if it was.
+    pub stopped_because: Option<String>,
+    /// State of the page cache.
+    pub cache: CacheRecord,
+    /// CPU time of the timed region.
+    pub cpu: CpuRecord,
+    /// Counters at its start.
+    pub started: Vec<(String, DeviceCounters)>,
+    /// Counters at its end.
+    pub ended: Vec<(String, DeviceCounters)>,
+    /// What went not as asked.
+    pub warnings: Vec<Warning>,
+}
+
+impl<'a> PhaseObserver<'a> {
+    /// An observer of `phase`; `began` is the beginning of the trial.
+    pub fn new(request: &'a Request, phase: &'a Phase, began: Instant, of_children: bool) -> Self {
+        Self {
+            request,
+            phase,
+            began,
+            last_space_check: Instant::now(),
+            of_children,
+            cpu_start: CpuRecord::default(),
+            stopped_because: None,
+            cache: CacheRecord {
+                asked: request.cache.name().into(),
+                method: "none".into(),
+                resident_before_share: 0.0,
+            },
+            cpu: CpuRecord::default(),
+            started: Vec::new(),
+            ended: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let of_tenant = |tenant: &iolab_workload::spec::Tenant| {
+            let count = if tenant.is_file_shared { 1 } else { tenant.workers };
+            let path = |index| self.request.directory.join(tenant.file_name(index));
+            (0..count).map(path).collect::<Vec<_>>()
+        };
+        self.phase.tenants.iter().flat_map(of_tenant).filter(|path| path.exists()).collect()
+    }
+
+    fn reads(&self) -> bool {
+        self.phase.tenants.iter().any(iolab_workload::spec::Tenant::reads)
+    }
+
+    /// Resident share of all files after applying `action` to each.
+    fn apply(
+        &mut self,
+        files: &[PathBuf],
+        action: fn(&Path) -> Result<cache::Residency, iolab_model::Error>,
+    ) -> f64 {
+        let (mut resident, mut pages) = (0, 0);
+        for file in files {
+            match action(file) {
+                Ok(residency) => {
+                    resident += residency.resident_pages;
+                    pages += residency.pages;
+                    residency.method.name().clone_into(&mut self.cache.method);
+                }
+                Err(error) => self.warnings.push(Warning::new(
+                    "cache_unknown",
+                    format!("the page cache's state is not known: {error}"),
+                    "treat the numbers as neither cold nor warm",
+                )),
+            }
+        }
+        if pages == 0 { 0.0 } else { resident as f64 / pages as f64 }
+    }
+
+    fn prepare_cache(&mut self) {
+        let files = self.files();
+        let share = match self.request.cache {
+            _ if !self.reads() => self.apply(&files, cache::residency),
+            CacheState::AsIs => self.apply(&files, cache::residency),
+            CacheState::Warm => self.apply(&files, cache::warm_file),
+            CacheState::Cold => {
+                let share = self.apply(&files, cache::drop_file);
+                if share > 0.0 && self.request.may_drop_caches {
+                    drop_all_caches();
+                    self.apply(&files, cache::residency)
+                } else {
+                    share
+                }
+            }
+        };
+        self.cache.resident_before_share = share;
+        let percent = (share * 100.0).round();
+        match self.request.cache {
+            CacheState::Cold if self.reads() && share > COLD_SHARE_MAX => {
+                self.warnings.push(Warning::new(
+                    "cache_not_cold",
+                    format!("{percent} % of the file stayed in the page cache after dropping it"),
+                    "on tmpfs nothing can be dropped; elsewhere another process may map the file",
+                ));
+            }
+            CacheState::Warm if self.reads() && share < WARM_SHARE_MIN => {
+                self.warnings.push(Warning::new(
+                    "cache_not_warm",
+                    format!("only {percent} % of the file is in the page cache after reading it"),
+                    "the file may be larger than memory or than the memory limit",
+                ));
+            }
+            _ => {}
+        }
+    }
+
+    /// Why the phase must stop now, if it must.
+    fn reason_to_stop(&mut self) -> Option<String> {
+        if IS_INTERRUPTED.load(Ordering::Relaxed) {
+            return Some("interrupted".into());
+        }
+        let limit = self.request.time_limit_ns;
+        if limit > 0 && self.began.elapsed() > Duration::from_nanos(limit) {
+            let seconds = Duration::from_nanos(limit).as_secs_f64();
+            return Some(format!(
+                "phase {} stopped: the trial's time limit of {seconds:.0} s is over; use smaller \
+                 files or a higher limit",
+                self.phase.name
+            ));
+        }
+        if self.last_space_check.elapsed() >= SPACE_CHECK {
+            self.last_space_check = Instant::now();
+            let free = free_bytes(&self.request.directory)?;
+            if free < self.request.reserve_bytes {
+                return Some(format!(
+                    "phase {} stopped: {} MiB free under {} are less than the reserve of {} MiB; \
+                     free some space or use smaller files",
+                    self.phase.name,
+                    free >> 20,
+                    self.request.directory.display(),
+                    self.request.reserve_bytes >> 20
+                ));
+            }
+        }
+        None
+    }
+}
+
+impl Observer for PhaseObserver<'_> {
+    fn laid_out(&mut self) {
+        self.prepare_cache();
+    }
+
+    fn starting(&mut self) {
+        self.started = read_devices(&self.request.counters);
+        self.cpu_start = cpu(self.of_children);
+    }
+
+    fn should_stop(&mut self) -> bool {
+        if self.stopped_because.is_none() {
+            self.stopped_because = self.reason_to_stop();
+        }
+        self.stopped_because.is_some()
+    }
+
+    fn ended(&mut self) {
+        self.cpu = cpu_between(self.cpu_start, cpu(self.of_children));
+        self.ended = read_devices(&self.request.counters);
+    }
+}
+
+impl PhaseObserver<'_> {
+    /// CPU time of workers that were processes is only known once they have ended.
+    pub fn children_ended(&mut self) {
+        if self.of_children {
+            self.cpu = cpu_between(self.cpu_start, cpu(true));
+        }
+    }
+}
+
+/// The whole machine's clean pages, dentries and inodes; the agent has journalled the action.
+fn drop_all_caches() {
+    // Failure shows in the residency that is asked next.
+    let _ = std::fs::write("/proc/sys/vm/drop_caches", "3");
+}
+
+/// Bytes an ordinary user may still write under `path`; `None` if the kernel does not say.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: statvfs is plain data, for which all zeroes is a valid value.
+    let mut answer: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `name` is a C string and `answer` writable, both alive during the call.
+    let result = unsafe { libc::statvfs(name.as_ptr(), &raw mut answer) };
+    (result == 0).then(|| answer.f_bavail * answer.f_frsize)
+}

@@ -1,0 +1,136 @@
+//! Workers as forked processes; outcomes come back through pipes, gates and flags through shared
+//! memory.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::path::Path;
+
+use iolab_drive::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
+use iolab_drive::group::SharedGroup;
+use iolab_drive::pump::{Seat, seats};
+use iolab_model::{Error, Target, error::Errno};
+use iolab_real::shared::SharedBox;
+use iolab_workload::spec::{Phase, Workload};
+
+/// A forked worker that has not been waited for.
+struct Worker {
+    pid: libc::pid_t,
+    pipe: File,
+    is_lost: bool,
+}
+
+fn last_error(call: &'static str) -> Error {
+    let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(Errno::EIO.0);
+    Error::System { call, subject: "worker process".into(), errno: Errno(errno) }
+}
+
+/// Runs one phase with a process per worker.
+///
+/// Must be called while this process has a single thread, because it forks without exec.
+pub fn run_processes<T: Target + Sync, O: Observer>(
+    target: &T,
+    (workload, phase): (&Workload, &Phase),
+    directory: &Path,
+    prepare: impl Fn(&Seat<'_>),
+    observer: &mut O,
+) -> Result<PhaseOutcome, Error> {
+    // SAFETY: SharedGroup holds nothing but atomics.
+    let group = unsafe { SharedBox::new(SharedGroup::default())? };
+    let seats = seats(workload, phase);
+    let mut workers = Vec::new();
+    for seat in &seats {
+        let work = || {
+            prepare(seat);
+            seat.run(target, directory, &*group).map_err(|error| error.to_string())
+        };
+        match fork(work) {
+            Ok(worker) => workers.push(worker),
+            Err(error) => {
+                for worker in &workers {
+                    kill(worker);
+                }
+                return Err(error);
+            }
+        }
+    }
+    coordinate(&group, seats.len() as u32, observer, || {
+        workers.iter_mut().map(|worker| u32::from(worker.has_vanished())).sum()
+    });
+    let answers: Vec<_> = workers.into_iter().filter_map(Worker::join).collect();
+    let outcomes = answers.into_iter().collect::<Result<Vec<_>, String>>();
+    let outcomes = outcomes.map_err(|problem| Error::BadWorkload {
+        problem: format!("a worker process failed: {problem}"),
+        remedy: "try --workers-as threads".into(),
+    })?;
+    Ok(assemble(phase, outcomes, workload.interval_ns))
+}
+
+/// What a worker process writes into its pipe.
+type WorkerAnswer = Result<WorkerOutcome, String>;
+
+/// Forks a worker; the child runs `body`, answers through the pipe and ends.
+fn fork(body: impl FnOnce() -> WorkerAnswer) -> Result<Worker, Error> {
+    let mut ends = [0; 2];
+    // SAFETY: `ends` has room for the two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(last_error("pipe2"));
+    }
+    // SAFETY: both descriptors were just opened and are owned by nobody else.
+    let (read, write) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+    // SAFETY: this process has one thread (see `run_processes`), so the child's state is
+    // consistent.
+    match unsafe { libc::fork() } {
+        -1 => Err(last_error("fork")),
+        0 => {
+            drop(read);
+            // SAFETY: plain system calls; the child leaves without running the parent's
+            // destructors.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            let text = answer.ok().and_then(|answer| serde_json::to_vec(&answer).ok());
+            let is_fine = text.is_some_and(|text| File::from(write).write_all(&text).is_ok());
+            // SAFETY: as above.
+            unsafe { libc::_exit(i32::from(!is_fine)) }
+        }
+        pid => {
+            drop(write);
+            Ok(Worker { pid, pipe: File::from(read), is_lost: false })
+        }
+    }
+}
+
+fn kill(worker: &Worker) {
+    // SAFETY: the child has not been waited for, so the number is still its own.
+    unsafe {
+        libc::kill(worker.pid, libc::SIGKILL);
+        libc::waitpid(worker.pid, std::ptr::null_mut(), 0);
+    }
+}
+
+impl Worker {
+    /// Whether it has ended, looked at without waiting: before the last gate is open no worker may.
+    fn has_vanished(&mut self) -> bool {
+        if self.is_lost {
+            return true;
+        }
+        // SAFETY: siginfo_t is plain data, for which all zeroes is a valid value.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: `info` is writable; WNOWAIT leaves the child to be waited for later.
+        let result = unsafe { libc::waitid(libc::P_PID, self.pid as u32, &raw mut info, options) };
+        // SAFETY: after a successful waitid the pid of a child's state is valid.
+        self.is_lost = result == 0 && unsafe { info.si_pid() } == self.pid;
+        self.is_lost
+    }
+
+    /// Reads its outcome and waits for its end; `None` if it vanished.
+    fn join(mut self) -> Option<WorkerAnswer> {
+        let mut text = Vec::new();
+        let has_read = self.pipe.read_to_end(&mut text).is_ok();
+        let mut status = 0;
+        // SAFETY: the child is ours and `status` is writable.
+        unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
+        (has_read && status == 0).then(|| serde_json::from_slice(&text).ok()).flatten()
+    }
+}

@@ -1,0 +1,93 @@
+//! What the child is asked and what it answers; one JSON line each.
+
+use std::path::PathBuf;
+
+use iolab_drive::record::{PhaseRecord, Warning};
+use iolab_workload::Workload;
+use serde::{Deserialize, Serialize};
+
+/// One trial's work.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Name of the trial, for progress events.
+    pub trial: String,
+    /// Where the files are; owned by iolab.
+    pub directory: PathBuf,
+    /// Devices whose counters tell what reached them.
+    #[serde(default)]
+    pub counters: Vec<Counter>,
+    /// State of the page cache before each phase that reads.
+    #[serde(default)]
+    pub cache: CacheState,
+    /// The machine's page cache may be dropped (root).
+    #[serde(default)]
+    pub may_drop_caches: bool,
+    /// The phase is stopped when less than this is free.
+    #[serde(default)]
+    pub reserve_bytes: u64,
+    /// The phase is stopped when the trial has lasted this long; 0 = no limit.
+    #[serde(default)]
+    pub time_limit_ns: u64,
+    /// What to do.
+    pub workload: Workload,
+}
+
+/// A device's counters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counter {
+    /// Kernel name.
+    pub name: String,
+    /// Its `stat` file in sysfs.
+    pub stat_path: PathBuf,
+}
+
+/// State of the page cache before each phase that reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheState {
+    /// Whatever the phases before left.
+    #[default]
+    AsIs,
+    /// Written back and dropped.
+    Cold,
+    /// Read once.
+    Warm,
+}
+
+impl CacheState {
+    /// Name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AsIs => "as_is",
+            Self::Cold => "cold",
+            Self::Warm => "warm",
+        }
+    }
+}
+
+/// How the trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// All phases ran.
+    Ok,
+    /// A phase failed; it is the last one in the list.
+    Failed,
+    /// Stopped on request; the list holds the phases that were complete.
+    Interrupted,
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub struct Answer {
+    /// How it ended.
+    pub status: Status,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// What was measured.
+    pub phases: Vec<PhaseRecord>,
+    /// Caveats about the trial as a whole.
+    pub warnings: Vec<Warning>,
+}

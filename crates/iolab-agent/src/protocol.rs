@@ -1,0 +1,455 @@
+//! The words on the wire, version 1: `docs/design/0002-agent-protocol.md` as types.
+//!
+//! Unknown fields are refused on both sides. Left out: the workload and what was measured, which
+//! pass through as JSON; their types belong to `iolab-workload` and `iolab-drive`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use iolab_drive::record::Warning;
+
+use crate::error::{Error, Result};
+
+/// Version of the protocol.
+pub const PROTOCOL: u32 = 1;
+
+/// One line from the front end.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Repeated in the answer.
+    pub id: u64,
+    /// What to do.
+    pub method: String,
+    /// How.
+    pub params: Value,
+}
+
+/// What the front end wants, with its parameters.
+#[derive(Debug)]
+pub enum Call {
+    /// Agree on the protocol and name the run.
+    Hello(Hello),
+    /// Say what is possible.
+    Doctor(Doctor),
+    /// Prepare a testbed; the spec belongs to its kind.
+    OpenTestbed(Value),
+    /// Run one trial.
+    RunTrial(Box<TrialSpec>),
+    /// Take the testbed apart and restore.
+    CloseTestbed,
+    /// Undo what earlier runs left.
+    Restore(RestoreParams),
+    /// End the running request early.
+    Interrupt,
+    /// Restore and exit.
+    Shutdown,
+}
+
+/// Parameters of `hello`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    /// Version the front end speaks.
+    pub protocol: u32,
+    /// Name of the run.
+    pub run: String,
+    /// Whether to change nothing.
+    pub is_dry_run: bool,
+    /// Where journals go, instead of the usual place.
+    pub state_dir: Option<PathBuf>,
+}
+
+/// Parameters of `doctor`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Doctor {
+    /// Directories to look at.
+    pub paths: Vec<PathBuf>,
+}
+
+/// Parameters of `restore`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreParams {
+    /// Only this run.
+    pub run: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// File system and device arrangement of a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stack {
+    /// `ext4`, `xfs`, ...
+    pub fs: String,
+    /// Appended to ours.
+    pub mkfs_options: Vec<String>,
+    /// Appended to ours.
+    pub mount_options: Vec<String>,
+    /// Whether the journal lies on the second device.
+    pub has_external_journal: bool,
+}
+
+/// What the page cache holds before a reading phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cache {
+    /// Nothing of the files; verified.
+    Cold,
+    /// The files; verified.
+    Warm,
+    /// Whatever it holds.
+    AsIs,
+}
+
+/// Parameters of `run_trial`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrialSpec {
+    /// Name of the trial.
+    pub trial: String,
+    /// Null for a directory.
+    pub stack: Option<Stack>,
+    /// Make the file system anew even if the stack is the same.
+    pub is_fresh_fs: bool,
+    /// Knobs by name; those not named have their original value.
+    pub knobs: BTreeMap<String, String>,
+    /// State of the page cache.
+    pub cache: Cache,
+    /// Memory of the workers, cache included.
+    pub memory_limit_bytes: Option<u64>,
+    /// Free space that must stay on a user's file system.
+    pub reserve_bytes: u64,
+    /// Wall-clock limit of the workload.
+    pub time_limit_ns: u64,
+    /// Passed to the measuring child as it is.
+    pub workload: Value,
+}
+
+/// One thing that was done, or would be in a dry run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// Privilege class: `A`, `A+` or `B`.
+    pub class: String,
+    /// What kind of thing.
+    pub kind: ActionKind,
+    /// On what.
+    pub target: String,
+    /// From what to what.
+    pub detail: String,
+}
+
+/// Kinds of actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names are the contract's")]
+pub enum ActionKind {
+    WriteKnob,
+    Mkfs,
+    Mount,
+    Umount,
+    CreateFile,
+    RemoveFile,
+    AddLoop,
+    AttachLoop,
+    DetachLoop,
+    RemoveLoop,
+    DropCaches,
+    CreateDirectory,
+    RemoveDirectory,
+    CreateCgroup,
+    RemoveCgroup,
+    Exec,
+}
+
+/// Answer to `open_testbed`.
+#[derive(Debug, Serialize)]
+pub struct OpenedTestbed {
+    /// Privilege class.
+    pub class: String,
+    /// The directory that is ours.
+    pub directory: PathBuf,
+    /// Block devices below it.
+    pub devices: Vec<String>,
+    /// Those whose knobs may change.
+    pub knob_devices: Vec<String>,
+    /// Schedulers that all of these offer.
+    pub schedulers: Vec<String>,
+    /// Space for files.
+    pub free_bytes: u64,
+    /// What was found.
+    pub facts: BTreeMap<String, String>,
+    /// What to know.
+    pub warnings: Vec<Warning>,
+    /// What was done.
+    pub actions: Vec<Action>,
+}
+
+/// How a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Everything was measured.
+    Ok,
+    /// Something failed; see the error.
+    Failed,
+    /// Ended early on request.
+    Interrupted,
+    /// Nothing was done.
+    DryRun,
+}
+
+/// The stack as it really was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StackRecord {
+    /// As asked for.
+    #[serde(flatten)]
+    pub asked: Stack,
+    /// As the kernel says.
+    pub effective_mount_options: String,
+}
+
+/// Everything a trial left behind.
+#[derive(Debug, Serialize)]
+pub struct Record {
+    /// Name of the trial.
+    pub trial: String,
+    /// How it ended.
+    pub status: Status,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Wall clock at the beginning.
+    pub started_at_unix_ns: u64,
+    /// Preparing and measuring together.
+    pub elapsed_ns: u64,
+    /// Engine the workload names.
+    pub engine: String,
+    /// Knobs as read back.
+    pub knobs: BTreeMap<String, String>,
+    /// File system as mounted.
+    pub stack: Option<StackRecord>,
+    /// What the machine was like.
+    pub facts: BTreeMap<String, String>,
+    /// What to know when reading the numbers.
+    pub warnings: Vec<Warning>,
+    /// What was done.
+    pub actions: Vec<Action>,
+    /// What was measured, as the child wrote it.
+    pub phases: Vec<Value>,
+}
+
+/// One line to the measuring child.
+#[derive(Debug, Serialize)]
+pub struct MeasureOrder<'a> {
+    /// Name of the trial.
+    pub trial: &'a str,
+    /// Where the files go.
+    pub directory: PathBuf,
+    /// Devices to count.
+    pub counters: Vec<Counter>,
+    /// State of the page cache.
+    pub cache: Cache,
+    /// Whether the system-wide drop is allowed.
+    pub may_drop_caches: bool,
+    /// Free space that must stay.
+    pub reserve_bytes: u64,
+    /// Wall-clock limit.
+    pub time_limit_ns: u64,
+    /// What to do.
+    pub workload: &'a Value,
+}
+
+/// A device whose statistics belong to the trial.
+#[derive(Debug, Serialize)]
+pub struct Counter {
+    /// Kernel name.
+    pub name: String,
+    /// Its `stat` file.
+    pub stat_path: PathBuf,
+}
+
+/// One line from the measuring child.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum MeasureLine {
+    /// Forwarded to the front end.
+    Progress {
+        /// Always `progress`.
+        event: String,
+        /// As in the contract.
+        params: Value,
+    },
+    /// The last line.
+    Result {
+        /// What was measured.
+        result: MeasureResult,
+    },
+}
+
+/// What the measuring child found.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasureResult {
+    /// How it ended.
+    pub status: Status,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Phase records.
+    pub phases: Vec<Value>,
+    /// What to know.
+    pub warnings: Vec<Warning>,
+}
+
+/// One check of the doctor.
+#[derive(Debug, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub name: String,
+    /// Verdict.
+    pub status: CheckStatus,
+    /// What was found.
+    pub message: String,
+    /// The command that would give more.
+    pub hint: String,
+}
+
+/// Verdict of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckStatus {
+    /// As it should be.
+    Ok,
+    /// Possible, but the numbers will be worse.
+    Warn,
+    /// Not possible.
+    Fail,
+}
+
+/// A journal with changes that are not undone.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct OpenJournal {
+    /// Its run.
+    pub run: String,
+    /// Changes not undone.
+    pub entries: usize,
+}
+
+/// Code of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// The request is wrong.
+    Usage,
+    /// A rule of safety forbids it.
+    Refused,
+    /// It went wrong; another request may succeed.
+    Failed,
+    /// Something could not be put back.
+    RestoreIncomplete,
+    /// Ended on request.
+    Interrupted,
+}
+
+/// One line to the front end.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Message {
+    /// Any number, any time.
+    Event {
+        /// Always `progress`.
+        event: &'static str,
+        /// What goes on.
+        params: Value,
+    },
+    /// Success.
+    Result {
+        /// Of the request.
+        id: u64,
+        /// Answer.
+        result: Value,
+    },
+    /// Failure.
+    Error {
+        /// Of the request.
+        id: u64,
+        /// Why.
+        error: ErrorBody,
+    },
+}
+
+/// Why a request failed.
+#[derive(Debug, Serialize)]
+pub struct ErrorBody {
+    /// What to do with it.
+    pub code: ErrorCode,
+    /// What failed, on what.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl Message {
+    /// Answer to request `id`.
+    pub fn answer(id: u64, result: Result<Value>) -> Self {
+        match result {
+            Ok(result) => Self::Result { id, result },
+            Err(error) => {
+                let (code, hint) = (error.code(), error.hint());
+                Self::Error { id, error: ErrorBody { code, message: error.to_string(), hint } }
+            }
+        }
+    }
+}
+
+impl Request {
+    /// Understands one line.
+    pub fn parse(line: &str) -> Result<Self> {
+        serde_json::from_str(line)
+            .map_err(|error| Error::protocol(format!("this line is not a request: {error}")))
+    }
+
+    /// Understands method and parameters.
+    pub fn call(self) -> Result<Call> {
+        let (method, params) = (self.method, self.params);
+        match method.as_str() {
+            "hello" => typed(&method, params).map(Call::Hello),
+            "doctor" => typed(&method, params).map(Call::Doctor),
+            "open_testbed" => Ok(Call::OpenTestbed(params)),
+            "run_trial" => typed(&method, params).map(|spec| Call::RunTrial(Box::new(spec))),
+            "close_testbed" => typed(&method, params).map(|Nothing {}| Call::CloseTestbed),
+            "restore" => typed(&method, params).map(Call::Restore),
+            "interrupt" => typed(&method, params).map(|Nothing {}| Call::Interrupt),
+            "shutdown" => typed(&method, params).map(|Nothing {}| Call::Shutdown),
+            _ => Err(Error::unknown("method", &method, METHODS)),
+        }
+    }
+}
+
+const METHODS: &[&str] = &[
+    "hello",
+    "doctor",
+    "open_testbed",
+    "run_trial",
+    "close_testbed",
+    "restore",
+    "interrupt",
+    "shutdown",
+];
+
+/// Parameters of `what` as their type; the error names the field.
+pub fn typed<T: DeserializeOwned>(what: &str, params: Value) -> Result<T> {
+    serde_json::from_value(params)
+        .map_err(|error| Error::protocol(format!("parameters of {what}: {error}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+//! What the agent remembers between requests, and what each request does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
+use serde_json::{Value, json};
+
+use crate::control::Control;
+use crate::doctor;
+use crate::error::{Error, Result};
+use crate::facts;
+use crate::journal::{self, Change, Journal};
+use crate::knob::{KnobSet, offered_schedulers};
+use crate::machine::Machine;
+use crate::noise;
+use crate::protocol::{
+    Call, Hello, OpenJournal, OpenedTestbed, PROTOCOL, RestoreParams, TrialSpec, Warning,
+};
+use crate::restore::{self, Outcome};
+use crate::testbed::{self, Opening, Testbed};
+use crate::trial::{self, Context, MeasureProgram};
+use crate::watchdog::Watchdog;
+
+/// Root's journals.
+const SYSTEM_STATE: &str = "/var/lib/iolab";
+
+/// Everything between the first request and the last.
+#[derive(Default)]
+pub struct Session {
+    greeting: Option<Greeting>,
+    open: Option<Open>,
+    program: MeasureProgram,
+    is_unrestored: bool,
+}
+
+struct Greeting {
+    run: String,
+    state_dir: PathBuf,
+    boot_id: String,
+    is_dry_run: bool,
+}
+
+struct Open {
+    machine: Machine,
+    testbed: Box<dyn Testbed>,
+    knobs: KnobSet,
+    watchdog: Option<Watchdog>,
+}
+
+impl Session {
+    /// Does what was asked; `shutdown` only closes, the caller ends.
+    pub fn handle(&mut self, call: Call, control: &mut dyn Control) -> Result<Value> {
+        match call {
+            Call::Hello(hello) => self.hello(hello),
+            Call::Doctor(params) => {
+                let state_dir = self.greeting()?.state_dir.clone();
+                Ok(json!({"checks": doctor::checks(&params.paths, &state_dir)}))
+            }
+            Call::OpenTestbed(spec) => self.open_testbed(spec, control),
+            Call::RunTrial(spec) => self.run_trial(&spec, control),
+            Call::CloseTestbed => self.close_testbed(),
+            Call::Restore(params) => self.restore(&params),
+            Call::Interrupt => Ok(json!({})), // Nothing runs.
+            Call::Shutdown => {
+                let (problems, _) = self.close();
+                Ok(json!({"problems": problems}))
+            }
+        }
+    }
+
+    /// Closes what is open; whether everything that this session changed was put back.
+    pub fn end(&mut self) -> bool {
+        let (problems, _) = self.close();
+        for problem in &problems {
+            eprintln!("iolab-agent: not restored: {problem}");
+        }
+        !self.is_unrestored
+    }
+
+    fn greeting(&self) -> Result<&Greeting> {
+        self.greeting.as_ref().ok_or_else(|| Error::protocol("say hello first"))
+    }
+
+    fn hello(&mut self, hello: Hello) -> Result<Value> {
+        if hello.protocol != PROTOCOL {
+            let what = format!("protocol {} is not spoken here, only {PROTOCOL}", hello.protocol);
+            return Err(Error::protocol(what));
+        }
+        check_run(&hello.run)?;
+        if self.open.is_some() {
+            return Err(Error::protocol("a testbed is open; close it before the next hello"));
+        }
+        let state_dir = hello.state_dir.map_or_else(usual_state_dir, Ok)?;
+        let boot_id = restore::boot_id();
+        let open_journals = open_journals(&state_dir, &boot_id);
+        let answer = json!({
+            "protocol": PROTOCOL,
+            "version": env!("CARGO_PKG_VERSION"),
+            "is_root": geteuid().is_root(),
+            "uid": geteuid().as_raw(),
+            "boot_id": boot_id,
+            "open_journals": open_journals,
+        });
+        let (run, is_dry_run) = (hello.run, hello.is_dry_run);
+        self.greeting = Some(Greeting { run, state_dir, boot_id, is_dry_run });
+        Ok(answer)
+    }
+
+    fn open_testbed(&mut self, spec: Value, control: &mut dyn Control) -> Result<Value> {
+        if self.open.is_some() {
+            return Err(Error::protocol("a testbed is open; close it first"));
+        }
+        let greeting = self.greeting()?;
+        let mut machine = Machine::new(greeting.is_dry_run);
+        let mut watchdog = None;
+        if !greeting.is_dry_run {
+            refuse_open_journals(greeting)?;
+            let Greeting { state_dir, run, boot_id, .. } = greeting;
+            machine.attach_journal(Journal::create(state_dir, run, boot_id)?);
+            // Before any mount namespace is entered.
+            watchdog = Some(Watchdog::start(state_dir, run)?);
+        }
+        let opening = Opening { machine: &mut machine, control, run: &greeting.run };
+        match testbed::open(spec, opening) {
+            Ok(testbed) => {
+                let knobs = KnobSet::new(testbed.devices(), testbed.loop_run());
+                let open = self.open.insert(Open { machine, testbed, knobs, watchdog });
+                Ok(opened(open))
+            }
+            Err(error) => {
+                let boot_id = greeting.boot_id.clone();
+                let problems = put_back(&mut machine, watchdog, &boot_id);
+                if problems.is_empty() {
+                    return Err(error);
+                }
+                self.is_unrestored = true;
+                Err(Error::RestoreIncomplete { cause: error.to_string(), problems })
+            }
+        }
+    }
+
+    fn run_trial(&mut self, spec: &TrialSpec, control: &mut dyn Control) -> Result<Value> {
+        let run = self.greeting()?.run.clone();
+        let Some(open) = &mut self.open else {
+            return Err(Error::protocol("no testbed is open; open one first"));
+        };
+        let context = Context {
+            machine: &mut open.machine,
+            testbed: open.testbed.as_mut(),
+            knobs: &mut open.knobs,
+            run: &run,
+            program: &self.program,
+        };
+        let record = trial::run(context, spec, control)?;
+        Ok(serde_json::to_value(record).expect("a record has only text keys"))
+    }
+
+    fn close_testbed(&mut self) -> Result<Value> {
+        if self.open.is_none() {
+            return Err(Error::protocol("no testbed is open"));
+        }
+        let (problems, actions) = self.close();
+        Ok(json!({"is_restored": problems.is_empty(), "problems": problems, "actions": actions}))
+    }
+
+    fn close(&mut self) -> (Vec<String>, Value) {
+        let Some(mut open) = self.open.take() else { return (Vec::new(), json!([])) };
+        let boot_id = self.greeting().map(|greeting| greeting.boot_id.clone()).unwrap_or_default();
+        let mut problems = Vec::new();
+        problems.extend(open.testbed.close(&mut open.machine).err().map(|error| error.to_string()));
+        problems.extend(put_back(&mut open.machine, open.watchdog.take(), &boot_id));
+        self.is_unrestored |= !problems.is_empty();
+        (problems, json!(open.machine.take_actions()))
+    }
+
+    fn restore(&mut self, params: &RestoreParams) -> Result<Value> {
+        let greeting = self.greeting()?;
+        if greeting.is_dry_run {
+            return Err(Error::protocol("a dry run restores nothing"));
+        }
+        let run = params.run.as_deref();
+        if let Some(run) = run {
+            check_run(run)?;
+        }
+        let outcome = restore::undo_dead_runs(&greeting.state_dir, &greeting.boot_id, run);
+        self.is_unrestored |= !outcome.problems.is_empty();
+        Ok(serde_json::to_value::<Outcome>(outcome).expect("an outcome has only text keys"))
+    }
+}
+
+/// Undoes what is in the machine's journal; dismisses the watchdog if nothing is left for it.
+fn put_back(machine: &mut Machine, watchdog: Option<Watchdog>, boot_id: &str) -> Vec<String> {
+    let mut problems = restore::undo(machine, boot_id).problems;
+    problems.extend(restore::finish(machine).err().map(|error| error.to_string()));
+    if let (Some(watchdog), true) = (watchdog, problems.is_empty()) {
+        watchdog.dismiss();
+    }
+    problems
+}
+
+fn opened(open: &mut Open) -> Value {
+    let (machine, testbed) = (&open.machine, &open.testbed);
+    let devices = testbed.devices().to_vec();
+    let mut facts = facts::machine(machine);
+    for device in &devices {
+        facts.extend(facts::device(machine, device));
+    }
+    let mut warnings: Vec<Warning> = testbed.warnings().to_vec();
+    warnings.extend(noise::standing_warnings(machine));
+    let answer = OpenedTestbed {
+        class: testbed.class().to_owned(),
+        directory: testbed.directory().to_path_buf(),
+        schedulers: common_schedulers(machine, &devices),
+        knob_devices: devices.clone(),
+        devices,
+        free_bytes: testbed.free_bytes(),
+        facts,
+        warnings,
+        actions: open.machine.take_actions(),
+    };
+    serde_json::to_value(answer).expect("an answer has only text keys")
+}
+
+/// Schedulers that all devices offer, in the order of the first.
+fn common_schedulers(machine: &Machine, devices: &[String]) -> Vec<String> {
+    let mut offers = devices.iter().map(|device| offered_schedulers(machine, device));
+    let mut common = offers.next().unwrap_or_default();
+    for offer in offers {
+        common.retain(|name| offer.contains(name));
+    }
+    common
+}
+
+/// The contract: `[a-z0-9-]{4,40}`; it becomes part of file names.
+fn check_run(run: &str) -> Result<()> {
+    let is_plain = run.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+    if is_plain && (4..=40).contains(&run.len()) {
+        return Ok(());
+    }
+    Err(Error::protocol(format!("'{run}' is no name of a run: 4 to 40 of a-z, 0-9 and -")))
+}
+
+fn usual_state_dir() -> Result<PathBuf> {
+    if geteuid().is_root() {
+        return Ok(PathBuf::from(SYSTEM_STATE));
+    }
+    let absolute = |name| {
+        std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
+    };
+    let base = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    base.map(|base| base.join("iolab")).ok_or_else(|| {
+        Error::failed("there is no place for the journal: HOME is not set", "set HOME")
+    })
+}
+
+/// Journals of dead runs in which something is left to do.
+fn open_journals(state_dir: &Path, boot_id: &str) -> Vec<OpenJournal> {
+    let mut found = Vec::new();
+    for path in journal::files(state_dir) {
+        let run = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match Journal::adopt(&path) {
+            Ok(Some(journal)) => {
+                let is_same_boot = journal.boot_id() == boot_id;
+                let is_left = |change: &Change| is_same_boot || is_on_disk(change);
+                let open = journal.open_entries();
+                let entries = open.iter().filter(|entry| is_left(&entry.change)).count();
+                if entries > 0 {
+                    found.push(OpenJournal { run, entries });
+                }
+            }
+            Ok(None) => {}
+            Err(_) => found.push(OpenJournal { run, entries: 1 }),
+        }
+    }
+    found
+}
+
+fn is_on_disk(change: &Change) -> bool {
+    !change.is_volatile() && change.path().is_some_and(|path| fs::symlink_metadata(path).is_ok())
+}
+
+fn refuse_open_journals(greeting: &Greeting) -> Result<()> {
+    let open = open_journals(&greeting.state_dir, &greeting.boot_id);
+    if open.is_empty() {
+        return Ok(());
+    }
+    let runs: Vec<&str> = open.iter().map(|journal| journal.run.as_str()).collect();
+    let entries: usize = open.iter().map(|journal| journal.entries).sum();
+    Err(Error::refused(
+        format!("{entries} changes of earlier runs ({}) are not undone", runs.join(", ")),
+        "run `iolab restore` first",
+    ))
+}

@@ -1,0 +1,189 @@
+//! The system calls that no safe wrapper offers, each in one small function.
+//!
+//! Left out: everything that `std` or `nix` can do without `unsafe`.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+static IS_TERMINATED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note_termination(_: libc::c_int) {
+    IS_TERMINATED.store(true, Ordering::Relaxed);
+}
+
+/// Whether SIGTERM has arrived since [`adopt_signals`].
+pub fn is_terminated() -> bool {
+    IS_TERMINATED.load(Ordering::Relaxed)
+}
+
+/// SIGINT, SIGHUP and SIGPIPE are ignored, SIGTERM is noted and interrupts a poll.
+pub fn adopt_signals() -> io::Result<()> {
+    let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+    let note =
+        SigAction::new(SigHandler::Handler(note_termination), SaFlags::empty(), SigSet::empty());
+    let pairs = [
+        (Signal::SIGINT, &ignore),
+        (Signal::SIGHUP, &ignore),
+        (Signal::SIGPIPE, &ignore),
+        (Signal::SIGTERM, &note),
+    ];
+    for (signal, action) in pairs {
+        // SAFETY: the handler only stores to an atomic, which is async-signal-safe.
+        unsafe { sigaction(signal, action) }?;
+    }
+    Ok(())
+}
+
+/// Lets the command die with its parent, so that nothing holds our mount namespace after us.
+pub fn die_with_parent(command: &mut Command) {
+    let parent = std::process::id();
+    let prepare = move || {
+        // SAFETY: prctl and getppid are async-signal-safe and take no pointers here.
+        let is_orphan = unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0
+                || libc::getppid().cast_unsigned() != parent
+        };
+        // The parent may have died before the request took effect.
+        if is_orphan { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(()) }
+    };
+    // SAFETY: the closure allocates nothing and calls async-signal-safe functions only.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Gives the command a session of its own, so that signals to our group do not reach it.
+pub fn own_session(command: &mut Command) {
+    // SAFETY: setsid is async-signal-safe; it cannot fail in a child that leads no group.
+    unsafe { command.pre_exec(|| if libc::setsid() < 0 { Err(last_error()) } else { Ok(()) }) };
+}
+
+/// Takes over standard input.
+pub fn standard_input() -> OwnedFd {
+    // SAFETY: descriptor 0 is open in every process that was started properly, and nobody else in
+    // this program uses it: this is called once, at the start of `serve`.
+    unsafe { OwnedFd::from_raw_fd(libc::STDIN_FILENO) }
+}
+
+/// Whether this process may set up an `io_uring`; the error tells why not.
+pub fn try_io_uring() -> io::Result<()> {
+    // include/uapi/linux/io_uring.h: struct io_uring_params is 120 bytes, all zero is valid.
+    let mut params = [0_u64; 15];
+    // SAFETY: the kernel writes at most sizeof(struct io_uring_params) to `params`.
+    let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, params.as_mut_ptr()) };
+    if fd < 0 {
+        return Err(last_error());
+    }
+    // SAFETY: the kernel just gave us this descriptor; it is closed here.
+    drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
+    Ok(())
+}
+
+// include/uapi/linux/loop.h: LOOP_CTL_ADD, LOOP_CTL_REMOVE, LOOP_CONFIGURE, LOOP_CLR_FD.
+const LOOP_CTL_ADD: u64 = 0x4C80;
+const LOOP_CTL_REMOVE: u64 = 0x4C81;
+const LOOP_CONFIGURE: u64 = 0x4C0A;
+const LOOP_CLR_FD: u64 = 0x4C01;
+// include/uapi/linux/loop.h: LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO, LO_NAME_SIZE.
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
+const LO_FLAGS_DIRECT_IO: u32 = 16;
+const LO_NAME_SIZE: usize = 64;
+
+/// include/uapi/linux/loop.h: struct `loop_info64`.
+#[repr(C)]
+struct LoopInfo64 {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    sizelimit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; LO_NAME_SIZE],
+    crypt_name: [u8; LO_NAME_SIZE],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+/// include/uapi/linux/loop.h: struct `loop_config`.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo64,
+    reserved: [u64; 8],
+}
+
+/// Adds loop device `number`; EEXIST if there is one.
+pub fn add_loop(control: &File, number: u32) -> io::Result<()> {
+    // SAFETY: this request takes an integer.
+    check(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_ADD, libc::c_ulong::from(number)) })
+}
+
+/// Removes loop device `number`; EBUSY while it is open or bound.
+pub fn remove_loop(control: &File, number: u32) -> io::Result<()> {
+    // SAFETY: this request takes an integer.
+    check(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, libc::c_ulong::from(number)) })
+}
+
+/// Detaches a loop device, at the latest when its last user closes it.
+pub fn detach_loop(device: &File) -> io::Result<()> {
+    // SAFETY: this request ignores its argument.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD, 0) })
+}
+
+/// Attaches `image` to a loop device: direct, detached by itself at the last close, and with `name`
+/// as the file name that tools show.
+pub fn attach_loop(device: &File, image: &File, block_bytes: u32, name: &str) -> io::Result<()> {
+    let mut file_name = [0; LO_NAME_SIZE];
+    let bytes = name.as_bytes();
+    let length = bytes.len().min(LO_NAME_SIZE - 1);
+    file_name[..length].copy_from_slice(&bytes[..length]);
+    let config = LoopConfig {
+        fd: image.as_raw_fd().cast_unsigned(),
+        block_size: block_bytes,
+        info: LoopInfo64 {
+            device: 0,
+            inode: 0,
+            rdevice: 0,
+            offset: 0,
+            sizelimit: 0,
+            number: 0,
+            encrypt_type: 0,
+            encrypt_key_size: 0,
+            flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
+            file_name,
+            crypt_name: [0; LO_NAME_SIZE],
+            encrypt_key: [0; 32],
+            init: [0; 2],
+        },
+        reserved: [0; 8],
+    };
+    // SAFETY: `config` has the kernel's layout (checked in a test) and outlives the call.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) })
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(last_error()) } else { Ok(()) }
+}
+
+fn last_error() -> io::Error {
+    io::Error::last_os_error()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structures_have_the_kernels_sizes() {
+        assert_eq!(size_of::<LoopInfo64>(), 232);
+        assert_eq!(size_of::<LoopConfig>(), 8 + 232 + 64);
+    }
+}

@@ -1,0 +1,111 @@
+//! What a testbed is, and the closed list of kinds.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::ALL;
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+use crate::protocol::{StackRecord, TrialSpec, Warning};
+
+/// What a testbed is opened with.
+pub struct Opening<'a> {
+    /// The machine; its journal is open.
+    pub machine: &'a mut Machine,
+    /// The wire, for progress and interrupts.
+    pub control: &'a mut dyn Control,
+    /// Name of the run.
+    pub run: &'a str,
+}
+
+/// Where the files of a trial go.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The file system, if it is ours.
+    pub stack: Option<StackRecord>,
+    /// Free space that the workload must leave there.
+    pub reserve_bytes: u64,
+    /// What to know.
+    pub warnings: Vec<Warning>,
+}
+
+/// A place for trials, made by us and taken apart again.
+///
+/// Whatever outlives the process is in the journal; a testbed undoes only what does not.
+pub trait Testbed {
+    /// Privilege class: `A`, `A+` or `B`.
+    fn class(&self) -> &'static str;
+
+    /// The directory that is ours.
+    fn directory(&self) -> &Path;
+
+    /// Block devices under it.
+    fn devices(&self) -> &[String];
+
+    /// The run, if the devices are loop devices of ours.
+    fn loop_run(&self) -> Option<&str>;
+
+    /// What was noticed when it was opened.
+    fn warnings(&self) -> &[Warning];
+
+    /// Space for files.
+    fn free_bytes(&self) -> u64;
+
+    /// Refuses knobs that may not change here.
+    fn check_knobs(&self, machine: &Machine, knobs: &BTreeMap<String, String>) -> Result<()>;
+
+    /// Makes ready for a trial.
+    fn prepare(&mut self, machine: &mut Machine, spec: &TrialSpec) -> Result<Prepared>;
+
+    /// Removes the files of a trial.
+    fn clean(&mut self, machine: &mut Machine) -> Result<()>;
+
+    /// Lets go of what the journal does not know: mounts.
+    fn close(&mut self, machine: &mut Machine) -> Result<()>;
+}
+
+/// Opens a testbed of one kind; the spec has no `kind` any more.
+pub type Open = fn(Value, Opening) -> Result<Box<dyn Testbed>>;
+
+/// One row of the list.
+pub struct Row {
+    /// `kind` in the protocol.
+    pub name: &'static str,
+    /// How to open one.
+    pub open: Open,
+}
+
+/// Declares the list from rows of `Row = "name" => function`.
+macro_rules! testbeds {
+    ($( $(#[$meta:meta])* $Row:ident = $name:literal => $open:expr, )+) => {
+        /// Every kind.
+        const ALL: &[$crate::testbed::api::Row] =
+            &[ $( $crate::testbed::api::Row { name: $name, open: $open }, )+ ];
+    };
+}
+pub(super) use testbeds;
+
+/// Opens the testbed that `spec` describes.
+pub fn open(mut spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
+    let kind = spec.as_object_mut().and_then(|fields| fields.remove("kind"));
+    let Some(Value::String(kind)) = kind else {
+        return Err(Error::protocol("a testbed spec needs its kind"));
+    };
+    if kind == "device" {
+        return Err(Error::refused(
+            "a whole block device is refused: that comes with a later release",
+            "use --on loop:1g (a private image) or --on dir:PATH",
+        ));
+    }
+    let names: Vec<&str> = ALL.iter().map(|row| row.name).collect();
+    let row = ALL.iter().find(|row| row.name == kind);
+    row.map_or_else(
+        || Err(Error::unknown("kind of testbed", &kind, &names)),
+        |row| (row.open)(spec, opening),
+    )
+}

@@ -1,0 +1,376 @@
+//! A private loop device: an image of ours, a number of ours, a mount that nobody else sees.
+//!
+//! The number is fresh, because a number keeps its scheduler and a shrunk depth after detaching
+//! (linux.md 7); the device is direct and detaches itself; the mount lies in a private namespace.
+//! So the kernel cleans up most of it when the agent dies, and the journal knows the rest.
+//!
+//! Left out: partitions, volumes of several devices. The second device is for a journal.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::api::{Opening, Prepared, Testbed};
+use super::filesystem::{self, Volume};
+use super::{image, leaves_of};
+use crate::error::{Error, Result};
+use crate::journal::{Change, State};
+use crate::machine::Machine;
+use crate::owned_directory;
+use crate::protocol::{ActionKind, Stack, StackRecord, TrialSpec, Warning, typed};
+use crate::sys;
+
+const BYTES_MIN: u64 = 64 << 20;
+/// A journal needs no more, and writing it costs time.
+const JOURNAL_BYTES_MAX: u64 = 256 << 20;
+const RUNTIME_FOLDER: &str = "/run/iolab";
+const NODE_PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    size_bytes: u64,
+    image_dir: PathBuf,
+    device_count: u32,
+    logical_block_bytes: u32,
+}
+
+impl Spec {
+    fn check(&self) -> Result<()> {
+        if self.size_bytes < BYTES_MIN || !self.size_bytes.is_multiple_of(4096) {
+            return Err(Error::protocol("size_bytes must be a multiple of 4096, 64 MiB at least"));
+        }
+        if !(1..=2).contains(&self.device_count) {
+            return Err(Error::protocol("device_count must be 1, or 2 for an external journal"));
+        }
+        if ![512, 1024, 2048, 4096].contains(&self.logical_block_bytes) {
+            return Err(Error::protocol("logical_block_bytes must be 512, 1024, 2048 or 4096"));
+        }
+        if !self.image_dir.is_absolute() {
+            return Err(Error::protocol("image_dir must be an absolute path"));
+        }
+        Ok(())
+    }
+
+    /// Sizes of the images, the data first.
+    fn sizes(&self) -> Vec<u64> {
+        let journal = self.size_bytes.min(JOURNAL_BYTES_MAX);
+        [self.size_bytes, journal][..self.device_count as usize].to_vec()
+    }
+}
+
+/// An image to be attached; there is no file in a dry run.
+struct Image {
+    path: PathBuf,
+    file: Option<fs::File>,
+    block_bytes: u32,
+}
+
+/// An open loop testbed.
+struct LoopTestbed {
+    run: String,
+    devices: Vec<String>,
+    nodes: Vec<String>,
+    folder: PathBuf,
+    bytes: u64,
+    /// The file system that is mounted.
+    mounted: Option<Stack>,
+    warnings: Vec<Warning>,
+}
+
+/// Opens one.
+pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
+    let spec: Spec = typed("a loop testbed", spec)?;
+    spec.check()?;
+    let Opening { machine, control, run } = opening;
+    machine.set_class("B");
+    if !machine.is_dry_run() && !nix::unistd::geteuid().is_root() {
+        return Err(Error::refused(
+            "a loop testbed needs root",
+            "run it as root or with sudo, or use --on dir:PATH",
+        ));
+    }
+    let sizes = spec.sizes();
+    image::check_space(&spec.image_dir, sizes.iter().sum())?;
+    machine.act(ActionKind::Exec, "unshare", "private mount namespace", enter_namespace)?;
+    let mut testbed = LoopTestbed {
+        run: run.to_owned(),
+        devices: Vec::new(),
+        nodes: Vec::new(),
+        folder: Path::new(RUNTIME_FOLDER).join(run),
+        bytes: spec.size_bytes,
+        mounted: None,
+        warnings: Vec::new(),
+    };
+    testbed.make_mount_point(machine)?;
+    for (index, bytes) in sizes.into_iter().enumerate() {
+        let path = spec.image_dir.join(format!(".iolab-{run}-{index}.img"));
+        let number = testbed.add_device(machine)?;
+        let ids = machine.intend(vec![Change::ImageCreated { path: path.clone() }])?;
+        let shown = path.display().to_string();
+        let detail = format!("{bytes} bytes of noise");
+        let file = machine
+            .act(ActionKind::CreateFile, shown, detail, || image::create(&path, bytes, control))?;
+        machine.applied(&ids)?;
+        let image = Image { path, file, block_bytes: spec.logical_block_bytes };
+        testbed.attach(machine, number, &image)?;
+    }
+    testbed.note_nesting(machine, &spec.image_dir);
+    Ok(Box::new(testbed))
+}
+
+impl LoopTestbed {
+    fn make_mount_point(&self, machine: &mut Machine) -> Result<()> {
+        let folder = &self.folder;
+        let ids = machine.intend(vec![Change::MountPointCreated { path: folder.clone() }])?;
+        machine.act(ActionKind::CreateDirectory, folder.display().to_string(), "", || {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.map_err(|error| Error::io("create", folder, error))
+        })?;
+        machine.applied(&ids)
+    }
+
+    /// Adds a loop device above all that exist; the next one if somebody else was faster.
+    fn add_device(&mut self, machine: &mut Machine) -> Result<u32> {
+        let names = machine.list("/sys/block");
+        let numbers = names.iter().filter_map(|name| name.strip_prefix("loop")?.parse().ok());
+        let mut number = numbers.chain(self.numbers()).max().map_or(0, |highest: u32| highest + 1);
+        while !add_loop(machine, number)? {
+            number += 1;
+        }
+        let name = format!("loop{number}");
+        let stand_in = names.iter().find(|name| name.starts_with("loop"));
+        if let (true, Some(stand_in)) = (machine.is_dry_run(), stand_in) {
+            machine.let_stand_in(&name, stand_in);
+        }
+        self.nodes.push(format!("/dev/{name}"));
+        self.devices.push(name);
+        Ok(number)
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.devices.iter().filter_map(|name| name.strip_prefix("loop")?.parse().ok())
+    }
+
+    fn attach(&mut self, machine: &mut Machine, number: u32, image: &Image) -> Result<()> {
+        let path = &image.path;
+        let node = format!("/dev/loop{number}");
+        let name = format!("iolab-{}", self.run);
+        let detail = format!("{} direct, detached by itself", path.display());
+        let device = machine.act(ActionKind::AttachLoop, node.clone(), detail, || {
+            let file = image.file.as_ref().expect("the image was made, for this is no dry run");
+            let device = OpenOptions::new().read(true).write(true).open(&node);
+            device
+                .and_then(|device| {
+                    sys::attach_loop(&device, file, image.block_bytes, &name).map(|()| device)
+                })
+                .map_err(|error| Error::io("attach", &node, error))
+        })?;
+        let Some(device) = device else { return Ok(()) };
+        machine.hold_loop(number, device);
+        machine.act(
+            ActionKind::RemoveFile,
+            path.display().to_string(),
+            "while attached",
+            || fs::remove_file(path).map_err(|error| Error::io("remove", path, error)),
+        )?;
+        if machine.peek(format!("/sys/block/loop{number}/loop/dio")).as_deref() != Some("1") {
+            self.warnings.push(Warning::new(
+                "loop_not_direct",
+                format!("{node} goes through the host's page cache: direct I/O was not possible"),
+                "use an --image-dir on ext4 or xfs, or a larger logical_block_bytes",
+            ));
+        }
+        Ok(())
+    }
+
+    fn note_nesting(&mut self, machine: &Machine, image_dir: &Path) {
+        let below = leaves_of(machine, image_dir);
+        if let Some(name) = below.iter().find(|name| name.starts_with("loop")) {
+            self.warnings.push(Warning::new(
+                "nested_loop",
+                format!("the image lies on another loop device ({name}): three block layers"),
+                "choose an --image-dir on a disk",
+            ));
+        }
+    }
+
+    fn volume(&self) -> Volume<'_> {
+        Volume {
+            device: &self.nodes[0],
+            journal_device: self.nodes.get(1).map(String::as_str),
+            point: &self.folder,
+            bytes: self.bytes,
+        }
+    }
+
+    fn unmount(&mut self, machine: &mut Machine) -> Result<()> {
+        if self.mounted.is_some() {
+            filesystem::unmount(machine, &self.folder)?;
+            self.mounted = None;
+        }
+        Ok(())
+    }
+
+    fn data_folder(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    fn mount_fresh(&mut self, machine: &mut Machine, stack: &Stack) -> Result<()> {
+        filesystem::check(stack, &self.volume())?;
+        self.unmount(machine)?;
+        filesystem::make(machine, stack, &self.volume())?;
+        filesystem::mount(machine, stack, &self.volume())?;
+        self.mounted = Some(stack.clone());
+        let data = self.data_folder();
+        machine
+            .act(ActionKind::CreateDirectory, data.display().to_string(), "", || {
+                fs::create_dir(&data).map_err(|error| Error::io("create", &data, error))
+            })
+            .map(drop)
+    }
+}
+
+impl Testbed for LoopTestbed {
+    fn class(&self) -> &'static str {
+        "B"
+    }
+
+    fn directory(&self) -> &Path {
+        &self.folder
+    }
+
+    fn devices(&self) -> &[String] {
+        &self.devices
+    }
+
+    fn loop_run(&self) -> Option<&str> {
+        Some(&self.run)
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The size of the device, for it has no file system yet.
+    fn free_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn check_knobs(&self, _machine: &Machine, _knobs: &BTreeMap<String, String>) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(&mut self, machine: &mut Machine, spec: &TrialSpec) -> Result<Prepared> {
+        let stack = spec.stack.as_ref();
+        let stack = stack.ok_or_else(|| Error::protocol("a loop testbed needs a stack"))?;
+        if spec.is_fresh_fs || self.mounted.as_ref() != Some(stack) {
+            self.mount_fresh(machine, stack)?;
+        }
+        let options = filesystem::effective_options(&self.folder).unwrap_or_default();
+        Ok(Prepared {
+            folder: self.data_folder(),
+            stack: Some(StackRecord { asked: stack.clone(), effective_mount_options: options }),
+            // The image has all its space already; filling it harms nobody.
+            reserve_bytes: 0,
+            warnings: filesystem::warnings_of(stack),
+        })
+    }
+
+    fn clean(&mut self, machine: &mut Machine) -> Result<()> {
+        if self.mounted.is_some() && !machine.is_dry_run() {
+            owned_directory::clear(&self.data_folder())?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, machine: &mut Machine) -> Result<()> {
+        self.unmount(machine)
+    }
+}
+
+/// Adds one loop device; false if the number exists.
+fn add_loop(machine: &mut Machine, number: u32) -> Result<bool> {
+    let node = format!("/dev/loop{number}");
+    let ids = machine.intend(vec![Change::LoopAdded { number }])?;
+    let added = machine.act(ActionKind::AddLoop, node.clone(), "", || {
+        let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control");
+        match control.and_then(|control| sys::add_loop(&control, number)) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            result => result
+                .and_then(|()| wait_for(Path::new(&node)))
+                .map(|()| true)
+                .map_err(|error| Error::io("add", &node, error)),
+        }
+    })?;
+    let is_ours = added.unwrap_or(true);
+    match machine.journal() {
+        Some(journal) if !is_ours => journal.mark(&ids, State::Obsolete)?,
+        _ => machine.applied(&ids)?,
+    }
+    Ok(is_ours)
+}
+
+/// From here on nobody sees our mounts, and they end with us.
+fn enter_namespace() -> Result<()> {
+    let private = || {
+        unshare(CloneFlags::CLONE_NEWNS)?;
+        let none: Option<&str> = None;
+        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+        // Only debugfs tells the real depth of a driver; it is often not mounted.
+        if fs::read_dir("/sys/kernel/debug").is_ok_and(|mut names| names.next().is_none()) {
+            let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+            let _ = mount(Some("debugfs"), "/sys/kernel/debug", Some("debugfs"), flags, none);
+        }
+        Ok(())
+    };
+    private().map_err(|error: nix::Error| {
+        Error::failed(
+            format!("a private mount namespace is not possible: {error}"),
+            "containers may forbid it; run it on the host, or use --on dir:PATH",
+        )
+    })
+}
+
+/// The node of a new device appears a little later where udev makes it.
+fn wait_for(node: &Path) -> std::io::Result<()> {
+    let deadline = Instant::now() + NODE_PATIENCE;
+    while !node.exists() {
+        if Instant::now() > deadline {
+            return Err(ErrorKind::NotFound.into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(size_bytes: u64, device_count: u32, logical_block_bytes: u32) -> Spec {
+        Spec { size_bytes, image_dir: "/var/tmp".into(), device_count, logical_block_bytes }
+    }
+
+    #[test]
+    fn impossible_specs_are_refused() {
+        assert!(spec(1 << 30, 1, 512).check().is_ok());
+        for wrong in [spec(1 << 20, 1, 512), spec(1 << 30, 3, 512), spec(1 << 30, 1, 520)] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn the_journals_image_is_small() {
+        assert_eq!(spec(1 << 30, 2, 512).sizes(), [1 << 30, 256 << 20]);
+        assert_eq!(spec(128 << 20, 2, 512).sizes(), [128 << 20, 128 << 20]);
+    }
+}

@@ -1,0 +1,21 @@
+//! Where trials run: one file per kind, one row each.
+
+mod api;
+mod directory;
+mod filesystem;
+mod image;
+mod kernel_log;
+mod leaf;
+#[path = "loop.rs"]
+mod loop_device;
+
+pub use api::{Opening, Prepared, Testbed, open};
+pub use filesystem::FILE_SYSTEMS;
+pub use leaf::{leaves_of, system_devices};
+
+api::testbeds! {
+    /// A private loop device over an image file of ours (class B).
+    Loop = "loop" => loop_device::open,
+    /// A directory of ours on a live file system (class A; as root A+).
+    Directory = "directory" => directory::open,
+}

@@ -1,0 +1,142 @@
+//! From a trial spec to a record.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::child::{MeasureProgram, measure};
+use crate::cgroup::MemoryLimit;
+use crate::control::Control;
+use crate::error::Result;
+use crate::facts;
+use crate::journal::Change;
+use crate::knob::KnobSet;
+use crate::machine::Machine;
+use crate::noise::Noise;
+use crate::protocol::{
+    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, Record, Status, TrialSpec, Warning,
+};
+use crate::testbed::{Prepared, Testbed};
+
+/// What a trial runs in.
+pub struct Context<'a> {
+    /// The machine; its journal is open.
+    pub machine: &'a mut Machine,
+    /// Where.
+    pub testbed: &'a mut dyn Testbed,
+    /// Its knobs.
+    pub knobs: &'a mut KnobSet,
+    /// Name of the run.
+    pub run: &'a str,
+    /// Who measures.
+    pub program: &'a MeasureProgram,
+}
+
+/// Runs one trial. What goes wrong before the measuring is an error, later it is in the record.
+pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Result<Record> {
+    let Context { machine, testbed, knobs, run, program } = context;
+    let (started, started_at) = (Instant::now(), SystemTime::now());
+    control.progress(json!({"trial": spec.trial, "phase": "prepare", "message": "", "share": 0.0}));
+    testbed.check_knobs(machine, &spec.knobs)?;
+    let prepared = testbed.prepare(machine, spec)?;
+    let applied = knobs.apply(machine, &spec.knobs)?;
+    let mut facts = facts::machine(machine);
+    for device in testbed.devices() {
+        facts.extend(facts::device(machine, device));
+    }
+    facts.extend(facts::place(&prepared.folder));
+
+    let noise = Noise::sample(machine);
+    let measured = measure_limited(machine, testbed, (spec, &prepared, run), program, control)?;
+    let mut warnings = prepared.warnings;
+    warnings.extend(applied.warnings);
+    warnings.extend(noise.warnings_until(&Noise::sample(machine)));
+    warnings.extend(measured.warnings);
+    warnings.extend(testbed.clean(machine).err().map(|error| not_cleaned(&error.to_string())));
+    Ok(Record {
+        trial: spec.trial.clone(),
+        status: measured.status,
+        error: measured.error,
+        started_at_unix_ns: unix_ns(started_at),
+        elapsed_ns: started.elapsed().as_nanos() as u64,
+        engine: spec.workload.get("engine").and_then(Value::as_str).unwrap_or("").to_owned(),
+        knobs: if machine.is_dry_run() { rehearsed(applied.knobs, spec) } else { applied.knobs },
+        stack: prepared.stack,
+        facts,
+        warnings,
+        actions: machine.take_actions(),
+        phases: measured.phases,
+    })
+}
+
+/// Measures within the memory that the trial may use.
+fn measure_limited(
+    machine: &mut Machine,
+    testbed: &dyn Testbed,
+    what: (&TrialSpec, &Prepared, &str),
+    program: &MeasureProgram,
+    control: &mut dyn Control,
+) -> Result<MeasureResult> {
+    let (spec, prepared, run) = what;
+    let limit = match spec.memory_limit_bytes {
+        Some(bytes) => Some(MemoryLimit::create(machine, run, bytes)?),
+        None => None,
+    };
+    let may_drop_caches = testbed.class() != "A" && spec.cache == Cache::Cold;
+    if may_drop_caches {
+        note_drop(machine, &spec.trial)?;
+    }
+    let order = MeasureOrder {
+        trial: &spec.trial,
+        directory: prepared.folder.clone(),
+        counters: testbed.devices().iter().map(|name| counter(name)).collect(),
+        cache: spec.cache,
+        may_drop_caches,
+        reserve_bytes: prepared.reserve_bytes,
+        time_limit_ns: spec.time_limit_ns,
+        workload: &spec.workload,
+    };
+    let shown = prepared.folder.display().to_string();
+    let measured = machine.act(ActionKind::Exec, "measure", shown, || {
+        measure(program, &order, limit.as_ref(), control)
+    });
+    let removed = limit.map_or(Ok(()), |limit| limit.remove(machine));
+    let mut measured = measured?.unwrap_or_else(rehearsal);
+    measured.warnings.extend(removed.err().map(|error| not_cleaned(&error.to_string())));
+    Ok(measured)
+}
+
+/// The child may drop the page cache of everybody; that is said and recorded, it cannot be undone.
+fn note_drop(machine: &mut Machine, trial: &str) -> Result<()> {
+    let ids = machine.intend(vec![Change::CachesDropped { trial: trial.to_owned() }])?;
+    machine.act(ActionKind::DropCaches, "/proc/sys/vm/drop_caches", "if needed", || Ok(()))?;
+    match machine.journal() {
+        Some(journal) if !ids.is_empty() => journal.mark(&ids, crate::journal::State::Obsolete),
+        _ => Ok(()),
+    }
+}
+
+fn counter(name: &str) -> Counter {
+    Counter { name: name.to_owned(), stat_path: PathBuf::from(format!("/sys/block/{name}/stat")) }
+}
+
+fn rehearsal() -> MeasureResult {
+    let (phases, warnings) = (Vec::new(), Vec::new());
+    MeasureResult { status: Status::DryRun, error: None, phases, warnings }
+}
+
+/// A device that does not exist cannot be read back: the record shows what was asked for.
+fn rehearsed(mut found: BTreeMap<String, String>, spec: &TrialSpec) -> BTreeMap<String, String> {
+    found.extend(spec.knobs.clone());
+    found
+}
+
+fn not_cleaned(what: &str) -> Warning {
+    Warning::new("not_cleaned", what, "it is tried again when the testbed closes")
+}
+
+fn unix_ns(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos() as u64)
+}

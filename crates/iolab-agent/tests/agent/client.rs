@@ -1,0 +1,121 @@
+//! A front end for tests: starts the real binary and talks to it.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// A running agent.
+pub struct Agent {
+    pub child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    next_id: u64,
+}
+
+impl Agent {
+    /// Starts one and says hello.
+    pub fn start(run: &str, state_dir: &Path, is_dry_run: bool) -> (Self, Value) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_iolab-agent"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut agent = Self { child, input, output, next_id: 1 };
+        let params = json!({"protocol": 1, "run": run, "is_dry_run": is_dry_run,
+            "state_dir": state_dir});
+        let hello = agent.ask("hello", &params).unwrap();
+        (agent, hello)
+    }
+
+    /// Sends a request.
+    pub fn send(&mut self, method: &str, params: &Value) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let line = json!({"id": id, "method": method, "params": params});
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+        id
+    }
+
+    /// Next message of any kind.
+    pub fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("'{line}': {error}"))
+    }
+
+    /// Sends a request and waits for its result or error.
+    pub fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
+        let id = self.send(method, params);
+        loop {
+            let message = self.receive();
+            if message["id"] == id {
+                return message.get("result").cloned().ok_or_else(|| message["error"].clone());
+            }
+            assert_eq!(message["event"], "progress", "{message}");
+        }
+    }
+
+    /// Closes its input and returns the exit code.
+    pub fn end_input(mut self) -> Option<i32> {
+        self.input = None;
+        self.child.wait().unwrap().code()
+    }
+}
+
+/// One test at a time: they add and remove loop devices.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Whether this user is root; a skip prints its reason.
+pub fn is_root() -> bool {
+    let is_root = nix::unistd::geteuid().is_root() && Path::new("/dev/loop-control").exists();
+    if !is_root {
+        println!("skipped: needs root and /dev/loop-control");
+    }
+    is_root
+}
+
+/// Waits until something is so.
+pub fn wait_until(limit: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}: not within {limit:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A trial; `phases` are of the contract's workload.
+pub fn trial(stack: &Value, knobs: &Value, phases: &Value) -> Value {
+    json!({
+        "trial": "t0001", "stack": stack, "is_fresh_fs": true, "knobs": knobs, "cache": "cold",
+        "memory_limit_bytes": null, "reserve_bytes": 0, "time_limit_ns": 60_000_000_000_u64,
+        "workload": {"version": 1, "name": "test", "engine": "psync", "workers_as": "threads",
+            "seed": 7, "content": "incompressible", "pin_cpus": [], "interval_ns": 100_000_000,
+            "is_calibrated": false, "phases": phases}})
+}
+
+/// One phase that writes a small file once, or for some time.
+pub fn writing(limit: &Value) -> Value {
+    json!([{"name": "write", "is_stonewalled": true, "keeps_files": false, "tenants": [
+        {"name": "main", "workers": 1, "is_file_shared": false, "file": "data",
+         "file_bytes": 4_194_304, "io_size_bytes": 4096, "pattern": {"kind": "sequential"},
+         "direction": {"kind": "write"}, "depth": 1, "access": "direct", "durability": "none",
+         "fsync": {"kind": "after"}, "opening": "create", "primes_first_record": false,
+         "rate_ops_per_s": null, "think_ns": 0, "limit": limit}]}])
+}
+
+/// An ext4 without further options.
+pub fn ext4() -> Value {
+    json!({"fs": "ext4", "mkfs_options": [], "mount_options": ["nodelalloc"],
+        "has_external_journal": false})
+}

@@ -1,0 +1,136 @@
+//! The directory testbed and dry runs through the real binary; nobody needs to be root.
+
+#[path = "agent/client.rs"]
+mod agent;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use agent::{Agent, ext4, trial, wait_until, writing};
+use serde_json::{Value, json};
+
+fn once() -> Value {
+    writing(&json!({"kind": "once"}))
+}
+
+fn spec(folder: &Path) -> Value {
+    json!({"kind": "directory", "path": folder, "allow_knobs_on": []})
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    fs::read_dir(folder)
+        .map(|listing| {
+            listing.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        })
+        .unwrap_or_default()
+}
+
+fn places() -> (tempfile::TempDir, tempfile::TempDir) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::write(folder.path().join("thesis"), "years").unwrap();
+    (folder, tempfile::tempdir().unwrap())
+}
+
+#[test]
+fn only_a_directory_of_ours_is_used_and_it_goes_away() {
+    let (folder, state) = places();
+    let (mut agent, _) = Agent::start("dir-use", state.path(), false);
+    let opened = agent.ask("open_testbed", &spec(folder.path())).unwrap();
+    assert!(opened["class"].as_str().unwrap().starts_with('A'));
+    let own = Path::new(opened["directory"].as_str().unwrap()).to_path_buf();
+    assert!(own.starts_with(folder.path()));
+    let record = agent.ask("run_trial", &trial(&Value::Null, &json!({}), &once())).unwrap();
+    assert_eq!(record["status"], "ok", "{record}");
+    assert_eq!(record["stack"], Value::Null);
+    assert_eq!(names(&own), [".iolab-token"], "the trial's files are gone");
+    let closed = agent.ask("close_testbed", &json!({})).unwrap();
+    assert_eq!(closed["is_restored"], true, "{closed}");
+    assert_eq!(names(folder.path()), ["thesis"]);
+    assert_eq!(agent.end_input(), Some(0));
+}
+
+#[test]
+fn knobs_of_the_system_disk_need_to_be_allowed_by_name() {
+    let (_folder, state) = places();
+    let root = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (mut agent, hello) = Agent::start("dir-knob", state.path(), false);
+    let opened = agent.ask("open_testbed", &spec(root.path())).unwrap();
+    let asked = json!({"read_ahead_kb": "128"});
+    let error = agent.ask("run_trial", &trial(&Value::Null, &asked, &once())).unwrap_err();
+    assert_eq!(error["code"], "refused", "{error}");
+    if hello["is_root"] == true && !opened["devices"].as_array().unwrap().is_empty() {
+        let flag = format!("--allow-knobs-on {}", opened["devices"][0].as_str().unwrap());
+        assert!(error["hint"].as_str().unwrap().contains(&flag), "{error}");
+    }
+    assert_eq!(agent.end_input(), Some(0));
+    assert!(names(root.path()).is_empty());
+}
+
+#[test]
+fn a_killed_agents_directory_is_removed_by_the_watchdog() {
+    let (folder, state) = places();
+    let (mut agent, _) = Agent::start("dir-kill", state.path(), false);
+    agent.ask("open_testbed", &spec(folder.path())).unwrap();
+    agent.child.kill().unwrap();
+    agent.child.wait().unwrap();
+    wait_until(Duration::from_secs(5), "the directory is removed", || {
+        names(folder.path()) == ["thesis"] && names(&state.path().join("journal")).is_empty()
+    });
+}
+
+#[test]
+fn a_dry_run_says_everything_and_does_nothing() {
+    let (folder, state) = places();
+    let (mut agent, _) = Agent::start("dry-run", state.path(), true);
+    let spec = json!({"kind": "loop", "size_bytes": 314_572_800, "device_count": 1,
+        "image_dir": folder.path(), "logical_block_bytes": 512});
+    let before = names(Path::new("/sys/block"));
+    let opened = agent.ask("open_testbed", &spec).unwrap();
+    let kinds = |answer: &Value| -> Vec<String> {
+        let actions = answer["actions"].as_array().unwrap().iter();
+        actions.map(|action| action["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    for kind in ["create_file", "attach_loop", "create_directory"] {
+        assert!(kinds(&opened).contains(&kind.to_owned()), "{kind}: {opened}");
+    }
+    if !opened["schedulers"].as_array().unwrap().is_empty() {
+        let knobs = json!({"scheduler": "mq-deadline", "driver_queue_depth": "4"});
+        let record = agent.ask("run_trial", &trial(&ext4(), &knobs, &once())).unwrap();
+        assert_eq!((&record["status"], &record["phases"]), (&json!("dry_run"), &json!([])));
+        assert_eq!(record["knobs"]["scheduler"], "mq-deadline");
+        for kind in ["mkfs", "mount", "write_knob", "exec"] {
+            assert!(kinds(&record).contains(&kind.to_owned()), "{kind}: {record}");
+        }
+    }
+    let closed = agent.ask("close_testbed", &json!({})).unwrap();
+    assert_eq!(closed["is_restored"], true, "{closed}");
+    assert_eq!(agent.end_input(), Some(0));
+    assert_eq!(names(folder.path()), ["thesis"]);
+    assert!(names(state.path()).is_empty());
+    assert_eq!(names(Path::new("/sys/block")).len(), before.len());
+}
+
+#[test]
+fn misuse_is_answered_and_does_not_end_the_agent() {
+    let (folder, state) = places();
+    let (mut agent, _) = Agent::start("misuse", state.path(), false);
+    let device = json!({"kind": "device", "path": "/dev/null"});
+    for (method, params, code) in [
+        ("open_testbed", &device, "refused"),
+        ("open_testbed", &json!({"kind": "floppy"}), "usage"),
+        ("open_testbed", &json!({"kind": "directory", "path": "/nowhere"}), "usage"),
+        ("run_trial", &json!({}), "usage"),
+        ("close_testbed", &json!({}), "usage"),
+        ("dance", &json!({}), "usage"),
+    ] {
+        let error = agent.ask(method, params).unwrap_err();
+        assert_eq!(error["code"], code, "{method}: {error}");
+    }
+    let missing = spec(&folder.path().join("gone"));
+    assert_eq!(agent.ask("open_testbed", &missing).unwrap_err()["code"], "refused");
+    let checks = agent.ask("doctor", &json!({"paths": [folder.path()]})).unwrap();
+    assert!(checks["checks"].as_array().unwrap().len() > 8, "{checks}");
+    assert_eq!(agent.end_input(), Some(0));
+    assert!(names(&state.path().join("journal")).is_empty());
+}

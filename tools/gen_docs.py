@@ -1,0 +1,276 @@
+"""Writes the reference pages that come from code, and checks every link: `make docs`.
+
+With ``--check`` nothing is written; a page that differs from its source, the index included, or a
+broken link is a failure. Python's own tables are imported; the lists of the Rust crates
+are read from their source, whose comments are the documentation. Pages written by hand are only
+checked.
+"""
+
+import argparse
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from registries import AGENT_KNOBS, ENGINES, Registry, rows
+from tidy import Tree
+
+ROOT = Path(__file__).resolve().parents[1]
+INDEX = "docs/README.md"
+MARK = "<!-- All pages; what follows is written by `make docs`. -->"
+FOLDERS = ("tutorial", "how-to", "reference", "explanation", "design")
+NOTE = "<!-- Written by `make docs` from {source}; edit that instead. -->"
+
+
+def page(title: str, source: str, *blocks: str) -> str:
+    """Put a page together."""
+    return "\n\n".join([f"# {title}", NOTE.format(source=source), *blocks]) + "\n"
+
+
+def table(heads: list[str], body: list[list[str]]) -> str:
+    """Write a Markdown table."""
+    lines = [heads, ["---"] * len(heads), *body]
+    return "\n".join(
+        "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
+    )
+
+
+def factors_page() -> str:
+    """Everything that can be varied or held."""
+    factors: Any = importlib.import_module("iolab.study.factors")
+    definitions = [definition for definition in factors.FACTORS if "." not in definition.name]
+    dotted = [definition for definition in factors.FACTORS if "." in definition.name]
+    heads = ["factor", "levels", "default", "root", "what it is", "also understood"]
+    return page(
+        "Factors",
+        "python/iolab/study/factors.py",
+        "What a study can vary (`[factors]`, lists) or hold constant (`[settings]`, single values)."
+        " On the command line each is a flag: `record_size` is `--record-size`. A factor marked"
+        " *hard* needs a new file system; its levels are randomised as whole plots. Where the"
+        " default is empty the machine's own setting stays.",
+        table(heads, [_factor_row(definition) for definition in definitions]),
+        "## Sysctls and the schedulers' own tunables",
+        "Written `SCHEDULER.TUNABLE`; a tunable applies only while its scheduler is active.",
+        table(heads[:1] + heads[4:5], [[f"`{d.name}`", d.help] for d in dotted]),
+    )
+
+
+def _factor_row(definition: Any) -> list[str]:
+    levels = ", ".join(f"`{choice}`" for choice in definition.choices) or definition.kind.value
+    return [
+        f"`{definition.name}`" + (" *hard*" if definition.is_hard_to_change else ""),
+        levels,
+        f"`{definition.default}`" if definition.default else "",
+        "yes" if definition.needs_root else "",
+        definition.help,
+        ", ".join(f"`{alias}`" for alias in definition.aliases),
+    ]
+
+
+def metrics_page() -> str:
+    """The quantities that are judged and shown."""
+    metrics: Any = importlib.import_module("iolab.stats.metrics")
+    body = [
+        [
+            f"`{metric.name}`",
+            metric.unit,
+            "higher" if metric.is_higher_better else "lower",
+            metric.role,
+            _docstring(f"iolab.stats.metrics.{metric.name}"),
+        ]
+        for metric in metrics.METRICS
+    ]
+    heads = ["metric", "stored in", "better is", "role", "what it is"]
+    return page(
+        "Metrics",
+        "python/iolab/stats/metrics",
+        "The first *primary* metric that a workload has carries its verdict; *secondary* ones are"
+        " judged beside it for trade-offs; the others are shown only.",
+        table(heads, body),
+    )
+
+
+def methods_page() -> str:
+    """The statistical procedures."""
+    methods: Any = importlib.import_module("iolab.stats.methods")
+    body = [[f"`{method.name}`", method.does, method.source] for method in methods.METHODS]
+    return page(
+        "Statistical methods",
+        "python/iolab/stats/methods",
+        table(["method", "what it does here", "source"], body),
+    )
+
+
+def charts_page() -> str:
+    """The pictures of a report."""
+    charts: Any = importlib.import_module("iolab.report.charts")
+    blocks = []
+    for chart in charts.CHARTS:
+        where = (
+            f"HTML and the sheet `{chart.sheet}` of the workbook" if chart.sheet else "HTML only"
+        )
+        text = _docstring(f"iolab.report.charts.{chart.name}")
+        blocks.append(f"## `{chart.name}`\n\n{text}\n\nDrawn in: {where}.")
+    return page("Charts", "python/iolab/report/charts", *blocks)
+
+
+def _docstring(module: str) -> str:
+    text = inspect.getdoc(importlib.import_module(module)) or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def rust_list_page(title: str, registry: Registry, intro: str) -> Callable[[], str]:
+    """Page of one list of a Rust crate: its modules' headers, or else its rows' comments."""
+
+    def generate() -> str:
+        text = (ROOT / registry.file).read_text(encoding="utf-8")
+        blocks = [_rust_section(registry, text, row) for row, _ in rows(registry, text) or []]
+        return page(title, registry.file, intro, *blocks)
+
+    return generate
+
+
+def _rust_section(registry: Registry, text: str, row: str) -> str:
+    header = re.search(rf"((?:^\s*///.*\n)*)^\s*\w+\s*=\s*\"{re.escape(row)}\"", text, re.MULTILINE)
+    comment = re.sub(r"^\s*/// ?", "", header[1], flags=re.MULTILINE).strip() if header else ""
+    module = (ROOT / registry.file).with_name(registry.module_of(row) + ".rs")
+    about = ""
+    if module.is_file():
+        lines = re.findall(r"^//! ?(.*)$", module.read_text(encoding="utf-8"), re.MULTILINE)
+        about = re.sub(r"\[(`[^`\]]+`)\](\([^)]*\))?", r"\1", "\n".join(lines)).strip()
+    return f"## `{row}`\n\n{about or comment}"
+
+
+def cli_page() -> str:
+    """Every subcommand's flags, from the parsers themselves."""
+    main: Any = importlib.import_module("iolab.cli.main")
+    parsers: Any = importlib.import_module("iolab.cli.parser")
+    commands = [[f"[`{c.NAME}`](#iolab-{c.NAME})", c.HELP] for c in main.COMMANDS]
+    blocks = [f"```text\n{main.EXAMPLES}\n```", table(["command", "what it does"], commands)]
+    for command in main.COMMANDS:
+        parser = parsers.Parser(prog=f"iolab {command.NAME}", description=command.HELP)
+        command.add_arguments(parser)
+        blocks.append(_parser_section(parser))
+    return page("Command line", "python/iolab/cli", *blocks)
+
+
+def _parser_section(parser: argparse.ArgumentParser) -> str:
+    """One table per group: unlike the text of `--help` the same under every Python."""
+    blocks = [f"## `{parser.prog}`", f"{(parser.description or '').capitalize().rstrip(' .')}."]
+    for group in parser._action_groups:
+        options = [a for a in group._group_actions if a.help != argparse.SUPPRESS]
+        options = [a for a in options if not isinstance(a, argparse._HelpAction)]
+        if options:
+            body = [[_option_text(a), _option_help(parser, a)] for a in options]
+            blocks += [f"**{group.title}**", table(["option", "meaning"], body)]
+    return "\n\n".join(blocks)
+
+
+def _option_text(action: argparse.Action) -> str:
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    if not action.option_strings:
+        return f"`{metavar}`"
+    value = "" if action.nargs == 0 else f" {metavar}"
+    return ", ".join(f"`{flag}{value}`" for flag in action.option_strings)
+
+
+def _option_help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    return " ".join((action.help or "").split()) % {**vars(action), "prog": parser.prog}
+
+
+def index_page(root: Path = ROOT) -> str:
+    """The index: what is written by hand, then every page by its title."""
+    index = root / INDEX
+    by_hand = index.read_text(encoding="utf-8").partition(MARK)[0].rstrip()
+    blocks = [by_hand, MARK]
+    for folder in FOLDERS:
+        pages = sorted((index.parent / folder).glob("*.md"))
+        lines = [f"- [{_title(path)}]({folder}/{path.name})" for path in pages]
+        if lines:
+            blocks += [f"## {folder.capitalize()}", "\n".join(lines)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _title(path: Path) -> str:
+    return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/factors.md": factors_page,
+    "docs/reference/metrics.md": metrics_page,
+    "docs/reference/methods.md": methods_page,
+    "docs/reference/charts.md": charts_page,
+    "docs/reference/engines.md": rust_list_page(
+        "Engines",
+        ENGINES,
+        "How operations are submitted to the running kernel: `--engine NAME`.",
+    ),
+    "docs/reference/knobs.md": rust_list_page(
+        "Knobs",
+        AGENT_KNOBS,
+        "The settings of the machine that the agent may change, each recorded before, verified"
+        " after, and put back. Nothing outside this list is ever written.",
+    ),
+    INDEX: index_page,
+}
+
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def broken_links(root: Path) -> Iterator[str]:
+    """Relative links of all Markdown files that lead nowhere, headings included."""
+    for name, text in Tree(root).texts({".md"}).items():
+        for target in _LINK.findall(_FENCE.sub("", text)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            file = (root / name).parent / path if path else root / name
+            if not file.exists():
+                yield f"{name}: broken link {target}"
+            elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+                yield f"{name}: no heading for {target}"
+
+
+def anchors(file: Path) -> set[str]:
+    """Anchors that headings of a Markdown file get."""
+    text = _FENCE.sub("", file.read_text(encoding="utf-8"))
+    heads = re.findall(r"^#+\s+(.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head).strip().lower().replace(" ", "-") for head in heads}
+
+
+def drifted_pages(root: Path, pages: dict[str, Callable[[], str]], is_check: bool) -> Iterator[str]:
+    """Pages that differ from their source; unless checking, they are written."""
+    for name, generate in pages.items():
+        path, text = root / name, generate()
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        if is_check:
+            yield f"{name}: differs from its source; run `make docs`"
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"docs: wrote {name}")
+
+
+def main() -> int:
+    """Write or check; 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(description="reference pages from code, and links")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail on drift")
+    arguments = parser.parse_args()
+    problems = [
+        *drifted_pages(ROOT, PAGES, arguments.check),
+        *broken_links(ROOT),
+    ]
+    for problem in problems:
+        print(problem)
+    print(f"docs: {len(PAGES)} generated pages, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""Every list of the code base, and what each of its rows must have beside it.
+
+To add a thing is one file and one row. This table says which page and which test the row must
+have, so that a row without them cannot be merged. `{row}` stands for the row's name in file names
+(snake_case), `{page}` for the same with hyphens.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """One list: the file it stands in, how to find it, what its rows are called and need.
+
+    ``begin`` finds the opening bracket of the list; ``row`` takes its names, in group 1, out of
+    the text between the brackets. Each entry of ``companions`` is a file pattern (of which one
+    must exist) and, after a ``::``, a regular expression that one such file must contain.
+    """
+
+    name: str
+    file: str
+    begin: str
+    row: str
+    companions: tuple[str, ...]
+
+    def module_of(self, row: str) -> str:
+        """Name of the module that holds a row's code."""
+        return _snake(row)
+
+
+# `Row = "name"` or `Row = "name" => ...`, one per line.
+_NAMED_ROW = r"^\s*[A-Z]\w*\s*=\s*\"([^\"]+)\""
+
+ENGINES = Registry(
+    name="engine",
+    file="crates/iolab-real/src/engine/mod.rs",
+    begin=r"engines!\s*\{",
+    row=_NAMED_ROW,
+    companions=(
+        "crates/iolab-real/src/engine/{row}.rs",
+        "docs/reference/engines.md::`{name}`",
+        "crates/iolab-real/tests/*.rs::Engine::ALL|{name}",
+        # The level of the factor `engine`, so that it can be asked for.
+        'python/iolab/study/factors.py::"{name}"',
+    ),
+)
+
+AGENT_KNOBS = Registry(
+    name="knob",
+    file="crates/iolab-agent/src/knob/mod.rs",
+    begin=r"knobs!\s*\{",
+    row=_NAMED_ROW,
+    companions=(
+        "crates/iolab-agent/src/knob/{row}.rs",
+        "docs/reference/knobs.md::`{name}`",
+        "crates/iolab-agent/src/knob/tests.rs::ALL|{name}",
+        # The factor that asks for it.
+        'python/iolab/study/factors.py::["`]{name}["`]',
+    ),
+)
+
+CHARTS = Registry(
+    name="chart",
+    file="python/iolab/report/charts/__init__.py",
+    begin=r"CHARTS:[^=]*=\s*\(",
+    row=r"^\s*ChartRow\(\s*\"(\w+)\"",
+    companions=(
+        "python/iolab/report/charts/{row}.py",
+        "docs/reference/charts.md::`{name}`",
+        "tests/report/*.py::CHARTS|{row}",
+    ),
+)
+
+METRICS = Registry(
+    name="metric",
+    file="python/iolab/stats/metrics/__init__.py",
+    begin=r"METRICS:[^=]*=\s*\(",
+    row=r"^\s*(\w+)\.METRIC\b",
+    companions=(
+        "python/iolab/stats/metrics/{row}.py",
+        "docs/reference/metrics.md::`{name}`",
+        "tests/**/*.py::METRICS|{row}",
+    ),
+)
+
+METHODS = Registry(
+    name="method",
+    file="python/iolab/stats/methods/__init__.py",
+    begin=r"METHODS:[^=]*=\s*\(",
+    row=r"^\s*Method\(\s*\"(\w+)\"",
+    companions=(
+        "python/iolab/stats/methods/{row}.py",
+        "docs/reference/methods.md::`{name}`",
+        "tests/stats/*.py::{row}",
+    ),
+)
+
+COMMANDS = Registry(
+    name="command",
+    file="python/iolab/cli/main.py",
+    begin=r"COMMANDS:[^=]*=\s*\(",
+    row=r"(\w+)(?=[,)])",
+    companions=(
+        "python/iolab/cli/{row}.py",
+        "docs/reference/cli.md::## `iolab {name}`",
+        "tests/cli/*.py::{name}",
+    ),
+)
+
+REGISTRIES: tuple[Registry, ...] = (ENGINES, AGENT_KNOBS, CHARTS, METRICS, METHODS, COMMANDS)
+
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+def rows(registry: Registry, text: str) -> list[tuple[str, int]] | None:
+    """Names of the rows with their lines; None if the list is not there."""
+    begin = re.search(registry.begin, text)
+    if begin is None:
+        return None
+    opener = text[begin.end() - 1]
+    depth, end = 0, begin.end() - 1
+    for end in range(begin.end() - 1, len(text)):
+        depth += (text[end] == opener) - (text[end] == _CLOSING[opener])
+        if depth == 0:
+            break
+    return [
+        (match[1], text.count("\n", 0, match.start(1)) + 1)
+        for match in re.compile(registry.row, re.MULTILINE).finditer(text, begin.end(), end + 1)
+    ]
+
+
+def missing_companions(
+    root: Path, files: list[str], registries: tuple[Registry, ...] | None = None
+) -> Iterator[tuple[str, int, str]]:
+    """Rows that lack something, as (path, line, message)."""
+    for registry in REGISTRIES if registries is None else registries:
+        path = root / registry.file
+        found = rows(registry, path.read_text(encoding="utf-8")) if path.is_file() else None
+        if not found:
+            yield registry.file, 1, f"the list of {registry.name} is not here or has no rows"
+            continue
+        for row, line in found:
+            for companion in registry.companions:
+                if not _exists(root, files, _fill(companion, row)):
+                    wanted = _fill(companion, row)
+                    yield registry.file, line, f"{registry.name} `{row}` lacks {wanted}"
+
+
+def _snake(row: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", row).lower().replace("-", "_").replace(".", "_")
+
+
+def _fill(companion: str, row: str) -> str:
+    return companion.replace("{row}", _snake(row)).replace("{name}", row)
+
+
+def _exists(root: Path, files: list[str], companion: str) -> bool:
+    pattern, _, contents = companion.partition("::")
+    matching = [name for name in files if Path(name).match(pattern)]
+    if not contents:
+        return bool(matching)
+    return any(re.search(contents, (root / name).read_text(encoding="utf-8")) for name in matching)

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Makes the virtual environment of this clone and installs iolab into it, if sources changed since.
+#
+#   IOLAB_VENV=... CARGO_TARGET_DIR=... PYTHON=python3 tools/setup.sh EXTRAS
+#
+# Says in one line each what it does; the output of pip and cargo shows only if they fail.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+extras=$1
+stamp=$IOLAB_VENV/iolab.stamp
+log=$IOLAB_VENV/setup.log
+
+fail() {
+    printf 'setup: %s\n' "$1" >&2
+    exit 1
+}
+
+quietly() {
+    "$@" >"$log" 2>&1 && return
+    cat "$log" >&2
+    fail "failed: $*"
+}
+
+check_tools() {
+    "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+        fail "needs python3 >= 3.11; name one with: make PYTHON=/path/to/python3.12 ..."
+    command -v cargo >/dev/null || fail "needs cargo (Rust >= 1.88)"
+    command -v cc >/dev/null || fail "needs a C linker; on Debian: apt install gcc libc6-dev"
+}
+
+make_venv() {
+    [ -x "$IOLAB_VENV/bin/pip" ] && return
+    echo "setup: virtual environment in $IOLAB_VENV"
+    rm -rf "$IOLAB_VENV"
+    "$PYTHON" -m venv "$IOLAB_VENV" ||
+        fail "python3 cannot make virtual environments; on Debian: apt install python3-venv"
+}
+
+# What the installed package is made of, and the interpreter it is installed for.
+source_digest() {
+    {
+        "$IOLAB_VENV/bin/python" -VV
+        find crates python Cargo.toml Cargo.lock pyproject.toml setup.py README.md \
+            -type f -not -name '*.so' -not -path '*/__pycache__/*' -not -path '*.egg-info/*' \
+            -print0 2>/dev/null | sort -z | xargs -0 sha256sum
+    } | sha256sum | cut -d ' ' -f 1
+}
+
+build_requirements() {
+    "$IOLAB_VENV/bin/python" - <<'PYTHON'
+import tomllib
+with open("pyproject.toml", "rb") as file:
+    print(*tomllib.load(file)["build-system"]["requires"], sep="\n")
+PYTHON
+}
+
+is_current() {
+    [ -f "$stamp.$1" ] && [ "$(cat "$stamp.$1")" = "$2" ]
+}
+
+install() {
+    local digest
+    digest=$(source_digest)
+    is_current "$extras" "$digest" && return
+    echo "setup: building and installing iolab [$extras] (the first time takes some minutes)"
+    build_requirements >"$IOLAB_VENV/build-requirements.txt"
+    quietly "$IOLAB_VENV/bin/pip" install --quiet -r "$IOLAB_VENV/build-requirements.txt"
+    # setuptools would ship files that were removed since its last build.
+    rm -rf build python/iolab.egg-info
+    quietly "$IOLAB_VENV/bin/pip" install --quiet --no-build-isolation ".[$extras]"
+    rm -rf build python/iolab.egg-info
+    # The digest of before: what changed while it was built is built the next time.
+    rm -f "$stamp".*
+    echo "$digest" >"$stamp.$extras"
+    case $extras in *,*) echo "$digest" >"$stamp.${extras%%,*}" ;; esac
+}
+
+check_tools
+mkdir -p "$(dirname "$IOLAB_VENV")"
+# One set-up at a time: two `make` in one clone must not build over each other.
+exec 9>"$IOLAB_VENV.lock"
+flock 9
+make_venv
+install
