@@ -1,7 +1,8 @@
 """The worked examples of CONTRIBUTING.md do what they say: one file, one row, and it works.
 
 Each is applied to a copy of the sources. The copy for Rust lies in the build directory, at the
-same place every time, so that cargo builds it once.
+same place every time, so that cargo builds the dependencies once. It has a build directory of its
+own: in ours cargo would take the copy's crates for the clone's, which have the same names and paths.
 """
 
 import os
@@ -91,7 +92,10 @@ def rust_copy():
 def cargo_test(copy: Path, *arguments: str) -> str:
     """Run a test of the copy; its output."""
     command = ["cargo", "test", "--quiet", *arguments]
-    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(copy / "target")}
+    done = subprocess.run(
+        command, cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -42,12 +42,10 @@ def test_the_asked_scheduler_was_really_active(iolab: Run, tmp_path: Path) -> No
     from iolab.store.db import Store
 
     with Store.open_reader(out / "study.db") as store:
-        data = store.load_data()
-    seen = {
-        (trial.levels["scheduler"], name)
-        for trial in data.trials
-        for name in data.varying_facts.get("knob.scheduler", {}).get(trial.trial_id, "").split()
-    }
+        seen = {
+            (trial.levels["scheduler"], store.record(trial.trial_id)["knobs"]["scheduler"])
+            for trial in store.load_data().trials
+        }
     assert seen == {("kyber", "kyber"), ("bfq", "bfq")}
 
 
