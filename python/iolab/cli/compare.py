@@ -11,7 +11,7 @@ from iolab.cli.services import Services
 from iolab.study.load import study_from_table
 
 NAME = "compare"
-HELP = "compare schedulers, file systems, options, record sizes ..."
+HELP = "compare schedulers, file systems, options or record sizes"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

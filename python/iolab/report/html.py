@@ -150,8 +150,7 @@ def _caveats(verdict: StudyVerdict) -> Markup:
             tag(
                 "li",
                 tag("b", c.code.replace("_", " ")),
-                f": {c.message} ",
-                tag("span", c.hint, class_="hint"),
+                f": {c.sentences}",
                 _times(c.count),
             )
             for c in verdict.caveats

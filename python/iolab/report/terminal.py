@@ -256,5 +256,5 @@ def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
     for c in verdict.caveats:
         times = f" ({c.count} times)" if c.count > 1 else ""
         name = c.code.replace("_", " ")
-        lines.append(_wrap(f"- {name}{times}: {c.message} {c.hint}".rstrip(), width, "  "))
+        lines.append(_wrap(f"- {name}{times}: {c.sentences}", width, "  "))
     return "\n".join(lines)

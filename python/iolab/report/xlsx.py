@@ -108,7 +108,7 @@ def _verdict_sheet(
         out.sheet.write_string(row, 0, label)
         out.sheet.write_string(row, 1, value)
         row += 1
-    caveats = [(c.code, c.count, f"{c.message} {c.hint}") for c in verdict.caveats]
+    caveats = [(c.code, c.count, c.sentences) for c in verdict.caveats]
     row = _table(out, row + 1, ("caveat", "count", "message and what to do"), caveats) + 1
     lines = -(-sum(len(spec.panels) for spec in specs) // 2)
     write_charts(out, specs, data_row=row + lines * CHART_ROWS + 1, chart_row=row, chart_column=0)

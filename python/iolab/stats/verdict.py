@@ -144,6 +144,12 @@ class PositionNote:
     n_trials: int
 
 
+def _sentence(text: str) -> str:
+    """Begin with a capital, unless it is a flag or a path, and end with a full stop."""
+    start = text[0].upper() + text[1:]
+    return start if start.endswith((".", "!", "?")) else f"{start}."
+
+
 @dataclass(frozen=True, slots=True)
 class CountedCaveat:
     """A caveat, with the number of places (trial and operation) it was seen at."""
@@ -152,6 +158,11 @@ class CountedCaveat:
     message: str
     hint: str
     count: int
+
+    @property
+    def sentences(self) -> str:
+        """Message and hint as sentences, whatever their authors ended them with."""
+        return " ".join(_sentence(part) for part in (self.message, self.hint) if part)
 
 
 @dataclass(frozen=True, slots=True)
