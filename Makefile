@@ -1,7 +1,10 @@
 # Every command of this repository. A fresh machine needs python3 (>= 3.11), cargo, a C linker and
-# make; the first target you call sets up the rest: a virtual environment for this clone and a
-# build directory shared by all clones, both under ~/.cache/iolab (or, where that cannot be
-# written, .venv/ and target/ in the clone). Nothing here needs root; some tests use it if there.
+# make; the first target you call sets up the rest: a virtual environment and a build directory for
+# this clone, both under ~/.cache/iolab (or, where that cannot be written, .venv/ and target/ in the
+# clone). Nothing here needs root; some tests use it if there.
+#
+# Clones do not share a build directory: cargo knows a crate of a workspace by its path inside the
+# workspace and by the age of its files, so that one clone would run what another one built.
 #
 #   make demo      a complete study, its verdict and reports under demo-out/
 #   make test      all tests; ends with what passed, failed and was skipped
@@ -13,7 +16,7 @@ CACHE_IS_WRITABLE := $(shell mkdir -p "$(CACHE)" 2>/dev/null && test -w "$(CACHE
 CLONE := $(shell printf '%s' "$(CURDIR)" | cksum | cut -d ' ' -f 1)
 ifeq ($(CACHE_IS_WRITABLE),yes)
 export IOLAB_VENV ?= $(CACHE)/venv/$(CLONE)
-export CARGO_TARGET_DIR ?= $(CACHE)/target
+export CARGO_TARGET_DIR ?= $(CACHE)/target/$(CLONE)
 else
 export IOLAB_VENV ?= $(CURDIR)/.venv
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
@@ -85,10 +88,9 @@ examples: setup ## check every study under examples/ without running its trials
 ci: ## what the continuous integration runs
 	@.ci/run
 
-clean: ## remove what this clone built (the shared build directory stays)
+clean: ## remove what this clone built and installed
 	rm -rf build dist target demo-out .venv .pytest_cache .ruff_cache .mypy_cache .hypothesis
-	rm -rf python/iolab.egg-info "$(IOLAB_VENV)" "$(IOLAB_VENV).lock"
-	@[ ! -d "$(CARGO_TARGET_DIR)" ] || echo "kept, shared by all clones: $(CARGO_TARGET_DIR)"
+	rm -rf python/iolab.egg-info "$(IOLAB_VENV)" "$(IOLAB_VENV).lock" "$(CARGO_TARGET_DIR)"
 
 # --- set-up and parts, called by the targets above --------------------------------------------
 
@@ -102,4 +104,4 @@ test-rust:
 	cargo test $(RUST_TESTED) --quiet --no-fail-fast
 
 test-python: setup
-	$(PYTEST)
+	$(PYTEST) $(PYTEST_ARGS)

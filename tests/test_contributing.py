@@ -2,7 +2,7 @@
 
 Each is applied to a copy of the sources. The copy for Rust lies in the build directory, at the
 same place every time, so that cargo builds the dependencies once. It has a build directory of its
-own: in ours cargo would take the copy's crates for the clone's, which have the same names and paths.
+own: in ours cargo would take the copy's crates for the clone's, whose names and paths are the same.
 """
 
 import os

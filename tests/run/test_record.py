@@ -176,3 +176,11 @@ def test_caveats_and_facts_are_carried_along(core):
     assert found.phases[0].caveats[0].code == "w"
     assert found.phases[0].caveats[0].hint == ""
     assert found.facts == {"a": "1"}
+
+
+def test_reads_of_somebody_else_do_not_hide_the_page_cache(core):
+    """On a live file system another process read from the same device while ours hit the cache."""
+    device = {"name": "vda", "read_bytes": 3 << 20, "write_bytes": 0, "flushed_write_bytes": 0}
+    found = record([tenant("main", [worker(0, 10**9, read=1 << 20)])], [device])
+    found["phases"][0]["own_read_bytes"] = 0
+    assert {phase.cache_share for phase in derive(found, core).phases} == {1.0}

@@ -17,7 +17,7 @@ from iolab.errors import AnalysisError
 from iolab.stats.judge import headline_word, judge
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS
 from iolab.stats.verdict import StudyVerdict
-from iolab.store.rows import Caveat, StudyData
+from iolab.store.rows import Caveat, Measurement, StudyData
 
 
 def _codes(verdict: StudyVerdict) -> dict[str, int]:
@@ -298,3 +298,36 @@ def test_scipy_is_loaded_by_judging_only() -> None:
         "sys.exit(any(name in sys.modules for name in ('scipy', 'numpy', 'xlsxwriter')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_mixed_workload_is_judged_by_its_total_not_by_total_and_parts(
+    canned: ModuleType,
+) -> None:
+    """Pooling streams and their sum called a phase slower that had moved 29 % more bytes."""
+    per_level = {
+        "none": {"mix/reader": 100.0, "mix/bulk": 100.0, "mix/all": 200.0},
+        "bfq": {"mix/reader": 10.0, "mix/bulk": 248.0, "mix/all": 258.0},
+    }
+    mix = canned.Workload("mix", ("x",), ())
+    base = canned.make_study(levels=("none", "bfq"), rounds=6, workloads=(mix,), facts={})
+    measurements = [
+        Measurement(
+            trial_id=trial.trial_id,
+            ordinal=trial.ordinal,
+            round=trial.round,
+            position=trial.position,
+            workload="mix",
+            levels=trial.levels,
+            operation=operation,
+            metric="throughput_bytes_per_s",
+            value=value * (1 + 0.001 * trial.ordinal),
+            is_direct=True,
+            cache_share=None,
+        )
+        for trial in base.trials
+        for operation, value in per_level[trial.levels["scheduler"]].items()
+    ]
+    verdict = judge(dataclasses.replace(base, measurements=measurements, series=[]))
+    (pooled,) = verdict.pooled
+    assert pooled.effect.ratio == pytest.approx(1.29, rel=0.01)
+    assert len({cell.operation for cell in verdict.cells}) == 3, "the streams stay as cells"

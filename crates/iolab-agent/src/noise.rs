@@ -31,6 +31,11 @@ pub struct Noise {
 }
 
 impl Noise {
+    /// Forgets the kernel's averages: they reach back to our own work just before.
+    pub fn without_averages(self) -> Self {
+        Self { io_stalled_percent: None, load: None, ..self }
+    }
+
     /// Looks now.
     pub fn sample(machine: &Machine) -> Self {
         let stat = machine.peek("/proc/stat").unwrap_or_default();

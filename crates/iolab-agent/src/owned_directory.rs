@@ -72,11 +72,30 @@ pub fn remove(path: &Path, token: &str) -> Result<()> {
     unlinkat(&parent, name, UnlinkatFlags::RemoveDir).map_err(fail)
 }
 
-/// Removes everything in `path` but the token.
-pub fn clear(path: &Path) -> Result<()> {
+/// Removes everything in `path` but the token; a `token` that is given must be the one inside.
+pub fn clear(path: &Path, token: Option<&str>) -> Result<()> {
+    empty(&open_owned(path, token)?, path)
+}
+
+/// Makes our directory the working directory of this process.
+///
+/// From then on relative names stay inside it, whatever becomes of its path: in a directory that
+/// others may write to, somebody could exchange ours for a link to a place of theirs.
+pub fn enter(path: &Path, token: Option<&str>) -> Result<()> {
+    let folder = open_owned(path, token)?;
+    nix::unistd::fchdir(&folder).map_err(|error| Error::io("enter", path, error))
+}
+
+fn open_owned(path: &Path, token: Option<&str>) -> Result<OwnedFd> {
     let folder =
         open(path, FOLDER, Mode::empty()).map_err(|error| Error::io("open", path, error))?;
-    empty(&folder, path)
+    if token.is_some_and(|token| read_token(&folder).as_deref() != Some(token)) {
+        return Err(Error::refused(
+            format!("{} is not the directory that iolab made", path.display()),
+            "somebody moved or exchanged it: use a directory that others cannot write to",
+        ));
+    }
+    Ok(folder)
 }
 
 fn parent_of(path: &Path) -> Result<(OwnedFd, &OsStr)> {
@@ -168,7 +187,7 @@ mod tests {
         fs::hard_link(foreign.join("thesis"), owned.join("data.1")).unwrap();
         fs::create_dir_all(owned.join("a/b")).unwrap();
         symlink("../../..", owned.join("a/b/up")).unwrap();
-        clear(&owned).unwrap();
+        clear(&owned, Some("token-1")).unwrap();
         assert_eq!(fs::read_dir(&owned).unwrap().count(), 1, "the token stays");
         remove(&owned, "token-1").unwrap();
         assert!(!owned.exists());
@@ -181,13 +200,16 @@ mod tests {
         fs::remove_dir_all(&owned).unwrap();
         symlink(&foreign, &owned).unwrap();
         assert!(remove(&owned, "token-1").is_err());
-        assert!(clear(&owned).is_err());
+        assert!(clear(&owned, None).is_err());
+        assert!(enter(&owned, Some("token-1")).is_err());
         assert!(foreign.join("thesis").exists());
     }
 
     #[test]
     fn a_directory_without_our_token_is_kept() {
         let (_place, owned, foreign) = planted();
+        assert!(clear(&foreign, Some("token-1")).is_err());
+        assert!(enter(&foreign, Some("token-1")).is_err());
         assert!(remove(&owned, "token-2").is_err());
         assert!(owned.exists());
         assert!(remove(&foreign, "token-1").is_err(), "not empty, no token");

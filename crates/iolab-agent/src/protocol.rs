@@ -254,6 +254,8 @@ pub struct MeasureOrder<'a> {
     pub trial: &'a str,
     /// Where the files go.
     pub directory: PathBuf,
+    /// What its token file must hold, if others can reach the directory.
+    pub token: Option<&'a str>,
     /// Devices to count.
     pub counters: Vec<Counter>,
     /// State of the page cache.

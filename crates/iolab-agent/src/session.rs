@@ -46,6 +46,8 @@ struct Open {
     testbed: Box<dyn Testbed>,
     knobs: KnobSet,
     watchdog: Option<Watchdog>,
+    /// No trial has run yet.
+    is_fresh: bool,
 }
 
 impl Session {
@@ -125,7 +127,7 @@ impl Session {
         match testbed::open(spec, opening) {
             Ok(testbed) => {
                 let knobs = KnobSet::new(testbed.devices(), testbed.loop_run());
-                let open = self.open.insert(Open { machine, testbed, knobs, watchdog });
+                let open = self.open.insert(Open { machine, testbed, knobs, watchdog, is_fresh: true });
                 Ok(opened(open))
             }
             Err(error) => {
@@ -145,12 +147,15 @@ impl Session {
         let Some(open) = &mut self.open else {
             return Err(Error::protocol("no testbed is open; open one first"));
         };
+        // A loop testbed has just written its image.
+        let is_first = std::mem::take(&mut open.is_fresh) && open.testbed.loop_run().is_none();
         let context = Context {
             machine: &mut open.machine,
             testbed: open.testbed.as_mut(),
             knobs: &mut open.knobs,
             run: &run,
             program: &self.program,
+            is_first,
         };
         let record = trial::run(context, spec, control)?;
         Ok(serde_json::to_value(record).expect("a record has only text keys"))

@@ -29,7 +29,7 @@ pub trait Observer {
     fn laid_out(&mut self) {}
     /// Everybody is ready: the place to read counters.
     fn starting(&mut self) {}
-    /// Called every few milliseconds during the timed region; `true` stops the phase.
+    /// Called every few milliseconds, also while files are laid out; `true` stops the phase.
     fn should_stop(&mut self) -> bool {
         false
     }
@@ -110,10 +110,16 @@ pub fn coordinate<O: Observer>(
     observer: &mut O,
     mut lost: impl FnMut() -> u32,
 ) {
-    wait_for(group, Gate::Layout, workers, HURRY, &mut || lost() > 0);
+    let mut stop_or_lost = |observer: &mut O| {
+        if observer.should_stop() {
+            group.stop();
+        }
+        lost() > 0
+    };
+    wait_for(group, Gate::Layout, workers, WATCH, &mut || stop_or_lost(observer));
     observer.laid_out();
     group.open(Gate::Layout);
-    wait_for(group, Gate::Start, workers, HURRY, &mut || lost() > 0);
+    wait_for(group, Gate::Start, workers, HURRY, &mut || stop_or_lost(observer));
     observer.starting();
     group.open(Gate::Start);
     wait_for(group, Gate::End, workers, WATCH, &mut || {

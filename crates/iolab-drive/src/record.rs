@@ -83,8 +83,11 @@ pub struct PhaseRecord {
     pub cpu: CpuRecord,
     /// What the harness itself costs per op, measured on the null target just before.
     pub harness_ns_per_op: Option<f64>,
-    /// What the devices did.
+    /// What the devices did, for whomever.
     pub devices: Vec<DeviceRecord>,
+    /// Bytes that were read from storage on behalf of the workers alone; unknown for processes.
+    #[serde(default)]
+    pub own_read_bytes: Option<u64>,
     /// Who ran.
     pub tenants: Vec<TenantOutcome>,
     /// What to know when reading the numbers.
@@ -103,6 +106,7 @@ impl PhaseRecord {
             cpu: CpuRecord::default(),
             harness_ns_per_op: None,
             devices: Vec::new(),
+            own_read_bytes: None,
             tenants: outcome.tenants,
             warnings: Vec::new(),
         }

@@ -279,6 +279,8 @@ impl<G: GroupState> StreamWorker<G> {
                 let how = OpenHow { is_writable: true, durability: Durability::None, ..self.how() };
                 self.then(Stage::Fill { at: 0 }, now, Op::Create { path: PATH, handle: FILE, how })
             }
+            // Stopped (no space left, no time left, interrupted): nobody will read this file.
+            Stage::Fill { .. } if self.group.is_stopped() => self.go(Stage::CloseLayout),
             Stage::Fill { at } if self.tenant.opening == Opening::LaidOut && at < size => {
                 let length = Self::buffer_bytes(&self.tenant).0.min(size - at);
                 let next = Stage::Fill { at: at + length };

@@ -74,7 +74,9 @@ def conduct(
     for note in prepared.plan.notes:
         console.note(f"iolab: note: {note.message}: {note.hint}")
     agent_path = find_agent()
-    command = agent_command(agent_path, needs_root=prepared.needs_root)
+    # A rehearsal changes nothing, so it needs no root even where the study does.
+    needs_root = prepared.needs_root and not arguments.dry_run
+    command = agent_command(agent_path, needs_root=needs_root)
     if arguments.dry_run:
         _rehearse(prepared, command)
         return 0
@@ -149,6 +151,7 @@ def _measure(
     outcome: Outcome | None = None
     with ExitStack() as stack:
         store = _resumed_store(prepared, stack) if prepared.is_resumed else None
+        n_known = len(store.finished_trials()) if store else 0
         try:
             with Agent(command, stop=stop) as agent:
                 _greet(agent, prepared, is_dry_run=False)
@@ -162,6 +165,11 @@ def _measure(
                     _close_testbed(agent, outcome)
         except IolabError as error:
             if store is None:
+                raise
+            if len(store.finished_trials()) == n_known:
+                stack.close()
+                if not prepared.is_resumed:
+                    outputs.discard(prepared.database)
                 raise
             return outcome, error
     return outcome, _error_of(outcome)

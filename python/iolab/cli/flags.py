@@ -66,7 +66,7 @@ def add_factor_flags(parser: argparse.ArgumentParser) -> None:
         help="any knob, as in vm.dirty_ratio=10,20 or bfq.slice_idle=0,8",
     )
     group.add_argument(
-        "--test", metavar="TESTS", default=DEFAULT_TESTS, help="IOzone tests, in order"
+        "--test", metavar="TESTS", default=DEFAULT_TESTS, help="IOzone tests, run in its own order"
     )
 
 

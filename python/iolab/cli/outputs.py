@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import itertools
 from pathlib import Path
@@ -67,6 +68,14 @@ def check_free(out_dir: Path) -> None:
         f"{out_dir} already holds the study '{name}'",
         "continue it with --resume, or choose another --out",
     )
+
+
+def discard(database: Path) -> None:
+    """Remove a closed store in which nothing was recorded, and its directory if that was all."""
+    for suffix in ("", "-wal", "-shm", ".lock"):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        database.parent.rmdir()
 
 
 def check_same_plan(store: Store, plan: Plan) -> None:

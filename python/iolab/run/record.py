@@ -208,6 +208,9 @@ def _cache_share(phase: Json, workers: Sequence[Json], devices: Sequence[Json]) 
         own = sum(worker[key] for worker in workers)
         if total:
             moved = sum(device[key] for device in devices)
+            if key == "read_bytes" and phase.get("own_read_bytes") is not None:
+                # Others may read from the same device: what storage gave to us alone counts, too.
+                moved = min(moved, phase["own_read_bytes"])
             missed += own * min(1.0, max(0.0, 1.0 - moved / total))
             asked += own
     return missed / asked if asked else None

@@ -18,6 +18,9 @@ from iolab.stats.methods.log_ratio import log_ratio
 from iolab.stats.metrics import Metric
 from iolab.store.rows import Measurement, TrialRow
 
+TOTAL = "all"
+"""Stream name under which a mixed phase's total is stored."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellPairs:
@@ -71,6 +74,31 @@ def pair_cells(
     return pairs, left_out
 
 
+def without_parts(cells: Cells) -> Cells:
+    """Leave out the streams of a mixed phase whose total is there.
+
+    The total (``<phase>/all``) is the sum of its streams; pooling both would count every byte
+    twice, and pooling the streams alone would call a phase slower that moved more bytes. A metric
+    without a total (latency) pools the streams.
+    """
+
+    def place(key: CellKey, phase: str) -> tuple[object, ...]:
+        return (key.workload, key.is_direct, key.levels, phase)
+
+    totals = {
+        place(key, phase)
+        for key in cells
+        for phase, _, part in [key.operation.rpartition("/")]
+        if part == TOTAL
+    }
+    return {
+        key: by_level
+        for key, by_level in cells.items()
+        for phase, _, part in [key.operation.rpartition("/")]
+        if part == TOTAL or place(key, phase) not in totals
+    }
+
+
 def oriented_log_ratio(
     metric: Metric, ours: Sequence[Measurement], theirs: Sequence[Measurement]
 ) -> float:
@@ -87,7 +115,7 @@ def oriented_log_ratio(
 
 def pool(ledger: Ledger, cells: Cells, metric: Metric, level: str, baseline: str) -> PooledPairs:
     """Pool the cells of one group (same workload, all direct or all buffered)."""
-    paired, left_out = pair_cells(cells, metric, level, baseline)
+    paired, left_out = pair_cells(without_parts(cells), metric, level, baseline)
     fullest = max((len(pair.log_ratios) for pair in paired), default=0)
     pairs = [pair for pair in paired if 2 * len(pair.log_ratios) >= fullest]
     left_out += len(paired) - len(pairs)

@@ -278,7 +278,9 @@ def _plateau(verdict: StudyVerdict) -> str:
         label = METRIC_BY_NAME[best.metric].label
         name = verdict.compared_factor.replace("_", " ")
         if len(best.members) == 1:
-            return f"The best {label} comes with {name} {best.best}; no other level is as good."
+            return (
+                f"The best {label} comes with {name} {best.best}; no other is shown to be as good."
+            )
         return (
             f"The best {label} comes with {name} {best.best}; {best.plateau} is the smallest"
             f" that is as good (within {margin_text(verdict.margin)})."

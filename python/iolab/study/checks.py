@@ -18,7 +18,7 @@ from iolab.study.treatment import ASYNCHRONOUS_ENGINE, Treatment, depth_max
 
 SECTOR_BYTES: Final = 512
 TREATMENTS_MANY: Final = 64
-ROUNDS_FEW: Final = 4
+ROUNDS_FEW: Final = 5
 _EXCLUSIVE_KNOBS: Final = (
     ("vm.dirty_ratio", "vm.dirty_bytes"),
     ("vm.dirty_background_ratio", "vm.dirty_background_bytes"),

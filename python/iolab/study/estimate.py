@@ -18,7 +18,7 @@ ASSUMED_BYTES_PER_S: Final = 200_000_000
 ASSUMED_SLOWEST_BYTES_PER_S: Final = 2_000_000
 TRIAL_OVERHEAD_NS: Final = 1_000_000_000
 MIN_TIME_LIMIT_NS: Final = 600_000_000_000
-_WRITING_TESTS: Final = frozenset({"write", "rewrite", "random-write"})
+_WRITING_TESTS: Final = frozenset({"write", "rewrite", "random-write", "record-rewrite"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
     varied = tuple(factor for factor in factors if len(factor.levels) > 1)
     if not varied:
         reader.refuse(
-            "factors" if "factors" in table else None,
+            "factors" if "factors" in table and isinstance(source, FileSource) else None,
             "nothing is compared: no factor has two levels",
             "give one at least two, such as record_size = 4k,64k",
         )

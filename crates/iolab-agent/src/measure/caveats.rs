@@ -38,7 +38,9 @@ fn page_cache(record: &PhaseRecord) -> Option<Warning> {
     let workers = || record.tenants.iter().flat_map(|tenant| &tenant.workers);
     let asked_read: u64 = workers().map(|w| w.read_bytes).sum();
     let asked_write: u64 = workers().map(|w| w.write_bytes).sum();
+    // Somebody else may read from the same device: what storage gave to us alone counts, too.
     let device_read: u64 = record.devices.iter().map(|d| d.read_bytes).sum();
+    let device_read = device_read.min(record.own_read_bytes.unwrap_or(u64::MAX));
     let device_write: u64 = record.devices.iter().map(|d| d.write_bytes).sum();
     let share = |asked: u64, device: u64| {
         (asked > 0).then(|| 1.0 - (device as f64 / asked as f64).min(1.0))

@@ -1,7 +1,7 @@
 //! Reads one request on standard input, runs it, prints progress and one answer on standard output.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -15,6 +15,8 @@ use iolab_model::{Error, Target};
 use iolab_real::{Engine, EngineVisitor, affinity, alignment};
 use iolab_workload::spec::{Phase, WorkersAs};
 use serde_json::json;
+
+use crate::owned_directory;
 
 use super::caveats::caveats;
 use super::counters::{device_records, read_devices};
@@ -34,7 +36,7 @@ pub fn main() -> ExitCode {
     };
     on_sigterm_finish_early();
     let answer = match request {
-        Ok(request) => run(&request),
+        Ok(request) => enter_and_run(request),
         Err(message) => failed(format!("the request is not understood: {message}")),
     };
     print(&json!({ "result": answer }));
@@ -62,6 +64,15 @@ fn on_sigterm_finish_early() {
 fn failed(message: String) -> Answer {
     let (phases, warnings) = (Vec::new(), Vec::new());
     Answer { status: Status::Failed, error: Some(message), phases, warnings }
+}
+
+/// Works inside the directory, not below its name: whoever may rename it cannot lead us elsewhere.
+fn enter_and_run(mut request: Request) -> Answer {
+    if let Err(error) = owned_directory::enter(&request.directory, request.token.as_deref()) {
+        return failed(error.to_string());
+    }
+    request.directory = PathBuf::from(".");
+    run(&request)
 }
 
 fn run(request: &Request) -> Answer {
@@ -205,6 +216,7 @@ impl Trial<'_> {
         if is_kernel(target) {
             let flushed = read_devices(&self.request.counters);
             record.devices = device_records(&observer.started, &observer.ended, &flushed);
+            record.own_read_bytes = observer.own_read_bytes;
         }
         record.harness_ns_per_op = harness_ns_per_op;
         record.cache = observer.cache;

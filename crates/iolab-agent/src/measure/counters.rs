@@ -68,6 +68,13 @@ pub fn device_records(
     started.iter().filter_map(record).collect()
 }
 
+/// Bytes read from storage on behalf of this process so far (Linux Documentation/filesystems/proc.rst).
+pub fn own_read_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/io").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?;
+    line.trim().parse().ok()
+}
+
 /// CPU time of this process so far, or of its ended children.
 pub fn cpu(of_children: bool) -> CpuRecord {
     let who = if of_children { libc::RUSAGE_CHILDREN } else { libc::RUSAGE_SELF };

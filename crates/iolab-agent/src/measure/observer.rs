@@ -12,7 +12,7 @@ use iolab_drive::record::{CacheRecord, CpuRecord, Warning};
 use iolab_real::cache;
 use iolab_workload::spec::Phase;
 
-use super::counters::{DeviceCounters, cpu, cpu_between, read_devices};
+use super::counters::{DeviceCounters, cpu, cpu_between, own_read_bytes, read_devices};
 use super::request::{CacheState, Request};
 
 /// Raised by SIGTERM: finish early, with what there is.
@@ -33,6 +33,9 @@ pub struct PhaseObserver<'a> {
     last_space_check: Instant,
     of_children: bool,
     cpu_start: CpuRecord,
+    own_read_start: Option<u64>,
+    /// Bytes that storage gave to this process during the timed region.
+    pub own_read_bytes: Option<u64>,
     /// Why the phase was stopped early, if it was.
     pub stopped_because: Option<String>,
     /// State of the page cache.
@@ -57,6 +60,8 @@ impl<'a> PhaseObserver<'a> {
             last_space_check: Instant::now(),
             of_children,
             cpu_start: CpuRecord::default(),
+            own_read_start: None,
+            own_read_bytes: None,
             stopped_because: None,
             cache: CacheRecord {
                 asked: request.cache.name().into(),
@@ -183,6 +188,7 @@ impl Observer for PhaseObserver<'_> {
 
     fn starting(&mut self) {
         self.started = read_devices(&self.request.counters);
+        self.own_read_start = if self.of_children { None } else { own_read_bytes() };
         self.cpu_start = cpu(self.of_children);
     }
 
@@ -196,6 +202,8 @@ impl Observer for PhaseObserver<'_> {
     fn ended(&mut self) {
         self.cpu = cpu_between(self.cpu_start, cpu(self.of_children));
         self.ended = read_devices(&self.request.counters);
+        let both = self.own_read_start.zip(own_read_bytes());
+        self.own_read_bytes = both.map(|(start, end)| end.saturating_sub(start));
     }
 }
 

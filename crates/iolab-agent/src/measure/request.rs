@@ -14,6 +14,9 @@ pub struct Request {
     pub trial: String,
     /// Where the files are; owned by iolab.
     pub directory: PathBuf,
+    /// What its token file must hold, if others can reach the directory.
+    #[serde(default)]
+    pub token: Option<String>,
     /// Devices whose counters tell what reached them.
     #[serde(default)]
     pub counters: Vec<Counter>,

@@ -26,6 +26,8 @@ pub struct Opening<'a> {
 pub struct Prepared {
     /// The folder.
     pub folder: PathBuf,
+    /// What is in its token file, if others can reach it.
+    pub token: Option<String>,
     /// The file system, if it is ours.
     pub stack: Option<StackRecord>,
     /// Free space that the workload must leave there.

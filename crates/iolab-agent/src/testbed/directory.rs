@@ -32,6 +32,7 @@ struct Spec {
 struct DirectoryTestbed {
     class: &'static str,
     folder: PathBuf,
+    token: String,
     devices: Vec<String>,
     system_devices: BTreeSet<String>,
     allowed: Vec<String>,
@@ -61,6 +62,7 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
     Ok(Box::new(DirectoryTestbed {
         class,
         folder,
+        token,
         devices,
         system_devices: system_devices(machine),
         allowed: spec.allow_knobs_on,
@@ -156,6 +158,7 @@ impl Testbed for DirectoryTestbed {
         }
         Ok(Prepared {
             folder: self.folder.clone(),
+            token: Some(self.token.clone()),
             stack: None,
             reserve_bytes,
             warnings: Vec::new(),
@@ -166,7 +169,7 @@ impl Testbed for DirectoryTestbed {
         if machine.is_dry_run() {
             return Ok(());
         }
-        owned_directory::clear(&self.folder)
+        owned_directory::clear(&self.folder, Some(&self.token))
     }
 
     fn close(&mut self, _machine: &mut Machine) -> Result<()> {

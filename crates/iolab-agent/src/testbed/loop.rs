@@ -278,6 +278,7 @@ impl Testbed for LoopTestbed {
         let options = filesystem::effective_options(&self.folder).unwrap_or_default();
         Ok(Prepared {
             folder: self.data_folder(),
+            token: None,
             stack: Some(StackRecord { asked: stack.clone(), effective_mount_options: options }),
             // The image has all its space already; filling it harms nobody.
             reserve_bytes: 0,
@@ -287,7 +288,7 @@ impl Testbed for LoopTestbed {
 
     fn clean(&mut self, machine: &mut Machine) -> Result<()> {
         if self.mounted.is_some() && !machine.is_dry_run() {
-            owned_directory::clear(&self.data_folder())?;
+            owned_directory::clear(&self.data_folder(), None)?;
         }
         Ok(())
     }

@@ -245,6 +245,7 @@ mod tests {
         let order = MeasureOrder {
             trial: "t0001",
             directory: "/nowhere".into(),
+            token: None,
             counters: Vec::new(),
             cache: Cache::Cold,
             may_drop_caches: false,

@@ -32,11 +32,13 @@ pub struct Context<'a> {
     pub run: &'a str,
     /// Who measures.
     pub program: &'a MeasureProgram,
+    /// Nothing of ours kept the machine busy just before.
+    pub is_first: bool,
 }
 
 /// Runs one trial. What goes wrong before the measuring is an error, later it is in the record.
 pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Result<Record> {
-    let Context { machine, testbed, knobs, run, program } = context;
+    let Context { machine, testbed, knobs, run, program, is_first } = context;
     let (started, started_at) = (Instant::now(), SystemTime::now());
     control.progress(json!({"trial": spec.trial, "phase": "prepare", "message": "", "share": 0.0}));
     testbed.check_knobs(machine, &spec.knobs)?;
@@ -49,16 +51,23 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     facts.extend(facts::place(&prepared.folder));
 
     let noise = Noise::sample(machine);
+    let noise = if is_first { noise } else { noise.without_averages() };
     let measured = measure_limited(machine, testbed, (spec, &prepared, run), program, control)?;
     let mut warnings = prepared.warnings;
     warnings.extend(applied.warnings);
     warnings.extend(noise.warnings_until(&Noise::sample(machine)));
     warnings.extend(measured.warnings);
-    warnings.extend(testbed.clean(machine).err().map(|error| not_cleaned(&error.to_string())));
+    // What cannot be cleaned up was perhaps not measured where it should: that is no result.
+    let (mut status, mut error) = (measured.status, measured.error);
+    if let Err(problem) = testbed.clean(machine) {
+        warnings.push(not_cleaned(&problem.to_string()));
+        status = Status::Failed;
+        error.get_or_insert_with(|| problem.to_string());
+    }
     Ok(Record {
         trial: spec.trial.clone(),
-        status: measured.status,
-        error: measured.error,
+        status,
+        error,
         started_at_unix_ns: unix_ns(started_at),
         elapsed_ns: started.elapsed().as_nanos() as u64,
         engine: spec.workload.get("engine").and_then(Value::as_str).unwrap_or("").to_owned(),
@@ -91,6 +100,7 @@ fn measure_limited(
     let order = MeasureOrder {
         trial: &spec.trial,
         directory: prepared.folder.clone(),
+        token: prepared.token.as_deref(),
         counters: testbed.devices().iter().map(|name| counter(name)).collect(),
         cache: spec.cache,
         may_drop_caches,

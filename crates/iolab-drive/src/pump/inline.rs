@@ -24,7 +24,6 @@ const STRIDE_MAX: u32 = 1 << 14;
 struct InlineGroup<'a, O> {
     observer: RefCell<&'a mut O>,
     is_stopped: Cell<bool>,
-    is_running: Cell<bool>,
     /// Questions left until the observer is asked.
     countdown: Cell<u32>,
     stride: Cell<u32>,
@@ -40,7 +39,7 @@ impl<O: Observer> InlineGroup<'_, O> {
         let stride = (stride as u32).clamp(1, STRIDE_MAX.min(self.stride.get() * 2));
         self.stride.set(stride);
         self.countdown.set(stride);
-        if self.is_running.get() && self.observer.borrow_mut().should_stop() {
+        if self.observer.borrow_mut().should_stop() {
             self.is_stopped.set(true);
         }
     }
@@ -54,7 +53,6 @@ impl<O: Observer> GroupState for InlineGroup<'_, O> {
             Gate::Start => observer.starting(),
             Gate::End => observer.ended(),
         }
-        self.is_running.set(gate == Gate::Start);
     }
 
     fn is_open(&self, _: Gate) -> bool {
@@ -86,7 +84,6 @@ pub(super) fn run_inline<T: Target, O: Observer>(
     let group = InlineGroup {
         observer: RefCell::new(observer),
         is_stopped: Cell::new(false),
-        is_running: Cell::new(false),
         countdown: Cell::new(1),
         stride: Cell::new(1),
         asked: Cell::new(Instant::now()),
