@@ -4,6 +4,7 @@ Everything crosses as JSON text; the shapes are those of
 ``docs/design/0002-agent-protocol.md``.
 """
 
+__all__: list[str]
 __version__: str
 
 def iozone_workload(spec_json: str) -> str:

@@ -321,3 +321,40 @@ def test_help_needs_no_heavy_module_and_little_time():
     assert "--record-size" in run.stdout
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert cpu_s < 0.3
+
+
+def test_restore_says_what_was_left_and_where_and_not_to_restore(iolab):
+    run = iolab("restore", mode="unrestored,incomplete")
+    assert run.code == 3
+    assert "restored: scheduler of loop8" in run.out
+    assert "not restored: loop8 is busy" in run.out
+    last = run.err.splitlines()[-1]
+    assert "loop8 is busy" in last
+    assert "/journal" in last
+    assert "iolab restore" not in last
+    assert iolab("restore", mode="incomplete").code == 3
+
+
+def test_two_names_for_one_setting_stop_the_study(iolab):
+    knobs = ["--knob", "read_ahead_kb=128,129"]
+    run = iolab(*COMPARE, *knobs, mode="knob=read_ahead_kb:128")
+    assert run.code == 1
+    last = run.err.splitlines()[-1]
+    assert "read_ahead_kb 128 and 129 are the same setting" in last or (
+        "read_ahead_kb 129 and 128 are the same setting" in last
+    )
+    assert "leave one of" in last
+
+
+def test_proc_is_no_file_system_for_data(iolab):
+    run = iolab("compare", "--on", "dir:/proc", "--file-size", "1m")
+    assert (run.code, "no file system for data" in run.err) == (2, True)
+
+
+def test_a_budget_that_fits_no_round_says_so(iolab):
+    arguments = ["compare", "--on", "loop:1g", "--file-size", "1m", "--budget", "1s"]
+    assert "not even one round may fit" in iolab(*arguments, "--dry-run").err
+    run = iolab(*arguments, mode="delay=0.6")
+    assert run.code == 1
+    assert "not even one round may fit" in run.err
+    assert "not one round fits the budget" in run.err.splitlines()[-1]

@@ -164,11 +164,11 @@ def test_a_budget_counts_over_resumptions(lab, plan_of):
     assert (outcome.ending, outcome.rounds_complete) == ("budget", 2)
 
 
-def test_the_user_is_told_when_fewer_than_four_rounds_fit(lab, plan_of):
+def test_the_user_is_told_when_fewer_than_five_rounds_fit(lab, plan_of):
     lab.run(plan_of(rounds=100, budget="11s"))
     assert len(lab.notices) == 1
     assert "2 complete rounds" in lab.notices[0]
-    assert "4 rounds need about 16 s" in lab.notices[0]
+    assert "5 rounds need about 20 s" in lab.notices[0]
 
 
 def test_a_budget_too_small_for_one_round_ends_it_with_the_reason(lab, plan_of):

@@ -43,7 +43,7 @@ def test_identical_levels_are_the_same(canned: ModuleType) -> None:
 
 
 def test_noise_is_undecided_with_rounds_to_go(canned: ModuleType) -> None:
-    verdict = judge(canned.make_study(noise=0.4, rounds=4))
+    verdict = judge(canned.make_study(noise=0.4, rounds=5))
     effect = verdict.headline[0].effect
     assert effect.word == "undecided"
     assert "would" in verdict.sentence
@@ -331,3 +331,10 @@ def test_a_mixed_workload_is_judged_by_its_total_not_by_total_and_parts(
     (pooled,) = verdict.pooled
     assert pooled.effect.ratio == pytest.approx(1.29, rel=0.01)
     assert len({cell.operation for cell in verdict.cells}) == 3, "the streams stay as cells"
+
+
+def test_levels_that_were_one_setting_are_a_caveat(canned: ModuleType) -> None:
+    study = canned.make_study(rounds=5)
+    knobs: dict[str, dict[str, str]] = {t.trial_id: {"scheduler": "none"} for t in study.trials}
+    assert "equal_levels" not in _codes(judge(study))
+    assert _codes(judge(dataclasses.replace(study, knobs=knobs)))["equal_levels"] == 1

@@ -8,6 +8,9 @@
 ``garbage=tNNNN`` answer that trial with a line that is no message;
 ``fail=tNNNN``    answer that trial with error code ``failed``; ``fail=all`` every trial;
 ``refuse``        refuse to open the testbed;
+``slow_close=S``  exit S seconds after the end of input or the shutdown, then log ``exit``;
+``incomplete``    exit with code 3;
+``knob=NAME:V``   read back NAME as V in every trial that asks for it;
 ``unrestored``    close_testbed reports a problem;
 ``journal``       hello reports an open journal;
 ``user``          not root.
@@ -211,13 +214,17 @@ class FakeAgent:
             "started_at_unix_ns": time.time_ns(),
             "elapsed_ns": 1_000_000,
             "engine": "psync",
-            "knobs": params["knobs"],
+            "knobs": self.read_back(params["knobs"]),
             "stack": params["stack"],
             "facts": {"kernel.release": "6.18", "trial.id": params["trial"]},
             "warnings": [],
             "actions": actions,
             "phases": phases,
         }
+
+    def read_back(self, knobs):
+        name, _, value = MODE.get("knob", "").partition(":")
+        return {**knobs, name: value} if name in knobs else knobs
 
     def close_testbed(self, params):
         problems = ["/sys/block/loop8/queue/scheduler"] if "unrestored" in MODE else []
@@ -237,3 +244,7 @@ class FakeAgent:
 
 if __name__ == "__main__":
     FakeAgent().serve()
+    if "slow_close" in MODE:
+        time.sleep(float(MODE["slow_close"]))
+        log("exit")
+    sys.exit(3 if "incomplete" in MODE else 0)

@@ -176,3 +176,30 @@ def test_no_sudo_at_all(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TestbedError, match="needs root"):
         agent_command(FAKE, needs_root=True)
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt, StoppedError])
+def test_leaving_waits_until_the_agent_has_ended(start, error):
+    def leave():
+        with start("slow_close=0.5") as agent:
+            agent.hello("r-1234")
+            if error is not None:
+                raise error("stop")
+
+    if error is None:
+        leave()
+    else:
+        with pytest.raises(error):
+            leave()
+    assert start.log.read_text().split()[-1] == "exit"
+
+
+def test_ctrl_c_while_waiting_for_the_agent_still_waits(start):
+    def leave():
+        with start("slow_close=0.8") as agent:
+            agent.hello("r-1234")
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        leave()
+    assert start.log.read_text().split()[-1] == "exit"

@@ -73,6 +73,7 @@ def conduct(
     prepared = _prepare(study, arguments, services, console)
     for note in prepared.plan.notes:
         console.note(f"iolab: note: {note.message}: {note.hint}")
+    _note_tiny_budget(prepared)
     agent_path = find_agent()
     # A rehearsal changes nothing, so it needs no root even where the study does.
     needs_root = prepared.needs_root and not arguments.dry_run
@@ -121,6 +122,17 @@ def _prepare(
         is_resumed=arguments.resume,
         started_ns=started_ns,
     )
+
+
+def _note_tiny_budget(prepared: Conduct) -> None:
+    budget_ns = prepared.plan.study.budget_ns
+    round_ns = prepared.plan.round_cost().duration_ns
+    if budget_ns is not None and round_ns > budget_ns:
+        prepared.console.note(
+            "iolab: note: not even one round may fit: it takes roughly "
+            f"{units.format_duration_rounded(round_ns)} (estimate), the budget is "
+            f"{units.format_duration_rounded(budget_ns)}: give a larger --budget"
+        )
 
 
 def _testbed(study: Study, arguments: argparse.Namespace) -> Testbed:

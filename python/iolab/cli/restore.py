@@ -16,6 +16,7 @@ from iolab.testbed.command import agent_command, find_agent
 
 NAME = "restore"
 HELP = "put back what a killed run left changed"
+_JOURNALS = "/var/lib/iolab/journal (root's) or ~/.local/state/iolab/journal (yours)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +47,12 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
                 console.result(f"{word}: {describe_problem(entry)}")
     problems = [problem for result in results for problem in result.get("problems", [])]
     if problems:
+        for problem in problems:
+            console.result(f"not restored: {describe_problem(problem)}")
         raise RestoreError(
             "not everything could be put back: " + "; ".join(map(describe_problem, problems)),
-            "correct the cause, then run `iolab restore` again; nothing was forgotten",
+            "correct the cause of each, or put the values back by hand; what is left is kept in "
+            f"{_JOURNALS}",
         )
     if not any(result.get("restored") for result in results):
         console.result("nothing to restore: the machine is as it was")
@@ -58,4 +62,5 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
 def _restore(command: list[str], run_id: str | None) -> Mapping[str, Any]:
     with Agent(command) as agent:
         agent.hello(f"restore-{uuid.uuid4().hex[:8]}")
-        return agent.restore(run_id)
+        result = agent.restore(run_id)
+    return {**result, "problems": agent.unrestored}

@@ -184,7 +184,8 @@ def _word(c: Comparison | CellComparison) -> str:
     if effect.is_further_rounds_above_limit:
         text += ", >200 more"
     elif effect.further_rounds is not None:
-        text += f", {effect.further_rounds} more"
+        least = ">=" if effect.is_further_rounds_at_least else ""
+        text += f", {least}{effect.further_rounds} more"
     if isinstance(c, CellComparison) and c.is_page_cache:
         text += " cache"
     return text

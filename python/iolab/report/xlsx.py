@@ -117,6 +117,8 @@ def _verdict_sheet(
 def _comparison_row(c: Comparison) -> tuple[Value, ...]:
     effect, interval = c.effect, c.effect.interval_95
     further = "more than 200" if effect.is_further_rounds_above_limit else effect.further_rounds
+    if effect.is_further_rounds_at_least:
+        further = f"at least {further}"
     return (
         c.workload,
         "direct" if c.is_direct else "buffered",

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from iolab import units
+from iolab.errors import StudyError
 from iolab.run.core import Core
 from iolab.run.pace import Pace
 from iolab.run.record import derive, failed_record
 from iolab.run.trial import trial_spec
 from iolab.store.db import Store
 from iolab.store.derived import DerivedRecord
+from iolab.store.equal_levels import find_equal_levels
 from iolab.study.checks import ROUNDS_FEW, few_rounds
 from iolab.study.model import Levels
 from iolab.study.plan import Plan, Trial
@@ -113,11 +115,14 @@ class Campaign:
 
         Raises
         ------
+        StudyError : two levels turned out to be the same setting.
         TestbedError : the agent is gone or refused; finished trials are stored.
         StoppedError : the user asked twice.
         StoreError : a record could not be stored.
         """
         self._learn_from_store()
+        if self._rounds_complete():
+            self._refuse_equal_levels()
         if self._plan.rounds is not None and self._plan.study.budget_ns is None:
             self._store.add_trials(self._plan.trials(self._plan.rounds))
         for round_number in self._round_numbers():
@@ -132,6 +137,8 @@ class Campaign:
             early = self._run_round(pending)
             if early is not None:
                 return early
+            if round_number == 1:
+                self._refuse_equal_levels()
             self._tell_if_few_rounds_fit(round_number)
         return self._outcome("complete")
 
@@ -196,6 +203,11 @@ class Campaign:
         self._recent_failures.append(re.sub(r"\d+", "#", derived.error or ""))
         last = self._recent_failures[-FAILURES_MAX:]
         return len(last) == FAILURES_MAX and len(set(last)) == 1
+
+    def _refuse_equal_levels(self) -> None:
+        """Stop once the first round shows that a level would be compared with itself."""
+        for equal in find_equal_levels(self._store.knobs()):
+            raise StudyError(equal.message, equal.hint)
 
     # Budget and time.
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from iolab.stats.ledger import Ledger
 from iolab.stats.verdict import CountedCaveat, StudyVerdict
+from iolab.store.equal_levels import find_equal_levels
 from iolab.store.rows import Caveat
 
 POSITION_P: Final = 0.01
@@ -56,6 +57,7 @@ def _recorded(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
 def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     yield from _about_trials(verdict)
     yield from _about_cells(verdict)
+    yield from _about_equal_levels(ledger)
     position = verdict.position
     if position is not None and position.p < POSITION_P:
         yield (
@@ -101,6 +103,19 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
             ),
             len(ledger.unknown_metrics),
         )
+
+
+def _about_equal_levels(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
+    data = ledger.data
+    equal = find_equal_levels(
+        (trial.levels, data.knobs[trial.trial_id])
+        for trial in data.trials
+        if trial.trial_id in data.knobs
+    )
+    if equal:
+        first = equal[0]
+        hint = f"{first.hint[:1].upper()}{first.hint[1:]}; any difference between them is noise."
+        yield Caveat("equal_levels", "; ".join(e.message for e in equal) + ".", hint), len(equal)
 
 
 def _about_trials(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate
-from iolab.stats.methods.verdict_rule import decide
+from iolab.stats.methods.verdict_rule import ROUNDS_TO_PLAN, decide
 from iolab.stats.verdict import Effect, Interval
 
 DISCOVERY_RATE: Final = 0.05
@@ -21,7 +21,9 @@ def effect_of(
 ) -> Effect:
     """Turn a sample of ln-ratios into an effect, by the verdict rule at alpha / `divisor`."""
     if estimate is None:
-        return Effect(None, None, None, None, None, "undecided", "none", None, False)
+        return Effect(
+            None, None, None, None, None, "undecided", "none", ROUNDS_TO_PLAN, False, True
+        )
     decision = decide(estimate, margin, divisor=divisor)
     return Effect(
         ratio=ratio_of_log(estimate.mean),
@@ -33,6 +35,7 @@ def effect_of(
         sign=decision.sign,
         further_rounds=decision.further_rounds,
         is_further_rounds_above_limit=decision.is_further_rounds_above_limit,
+        is_further_rounds_at_least=decision.is_further_rounds_at_least,
     )
 
 
@@ -56,6 +59,7 @@ def exploratory_effect(
         word="undecided",
         further_rounds=strict.further_rounds,
         is_further_rounds_above_limit=strict.is_further_rounds_above_limit,
+        is_further_rounds_at_least=strict.is_further_rounds_at_least,
     )
 
 

@@ -29,6 +29,7 @@ def headline_sentence(verdict: StudyVerdict) -> str:
     parts = [
         _one_level(verdict, headline[0]) if len(headline) == 1 else _many_levels(verdict, headline)
     ]
+    parts += _other_workloads(verdict)
     parts += [text for text in (_plateau(verdict), _warmth(headline), _generator(headline)) if text]
     parts += verdict.trade_offs[:1]
     return " ".join(parts)
@@ -90,8 +91,11 @@ def rounds_text(effect: Effect) -> str:
     if effect.is_further_rounds_above_limit:
         return f"more than {FURTHER_ROUNDS_LIMIT} further rounds would be needed to decide"
     if effect.further_rounds is None:
-        return "at least two complete rounds are needed"
+        return "more rounds are needed"
     plural = "" if effect.further_rounds == 1 else "s"
+    if effect.is_further_rounds_at_least:
+        verb = "is" if effect.further_rounds == 1 else "are"
+        return f"at least {effect.further_rounds} more round{plural} {verb} needed first"
     return f"about {effect.further_rounds} more round{plural} would decide"
 
 
@@ -286,6 +290,23 @@ def _plateau(verdict: StudyVerdict) -> str:
             f" that is as good (within {margin_text(verdict.margin)})."
         )
     return ""
+
+
+def _other_workloads(verdict: StudyVerdict) -> list[str]:
+    """Say what was clearly found in workloads after the first; the undecided stay in the table."""
+    first = verdict.headline[0].workload
+    sentences: list[str] = []
+    for workload in dict.fromkeys(c.workload for c in verdict.pooled if c.workload != first):
+        clear = [
+            c
+            for c in verdict.pooled
+            if c.workload == workload and c.effect.word in ("better", "worse")
+        ]
+        if clear:
+            metric = METRIC_BY_NAME[clear[0].metric]
+            found = _listed(_ranked(clear), verdict.compared_factor, metric)
+            sentences.append(f"In {workload}, {found}.")
+    return sentences
 
 
 def _warmth(headline: list[Comparison]) -> str:

@@ -41,8 +41,11 @@ class Effect:
     word: Word
     sign: Sign
     further_rounds: int | None
-    """For `undecided`: rounds beyond those seen that would decide; None = unknown or too many."""
+    """For `undecided`: rounds beyond those seen that would probably decide; below 5 rounds those
+    needed before that can be told; None = unknown or too many."""
     is_further_rounds_above_limit: bool
+    is_further_rounds_at_least: bool
+    """Too few rounds to plan with: `further_rounds` are needed first, and may not decide."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from iolab.store import schema
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.lock import WriterLock
 from iolab.store.owner import give_to_user, make_directories
-from iolab.store.read import load_study_data, read_study
+from iolab.store.read import load_study_data, read_knobs, read_study
 from iolab.store.rows import Caveat, Kind, StudyData, StudyRow, TrialStatus
 from iolab.study.factors import FACTORS
 from iolab.study.plan import Plan, Trial
@@ -274,6 +274,11 @@ class Store:
         if row is None:
             raise StoreError(f"{self.path} holds no record of {trial_id}", "see `iolab report`")
         return json.loads(zlib.decompress(row[0]))
+
+    def knobs(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
+        """Levels and knobs as read back of the finished trials of the first round."""
+        with _errors_named(self.path):
+            return [(levels, knobs) for _, levels, knobs in read_knobs(self._connection)]
 
     def load_data(self) -> StudyData:
         """Everything stored, ready to be judged and drawn."""

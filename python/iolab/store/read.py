@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +34,7 @@ def load_study_data(connection: sqlite3.Connection) -> StudyData:
             facts=facts,
             varying_facts=varying,
             caveats=_study_caveats(connection),
+            knobs={trial_id: knobs for trial_id, _, knobs in read_knobs(connection)},
             phase_details=_phase_details(connection, finished),
         )
     finally:
@@ -53,6 +55,20 @@ def read_study(connection: sqlite3.Connection) -> StudyRow:
         rounds_planned=rounds,
         **values,
     )
+
+
+def read_knobs(
+    connection: sqlite3.Connection,
+) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
+    """Id, levels and knobs as read back of the finished trials of the first round."""
+    rows = connection.execute(
+        "SELECT trial_id, levels_json, record_zlib FROM record JOIN trial USING (trial_id) "
+        "WHERE status = 'ok' AND round = 1 ORDER BY trial.ordinal"
+    )
+    return [
+        (trial_id, json.loads(levels), json.loads(zlib.decompress(record)).get("knobs") or {})
+        for trial_id, levels, record in rows
+    ]
 
 
 def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, TrialRow]]:

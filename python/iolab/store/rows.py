@@ -128,6 +128,8 @@ class StudyData:
     """Fact name to {trial_id: value}, for those that changed between trials."""
     caveats: tuple[Caveat, ...] = ()
     """Of the study as a whole (testbed, plan)."""
+    knobs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Trial id to its knobs as read back, for the finished trials of the first round."""
     phase_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """One dict per (trial, phase): trial_id, operation, io_size_bytes, harness_ns_per_op,
     cpu_user_ns, cpu_system_ns, elapsed_ns, device_read_bytes, device_write_bytes,

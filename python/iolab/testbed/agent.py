@@ -14,6 +14,7 @@ import select
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,6 +89,8 @@ class Agent:
         self._buffer = b""
         self._lines = deque[bytes]()
         self._is_interrupt_sent = False
+        self._is_restoring = False
+        self._unrestored = list[Any]()
         try:
             self._process = subprocess.Popen(
                 command,
@@ -116,6 +119,7 @@ class Agent:
         else:
             self._end_input()
             is_told = error_type is not None and issubclass(error_type, RestoreError)
+            is_told = is_told or self._is_restoring
             if self._process.returncode == _EXIT_RESTORE_INCOMPLETE and not is_told:
                 _refuse_unrestored([])
 
@@ -196,8 +200,21 @@ class Agent:
         return answer
 
     def restore(self, run_id: str | None = None) -> dict[str, Any]:
-        """Undo what earlier runs left behind."""
-        return self._request("restore", {"run": run_id})
+        """Undo what earlier runs left behind.
+
+        From now on the caller reports what is left, see `unrestored`; ending raises nothing.
+        """
+        self._is_restoring = True
+        answer = self._request("restore", {"run": run_id})
+        self._unrestored.extend(answer.get("problems", []))
+        return answer
+
+    @property
+    def unrestored(self) -> tuple[Any, ...]:
+        """After the end of an agent that restored: what could not be put back."""
+        if self._unrestored or self._process.returncode != _EXIT_RESTORE_INCOMPLETE:
+            return tuple(self._unrestored)
+        return (" | ".join(self._stderr_tail) or "iolab-agent did not say what",)
 
     def shutdown(self) -> None:
         """End the agent.
@@ -206,9 +223,14 @@ class Agent:
         ------
         RestoreError : something could not be put back.
         """
-        problems = self._request("shutdown", {}).get("problems", [])
-        self._end_input()
-        if problems or self._process.returncode == _EXIT_RESTORE_INCOMPLETE:
+        try:
+            problems = self._request("shutdown", {}).get("problems", [])
+        finally:
+            self._end_input()
+        if self._is_restoring:
+            new = (problem for problem in problems if problem not in self._unrestored)
+            self._unrestored.extend(new)
+        elif problems or self._process.returncode == _EXIT_RESTORE_INCOMPLETE:
             _refuse_unrestored(problems)
 
     # One request and its answer.
@@ -296,16 +318,25 @@ class Agent:
         assert self._process.stdin is not None, "the agent is started with a pipe"
         assert self._process.stdout is not None, "the agent is started with a pipe"
         self._process.stdin.close()
-        try:
-            self._process.wait(RESTORE_PATIENCE_S)
-        except subprocess.TimeoutExpired:
+        deadline = time.monotonic() + RESTORE_PATIENCE_S
+        interrupt: KeyboardInterrupt | None = None
+        while self._process.returncode is None and time.monotonic() < deadline:
+            try:
+                self._process.wait(deadline - time.monotonic())
+            except KeyboardInterrupt as error:
+                interrupt = error  # It is heeded once the machine is restored.
+            except subprocess.TimeoutExpired:
+                break
+        if self._process.poll() is None:
             raise RestoreError(
                 f"iolab-agent (process {self._process.pid}) has not finished restoring after "
                 f"{RESTORE_PATIENCE_S:.0f} s",
                 "leave it running, then check with `iolab restore`",
-            ) from None
+            )
         self._process.stdout.close()
         self._stderr_reader.join(timeout=1)
+        if interrupt is not None:
+            raise interrupt
 
     def _raise_dead(self, method: str) -> NoReturn:
         self._end_input()
@@ -314,7 +345,8 @@ class Agent:
         tail = " | ".join(self._stderr_tail)
         message = f"iolab-agent {how} during {method}" + (f" ({tail})" if tail else "")
         if code == _EXIT_RESTORE_INCOMPLETE:
-            raise RestoreError(message, "run `iolab restore`")
+            hint = "correct the cause it names" if self._is_restoring else "run `iolab restore`"
+            raise RestoreError(message, hint)
         raise TestbedError(
             message, "its watchdog restores the machine; check with `iolab restore`, then --resume"
         )

@@ -119,9 +119,16 @@ class DirectoryTestbed:
 
         Raises
         ------
-        RefusedError : more than 80 % of the free space, or less than the reserve left.
+        RefusedError : no file system for data; or more than 80 % of the free space, or less than
+            the reserve left.
         """
         status = os.statvfs(self.path)
+        if status.f_blocks == 0:
+            raise RefusedError(
+                f"{self.path} lies on no file system for data (the kernel made it up, as /proc and "
+                "/sys)",
+                "name a directory on a disk, or use --on loop:1g",
+            )
         free = status.f_bavail * status.f_frsize
         size = status.f_blocks * status.f_frsize
         reserve = min(RESERVE_BYTES, int(RESERVE_SHARE * size))

@@ -129,5 +129,13 @@ pub fn is_tunable(name: &str) -> bool {
 
 /// `("bfq", "slice_idle")` of `bfq.slice_idle`.
 pub fn tunable_of(name: &str) -> Option<(&str, &str)> {
-    name.split_once('.').filter(|(scheduler, _)| scheduler::KNOWN.contains(scheduler))
+    name.split_once('.').filter(|(scheduler, tunable)| {
+        scheduler::KNOWN.contains(scheduler) && is_plain(tunable)
+    })
+}
+
+/// Whether a tunable is one file name, so that its path cannot leave the `iosched` folder.
+fn is_plain(tunable: &str) -> bool {
+    let is_known = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+    !tunable.is_empty() && tunable.bytes().all(is_known)
 }

@@ -237,3 +237,13 @@ proptest! {
         prop_assert_eq!(tree(lab.root.path()), before);
     }
 }
+
+/// The part behind the dot becomes a file name below `iosched`; an absolute or dotted one in a
+/// request or a journal would lead root to any file.
+#[test]
+fn a_tunable_that_is_no_plain_name_is_unknown() {
+    for name in ["bfq./etc/passwd", "bfq.../nomerges", "bfq.", "bfq.a.b", "bfq.a/b"] {
+        assert!(crate::knob::find(name).is_err(), "{name}");
+    }
+    assert!(crate::knob::find("bfq.slice_idle").is_ok());
+}

@@ -69,6 +69,19 @@ def estimate_mean(values: Sequence[float]) -> MeanEstimate:
     return MeanEstimate(mean, sd, n)
 
 
+def spread_bound(estimate: MeanEstimate, confidence: float) -> float | None:
+    """Return the upper `confidence` bound of the true deviation; None below two values.
+
+    ``sd * sqrt((n - 1) / q)`` with q the (1 - confidence) quantile of chi-square, n - 1 degrees.
+    """
+    if estimate.sd is None or estimate.n < 2:
+        return None
+    from scipy.special import chdtri
+
+    degrees = estimate.n - 1
+    return estimate.sd * math.sqrt(degrees / float(chdtri(degrees, confidence)))
+
+
 def t_quantile(probability: float, degrees_of_freedom: int) -> float:
     """Return the `probability` quantile of Student's t."""
     from scipy.special import stdtrit

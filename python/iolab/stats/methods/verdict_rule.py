@@ -6,7 +6,14 @@ With m = 1 + margin and the ratio oriented so that higher is better, in this ord
    `trivial`. (Two one-sided 5 % tests: Schuirmann 1987, J. Pharmacokinet. Biopharm. 15(6).)
 2. the 95 % interval lies wholly above m: `better`; wholly below 1/m: `worse`.
 3. otherwise `undecided`, with the sign if the 95 % interval excludes 1, and the number of further
-   rounds that would decide if mean and spread stay as they are.
+   rounds that would decide if the mean stays and the spread is no worse than it may well be.
+
+Planning does not take the observed sd s for the truth: with n rounds the true one is below
+``s * sqrt((n - 1) / q)`` with 80 % confidence, where q is the 20 % quantile of chi-square with
+n - 1 degrees of freedom (Kieser and Wassmer 1996, Biometrical J. 38(8)).
+Below five rounds not even that is worth a promise (n = 2: 3.9 s): then `further_rounds` is 5 - n,
+what is needed first, and says nothing about deciding. Left out: the uncertainty of the mean, which
+matters if it lies near the margin.
 
 All on the ln scale, so that swapping the two sides mirrors the word exactly.
 Source: methodology.md 3.3 "Verdict rule".
@@ -14,17 +21,22 @@ Source: methodology.md 3.3 "Verdict rule".
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from iolab.stats.methods.student import MeanEstimate
+from iolab.stats.methods.student import MeanEstimate, spread_bound
 
 Word = Literal["better", "worse", "same", "trivial", "undecided"]
 Sign = Literal["better", "worse", "none"]
 
 FURTHER_ROUNDS_LIMIT: Final = 200
 """Beyond this many further rounds the answer is "more than 200": nobody runs them."""
+ROUNDS_TO_PLAN: Final = 5
+"""With fewer complete rounds the spread is not known well enough to plan with."""
+SPREAD_CONFIDENCE: Final = 0.80
+"""Confidence of the upper bound of the spread that planning uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +49,11 @@ class Decision:
     half_width_95: float
     half_width_90: float
     further_rounds: int | None
-    """Rounds beyond those seen that would decide; None if decided, unknown, or too many."""
+    """Rounds beyond those seen that would probably decide; below `ROUNDS_TO_PLAN` rounds those that
+    are needed before that can be told; None if decided, unknown, or too many."""
     is_further_rounds_above_limit: bool
+    is_further_rounds_at_least: bool
+    """Whether there are too few rounds to plan with, so that `further_rounds` comes first."""
 
 
 def decide(estimate: MeanEstimate, margin: float, *, divisor: float = 1.0) -> Decision:
@@ -58,7 +73,7 @@ def decide(estimate: MeanEstimate, margin: float, *, divisor: float = 1.0) -> De
         raise ValueError(f"margin must be above 0, not {margin}")
     word, sign = _word(estimate, math.log1p(margin), divisor, estimate.n)
     further, is_above = None, False
-    if word == "undecided" and estimate.n >= 2:
+    if word == "undecided":
         further = _further_rounds(estimate, math.log1p(margin), divisor)
         is_above = further is None
     return Decision(
@@ -68,6 +83,7 @@ def decide(estimate: MeanEstimate, margin: float, *, divisor: float = 1.0) -> De
         half_width_90=estimate.half_width(1 - 0.10 / divisor),
         further_rounds=further,
         is_further_rounds_above_limit=is_above,
+        is_further_rounds_at_least=further is not None and estimate.n < ROUNDS_TO_PLAN,
     )
 
 
@@ -89,11 +105,16 @@ def _word(estimate: MeanEstimate, edge: float, divisor: float, n: int) -> tuple[
 def _further_rounds(estimate: MeanEstimate, edge: float, divisor: float) -> int | None:
     """Find the smallest number of further rounds that decides; None if above the limit.
 
+    With few rounds it is the number that is needed before planning.
+
     The half width falls with every round, so "decided" is monotone and bisection is exact.
     """
+    if estimate.n < ROUNDS_TO_PLAN:
+        return ROUNDS_TO_PLAN - estimate.n
+    cautious = dataclasses.replace(estimate, sd=spread_bound(estimate, SPREAD_CONFIDENCE))
 
     def is_decided(further: int) -> bool:
-        return _word(estimate, edge, divisor, estimate.n + further)[0] != "undecided"
+        return _word(cautious, edge, divisor, estimate.n + further)[0] != "undecided"
 
     if not is_decided(FURTHER_ROUNDS_LIMIT):
         return None
