@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -207,7 +207,9 @@ impl Journal {
     }
 
     fn open(path: &Path, how: FlockArg) -> Result<Option<Self>> {
-        let file = match OpenOptions::new().read(true).append(true).open(path) {
+        let nofollow = nix::libc::O_NOFOLLOW;
+        let opened = OpenOptions::new().read(true).append(true).custom_flags(nofollow).open(path);
+        let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("open", path, error)),
@@ -219,6 +221,13 @@ impl Journal {
         };
         if !path.exists() {
             return Ok(None); // Its owner finished while we waited.
+        }
+        let owner = file.metadata().map_err(|error| Error::io("look at", path, error))?.uid();
+        if owner != nix::unistd::geteuid().as_raw() {
+            return Err(Error::refused(
+                format!("the journal {} belongs to user {owner}", path.display()),
+                "only journals of one's own are acted on",
+            ));
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(|error| Error::io("read", path, error))?;
@@ -238,6 +247,11 @@ impl Journal {
         }))
     }
 
+    /// The run whose changes these are.
+    pub fn run(&self) -> &str {
+        &self.header.run
+    }
+
     /// The boot in which the changes were made.
     pub fn boot_id(&self) -> &str {
         &self.header.boot_id
@@ -251,14 +265,14 @@ impl Journal {
     /// Records that `changes` are about to be made; on disk when this returns.
     pub fn intend(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         let first = self.entries.last_key_value().map_or(1, |(id, _)| id + 1);
-        let mut lines = Vec::new();
-        let mut ids = Vec::new();
+        let (mut lines, mut entries, mut ids) = (Vec::new(), Vec::new(), Vec::new());
         for (id, change) in (first..).zip(changes) {
             lines.push(Line::Intent { id, change: change.clone() });
-            self.entries.insert(id, Entry { id, change, state: State::Intent });
+            entries.push((id, Entry { id, change, state: State::Intent }));
             ids.push(id);
         }
         self.append(&lines)?;
+        self.entries.extend(entries);
         Ok(ids)
     }
 
@@ -292,10 +306,14 @@ impl Journal {
             fuse.burn_append(&mut self.file, text.as_bytes())?;
             return Ok(());
         }
-        self.file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_data())
-            .map_err(|error| Error::io("append to", &self.path, error))
+        let good = self.file.metadata().map_err(|error| Error::io("look at", &self.path, error))?;
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|error| {
+            // Half a line (a full disk) would spoil the next one: the change never begins, so the
+            // line goes. If even that fails, opening the journal cuts a torn end off.
+            let _ = self.file.set_len(good.len());
+            Error::io("append to", &self.path, error)
+        })
     }
 }
 

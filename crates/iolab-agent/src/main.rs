@@ -20,6 +20,7 @@ mod measure;
 mod mounts;
 mod noise;
 mod owned_directory;
+mod plausible;
 mod protocol;
 mod restore;
 mod serve;

@@ -17,6 +17,7 @@ use crate::journal::{self, Change, Entry, Journal, State};
 use crate::knob::{Site, find};
 use crate::machine::{DeviceIdentity, Machine, Whose};
 use crate::owned_directory;
+use crate::plausible;
 use crate::protocol::ActionKind;
 use crate::sys;
 
@@ -46,6 +47,8 @@ impl Outcome {
 enum Undone {
     Restored,
     Obsolete,
+    /// What has that name now is somebody else's, and left alone; the text says how that was seen.
+    Foreign(String),
 }
 
 /// Undoes everything in the machine's journal; what cannot be undone stays in it.
@@ -53,17 +56,19 @@ pub fn undo(machine: &mut Machine, boot_id: &str) -> Outcome {
     let mut outcome = Outcome::default();
     let Some(journal) = machine.journal() else { return outcome };
     let is_same_boot = journal.boot_id() == boot_id;
+    let run = journal.run().to_owned();
     let mut entries = journal.open_entries();
     entries.reverse();
     for batch in entries.chunk_by(|a, b| is_knob(a) && is_knob(b)) {
         let mut results = Vec::new();
         for entry in batch {
-            results.push(undo_one(machine, entry, is_same_boot));
+            let result = plausible::check(&run, &entry.change);
+            results.push(result.and_then(|()| undo_one(machine, (entry, &run), is_same_boot)));
         }
         for (entry, result) in batch.iter().zip(results) {
             let result = result.and_then(|undone| match undone {
                 Undone::Restored => verify(machine, &entry.change).map(|()| undone),
-                Undone::Obsolete => Ok(undone),
+                Undone::Obsolete | Undone::Foreign(_) => Ok(undone),
             });
             settle(machine, entry, result, &mut outcome);
         }
@@ -124,6 +129,10 @@ fn settle(machine: &mut Machine, entry: &Entry, result: Result<Undone>, outcome:
             outcome.obsolete.push(what);
             State::Obsolete
         }
+        Ok(Undone::Foreign(how)) => {
+            outcome.obsolete.push(format!("{what}: left alone, {how}"));
+            State::Obsolete
+        }
         Err(error) => {
             outcome.problems.push(format!("{what}: {error}{}", after(": ", &error.hint())));
             return;
@@ -155,7 +164,11 @@ fn describe(change: &Change) -> String {
     }
 }
 
-fn undo_one(machine: &mut Machine, entry: &Entry, is_same_boot: bool) -> Result<Undone> {
+fn undo_one(
+    machine: &mut Machine,
+    (entry, run): (&Entry, &str),
+    is_same_boot: bool,
+) -> Result<Undone> {
     if !is_same_boot && entry.change.is_volatile() {
         return Ok(Undone::Obsolete);
     }
@@ -163,7 +176,7 @@ fn undo_one(machine: &mut Machine, entry: &Entry, is_same_boot: bool) -> Result<
         Change::Knob { knob, path, old, device, .. } => {
             undo_knob(machine, knob, path, old, device.as_ref())
         }
-        Change::LoopAdded { number } => undo_loop(machine, *number),
+        Change::LoopAdded { number } => undo_loop(machine, *number, run),
         Change::ImageCreated { path } => {
             remove(machine, ActionKind::RemoveFile, path, |path| fs::remove_file(path))
         }
@@ -200,10 +213,8 @@ fn undo_knob(
             Whose::Same => {}
             Whose::Gone => return Ok(Undone::Obsolete),
             Whose::Foreign(difference) => {
-                return Err(Error::failed(
-                    format!("{} is not the device it was: {difference}", device.name),
-                    "it was left as it is; detach it, then run `iolab restore` again",
-                ));
+                let how = format!("{} is not the device it was: {difference}", device.name);
+                return Ok(Undone::Foreign(how));
             }
         }
     }
@@ -221,11 +232,16 @@ fn undo_knob(
     Ok(Undone::Restored)
 }
 
-fn undo_loop(machine: &mut Machine, number: u32) -> Result<Undone> {
+fn undo_loop(machine: &mut Machine, number: u32, run: &str) -> Result<Undone> {
     let device = format!("loop{number}");
     machine.release_loop(number)?;
     if !machine.exists(format!("/sys/block/{device}")) {
         return Ok(Undone::Obsolete);
+    }
+    // After a crash the number is free, and somebody may have taken it.
+    let backing = machine.peek(format!("/sys/block/{device}/loop/backing_file"));
+    if let Some(image) = backing.filter(|image| !plausible::is_image_of(image, run)) {
+        return Ok(Undone::Foreign(format!("{device} is attached to {image} now")));
     }
     machine.act(ActionKind::RemoveLoop, format!("/dev/{device}"), "", || {
         let path = Path::new("/dev/loop-control");
@@ -312,15 +328,15 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_device_is_left_alone_and_the_entry_kept() {
+    fn a_foreign_device_is_left_alone_and_the_entry_closed() {
         let (root, _state, mut machine) = changed(&["sda"]);
         std::fs::write(root.path().join("sys/block/sda/diskseq"), "99").unwrap();
         let before = tree(root.path());
         let outcome = undo(&mut machine, "boot-1");
-        assert!(outcome.restored.is_empty());
-        assert!(outcome.problems[0].contains("sda is not the device it was"), "{outcome:?}");
+        assert!(outcome.restored.is_empty() && outcome.problems.is_empty(), "{outcome:?}");
+        assert!(outcome.obsolete[0].contains("sda is not the device it was"), "{outcome:?}");
         assert_eq!(tree(root.path()), before);
-        assert!(!machine.journal().unwrap().open_entries().is_empty());
+        assert!(machine.journal().unwrap().open_entries().is_empty(), "further runs go on");
     }
 
     #[test]

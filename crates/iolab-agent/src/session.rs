@@ -127,7 +127,8 @@ impl Session {
         match testbed::open(spec, opening) {
             Ok(testbed) => {
                 let knobs = KnobSet::new(testbed.devices(), testbed.loop_run());
-                let open = self.open.insert(Open { machine, testbed, knobs, watchdog, is_fresh: true });
+                let open =
+                    self.open.insert(Open { machine, testbed, knobs, watchdog, is_fresh: true });
                 Ok(opened(open))
             }
             Err(error) => {

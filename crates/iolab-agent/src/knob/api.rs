@@ -114,8 +114,9 @@ pub(super) use knobs;
 
 /// The row of a knob, and its place in the order of writing.
 pub fn find(name: &str) -> Result<(usize, &'static dyn Knob)> {
-    let row_name = if is_tunable(name) { "SCHEDULER.TUNABLE" } else { name };
-    let place = ALL.iter().position(|row| row.name == row_name);
+    const FAMILY: &str = "SCHEDULER.TUNABLE"; // The name of a row, not of a setting.
+    let row_name = if is_tunable(name) { FAMILY } else { name };
+    let place = ALL.iter().position(|row| row.name == row_name && name != FAMILY);
     let known = || ALL.iter().map(|row| row.name).collect::<Vec<_>>();
     place
         .map(|place| (place, ALL[place].knob))
@@ -129,9 +130,8 @@ pub fn is_tunable(name: &str) -> bool {
 
 /// `("bfq", "slice_idle")` of `bfq.slice_idle`.
 pub fn tunable_of(name: &str) -> Option<(&str, &str)> {
-    name.split_once('.').filter(|(scheduler, tunable)| {
-        scheduler::KNOWN.contains(scheduler) && is_plain(tunable)
-    })
+    name.split_once('.')
+        .filter(|(scheduler, tunable)| scheduler::KNOWN.contains(scheduler) && is_plain(tunable))
 }
 
 /// Whether a tunable is one file name, so that its path cannot leave the `iosched` folder.

@@ -55,7 +55,7 @@ impl DeviceIdentity {
         if let Some(run) = &self.loop_run {
             let backing = machine.peek(file(&self.name, "loop/backing_file"));
             return match backing {
-                Some(image) if !image.contains(run.as_str()) => {
+                Some(image) if !crate::plausible::is_image_of(&image, run) => {
                     Whose::Foreign(format!("it is attached to {image} now"))
                 }
                 _ => Whose::Same,

@@ -68,7 +68,9 @@ pub fn device_records(
     started.iter().filter_map(record).collect()
 }
 
-/// Bytes read from storage on behalf of this process so far (Linux Documentation/filesystems/proc.rst).
+/// Bytes read from storage on behalf of this process so far.
+///
+/// Linux Documentation/filesystems/proc.rst, "/proc/<pid>/io".
 pub fn own_read_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?;
