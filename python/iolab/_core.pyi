@@ -4,7 +4,16 @@ Everything crosses as JSON text; the shapes are those of
 ``docs/design/0002-agent-protocol.md``.
 """
 
-__all__: list[str]
+__all__ = [
+    "__version__",
+    "histogram_quantiles",
+    "iozone_tests",
+    "iozone_workload",
+    "mixed_workload",
+    "patterns",
+    "run_in_process",
+]
+
 __version__: str
 
 def iozone_workload(spec_json: str) -> str:
