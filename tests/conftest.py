@@ -7,16 +7,20 @@ A privileged test carries a marker (`needs_root`, `needs_loop`, `needs_io_uring`
 
 import ctypes
 import functools
+import importlib.util
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
+CANNED = Path(__file__).parent / "report" / "fixtures" / "canned.py"
 TIMEOUT_S_BY_MARKER = {"needs_loop": 120, "needs_chromium": 90}
 CAP_SYS_ADMIN_BIT = 21  # linux/capability.h
 SYS_IO_URING_SETUP = 425  # the same number on every architecture since Linux 5.1
@@ -99,3 +103,17 @@ def golden() -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8"), f"differs from golden {name}"
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def canned() -> ModuleType:
+    """Return the module of canned studies; loaded by path, so that any import mode works."""
+    name = "iolab_tests_canned"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, CANNED)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -68,10 +67,11 @@ def test_memory_does_not_grow_with_the_length_of_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers_as", ["threads", "processes"])
-@pytest.mark.parametrize("engine", ["sync", "psync", "io_uring"])
+@pytest.mark.parametrize(
+    "engine",
+    ["sync", "psync", pytest.param("io_uring", marks=pytest.mark.needs_io_uring)],
+)
 def test_workers_as_threads_and_processes(tmp_path: Path, engine: str, workers_as: str) -> None:
-    if engine == "io_uring" and not _has_io_uring():
-        pytest.skip("needs io_uring")
     wanted = request(tmp_path, engine, workers=3, depth=1)
     wanted["workload"]["workers_as"] = workers_as
     answer = measure(wanted)
@@ -80,12 +80,6 @@ def test_workers_as_threads_and_processes(tmp_path: Path, engine: str, workers_a
     assert [w["bytes"] for w in workers] == [8 << 20] * 3
     assert answer["phases"][0]["tenants"][0]["service"]["read"]["count"] == 3 * 2048
     assert not list(tmp_path.iterdir()), "files are removed"
-
-
-def _has_io_uring() -> bool:
-    from tests.conftest import no_io_uring
-
-    return no_io_uring() is None
 
 
 def test_a_rate_limit_shows_response_beside_service_time(tmp_path: Path) -> None:
@@ -128,9 +122,8 @@ def test_an_unknown_engine_names_the_known_ones(tmp_path: Path) -> None:
     assert all(name in error for name in ("sync", "psync", "io_uring", "null", "memory")), error
 
 
+@pytest.mark.needs_loop  # not a loop device, but the same right: to mount
 def test_a_full_file_system_is_reported_with_the_file(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount a small tmpfs")
     script = "mount -t tmpfs -o size=4m none $0 && exec $1 measure"
     argv = ["unshare", "-m", "sh", "-c", script, str(tmp_path), str(find_agent())]
     done = subprocess.run(

@@ -155,7 +155,7 @@ def test_few_rounds_promise_nothing(n: int) -> None:
     assert not decide(MeanEstimate(0.0, 0.1, 5), 0.05).is_further_rounds_at_least
 
 
-def test_spread_bound_holds_as_often_as_it_says() -> None:
+def test_spread_bound_is_the_tables_value() -> None:
     """Chi-square, 4 degrees: the 20 % quantile is 1.6488."""
     bound = spread_bound(MeanEstimate(0.0, 1.0, 5), 0.8)
     assert bound == pytest.approx(math.sqrt(4 / 1.6488), 1e-4)

@@ -3,7 +3,7 @@
 use iolab_model::Ns;
 use nix::time::{ClockId, clock_gettime};
 
-/// `CLOCK_MONOTONIC`: one call through the vDSO, about 20 ns.
+/// `CLOCK_MONOTONIC`: one call through the vDSO, no system call.
 ///
 /// # Panics
 ///

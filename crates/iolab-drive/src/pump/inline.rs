@@ -2,7 +2,7 @@
 //! gate.
 //!
 //! A process with one thread is worth having: the kernel then looks up descriptors without atomic
-//! reference counts, which costs a cached 4 KiB read about 80 ns less, and nobody wakes up to
+//! reference counts, which a cached small read feels (`make bench`), and nobody wakes up to
 //! watch.
 
 use std::cell::{Cell, RefCell};
