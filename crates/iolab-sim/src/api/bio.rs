@@ -1,0 +1,154 @@
+//! `Bio`: the unit that one layer hands to the next.
+
+use iolab_model::Sector;
+use serde::{Deserialize, Serialize};
+
+/// The submitter's own name for a bio; comes back when it is done. Unique among those in flight
+/// between the two layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BioId(pub u32);
+
+/// What a bio asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Read sectors.
+    Read,
+    /// Write sectors.
+    Write,
+    /// Tell the device that sectors hold nothing any more (trim).
+    Discard,
+    /// Make everything written so far durable; has no sectors.
+    Flush,
+}
+
+impl Operation {
+    /// Moves data from the host, or marks sectors: everything but a read.
+    pub const fn is_write(self) -> bool {
+        !matches!(self, Self::Read)
+    }
+}
+
+/// Hints and promises of a bio, the kernel's `REQ_*` flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// Nothing special.
+    pub const NONE: Self = Self(0);
+    /// Somebody waits for it (`REQ_SYNC`): `O_DIRECT`, `O_SYNC` or fsync-driven writes.
+    pub const SYNC: Self = Self(1);
+    /// Flush the cache first (`REQ_PREFLUSH`).
+    pub const PREFLUSH: Self = Self(2);
+    /// Durable when done (`REQ_FUA`).
+    pub const FUA: Self = Self(4);
+    /// Metadata (`REQ_META`).
+    pub const META: Self = Self(8);
+    /// Boosted (`REQ_PRIO`).
+    pub const PRIORITY: Self = Self(16);
+    /// Do not wait for more from this process (`REQ_NOIDLE`, `REQ_IDLE` cleared).
+    pub const NO_IDLE: Self = Self(32);
+    /// Must stay alone (`REQ_NOMERGE`).
+    pub const NO_MERGE: Self = Self(64);
+
+    /// Whether all of `other`'s bits are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any of `other`'s bits is set.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Both sets of bits.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Without `other`'s bits.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+/// An I/O context: a process, or threads that share one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
+
+/// I/O priority class, `ioprio_set(2)`. The order is the urgency.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum PriorityClass {
+    /// Real time.
+    #[serde(rename = "rt")]
+    RealTime,
+    /// Never set; schedulers derive one from the nice value or treat it as best effort.
+    None,
+    /// Best effort: everybody's default.
+    #[default]
+    #[serde(rename = "be")]
+    BestEffort,
+    /// Only when nobody else wants the device.
+    Idle,
+}
+
+/// I/O priority: class and level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Priority {
+    /// Class.
+    pub class: PriorityClass,
+    /// 0 (most urgent) to 7.
+    pub level: u8,
+}
+
+impl Default for Priority {
+    /// Best effort, level 4: what a process of nice 0 has.
+    fn default() -> Self {
+        Self { class: PriorityClass::BestEffort, level: 4 }
+    }
+}
+
+/// Who submitted a bio.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Submitter {
+    /// Its I/O context.
+    pub process: ProcessId,
+    /// Its I/O priority.
+    pub priority: Priority,
+    /// The CPU it runs on.
+    pub cpu: u16,
+}
+
+/// Block-layer unit before merging; also what a queue sends to its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bio {
+    /// The submitter's token.
+    pub id: BioId,
+    /// What to do.
+    pub operation: Operation,
+    /// First sector.
+    pub sector: Sector,
+    /// Length in sectors; 0 only for a flush.
+    pub sectors: u32,
+    /// Hints and promises.
+    pub flags: Flags,
+    /// Who asks.
+    pub submitter: Submitter,
+}
+
+impl Bio {
+    /// First sector after it.
+    pub const fn end(&self) -> Sector {
+        Sector(self.sector.0 + self.sectors as u64)
+    }
+
+    /// Whether somebody waits for it: every read, and writes flagged so.
+    pub const fn is_sync(&self) -> bool {
+        matches!(self.operation, Operation::Read) || self.flags.contains(Flags::SYNC)
+    }
+}

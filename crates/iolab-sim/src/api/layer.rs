@@ -1,0 +1,65 @@
+//! `Layer`: anything that takes bios and finishes them later: a queue, a volume, a device.
+
+use iolab_model::{Ns, Sector};
+
+use super::bio::{Bio, BioId};
+
+/// What a device promises about data that it has acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteCache {
+    /// Acknowledged means durable; flushes are not needed (`write through`).
+    Through,
+    /// Acknowledged data are lost at a power cut until a flush (`write back`).
+    Back {
+        /// The device honours [`crate::Flags::FUA`] itself.
+        has_fua: bool,
+    },
+}
+
+/// What the layer above has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Size.
+    pub capacity: Sector,
+    /// Most bios it takes at once; `u32::MAX` if it queues by itself without limit.
+    pub depth: u32,
+    /// Has a head that must travel.
+    pub is_rotational: bool,
+    /// Meaning of an acknowledged write.
+    pub write_cache: WriteCache,
+    /// Longest bio it takes, in sectors.
+    pub max_sectors: u32,
+    /// Bios must not cross a multiple of this many sectors; 0 if they may.
+    pub chunk_sectors: u32,
+    /// Understands [`crate::Operation::Discard`].
+    pub can_discard: bool,
+}
+
+/// Takes bios, finishes them later.
+///
+/// Time is an argument and never goes back. The caller promises to call [`Layer::advance`] with
+/// `now` no later than [`Layer::next_event`]; a layer promises that every bio comes out of `done`
+/// exactly once. Within an instant the order is: completions (an `advance` that finishes bios does
+/// nothing else), then submissions of whoever was waiting for them, then timers and dispatching
+/// (the next `advance` at the same instant). So a layer that has more to do at `now` answers
+/// `now` from `next_event`.
+pub trait Layer {
+    /// What the layer above has to know.
+    fn info(&self) -> Info;
+
+    /// Takes a bio; the caller respects [`Info::depth`], [`Info::max_sectors`] and the capacity.
+    ///
+    /// A bio that could end at once still ends in a later `advance` (at the same instant).
+    fn submit(&mut self, now: Ns, bio: &Bio);
+
+    /// When something happens here by itself; [`Ns::MAX`] if never.
+    fn next_event(&self) -> Ns;
+
+    /// Does what is due at `now` (not before [`Layer::next_event`]) and appends finished bios.
+    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>);
+
+    /// Flat names and values of what was counted (bytes, seeks, cache hits, ...), for the record.
+    fn counters(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,3 @@
+//! Devices: one folder or file each.
+
+pub mod fixed;

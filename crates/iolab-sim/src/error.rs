@@ -1,0 +1,104 @@
+//! What can be wrong with a description of a stack, with the nearest valid name.
+
+use thiserror::Error as ThisError;
+
+/// A simulation that cannot be set up, or a scenario file that cannot be read.
+#[non_exhaustive]
+#[derive(Debug, ThisError, PartialEq)]
+pub enum SimError {
+    /// A name that is in no list.
+    #[error("unknown {kind} `{name}`{}", nearest(.name, .known))]
+    UnknownName {
+        /// What sort of thing was named.
+        kind: &'static str,
+        /// What was typed.
+        name: String,
+        /// The names that exist.
+        known: Vec<String>,
+    },
+    /// A number outside its range.
+    #[error("{name} = {value} {unit}: must be {min} to {max} {unit}")]
+    OutOfRange {
+        /// Parameter or tunable, with its owner.
+        name: String,
+        /// What was given.
+        value: f64,
+        /// Unit.
+        unit: String,
+        /// Least allowed.
+        min: f64,
+        /// Most allowed.
+        max: f64,
+    },
+    /// A parameter that is missing, of another type or in another unit.
+    #[error("profile {profile}: parameter {name}: {problem}")]
+    BadParameter {
+        /// Profile.
+        profile: String,
+        /// Parameter.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Parameters or layers that contradict each other.
+    #[error("{subject}: {problem}; {remedy}")]
+    Inconsistent {
+        /// Profile, stack or scenario.
+        subject: String,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Text that is not TOML, or not of the expected shape.
+    #[error("{subject}: {problem}")]
+    Syntax {
+        /// File or profile.
+        subject: String,
+        /// What the parser says.
+        problem: String,
+    },
+}
+
+/// "; did you mean `x`? known: ..." for an unknown name.
+fn nearest(name: &str, known: &[String]) -> String {
+    let best = known.iter().min_by_key(|candidate| edit_distance(name, candidate));
+    match best {
+        Some(best) if edit_distance(name, best) <= name.len().div_ceil(3) => {
+            format!("; did you mean `{best}`? known: {}", known.join(", "))
+        }
+        _ => format!("; known: {}", known.join(", ")),
+    }
+}
+
+/// Levenshtein distance.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_suggests_its_neighbour() {
+        let known = vec!["deadline".to_owned(), "cfq".to_owned()];
+        let error = SimError::UnknownName { kind: "scheduler", name: "dedline".into(), known };
+        let text = error.to_string();
+        assert_eq!(
+            text,
+            "unknown scheduler `dedline`; did you mean `deadline`? known: deadline, cfq"
+        );
+    }
+}

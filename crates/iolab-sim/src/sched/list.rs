@@ -1,0 +1,33 @@
+//! The list of schedulers.
+
+use crate::api::scheduler::{Attach, Framework, Scheduler, SchedulerContext};
+
+macro_rules! schedulers {
+    ( $( $(#[$meta:meta])* $Row:ident = $name:literal => $Type:path, )+ ) => {
+        iolab_model::registry! {
+            /// An I/O scheduler.
+            pub enum SchedulerKind as "scheduler" {
+                $( $(#[$meta])* $Row = $name, )+
+            }
+        }
+
+        impl SchedulerKind {
+            /// A fresh scheduler with default tunables.
+            pub fn attach(self, context: &SchedulerContext) -> Box<dyn Scheduler> {
+                match self { $( Self::$Row => Box::new(<$Type>::attach(context)), )+ }
+            }
+
+            /// The kernel code around it.
+            pub const fn framework(self) -> Framework {
+                match self { $( Self::$Row => <$Type>::FRAMEWORK, )+ }
+            }
+        }
+    };
+}
+
+schedulers! {
+    /// First in, first out, with back merges (legacy kernels, to 4.20).
+    Noop = "noop" => super::noop::Noop,
+    /// No scheduler: requests wait for a device tag (blk-mq).
+    None = "none" => super::none::None,
+}

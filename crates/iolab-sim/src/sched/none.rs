@@ -1,0 +1,60 @@
+//! none: no scheduler at all (blk-mq).
+//!
+//! Requests are issued as soon as they have a device tag; what waits are bios, in arrival order, and
+//! a waiting bio cannot be merged into. The queue in front does that waiting: for this scheduler
+//! its request slots *are* the device's tags, so the list here is never long.
+//!
+//! Source: Linux 6.18 block/blk-mq.c (behaviour).
+
+use std::collections::VecDeque;
+
+use iolab_model::Ns;
+
+use crate::api::bio::Bio;
+use crate::api::request::{RequestId, Requests};
+use crate::api::scheduler::{Attach, Framework, Merge, Scheduler, SchedulerContext};
+use crate::tunable::{Tunable, Tuned};
+
+/// No scheduler.
+#[derive(Debug, Default)]
+pub struct None {
+    queue: VecDeque<RequestId>,
+}
+
+impl Tuned for None {
+    const TUNABLES: &'static [Tunable<Self>] = &[];
+}
+
+impl Attach for None {
+    const FRAMEWORK: Framework = Framework::MultiQueue;
+
+    fn attach(_: &SchedulerContext) -> Self {
+        Self::default()
+    }
+}
+
+impl Scheduler for None {
+    fn insert(&mut self, _: Ns, _: &Requests, id: RequestId) {
+        self.queue.push_back(id);
+    }
+
+    fn dispatch(&mut self, _: Ns, _: &Requests) -> Option<RequestId> {
+        self.queue.pop_front()
+    }
+
+    fn requeue(&mut self, _: Ns, _: &Requests, id: RequestId) {
+        self.queue.push_front(id);
+    }
+
+    fn has_requests(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    fn merge_bio(&mut self, _: Ns, _: &Requests, _: &Bio) -> Option<Option<Merge>> {
+        Some(Option::None)
+    }
+
+    fn joined(&mut self, _: Ns, _: &Requests, _: RequestId, _: RequestId) {
+        unreachable!("nothing is merged, so nothing is joined");
+    }
+}

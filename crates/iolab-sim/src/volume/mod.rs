@@ -1,0 +1,1 @@
+//! Volumes: several devices that look like one.
