@@ -16,7 +16,7 @@ fn main() {
     names.sort();
     let mut code = String::from("&[\n");
     for name in names {
-        let path = folder.join(format!("{name}.toml"));
+        let path = folder.join(format!("{name}.toml")).display().to_string();
         writeln!(code, "    ({name:?}, include_str!({path:?})),").expect("writing to a string");
     }
     code.push_str("]\n");
