@@ -46,7 +46,8 @@ impl Ranges {
     pub fn within(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let first = self.list.partition_point(move |&(_, end)| end <= from);
         let inside = self.list[first..].iter().take_while(move |&&(start, _)| start < to);
-        inside.map(move |&(start, end)| (start.max(from), end.min(to)))
+        let clipped = inside.map(move |&(start, end)| (start.max(from), end.min(to)));
+        clipped.filter(|(start, end)| start < end)
     }
 
     /// Parts of `from..to` that are not in it.

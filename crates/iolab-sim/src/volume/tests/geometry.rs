@@ -55,23 +55,39 @@ fn the_other_rotations() {
     assert_eq!((left.disk(1, Role::P), rows(left, 1)), (3, vec![0, 1, 2, 4]));
 }
 
+/// Whether any `count` consecutive units are on different disks.
+fn all_differ(geometry: Geometry, count: u64) -> bool {
+    (0..60).all(|k| {
+        let mut disks: Vec<u16> = (k..k + count)
+            .map(|k| geometry.locate(Sector(k * 256)))
+            .map(|place| geometry.disk(place.row, Role::Data(place.index)))
+            .collect();
+        disks.sort_unstable();
+        disks.dedup();
+        disks.len() as u64 == count
+    })
+}
+
 #[test]
 fn consecutive_units_hit_different_disks() {
-    let hits = |geometry: Geometry, count: u64| {
-        (0..60).all(|k| {
-            let mut disks: Vec<u16> = (k..k + count)
-                .map(|k| geometry.locate(Sector(k * 256)))
-                .map(|place| geometry.disk(place.row, Role::Data(place.index)))
-                .collect();
-            disks.sort_unstable();
-            disks.dedup();
-            disks.len() as u64 == count
-        })
-    };
-    assert!(hits(geometry(5, 1, ParityLayout::LeftSymmetric), 5));
-    assert!(!hits(geometry(5, 1, ParityLayout::LeftAsymmetric), 5));
-    assert!(hits(geometry(6, 2, ParityLayout::LeftSymmetric), 4));
-    assert!(!hits(geometry(6, 2, ParityLayout::LeftSymmetric), 5));
+    assert!(all_differ(geometry(5, 1, ParityLayout::LeftSymmetric), 5));
+    assert!(!all_differ(geometry(5, 1, ParityLayout::LeftAsymmetric), 5));
+    // RAID 6, n disks: a row's data are P + 2 to P - 1 (mod n), the next row has P - 1 for P and
+    // so starts at P + 1: in sequence only disk P is skipped, and n - 1 units never meet; n may.
+    for disks in 4..12 {
+        let six = geometry(disks, 2, ParityLayout::LeftSymmetric);
+        assert!(all_differ(six, u64::from(disks) - 1), "{disks} disks");
+        assert!(!all_differ(six, u64::from(disks)), "{disks} disks");
+    }
+}
+
+/// The specification (5.1) guarantees only n - 2 units on RAID 6; by its own mapping n - 1 differ,
+/// as derived in the test above, so the statement "n - 1 may meet" fails.
+#[test]
+#[should_panic(expected = "n - 1 units meet")]
+fn raid_6_guarantees_only_n_minus_2() {
+    let six = geometry(6, 2, ParityLayout::LeftSymmetric);
+    assert!(!all_differ(six, 5), "n - 1 units meet somewhere");
 }
 
 pub(super) fn layouts() -> impl Strategy<Value = ParityLayout> {
