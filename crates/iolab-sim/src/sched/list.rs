@@ -30,4 +30,6 @@ schedulers! {
     Noop = "noop" => super::noop::Noop,
     /// No scheduler: requests wait for a device tag (blk-mq).
     None = "none" => super::none::None,
+    /// Sorted batches per direction with deadlines and priority classes (blk-mq, from 4.11).
+    MqDeadline = "mq-deadline" => super::mq_deadline::MqDeadline,
 }

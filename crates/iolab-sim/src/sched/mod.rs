@@ -3,6 +3,7 @@
 pub mod common;
 mod list;
 
+pub mod mq_deadline;
 pub mod none;
 pub mod noop;
 
