@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_model::{Ns, Sector};
 
-use crate::api::request::{Direction, RequestId};
+use crate::api::request::RequestId;
 
 /// What sysfs accepts at most where the kernel keeps a tunable in an `int`.
 pub const INT_MAX: u64 = i32::MAX as u64;
@@ -241,45 +241,6 @@ impl SortedFifo {
     }
 }
 
-/// Which direction a new batch of deadline or mq-deadline takes: reads, until some batches of them
-/// have passed waiting writes.
-#[derive(Clone, Copy, Debug)]
-pub struct Starvation {
-    /// Read batches that may start while writes wait (`writes_starved`).
-    pub limit: u64,
-    /// How many have.
-    pub starved: u64,
-}
-
-impl Starvation {
-    /// Linux 4.20 block/deadline-iosched.c and 6.18 block/mq-deadline.c: `writes_starved` = 2.
-    pub const DEFAULT_LIMIT: u64 = 2;
-
-    /// The direction of the next batch, given which ones have requests.
-    pub const fn choose(&mut self, has_reads: bool, has_writes: bool) -> Option<Direction> {
-        if has_reads {
-            if !has_writes {
-                return Some(Direction::Read);
-            }
-            let before = self.starved;
-            self.starved += 1;
-            if before < self.limit {
-                return Some(Direction::Read);
-            }
-        } else if !has_writes {
-            return None;
-        }
-        self.starved = 0;
-        Some(Direction::Write)
-    }
-}
-
-impl Default for Starvation {
-    fn default() -> Self {
-        Self { limit: Self::DEFAULT_LIMIT, starved: 0 }
-    }
-}
-
 /// One value per request slot, for a scheduler's own data.
 #[derive(Clone, Debug)]
 pub struct PerRequest<T> {
@@ -314,8 +275,6 @@ impl<T: Clone + Default> PerRequest<T> {
 
 #[cfg(test)]
 mod tests {
-    use Direction::{Read, Write};
-
     use super::*;
 
     #[test]
@@ -352,13 +311,5 @@ mod tests {
         assert_eq!(fifo.remove(old), None);
         assert_eq!(fifo.deadline(old), None);
         assert_eq!(fifo.head(), Some((RequestId(1), Ns(20))));
-    }
-
-    #[test]
-    fn writes_wait_for_so_many_read_batches_and_no_more() {
-        let mut starvation = Starvation::default();
-        let directions: Vec<_> = (0..6).filter_map(|_| starvation.choose(true, true)).collect();
-        assert_eq!(directions, [Read, Read, Write, Read, Read, Write]);
-        assert_eq!(starvation.choose(false, false), None);
     }
 }

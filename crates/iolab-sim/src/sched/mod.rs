@@ -3,6 +3,8 @@
 pub mod common;
 mod list;
 
+pub mod deadline;
+pub mod deadlines;
 pub mod mq_deadline;
 pub mod none;
 pub mod noop;

@@ -17,25 +17,22 @@
 
 use iolab_model::{Ns, Sector};
 
-use super::common::{INT_MAX, PerRequest, Place, SortedFifo, Starvation};
+use super::common::{INT_MAX, PerRequest, Place, SortedFifo};
+use super::deadlines::{HasSettings, Rows, Settings, Starvation};
 use crate::api::bio::{Bio, Operation, PriorityClass};
 use crate::api::request::{Direction, Request, RequestId, Requests};
-use crate::api::scheduler::{Attach, Framework, Hz, Merge, MergeEnd, Scheduler, SchedulerContext};
+use crate::api::scheduler::{Attach, Framework, Merge, MergeEnd, Scheduler, SchedulerContext};
 use crate::tunable::{Tunable, TunableInfo, Tuned, Unit};
 
-/// Linux 6.18 block/mq-deadline.c: `read_expire` HZ/2, `write_expire` 5 HZ, `prio_aging_expire`
-/// 10 HZ, `fifo_batch` 16.
-const READ_EXPIRE_MS: u64 = 500;
-const WRITE_EXPIRE_MS: u64 = 5_000;
+// Linux 6.18 block/mq-deadline.c: `prio_aging_expire` 10 HZ.
 const PRIORITY_AGING_EXPIRE_MS: u64 = 10_000;
-const FIFO_BATCH: u64 = 16;
 
 const CLASSES: usize = 3;
 
 /// The mq-deadline scheduler.
 #[derive(Debug)]
 pub struct MqDeadline {
-    hz: Hz,
+    settings: Settings,
     classes: [Class; CLASSES],
     places: PerRequest<Place>,
     /// Refused by the device; the last one goes first.
@@ -43,11 +40,8 @@ pub struct MqDeadline {
     last_direction: Direction,
     batching: u64,
     starvation: Starvation,
-    /// Whole ticks, per direction.
-    expire: [Ns; 2],
+    /// Whole ticks.
     priority_aging_expire: Ns,
-    fifo_batch: u64,
-    has_front_merges: bool,
     async_depth: u64,
 }
 
@@ -80,10 +74,11 @@ impl MqDeadline {
     fn pick(&mut self, now: Ns, class: usize, youngest: Option<i64>) -> Option<RequestId> {
         let queues = &self.classes[class];
         let id = match queues.next(self.last_direction) {
-            Some(id) if self.batching < self.fifo_batch => id,
+            Some(id) if self.batching < self.settings.fifo_batch => id,
             _ => {
                 let (reads, writes) = (queues.has(Direction::Read), queues.has(Direction::Write));
-                let direction = self.starvation.choose(reads, writes)?;
+                let limit = self.settings.writes_starved;
+                let direction = self.starvation.choose(limit, reads, writes)?;
                 self.last_direction = direction;
                 self.batching = 0;
                 self.first_of_batch(now, class, direction)?
@@ -111,7 +106,7 @@ impl MqDeadline {
         let direction = self.last_direction.index();
         let key = self.places.get(id).fifo;
         let deadline = self.classes[class].queues[direction].fifo.deadline(key).unwrap_or(Ns(0));
-        deadline.0 as i64 - self.expire[direction].0 as i64
+        deadline.0 as i64 - self.settings.expire[direction].0 as i64
     }
 
     fn take(&mut self, requests: &Requests, id: RequestId) {
@@ -126,7 +121,7 @@ impl MqDeadline {
         if self.classes.iter().filter(|class| class.outstanding > 0).count() < 2 {
             return None;
         }
-        let youngest = self.hz.floor(now).0 as i64 - self.priority_aging_expire.0 as i64;
+        let youngest = self.settings.hz.floor(now).0 as i64 - self.priority_aging_expire.0 as i64;
         (1..CLASSES).find_map(|class| self.pick(now, class, Some(youngest)))
     }
 
@@ -162,9 +157,8 @@ impl Attach for MqDeadline {
     const FRAMEWORK: Framework = Framework::MultiQueue;
 
     fn attach(context: &SchedulerContext) -> Self {
-        let hz = context.hz;
         Self {
-            hz,
+            settings: Settings::new(context.hz),
             classes: Default::default(),
             places: PerRequest::default(),
             refused: Vec::new(),
@@ -172,10 +166,7 @@ impl Attach for MqDeadline {
             last_direction: Direction::Write,
             batching: 0,
             starvation: Starvation::default(),
-            expire: [hz.time_of_ms(READ_EXPIRE_MS), hz.time_of_ms(WRITE_EXPIRE_MS)],
-            priority_aging_expire: hz.time_of_ms(PRIORITY_AGING_EXPIRE_MS),
-            fifo_batch: FIFO_BATCH,
-            has_front_merges: true,
+            priority_aging_expire: context.hz.time_of_ms(PRIORITY_AGING_EXPIRE_MS),
             // Linux 6.10 and later: `async_depth` starts as `nr_requests`.
             async_depth: u64::from(context.slots),
         }
@@ -185,7 +176,7 @@ impl Attach for MqDeadline {
 impl Scheduler for MqDeadline {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        let deadline = self.hz.floor(now) + self.expire[request.direction().index()];
+        let deadline = self.settings.deadline(now, request.direction());
         let place = self.queue(request).insert(request.sector, id, deadline);
         self.places.set(id, place);
         self.classes[class_of(request)].outstanding += 1;
@@ -224,7 +215,7 @@ impl Scheduler for MqDeadline {
     }
 
     fn front(&mut self, _: Ns, _: &Requests, bio: &Bio) -> Option<RequestId> {
-        if !self.has_front_merges {
+        if !self.settings.has_front_merges {
             return None;
         }
         let direction = if bio.operation.is_write() { Direction::Write } else { Direction::Read };
@@ -262,56 +253,22 @@ impl Scheduler for MqDeadline {
     }
 }
 
+impl HasSettings for MqDeadline {
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn settings_mut(&mut self) -> &mut Settings {
+        &mut self.settings
+    }
+}
+
 impl Tuned for MqDeadline {
     const TUNABLES: &'static [Tunable<Self>] = &[
-        Tunable {
-            info: TunableInfo {
-                name: "read_expire",
-                unit: Unit::Milliseconds,
-                default: READ_EXPIRE_MS,
-                min: 0,
-                max: INT_MAX,
-                about: "Age at which a new batch of reads starts at the oldest read.",
-            },
-            get: |s| s.hz.ms_of_time(s.expire[0]),
-            set: |s, ms| s.expire[0] = s.hz.time_of_ms(ms),
-        },
-        Tunable {
-            info: TunableInfo {
-                name: "write_expire",
-                unit: Unit::Milliseconds,
-                default: WRITE_EXPIRE_MS,
-                min: 0,
-                max: INT_MAX,
-                about: "Age at which a new batch of writes starts at the oldest write.",
-            },
-            get: |s| s.hz.ms_of_time(s.expire[1]),
-            set: |s, ms| s.expire[1] = s.hz.time_of_ms(ms),
-        },
-        Tunable {
-            info: TunableInfo {
-                name: "writes_starved",
-                unit: Unit::Count,
-                default: Starvation::DEFAULT_LIMIT,
-                min: 0,
-                max: INT_MAX,
-                about: "Batches of reads that may start while a write waits.",
-            },
-            get: |s| s.starvation.limit,
-            set: |s, batches| s.starvation.limit = batches,
-        },
-        Tunable {
-            info: TunableInfo {
-                name: "front_merges",
-                unit: Unit::Switch,
-                default: 1,
-                min: 0,
-                max: 1,
-                about: "Look in the order by sector for requests that a bio ends at.",
-            },
-            get: |s| u64::from(s.has_front_merges),
-            set: |s, on| s.has_front_merges = on == 1,
-        },
+        Rows::<Self>::READ_EXPIRE,
+        Rows::<Self>::WRITE_EXPIRE,
+        Rows::<Self>::WRITES_STARVED,
+        Rows::<Self>::FRONT_MERGES,
         Tunable {
             info: TunableInfo {
                 name: "async_depth",
@@ -324,18 +281,7 @@ impl Tuned for MqDeadline {
             get: |s| s.async_depth,
             set: |s, requests| s.async_depth = requests,
         },
-        Tunable {
-            info: TunableInfo {
-                name: "fifo_batch",
-                unit: Unit::Requests,
-                default: FIFO_BATCH,
-                min: 0,
-                max: INT_MAX,
-                about: "Longest batch; with 0 or 1 every request is chosen anew.",
-            },
-            get: |s| s.fifo_batch,
-            set: |s, requests| s.fifo_batch = requests,
-        },
+        Rows::<Self>::FIFO_BATCH,
         Tunable {
             info: TunableInfo {
                 name: "prio_aging_expire",
@@ -345,8 +291,8 @@ impl Tuned for MqDeadline {
                 max: INT_MAX,
                 about: "Age at which a request passes requests of higher classes.",
             },
-            get: |s| s.hz.ms_of_time(s.priority_aging_expire),
-            set: |s, ms| s.priority_aging_expire = s.hz.time_of_ms(ms),
+            get: |s| s.settings.hz.ms_of_time(s.priority_aging_expire),
+            set: |s, ms| s.priority_aging_expire = s.settings.hz.time_of_ms(ms),
         },
     ];
 }

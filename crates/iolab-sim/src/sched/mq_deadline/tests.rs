@@ -4,6 +4,7 @@ use iolab_model::{Ns, Sector};
 
 use super::*;
 use crate::api::bio::{BioId, Flags, Submitter};
+use crate::api::scheduler::Hz;
 use crate::tunable::Tunables;
 
 fn context(hz: u32) -> SchedulerContext {
