@@ -39,6 +39,16 @@ impl Hz {
     pub const fn ms_of_ticks(self, ticks: u64) -> u64 {
         ticks * 1_000 / self.0 as u64
     }
+
+    /// The duration that a tunable of so many milliseconds means: whole ticks.
+    pub const fn time_of_ms(self, ms: u64) -> Ns {
+        Ns(self.ticks_of_ms(ms) * self.tick().0)
+    }
+
+    /// A duration of whole ticks as sysfs shows it.
+    pub const fn ms_of_time(self, time: Ns) -> u64 {
+        self.ms_of_ticks(self.ticks(time))
+    }
 }
 
 /// The kernel's request queue code around a scheduler.

@@ -33,6 +33,10 @@ macro_rules! schedulers {
 schedulers! {
     /// First in, first out, with back merges (legacy kernels, to 4.20).
     Noop = "noop" => super::noop::Noop,
+    /// Sorted batches per direction with deadlines (legacy kernels, to 4.20).
+    Deadline = "deadline" => super::deadline::Deadline,
     /// No scheduler: requests wait for a device tag (blk-mq).
     None = "none" => super::none::None,
+    /// Sorted batches per direction with deadlines and priority classes (blk-mq, from 4.11).
+    MqDeadline = "mq-deadline" => super::mq_deadline::MqDeadline,
 }

@@ -3,6 +3,9 @@
 pub mod common;
 mod list;
 
+pub mod deadline;
+pub mod deadlines;
+pub mod mq_deadline;
 pub mod none;
 pub mod noop;
 
