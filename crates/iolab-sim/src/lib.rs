@@ -14,6 +14,7 @@ pub mod profile;
 pub mod queue;
 pub mod scenario;
 pub mod sched;
+pub mod stack;
 pub mod target;
 pub mod tunable;
 pub mod volume;
