@@ -34,4 +34,6 @@ schedulers! {
     None = "none" => super::none::None,
     /// Sorted batches per direction with deadlines and priority classes (blk-mq, from 4.11).
     MqDeadline = "mq-deadline" => super::mq_deadline::MqDeadline,
+    /// Per kind of operation, with latency targets (blk-mq, from 4.12).
+    Kyber = "kyber" => super::kyber::Kyber,
 }

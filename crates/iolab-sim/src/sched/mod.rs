@@ -5,6 +5,7 @@ mod list;
 
 pub mod deadline;
 pub mod deadlines;
+pub mod kyber;
 pub mod mq_deadline;
 pub mod none;
 pub mod noop;
