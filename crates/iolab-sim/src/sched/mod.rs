@@ -1,5 +1,6 @@
 //! The I/O schedulers: one file each, one row here.
 
+pub mod anticipatory;
 pub mod common;
 mod list;
 
