@@ -151,9 +151,9 @@ pub trait Scheduler: Tunables {
         let _ = (now, process);
     }
 
-    /// Schedulers that look for merges in their own way (kyber's staging lists) answer `Some`, and
-    /// are then asked instead of the elevator's one-hit cache, hash and [`Scheduler::front`].
-    fn merge_bio(&mut self, now: Ns, requests: &Requests, bio: &Bio) -> Option<Option<Merge>> {
+    /// Of schedulers with [`Attach::FINDS_OWN_MERGES`] (kyber's staging lists): a merge for this
+    /// bio, asked instead of the elevator's one-hit cache, hash and [`Scheduler::front`].
+    fn merge_bio(&mut self, now: Ns, requests: &Requests, bio: &Bio) -> Option<Merge> {
         let _ = (now, requests, bio);
         None
     }
@@ -209,6 +209,9 @@ pub trait Scheduler: Tunables {
 pub trait Attach: Scheduler + Sized {
     /// The kernel code around it.
     const FRAMEWORK: Framework;
+
+    /// Looks for merges with [`Scheduler::merge_bio`] alone; the elevator's index is not kept.
+    const FINDS_OWN_MERGES: bool = false;
 
     /// A fresh scheduler with default tunables.
     fn attach(context: &SchedulerContext) -> Self;

@@ -17,6 +17,11 @@ macro_rules! schedulers {
                 match self { $( Self::$Row => Box::new(<$Type>::attach(context)), )+ }
             }
 
+            /// It looks for merges by itself; the elevator's index is not kept for it.
+            pub const fn finds_own_merges(self) -> bool {
+                match self { $( Self::$Row => <$Type>::FINDS_OWN_MERGES, )+ }
+            }
+
             /// The kernel code around it.
             pub const fn framework(self) -> Framework {
                 match self { $( Self::$Row => <$Type>::FRAMEWORK, )+ }
