@@ -61,6 +61,8 @@ struct Entry {
     kind: Kind,
     process: ProcessId,
     place: Place,
+    /// Among the sorted ones; not (any longer) on the device's side.
+    is_queued: bool,
 }
 
 /// The anticipatory scheduler.
@@ -224,7 +226,7 @@ impl Anticipatory {
 
     /// Moves a request to the device's side.
     fn move_out(&mut self, requests: &Requests, id: RequestId) {
-        let Entry { kind, process, place } = *self.entries.get(id);
+        let Entry { kind, process, place, .. } = *self.entries.get(id);
         self.status = Status::Off;
         self.last_sector[kind as usize] = requests[id].end();
         self.is_awaited_finished = false;
@@ -236,6 +238,7 @@ impl Anticipatory {
         }
         self.next[kind as usize] = self.following(requests, id);
         self.queues[kind as usize].remove(place);
+        self.entries.get_mut(id).is_queued = false;
         let process = self.history.process(process);
         process.queued -= 1;
         process.dispatched += 1;
@@ -326,7 +329,7 @@ impl Scheduler for Anticipatory {
         let expire = self.hz.tick().0 * self.expire[kind as usize];
         let deadline = self.hz.floor(now) + Ns(expire);
         let place = self.queues[kind as usize].insert(request.sector, id, deadline);
-        self.entries.set(id, Entry { kind, process, place });
+        self.entries.set(id, Entry { kind, process, place, is_queued: true });
         let next = self.next[kind as usize];
         self.next[kind as usize] = self.better(requests, kind, (Some(id), next));
         if self.is_waiting()
@@ -445,6 +448,14 @@ impl Scheduler for Anticipatory {
 
     fn front(&mut self, _: Ns, _: &Requests, bio: &Bio) -> Option<RequestId> {
         self.queues[Kind::of(bio.is_sync()) as usize].sorted.starting_at(bio.end())
+    }
+
+    fn allows_merge(&mut self, _: Ns, _: &Requests, into: RequestId, _: &Bio) -> bool {
+        self.entries.get(into).is_queued
+    }
+
+    fn allows_join(&self, _: &Requests, first: RequestId, second: RequestId) -> bool {
+        self.entries.get(first).is_queued && self.entries.get(second).is_queued
     }
 
     fn former(&self, _: &Requests, id: RequestId) -> Option<RequestId> {

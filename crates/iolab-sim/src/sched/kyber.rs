@@ -193,6 +193,7 @@ impl Kyber {
 
 impl Attach for Kyber {
     const FRAMEWORK: Framework = Framework::MultiQueue;
+    const FINDS_OWN_MERGES: bool = true;
 
     fn attach(context: &SchedulerContext) -> Self {
         Self {
@@ -278,14 +279,14 @@ impl Scheduler for Kyber {
         if bio.is_sync() { slots } else { (slots * ASYNC_PERCENT / 100).max(1) }
     }
 
-    fn merge_bio(&mut self, _: Ns, requests: &Requests, bio: &Bio) -> Option<Option<Merge>> {
+    fn merge_bio(&mut self, _: Ns, requests: &Requests, bio: &Bio) -> Option<Merge> {
         let lists = self.staging.get(usize::from(bio.submitter.cpu));
         let list = lists.map(|lists| &lists[domain_of(bio.operation)]);
         let mut candidates = list.into_iter().flatten().rev().take(MERGE_CANDIDATES);
-        Some(candidates.find_map(|&into| {
+        candidates.find_map(|&into| {
             let end = merge_end(&requests[into], bio)?;
             Some(Merge { into, end })
-        }))
+        })
     }
 
     /// Kyber has no neighbours, so nothing joins by itself; a queue that joins all the same is
