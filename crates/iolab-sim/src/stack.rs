@@ -173,11 +173,8 @@ impl Stack {
             ("sim.title".to_owned(), self.title.clone()),
         ];
         for profile in self.profiles()? {
-            let counts: Vec<String> = profile
-                .provenance()
-                .iter()
-                .map(|(tag, count)| format!("{count} {tag}"))
-                .collect();
+            let counts: Vec<String> =
+                profile.provenance().iter().map(|(tag, count)| format!("{count} {tag}")).collect();
             let name = format!("sim.profile.{}", profile.name);
             facts.push((name, format!("{} (parameters: {})", profile.title, counts.join(", "))));
         }
@@ -186,9 +183,7 @@ impl Stack {
 }
 
 fn has_inner_queue(volume: Option<&VolumeSpec>) -> bool {
-    volume.is_some_and(|v| {
-        v.member.queue.is_some() || has_inner_queue(v.member.volume.as_ref())
-    })
+    volume.is_some_and(|v| v.member.queue.is_some() || has_inner_queue(v.member.volume.as_ref()))
 }
 
 fn collect(
@@ -248,5 +243,40 @@ impl Builder<'_> {
         let member = |index| self.layer(&volume.member, &format!("{instance}.{index}"), false);
         let members: Result<Vec<_>, _> = (0..volume.members).map(member).collect();
         crate::volume::build(members?, &volume.parameters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_without_a_device_says_what_is_missing() {
+        let stack = Stack::parse("x.toml", "name = \"x\"").unwrap();
+        let error = stack.build(&QueueOverrides::default(), Seed(1)).err().unwrap().to_string();
+        assert!(error.contains("either a device or a volume"), "{error}");
+    }
+
+    #[test]
+    fn a_misspelt_key_is_refused() {
+        let error = Stack::parse("x.toml", "name = \"x\"\n[devise]\n").unwrap_err().to_string();
+        assert!(error.contains("devise") && error.contains("x.toml"), "{error}");
+    }
+
+    #[test]
+    fn a_volume_of_volumes_can_be_built() {
+        let text = r#"
+            name = "stripe-of-mirrors"
+            [volume]
+            members = 2
+            parameters = { layout = "raid0", unit_bytes = 65536 }
+            [volume.member.volume]
+            members = 2
+            parameters = { layout = "raid1" }
+            member.device.profile = "fixed-100us"
+        "#;
+        let stack = Stack::parse("x.toml", text).unwrap();
+        let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+        assert_eq!(simulation.info().capacity.0, 2 * 2_147_483_648);
     }
 }

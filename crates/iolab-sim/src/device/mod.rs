@@ -4,4 +4,4 @@ mod list;
 
 pub mod fixed;
 
-pub use list::{DeviceKind, build};
+pub use list::{DeviceKind, build, profile};

@@ -38,6 +38,12 @@ impl SimTarget {
         Self { simulation: Rc::new(RefCell::new(simulation)), facts }
     }
 
+    /// Removes a file if it is there.
+    pub fn forget(&self, path: &PathBuf) {
+        // A phase that failed may not have made it.
+        let _ = self.simulation.borrow_mut().names.unlink(path);
+    }
+
     /// Looks at the simulation.
     pub fn inspect<R>(&self, look: impl FnOnce(&Simulation) -> R) -> R {
         look(&self.simulation.borrow())
