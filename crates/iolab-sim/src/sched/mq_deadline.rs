@@ -123,7 +123,8 @@ impl MqDeadline {
         if self.classes.iter().filter(|class| class.outstanding > 0).count() < 2 {
             return None;
         }
-        let youngest = self.settings.hz.floor(now).0 as i64 - self.priority_aging_expire.0 as i64;
+        let youngest =
+            self.settings.clock.floor(now).0 as i64 - self.priority_aging_expire.0 as i64;
         (1..CLASSES).find_map(|class| self.pick(now, class, Some(youngest)))
     }
 
