@@ -75,7 +75,7 @@ BAD = [
     ('"32k"]', '"32x"]', ["line 9", "record_size", "'32x' is not a size"]),
     ('record_size = ["4k", "32k"]', 'record_sise = ["4k", "8k"]', ["line 9", "'record_size'"]),
     ('"bfq"', '"bqf"', ["line 8", "did you mean 'bfq'"]),
-    ('"bfq"', '"cfq"', ["before 5.0", "offers 'bfq'"]),
+    ('"bfq"', '"cfq"', ["older kernels", "offers 'bfq'"]),
     ('"bfq"', '"noop"', ["offers 'none'"]),
     ('"bfq"', '"deadline"', ["offers 'mq-deadline'"]),
     ('"bfq"', '"none"', ["level 'none' is given twice"]),

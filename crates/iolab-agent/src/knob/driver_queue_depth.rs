@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use super::api::{Knob, Scope, Site};
+use super::api::{About, Knob, Scope, Site};
 use super::common::check_range;
 use super::{nr_requests, scheduler};
 use crate::error::Result;
@@ -22,6 +22,14 @@ pub const KNOB: DriverQueueDepth = DriverQueueDepth;
 pub struct DriverQueueDepth;
 
 impl Knob for DriverQueueDepth {
+    fn about(&self) -> About {
+        About {
+            help: "requests the driver takes at once; small = a scheduler can sort",
+            example: ["128", "4"].map(str::to_owned),
+            ..About::default()
+        }
+    }
+
     fn scope(&self) -> Scope {
         Scope::Device
     }

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use super::api::{Knob, Scope, Site};
+use super::api::{About, Knob, Scope, Site};
 use crate::error::{Result, nearest};
 use crate::machine::Machine;
 
@@ -14,7 +14,7 @@ use crate::machine::Machine;
 pub const KNOWN: &[&str] = &["none", "mq-deadline", "kyber", "bfq"];
 
 /// Names before Linux 5.0, and what today's kernel offers instead.
-const LEGACY: &[(&str, &str)] =
+const FORMER: &[(&str, &str)] =
     &[("noop", "none"), ("deadline", "mq-deadline"), ("cfq", "bfq"), ("anticipatory", "bfq")];
 
 /// The row.
@@ -24,6 +24,16 @@ pub const KNOB: Scheduler = Scheduler;
 pub struct Scheduler;
 
 impl Knob for Scheduler {
+    fn about(&self) -> About {
+        About {
+            help: "I/O scheduler of the devices under the testbed",
+            example: ["none", "bfq"].map(str::to_owned),
+            choices: KNOWN,
+            former_choices: FORMER,
+            ..About::default()
+        }
+    }
+
     fn scope(&self) -> Scope {
         Scope::Device
     }
@@ -38,7 +48,7 @@ impl Knob for Scheduler {
         if offered.contains(&value) {
             return Ok(());
         }
-        if let Some((_, today)) = LEGACY.iter().find(|(legacy, _)| *legacy == value) {
+        if let Some((_, today)) = FORMER.iter().find(|(former, _)| *former == value) {
             let reason = format!("it was removed in Linux 5.0; ask for '{today}' instead");
             return Err(site.cannot_be(value, reason));
         }
