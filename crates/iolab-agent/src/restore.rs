@@ -109,7 +109,12 @@ pub fn undo_journal(journal: Journal, boot_id: &str) -> Outcome {
 /// Removes the machine's journal if nothing is left in it.
 pub fn finish(machine: &mut Machine) -> Result<()> {
     match machine.detach_journal() {
-        Some(journal) if journal.open_entries().is_empty() => journal.finish(),
+        Some(journal) if journal.open_entries().is_empty() => {
+            let path = journal.path().display().to_string();
+            machine
+                .act(ActionKind::RemoveFile, path, "all is put back", || journal.finish())
+                .map(drop)
+        }
         _ => Ok(()),
     }
 }
@@ -182,7 +187,7 @@ fn undo_one(
         }
         Change::DirectoryCreated { path, token } => {
             let target = path.display().to_string();
-            machine.act(ActionKind::RemoveDirectory, target, "", || {
+            machine.act(ActionKind::RemoveDirectory, target, "with all that is in it", || {
                 owned_directory::remove(path, token)
             })?;
             Ok(Undone::Restored)
@@ -190,8 +195,13 @@ fn undo_one(
         Change::MountPointCreated { path } => {
             let undone =
                 remove(machine, ActionKind::RemoveDirectory, path, |path| fs::remove_dir(path));
-            // The folder of all runs, if this was the last one.
-            let _ = path.parent().map(fs::remove_dir);
+            if let Some(folder) = path.parent() {
+                let of_all_runs = folder.display().to_string();
+                machine.act(ActionKind::RemoveDirectory, of_all_runs, "if it is empty", || {
+                    let _ = fs::remove_dir(folder);
+                    Ok(())
+                })?;
+            }
             undone
         }
         Change::CgroupCreated { path } => {
@@ -228,6 +238,9 @@ fn undo_knob(
     }
     if knob.read(machine, site).as_deref() != Some(old) {
         knob.write(machine, site, old)?;
+        if site.device.is_some_and(|name| machine.is_on_paper(name)) {
+            machine.remark(" (or the value found at the start)");
+        }
     }
     Ok(Undone::Restored)
 }
@@ -235,13 +248,16 @@ fn undo_knob(
 fn undo_loop(machine: &mut Machine, number: u32, run: &str) -> Result<Undone> {
     let device = format!("loop{number}");
     machine.release_loop(number)?;
-    if !machine.exists(format!("/sys/block/{device}")) {
-        return Ok(Undone::Obsolete);
-    }
-    // After a crash the number is free, and somebody may have taken it.
-    let backing = machine.peek(format!("/sys/block/{device}/loop/backing_file"));
-    if let Some(image) = backing.filter(|image| !plausible::is_image_of(image, run)) {
-        return Ok(Undone::Foreign(format!("{device} is attached to {image} now")));
+    // A device on paper is there until it is removed, and nobody else's.
+    if !machine.is_dry_run() {
+        if !machine.exists(format!("/sys/block/{device}")) {
+            return Ok(Undone::Obsolete);
+        }
+        // After a crash the number is free, and somebody may have taken it.
+        let backing = machine.peek(format!("/sys/block/{device}/loop/backing_file"));
+        if let Some(image) = backing.filter(|image| !plausible::is_image_of(image, run)) {
+            return Ok(Undone::Foreign(format!("{device} is attached to {image} now")));
+        }
     }
     machine.act(ActionKind::RemoveLoop, format!("/dev/{device}"), "", || {
         let path = Path::new("/dev/loop-control");
@@ -267,7 +283,7 @@ fn remove(
     path: &Path,
     how: impl Fn(&Path) -> std::io::Result<()>,
 ) -> Result<Undone> {
-    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+    if !machine.has(path) {
         return Ok(Undone::Obsolete);
     }
     machine.act(kind, path.display().to_string(), "", || {

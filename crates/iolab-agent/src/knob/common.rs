@@ -108,7 +108,13 @@ impl Knob for VmSetting {
                 knob.write(machine, site, other)?;
                 knob.write(machine, site, &kept)
             }
-            _ => machine.write_knob(&self.path(site), value),
+            _ => {
+                machine.write_knob(&self.path(site), value)?;
+                if let Some((_, twin)) = self.twin.and_then(|name| find(name).ok()) {
+                    machine.imagine(&twin.path(site), "0");
+                }
+                Ok(())
+            }
         }
     }
 

@@ -44,8 +44,7 @@ impl Knob for DriverQueueDepth {
     }
 
     fn read(&self, machine: &Machine, site: Site) -> Option<String> {
-        let device = site.device?;
-        let tags = machine.peek(format!("/sys/kernel/debug/block/{device}/hctx0/tags"))?;
+        let tags = machine.peek(tags_of(site)?)?;
         let bitmap = tags.split_once("bitmap_tags:")?.1;
         bitmap.lines().find_map(|line| line.strip_prefix("depth=")).map(str::to_owned)
     }
@@ -55,17 +54,29 @@ impl Knob for DriverQueueDepth {
             scheduler::KNOB.write(machine, site.other("scheduler"), "none")?;
         }
         let path = self.path(site);
-        if machine.peek(&path).as_deref() == Some(value) {
+        // What cannot be read may be the same, too.
+        if machine.peek(&path).is_none_or(|shown| shown == value) {
             let depth: i64 = value.parse().unwrap_or(1);
             let other = if depth > 1 { depth - 1 } else { depth + 1 };
             machine.write_knob(&path, &other.to_string())?;
         }
-        machine.write_knob(&path, value)
+        machine.write_knob(&path, value)?;
+        // Where the depth cannot be seen a dry run must not see it either.
+        if let Some(tags) = tags_of(site).filter(|tags| machine.peek(tags).is_some()) {
+            machine.imagine(&tags, &format!("bitmap_tags:\ndepth={value}"));
+        }
+        Ok(())
     }
 
     fn presumed(&self, machine: &Machine, site: Site) -> Option<String> {
         full_depth(machine, site).map(|depth| depth.to_string())
     }
+}
+
+/// Where debugfs tells the depth.
+fn tags_of(site: Site) -> Option<PathBuf> {
+    let device = site.device?;
+    Some(PathBuf::from(format!("/sys/kernel/debug/block/{device}/hctx0/tags")))
 }
 
 /// What the device was made for.

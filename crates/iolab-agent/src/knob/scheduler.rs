@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use super::ALL;
 use super::api::{About, Knob, Scope, Site};
 use crate::error::{Result, nearest};
 use crate::machine::Machine;
@@ -61,6 +62,16 @@ impl Knob for Scheduler {
 
     fn read(&self, machine: &Machine, site: Site) -> Option<String> {
         active(machine, site.device?)
+    }
+
+    fn write(&self, machine: &mut Machine, site: Site, value: &str) -> Result<()> {
+        machine.write_knob(&self.path(site), value)?;
+        for row in ALL.iter().filter(|row| row.knob.is_reset_by_scheduler()) {
+            let is_family = !row.knob.about().members.is_empty();
+            let folder = || site.queue_file("iosched");
+            machine.forget(if is_family { folder() } else { row.knob.path(site.other(row.name)) });
+        }
+        Ok(())
     }
 }
 

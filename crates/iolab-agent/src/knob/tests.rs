@@ -1,6 +1,6 @@
 //! Each knob on a fake root: read, apply, verify, restore; and what a crash leaves to restore.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -8,6 +8,7 @@ use super::{ALL, KnobSet, Scope, Site, find};
 use crate::error::{Error, Result};
 use crate::journal::{self, Journal};
 use crate::machine::{Fuse, Machine, fake_machine, tree};
+use crate::protocol::ActionKind;
 use crate::restore;
 
 const BOOT: &str = "boot-1";
@@ -222,6 +223,49 @@ proptest! {
             prop_assert!(!is_last || outcome.problems.is_empty(), "{:?}", outcome.problems);
         }
         prop_assert_eq!(tree(lab.root.path()), before);
+    }
+}
+
+/// Files that were written since the last call.
+fn written(machine: &mut Machine) -> BTreeSet<String> {
+    let writes = machine.take_actions().into_iter();
+    writes.filter(|a| a.kind == ActionKind::WriteKnob).map(|action| action.target).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A dry run must say all that closing would write; what a switch resets is easily forgotten.
+    #[test]
+    fn a_dry_run_names_every_file_that_restoring_writes(
+        trials in prop::collection::vec(trial(), 1..4),
+        has_debugfs: bool,
+    ) {
+        let mut lab = Laboratory::new();
+        if !has_debugfs {
+            std::fs::remove_dir_all(lab.root.path().join("sys/kernel/debug")).unwrap();
+        }
+        let before = tree(lab.root.path());
+        let mut rehearsing = Machine::rehearsing(lab.root.path());
+        rehearsing.attach_journal(Journal::on_paper(lab.state.path(), "run-1", BOOT));
+        let mut knobs = KnobSet::new(&devices(&["loop8", "sda"]), None);
+        for trial in &trials {
+            if knobs.apply(&mut rehearsing, trial).is_err() {
+                break;
+            }
+        }
+        let foreseen = written(&mut rehearsing);
+        prop_assert_eq!(restore::undo(&mut rehearsing, BOOT).problems, Vec::<String>::new());
+        let foreseen_back = written(&mut rehearsing);
+        prop_assert_eq!(tree(lab.root.path()), before);
+
+        let _ = run_until_death(&mut lab, &trials);
+        let missed: Vec<String> = written(&mut lab.machine).difference(&foreseen).cloned().collect();
+        prop_assert_eq!(missed, Vec::<String>::new(), "by trials");
+        restore::undo(&mut lab.machine, BOOT);
+        let back = written(&mut lab.machine);
+        let missed: Vec<String> = back.difference(&foreseen_back).cloned().collect();
+        prop_assert_eq!(missed, Vec::<String>::new(), "by restoring");
     }
 }
 
