@@ -78,7 +78,7 @@ def test_a_dry_run_says_everything_and_changes_nothing(iolab: Run, tmp_path: Pat
     for word in ("mkfs", "mount", "scheduler", "bfq", "B "):
         assert word in done.stdout, word
     _, _, restoring = done.stdout.partition("\nrestore\n")
-    for word in ("umount", "bfq -> none", "detach_loop", "remove_loop", "remove_directory"):
+    for word in ("umount", "queue/scheduler: ", "detach_loop", "remove_loop", "remove_directory"):
         assert word in restoring, word
     assert not (out / "study.db").exists()
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::journal::{self, Change, Entry, Journal, State};
-use crate::knob::{Site, find};
+use crate::knob::{Knob, Site, find};
 use crate::machine::{DeviceIdentity, Machine, Whose};
 use crate::owned_directory;
 use crate::plausible;
@@ -236,13 +236,24 @@ fn undo_knob(
             "nothing was written; look at the journal",
         ));
     }
-    if knob.read(machine, site).as_deref() != Some(old) {
+    let is_other = knob.read(machine, site).as_deref() != Some(old);
+    if is_other || may_be_other(machine, knob, site, old) {
         knob.write(machine, site, old)?;
+        if !is_other {
+            machine.remark(" (if the last trial leaves another)");
+        }
         if site.device.is_some_and(|name| machine.is_on_paper(name)) {
             machine.remark(" (or the value found at the start)");
         }
     }
     Ok(Undone::Restored)
+}
+
+/// Whether a knob, as it was in a dry run's last trial, may be another after that of the study.
+fn may_be_other(machine: &Machine, knob: &dyn Knob, site: Site, old: &str) -> bool {
+    // Of two names for one setting one is 0; what does not take a 0 gets it by the other's writing.
+    let is_by_twin = knob.twin(site.knob).is_some() && knob.check(machine, site, old).is_err();
+    machine.was_set_on_paper(site.device, site.knob) && !is_by_twin
 }
 
 fn undo_loop(machine: &mut Machine, number: u32, run: &str) -> Result<Undone> {

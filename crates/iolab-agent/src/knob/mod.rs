@@ -26,7 +26,7 @@ mod wbt_lat_usec;
 #[cfg(test)]
 mod tests;
 
-pub use api::{About, Scope, Site, find};
+pub use api::{About, Knob, Scope, Site, find};
 pub use scheduler::offered as offered_schedulers;
 pub use set::KnobSet;
 

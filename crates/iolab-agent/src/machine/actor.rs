@@ -220,6 +220,18 @@ impl Machine {
         }
     }
 
+    /// In a dry run, takes notice of a knob that is given a value.
+    pub fn note_knob(&mut self, device: Option<&str>, knob: &str) {
+        if self.is_dry_run() {
+            self.paper.note_knob(device, knob);
+        }
+    }
+
+    /// Whether a dry run has ever given a knob a value.
+    pub fn was_set_on_paper(&self, device: Option<&str>, knob: &str) -> bool {
+        self.paper.was_set(device, knob)
+    }
+
     /// In a dry run, what the kernel would let a file hold in consequence of what was written.
     pub fn imagine(&mut self, path: &Path, text: &str) {
         if self.is_dry_run() {

@@ -17,6 +17,8 @@ pub struct Paper {
     unknown: BTreeSet<PathBuf>,
     /// Files and folders that would have been made, and not removed again.
     made: BTreeSet<PathBuf>,
+    /// Knobs that were given a value, of a device or of the machine.
+    set: BTreeSet<(Option<String>, String)>,
     /// Devices that would exist, and which existing one shows what they would be like.
     stand_ins: BTreeMap<String, String>,
 }
@@ -50,6 +52,16 @@ impl Paper {
     pub fn forget(&mut self, place: PathBuf) {
         self.texts.retain(|path, _| !path.starts_with(&place));
         self.unknown.insert(place);
+    }
+
+    /// Takes notice of a knob that is given a value.
+    pub fn note_knob(&mut self, device: Option<&str>, knob: &str) {
+        self.set.insert((device.map(str::to_owned), knob.to_owned()));
+    }
+
+    /// Whether a knob was ever given a value.
+    pub fn was_set(&self, device: Option<&str>, knob: &str) -> bool {
+        self.set.contains(&(device.map(str::to_owned), knob.to_owned()))
     }
 
     /// Takes notice of an action that makes or removes a path.
