@@ -5,7 +5,7 @@
 //! no file of its own for it: `nr_requests` under `none` is this depth, and it survives later
 //! switches, unseen. Writing the number that is displayed changes nothing, therefore another one
 //! goes first. The truth is in debugfs (`hctx0/tags`); without it the depth is written but not
-//! verified. Source: linux.md 2 ("`nr_requests` trap"), tried on Linux 6.18.
+//! verified. Source: Linux block/blk-mq.c (`blk_mq_update_nr_requests`), tried on Linux 6.18.
 
 use std::path::PathBuf;
 

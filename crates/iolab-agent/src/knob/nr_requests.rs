@@ -2,7 +2,8 @@
 //!
 //! Under `none` this file is the depth of the *driver*, which survives the next switch of the
 //! scheduler although the file shows a default again. Asked for under `none` it is therefore
-//! treated as `driver_queue_depth`. Source: linux.md 2, tried on Linux 6.18.
+//! treated as `driver_queue_depth`. Source: Linux block/blk-mq.c (`blk_mq_update_nr_requests`) and
+//! block/elevator.c (`elevator_switch`), tried on Linux 6.18.
 
 use super::common::{Numbers, QueueFile};
 

@@ -2,8 +2,8 @@
 //!
 //! What it models: a scheduler switch resets `nr_requests` and the tunables; bfq turns write-back
 //! throttling off; `nr_requests` under `none` is the driver's depth, which survives switches; pairs
-//! of a ratio and its bytes exclude each other; two views of one tunable. Source: linux.md 2, tried
-//! on Linux 6.18.
+//! of a ratio and its bytes exclude each other; two views of one tunable. Source: Linux
+//! block/elevator.c, block/blk-wbt.c, block/bfq-iosched.c, mm/page-writeback.c; tried on 6.18.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! What a dry run would have changed by now, so that what follows goes the way it would for real.
 //!
-//! Restoring above all: it undoes what was changed, and on paper something must have been. Left out:
-//! what the kernel makes of a value; where it chooses one itself, the value is unknown.
+//! Restoring above all: it undoes what was changed, and on paper something must have been. Left
+//! out: what the kernel makes of a value; where it chooses one itself, the value is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

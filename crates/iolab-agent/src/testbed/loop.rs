@@ -1,8 +1,9 @@
 //! A private loop device: an image of ours, a number of ours, a mount that nobody else sees.
 //!
 //! The number is fresh, because a number keeps its scheduler and a shrunk depth after detaching
-//! (linux.md 7); the device is direct and detaches itself; the mount lies in a private namespace.
-//! So the kernel cleans up most of it when the agent dies, and the journal knows the rest.
+//! (tried on Linux 6.18); the device is direct and detaches itself; the mount lies in a private
+//! namespace. So the kernel cleans up most of it when the agent dies, and the journal knows the
+//! rest.
 //!
 //! Left out: partitions, volumes of several devices. The second device is for a journal.
 
