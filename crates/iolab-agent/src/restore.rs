@@ -110,7 +110,14 @@ pub fn undo_journal(journal: Journal, boot_id: &str) -> Outcome {
 pub fn finish(machine: &mut Machine) -> Result<()> {
     match machine.detach_journal() {
         Some(journal) if journal.open_entries().is_empty() => journal.finish(),
-        _ => Ok(()),
+        Some(journal) => match journal.unnoted() {
+            None => Ok(()),
+            Some(error) => Err(Error::failed(
+                format!("what was put back could not be noted ({error})"),
+                "the next `iolab restore` does it again",
+            )),
+        },
+        None => Ok(()),
     }
 }
 
@@ -138,10 +145,7 @@ fn settle(machine: &mut Machine, entry: &Entry, result: Result<Undone>, outcome:
             return;
         }
     };
-    let journal = machine.journal().expect("its entries are being undone");
-    if let Err(error) = journal.mark(&[entry.id], state) {
-        outcome.problems.push(error.to_string());
-    }
+    machine.journal().expect("its entries are being undone").settle(entry.id, state);
 }
 
 fn after(separator: &str, text: &str) -> String {
