@@ -202,6 +202,9 @@ def test_foreign_files_are_not_studies(tmp_path, content, part):
 def test_missing_and_existing_files(tmp_path, store, path, plan):
     with pytest.raises(StoreError, match="no study in"):
         Store.open_reader(tmp_path / "study.db")
+    with pytest.raises(StoreError, match=rf"another iolab \(process {os.getpid()}\)"):
+        Store.create(path, plan, Origin("0", "loop:1g"))
+    store.close()
     with pytest.raises(StoreError, match="exists already"):
         Store.create(path, plan, Origin("0", "loop:1g"))
 

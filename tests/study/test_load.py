@@ -177,7 +177,7 @@ def test_missing_file_names_its_neighbour(tmp_path):
     with pytest.raises(StudyError, match="is a directory"):
         load_study(tmp_path)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(StudyError, match="cannot be read"):
+    with pytest.raises(StudyError, match="byte 1 is not UTF-8"):
         load_study(tmp_path / "binary.toml")
 
 

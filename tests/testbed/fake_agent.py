@@ -74,7 +74,7 @@ class FakeAgent:
     def serve(self):
         while line := self.next_line():
             request = json.loads(line)
-            log(request["method"])
+            log(("rehearse " if self.is_dry_run else "") + request["method"])
             try:
                 result = getattr(self, request["method"])(request["params"])
             except AnswerError as failure:
@@ -227,9 +227,12 @@ class FakeAgent:
         return {**knobs, name: value} if name in knobs else knobs
 
     def close_testbed(self, params):
-        problems = ["/sys/block/loop8/queue/scheduler"] if "unrestored" in MODE else []
+        problems = ["/sys/block/loop8/queue/scheduler"] if self.is_unrestored() else []
         actions = [action("detach_loop", "/dev/loop8")]
         return {"is_restored": not problems, "problems": problems, "actions": actions}
+
+    def is_unrestored(self):
+        return "unrestored" in MODE and not self.is_dry_run
 
     def restore(self, params):
         problems = ["loop8 is busy"] if "unrestored" in MODE else []
