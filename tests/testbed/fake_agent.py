@@ -7,6 +7,7 @@
 ``die=tNNNN``     exit 1 with words on standard error in the middle of that trial;
 ``garbage=tNNNN`` answer that trial with a line that is no message;
 ``fail=tNNNN``    answer that trial with error code ``failed``; ``fail=all`` every trial;
+``decline``       refuse every trial in a dry run;
 ``refuse``        refuse to open the testbed;
 ``slow_close=S``  exit S seconds after the end of input or the shutdown, then log ``exit``;
 ``incomplete``    exit with code 3;
@@ -118,6 +119,8 @@ class FakeAgent:
     def run_trial(self, params):
         trial = params["trial"]
         if self.is_dry_run:
+            if "decline" in MODE:
+                raise AnswerError("refused", "the mount option 'ro' is not for a testbed")
             knobs = params["knobs"].items()
             actions = [action("write_knob", name, f"old -> {value}") for name, value in knobs]
             return self.record(params, "dry_run", [], actions)
