@@ -5,8 +5,11 @@ the broken pipe of a progress line was taken for that of `iolab report | head`.
 """
 
 import os
+import pty
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +70,23 @@ def test_a_closed_stream_is_no_trouble_and_no_file_gets_its_number(command, tmp_
     run = subprocess.run([*shell, *command], capture_output=True, check=False)
     assert (run.returncode, n_finished(tmp_path)) == (0, 4), run.stderr
     assert b"Traceback" not in run.stdout + run.stderr
+
+
+@pytest.mark.skipif(shutil.which("setsid") is None, reason="needs setsid(1)")
+def test_a_closed_terminal_counts_as_ctrl_c(command, tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    monkeypatch.setenv("FAKE_AGENT_MODE", "delay=0.2")
+    monkeypatch.setenv("FAKE_AGENT_LOG", str(log))
+    master, slave = pty.openpty()
+    # A session of its own, whose terminal this is.
+    run = subprocess.Popen(["setsid", "--ctty", *command], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    while not (log.exists() and "done" in log.read_text()) and run.poll() is None:
+        time.sleep(0.005)
+    os.close(master)  # The kernel sends SIGHUP, and every write to the terminal fails.
+    assert run.wait(timeout=20) == 130
+    assert "shutdown" in log.read_text().splitlines()
+    assert 1 <= n_finished(tmp_path) <= 4
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -231,6 +231,14 @@ def test_a_study_of_which_a_part_is_lost_is_not_continued(path, plan):
         Store.open_writer(path)
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_study_that_may_only_be_read_is_not_continued(path, plan):
+    Store.create(path, plan, Origin("0", "loop:1g")).close()
+    path.chmod(0o400)
+    with pytest.raises(StoreError, match="may only be read"):
+        Store.open_writer(path)
+
+
 def test_a_newer_schema_is_refused(path, plan):
     Store.create(path, plan, Origin("0", "loop:1g")).close()
     with sqlite3.connect(path) as other:

@@ -30,6 +30,7 @@ class Console:
         self._out = out or sys.stdout
         self._err = err or sys.stderr
         self._is_terminal = self._err.isatty()
+        self._is_out_terminal = self._out.isatty()
         self._has_line = False
         self._is_err_gone = False
         self._printed_at_s = -SPARSE_INTERVAL_S
@@ -37,7 +38,7 @@ class Console:
     @property
     def width(self) -> int:
         """Columns for tables."""
-        if not self._out.isatty():
+        if not self._is_out_terminal:
             return _WIDTH_DEFAULT
         columns = shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
         return max(_WIDTH_DEFAULT, min(columns, _WIDTH_MAX))
@@ -52,10 +53,10 @@ class Console:
         self.clear_line()
         try:
             print(text, file=self._out, flush=True)
-        except BrokenPipeError:
-            _lead_nowhere(self._out)
         except OSError as error:
             _lead_nowhere(self._out)
+            if isinstance(error, BrokenPipeError) or self._is_out_terminal:
+                return  # Its reader has left: a terminal that is gone answers EIO.
             raise IolabError(
                 f"the answer cannot be printed: {error.strerror}",
                 "what is stored is safe; print it elsewhere with `iolab report`",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import time
 import uuid
@@ -106,6 +107,10 @@ class Store:
         StoreError : it is missing, not a study, or being written by somebody else.
         """
         _require(path)
+        if not os.access(path, os.W_OK):
+            raise StoreError(
+                f"{path} may only be read", "resume it as its owner, on a disk that can be written"
+            )
         lock = _lock(path)
         try:
             store = cls._opened(path, lock)
