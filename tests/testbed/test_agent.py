@@ -118,7 +118,10 @@ def test_a_stopped_agent_is_told_of_and_goes_on(start, monkeypatch):
     with start("delay=0.3", tell=tell) as agent:
         agent.hello("r-1234")
         os.kill(agent._process.pid, signal.SIGSTOP)
-        assert agent.run_trial(TRIAL)["status"] == "ok"
+        record = agent.run_trial(TRIAL)
+        assert record["status"] == "ok"
+        assert [warning["code"] for warning in record["warnings"]] == ["stopped"]
+        assert agent.run_trial(TRIAL)["warnings"] == []
         pid = agent._process.pid
     assert "was stopped" in said[0]
     assert said[0].endswith(f"kill -CONT {pid}")

@@ -33,6 +33,11 @@ _STDERR_LINES: Final = 20
 _CHUNK_BYTES: Final = 1 << 16
 _PRESSES_MEANING_NOW: Final = 2
 _INTERRUPTIBLE: Final = ("run_trial", "open_testbed")
+_STOPPED_WARNING: Final = {
+    "code": "stopped",
+    "message": "the agent or its measuring was stopped by a signal during the trial",
+    "hint": "do not trust its times; run the study again",
+}
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
@@ -96,6 +101,7 @@ class Agent:
         self._stop = stop
         self._tell = tell
         self._stopped: int | None = None
+        self._was_stopped = False
         self._looked_at_s = time.monotonic()
         self._next_id = 1
         self._buffer = b""
@@ -197,7 +203,11 @@ class Agent:
         TestbedError : the agent is gone, or refused for good.
         StoppedError : the user asked twice; the machine has been restored.
         """
-        return self._request("run_trial", spec, on_progress)
+        self._was_stopped = False
+        record = self._request("run_trial", spec, on_progress)
+        if self._was_stopped:
+            record.setdefault("warnings", []).append(_STOPPED_WARNING)
+        return record
 
     def close_testbed(self, on_progress: OnProgress | None = None) -> dict[str, Any]:
         """Take the testbed apart and restore what was changed.
@@ -325,6 +335,7 @@ class Agent:
         if self._stopped is None:
             self._tell(f"iolab: process {before} goes on")
         else:
+            self._was_stopped = True
             self._tell(
                 f"iolab: iolab-agent (process {self._stopped}) was stopped by a signal; nothing "
                 f"happens until it goes on: kill -CONT {self._stopped}"
