@@ -218,6 +218,9 @@ impl<'a> Exercise<'a> {
     /// Some time passes, with the timers that fall into it.
     fn pause(&mut self) {
         let until = self.now + Ns::from_us(self.random.below(3_000));
+        // Often a whole tick: deadlines are met exactly.
+        let is_aligned = self.random.below(2) == 0;
+        let until = if is_aligned { CONTEXT.hz.floor(until).max(self.now) } else { until };
         while self.scheduler.next_timer() <= until {
             self.now = self.now.max(self.scheduler.next_timer());
             self.scheduler.timer(self.now, &self.requests);
