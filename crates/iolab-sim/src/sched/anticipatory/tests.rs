@@ -92,6 +92,44 @@ fn the_awaited_process_gets_a_slot_of_a_full_pool() {
 }
 
 #[test]
+fn what_is_close_enough_grows_while_waiting() {
+    // The head is at 8; close is 8192 sectors above at first, twice as much per tick waited.
+    for (waited, sector, is_close) in [
+        (0, 8 + 8192, true),
+        (0, 16 + 8192, false),
+        (1, 16 + 8192, true),
+        (1, 16 + 2 * 8192, false),
+        (3, 8 + 8 * 8192, true),
+        (3, 16 + 8 * 8192, false),
+    ] {
+        let mut desk = Desk::new();
+        let first = desk.read(0, 1, 0);
+        assert_eq!(desk.dispatch(0), Some(first));
+        desk.read(0, 2, 1_000_000);
+        desk.complete(5, first);
+        assert_eq!(desk.dispatch(5), None);
+        let other = desk.read(5 + waited, 3, sector);
+        let expected = is_close.then_some(other);
+        assert_eq!(desk.dispatch(5 + waited), expected, "{sector} after {waited} ms");
+    }
+}
+
+#[test]
+fn a_close_request_of_another_process_counts_as_the_awaited_one() {
+    let mut desk = Desk::new();
+    let first = desk.read(0, 1, 0);
+    assert_eq!(desk.dispatch(0), Some(first));
+    desk.read(0, 2, 1_000_000);
+    desk.complete(5, first);
+    assert_eq!(desk.dispatch(5), None);
+    desk.read(7, 3, 1_008);
+    let awaited = *desk.scheduler.history.process(ProcessId(1));
+    assert_eq!(awaited.position, Sector(1_016));
+    assert_eq!((awaited.think.samples, awaited.think.total), (32, 256 * 2 / 8));
+    assert_eq!(awaited.seek.mean, 1_000);
+}
+
+#[test]
 fn a_request_for_the_same_sector_pushes_the_older_one_out() {
     let mut desk = Desk::new();
     let waiting = desk.read(0, 1, 0);
