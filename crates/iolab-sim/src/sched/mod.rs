@@ -4,6 +4,9 @@ pub mod anticipatory;
 pub mod common;
 mod list;
 
+#[cfg(test)]
+pub(crate) mod exercise;
+
 pub mod deadline;
 pub mod deadlines;
 pub mod kyber;
