@@ -1,3 +1,4 @@
 //! Devices: one folder or file each.
 
+pub mod disk;
 pub mod fixed;
