@@ -400,25 +400,46 @@ impl Disk {
             self.statistics.hit += start - command.start;
             self.statistics.partial_hits += 1;
         }
+        segment = segment.or_else(|| self.read_cache.continued(start));
         let mut service = Service { overhead: self.parameters.overhead_read, ..Service::default() };
         let mut pass = self.position(now + Ns(service.overhead), start, false, &mut service);
         let begun = pass.time;
         self.mechanism.run_to(&mut pass, command.end);
         service.transfer = pass.time.since(begun).0;
         self.mechanism.settle_on(&pass.place);
-        // All but the last sector crosses the bus meanwhile, unless the bus is slower.
-        let bus = (command.end - start) * self.parameters.bus_sector;
-        service.bus = self.parameters.bus_sector.max(bus.saturating_sub(service.transfer));
+        service.bus = self.bus_after(command.end - start, service.transfer);
         self.statistics.media_read += command.end - start;
         if self.read_cache.is_on() {
-            let index = segment.unwrap_or_else(|| self.read_cache.allocate(start, command.end));
-            self.read_cache.extend(index, command.end);
-            self.read_cache.touch(index);
+            self.keep_and_read_ahead(command, segment, start, pass);
+        }
+        self.run(now, &service, Task::Read(command.id));
+    }
+
+    /// Bus time after the media transfer: the last sector, or more if the bus starts late or is
+    /// slower than the media.
+    const fn bus_after(&self, sectors: u64, transfer: u64) -> u64 {
+        let one = self.parameters.bus_sector;
+        let begun = (transfer * self.parameters.bus_watermark) >> 20;
+        let rest = (begun + sectors * one).saturating_sub(transfer);
+        if rest > one { rest } else { one }
+    }
+
+    /// Keeps what was read and goes on reading.
+    fn keep_and_read_ahead(
+        &mut self,
+        command: &Command,
+        segment: Option<usize>,
+        start: u64,
+        pass: Pass,
+    ) {
+        let index = segment.unwrap_or_else(|| self.read_cache.allocate(start, command.end));
+        self.read_cache.extend(index, command.end);
+        self.read_cache.touch(index);
+        if segment.is_some() || !self.parameters.is_read_ahead_sequential {
             let limit = self.read_cache.limit(command.start, command.end);
             let limit = limit.min(self.mechanism.geometry.sectors());
             self.read_ahead = Some(ReadAhead { segment: index, pass, limit });
         }
-        self.run(now, &service, Task::Read(command.id));
     }
 
     /// The wanted sectors are passing under the head: wait for the last one.

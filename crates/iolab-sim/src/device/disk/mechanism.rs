@@ -20,6 +20,8 @@ pub struct Mechanism {
     pub curve: SeekCurve,
     /// Time to read with another head of the same cylinder.
     pub head_switch: u64,
+    /// Least time to get on the wanted track, also when the arm is there already.
+    pub resettle: u64,
     /// Added to every movement before a write.
     pub write_settle: u64,
     /// Angle at time zero.
@@ -55,7 +57,7 @@ impl Mechanism {
     pub fn travel(&self, cylinder: u32, head: u32, is_write: bool) -> u64 {
         let distance = self.cylinder.abs_diff(cylinder);
         let switch = if head == self.head { 0 } else { self.head_switch };
-        let time = self.curve.time(distance).max(switch);
+        let time = self.curve.time(distance).max(switch).max(self.resettle);
         if is_write && (distance > 0 || head != self.head) {
             time + self.write_settle
         } else {

@@ -41,6 +41,10 @@ pub struct Parameters {
     pub overhead_hit: u64,
     /// Bus time of a media sector.
     pub bus_sector: u64,
+    /// Part of a read that must be in the buffer before the bus starts, in units of 2^-20.
+    pub bus_watermark: u64,
+    /// Read-ahead only after reads that continue a segment; else after every read.
+    pub is_read_ahead_sequential: bool,
     /// Read-ahead segments; 0 switches the read cache off.
     pub read_segments: usize,
     /// Length of a segment in media sectors.
@@ -65,8 +69,8 @@ pub struct Parameters {
     pub max_sectors: u32,
 }
 
-/// Ageing is kept in units of 2^-20.
-pub const AGEING_ONE: f64 = 1_048_576.0;
+/// Shares are kept in units of 2^-20.
+pub const SHARE_ONE: f64 = 1_048_576.0;
 
 /// Reads a drive's description; `phase` of the mechanism is left at 0.
 pub fn read(profile: &Profile) -> Result<(Parameters, Mechanism), SimError> {
@@ -105,6 +109,7 @@ fn read_mechanism(name: &str, reader: &Reader<'_>) -> Result<Mechanism, SimError
     Ok(Mechanism {
         geometry: Geometry::new(heads, period, layout, &zones),
         curve: read_curve(name, reader, cylinders)?,
+        resettle: reader.duration("resettle", "ms")?.0,
         head_switch: reader.duration("head_switch", "ms")?.0,
         write_settle: reader.duration("write_settle", "ms")?.0,
         phase: 0,
@@ -164,6 +169,8 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
     let write_cache = to_media(reader.count("write_cache", "sectors", (0, 1 << 30))?);
     let high_water = reader.number("destage_high_water", "share", (0.0, 1.0))?;
     let write_extents = reader.count("write_cache_extents", "extents", (0, 1 << 24))?;
+    let watermark = reader.number("bus_watermark", "share", (0.0, 1.0))?;
+    let read_ahead = reader.choice("read_ahead", &["always", "sequential"])?;
     let policy = reader.choice("queue_policy", &["sptf", "fcfs"])?;
     let loss = reader.choice("queued_write_loss", &["none", "uniform", "exact"])?;
     Ok(Parameters {
@@ -172,6 +179,8 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
         overhead_write: reader.duration("overhead_write", "ms")?.0,
         overhead_hit: reader.duration("overhead_hit", "ms")?.0,
         bus_sector: (512e3 / bus / media_per_sector as f64).round() as u64,
+        bus_watermark: (watermark * SHARE_ONE).round() as u64,
+        is_read_ahead_sequential: read_ahead == "sequential",
         read_segments: reader.count("read_segments", "segments", (0, 1_024))? as usize,
         segment_sectors: to_media(reader.count("segment_length", "sectors", (1, 1 << 24))?),
         write_cache,
@@ -179,7 +188,7 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
         high_water: ((write_cache as f64 * high_water) as u64).max(1),
         depth: reader.count("depth", "commands", (1, 65_536))? as u32,
         policy: if policy == "fcfs" { QueuePolicy::Fcfs } else { QueuePolicy::Sptf },
-        ageing: (reader.number("ageing", "share", (0.0, 100.0))? * AGEING_ONE).round() as u64,
+        ageing: (reader.number("ageing", "share", (0.0, 100.0))? * SHARE_ONE).round() as u64,
         age_limit: reader.duration("age_limit", "ms")?.0,
         queued_write_loss: match loss {
             "none" => QueuedWriteLoss::None,

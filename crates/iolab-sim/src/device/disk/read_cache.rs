@@ -65,6 +65,12 @@ impl ReadCache {
         best
     }
 
+    /// The segment that ends where an extent starts.
+    pub fn continued(&self, start: u64) -> Option<usize> {
+        let mut segments = self.segments.iter();
+        segments.position(|segment| segment.end == start && segment.start < segment.end)
+    }
+
     /// Marks a segment as used now.
     pub fn touch(&mut self, index: usize) {
         self.clock += 1;
