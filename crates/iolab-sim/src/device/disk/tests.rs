@@ -11,7 +11,10 @@ use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
 use crate::api::layer::Layer;
 use crate::profile::{Profile, Value};
 
+mod caches;
+mod closed_forms;
 mod hdd;
+mod properties;
 
 /// A built-in drive with some parameters changed.
 fn disk(name: &str, changes: &[(&str, Value)], seed: u64) -> Disk {
