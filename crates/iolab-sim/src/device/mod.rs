@@ -1,4 +1,8 @@
-//! Devices: one folder or file each.
+//! Devices: one folder or file each, one row in the list.
+
+mod list;
 
 pub mod disk;
 pub mod fixed;
+
+pub use list::{DeviceKind, build, profile};
