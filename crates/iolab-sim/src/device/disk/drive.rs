@@ -39,7 +39,7 @@ struct ReadAhead {
 enum Task {
     Read(BioId),
     Write(BioId, u64),
-    Destage,
+    Destage(Extent),
 }
 
 /// What the electronics finish.
@@ -313,7 +313,7 @@ impl Disk {
         self.statistics.destages += 1;
         let mut service = Service::default();
         self.write_media(now, &mut service, extent, 0);
-        self.run(now, &service, Task::Destage);
+        self.run(now, &service, Task::Destage(extent));
         true
     }
 
@@ -470,10 +470,9 @@ impl Disk {
                 self.statistics.media_written += sectors;
                 done.push(id);
             }
-            Task::Destage => {
-                let dirty = self.write_cache.dirty();
-                self.write_cache.finish();
-                self.statistics.media_written += dirty - self.write_cache.dirty();
+            Task::Destage(extent) => {
+                self.write_cache.finish(extent);
+                self.statistics.media_written += extent.end - extent.start;
             }
         }
     }

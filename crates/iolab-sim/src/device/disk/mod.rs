@@ -22,4 +22,4 @@ pub mod write_cache;
 pub use drive::Disk;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

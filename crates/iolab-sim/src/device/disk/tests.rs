@@ -17,7 +17,7 @@ mod hdd;
 mod properties;
 
 /// A built-in drive with some parameters changed.
-fn disk(name: &str, changes: &[(&str, Value)], seed: u64) -> Disk {
+pub(crate) fn disk(name: &str, changes: &[(&str, Value)], seed: u64) -> Disk {
     let mut profile = Profile::built_in(name).unwrap();
     let changes: BTreeMap<String, Value> =
         changes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
@@ -25,11 +25,11 @@ fn disk(name: &str, changes: &[(&str, Value)], seed: u64) -> Disk {
     Disk::from_profile(&profile, Seed(seed), "disk").unwrap()
 }
 
-fn number(value: f64) -> Value {
+pub(crate) fn number(value: f64) -> Value {
     Value::Number(value)
 }
 
-fn text(value: &str) -> Value {
+pub(crate) fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
 
@@ -37,7 +37,7 @@ fn mechanism(name: &str) -> Mechanism {
     disk(name, &[], 1).mechanism().clone()
 }
 
-fn bio(id: u32, operation: Operation, sector: u64, sectors: u32) -> Bio {
+pub(crate) fn bio(id: u32, operation: Operation, sector: u64, sectors: u32) -> Bio {
     Bio {
         id: BioId(id),
         operation,
@@ -50,29 +50,34 @@ fn bio(id: u32, operation: Operation, sector: u64, sectors: u32) -> Bio {
 
 /// A response: which bio, when it was sent, when it was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Response {
-    sent: Ns,
-    done: Ns,
+pub(crate) struct Response {
+    pub sent: Ns,
+    pub done: Ns,
 }
 
 /// A host that keeps `depth` bios in flight and thinks `gap` after each.
-struct Host {
-    now: Ns,
-    sent: Vec<Response>,
+pub(crate) struct Host {
+    pub now: Ns,
+    pub sent: Vec<Response>,
 }
 
 impl Host {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { now: Ns(0), sent: Vec::new() }
     }
 
     /// Sends the bios that `next` makes; `None` ends.
-    fn closed(&mut self, disk: &mut dyn Layer, depth: usize, next: impl FnMut(u32) -> Option<Bio>) {
+    pub(crate) fn closed(
+        &mut self,
+        disk: &mut dyn Layer,
+        depth: usize,
+        next: impl FnMut(u32) -> Option<Bio>,
+    ) {
         self.closed_after(disk, depth, 0, next);
     }
 
     /// The same, with some bios in flight already.
-    fn closed_after(
+    pub(crate) fn closed_after(
         &mut self,
         disk: &mut dyn Layer,
         depth: usize,
@@ -102,7 +107,7 @@ impl Host {
     }
 
     /// One at a time, with a pause before each that `next` says.
-    fn one_at_a_time(
+    pub(crate) fn one_at_a_time(
         &mut self,
         disk: &mut dyn Layer,
         mut next: impl FnMut(u32) -> Option<(Ns, Bio)>,
@@ -120,7 +125,7 @@ impl Host {
     }
 
     /// Lets the disk work by itself until then.
-    fn idle_until(&mut self, disk: &mut dyn Layer, until: Ns) {
+    pub(crate) fn idle_until(&mut self, disk: &mut dyn Layer, until: Ns) {
         let mut done = Vec::new();
         while disk.next_event() <= until {
             self.step(disk, &mut done);
@@ -128,7 +133,7 @@ impl Host {
         self.now = until;
     }
 
-    fn step(&mut self, disk: &mut dyn Layer, done: &mut Vec<BioId>) {
+    pub(crate) fn step(&mut self, disk: &mut dyn Layer, done: &mut Vec<BioId>) {
         let at = disk.next_event();
         assert_ne!(at, Ns::MAX, "bios are in flight and nothing will happen");
         assert!(at >= self.now, "time went back from {} to {at}", self.now);
@@ -143,13 +148,13 @@ impl Host {
     }
 
     /// Mean response in milliseconds, without the first `skip`.
-    fn mean_ms(&self, skip: usize) -> f64 {
+    pub(crate) fn mean_ms(&self, skip: usize) -> f64 {
         let rows = &self.sent[skip..];
         rows.iter().map(|r| (r.done - r.sent).0 as f64).sum::<f64>() / rows.len() as f64 * 1e-6
     }
 
     /// Completions per second over all.
-    fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.sent.len() as f64 / self.now.as_seconds()
     }
 }
@@ -168,18 +173,18 @@ fn random(
     }
 }
 
-fn counter(disk: &dyn Layer, name: &str) -> f64 {
+pub(crate) fn counter(disk: &dyn Layer, name: &str) -> f64 {
     let counters = disk.counters();
     counters.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("no {name}")).1
 }
 
 #[track_caller]
-fn near(actual: f64, expected: f64, tolerance: f64) {
+pub(crate) fn near(actual: f64, expected: f64, tolerance: f64) {
     let error = (actual - expected).abs();
     assert!(error <= tolerance, "{actual} is not {expected} +- {tolerance}");
 }
 
 #[track_caller]
-fn within(actual: f64, range: (f64, f64)) {
+pub(crate) fn within(actual: f64, range: (f64, f64)) {
     assert!(range.0 <= actual && actual <= range.1, "{actual} is not in {range:?}");
 }

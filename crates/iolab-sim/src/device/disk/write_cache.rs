@@ -33,7 +33,7 @@ pub struct WriteCache {
     /// Sectors promised to writes whose data are on the bus.
     reserved: u64,
     reserved_extents: usize,
-    destaging: Option<Extent>,
+    destaging: Vec<Extent>,
 }
 
 impl WriteCache {
@@ -46,7 +46,7 @@ impl WriteCache {
             dirty: 0,
             reserved: 0,
             reserved_extents: 0,
-            destaging: None,
+            destaging: Vec::new(),
         }
     }
 
@@ -57,23 +57,23 @@ impl WriteCache {
 
     /// Dirty media sectors, those under way to the media included.
     pub fn dirty(&self) -> u64 {
-        self.dirty + self.destaging.map_or(0, |extent| extent.end - extent.start)
+        let moving = self.destaging.iter().map(|extent| extent.end - extent.start);
+        self.dirty + moving.sum::<u64>()
     }
 
     /// Whether nothing acknowledged or on the bus is missing on the media.
     pub const fn is_clean(&self) -> bool {
-        self.dirty == 0 && self.reserved == 0 && self.destaging.is_none()
+        self.dirty == 0 && self.reserved == 0 && self.destaging.is_empty()
     }
 
     /// Whether there is something to start destaging.
     pub const fn can_destage(&self) -> bool {
-        self.dirty > 0 && self.destaging.is_none()
+        self.dirty > 0
     }
 
     /// Whether a write fits.
     pub fn fits(&self, extent: Extent) -> bool {
-        let extents =
-            self.extents.len() + self.reserved_extents + usize::from(self.destaging.is_some());
+        let extents = self.extents.len() + self.reserved_extents + self.destaging.len();
         self.dirty() + self.reserved + extent.end - extent.start <= self.room
             && (extents < self.most_extents || self.touches(extent))
     }
@@ -133,7 +133,7 @@ impl WriteCache {
     /// Whether all of an extent is dirty here.
     pub fn holds(&self, extent: Extent) -> bool {
         let inside = |start: u64, end: u64| start <= extent.start && extent.end <= end;
-        self.destaging.is_some_and(|moving| inside(moving.start, moving.end))
+        self.destaging.iter().any(|moving| inside(moving.start, moving.end))
             || self
                 .extents
                 .range(..=extent.start)
@@ -184,13 +184,24 @@ impl WriteCache {
         }
         self.dirty -= cut - start;
         let extent = Extent { start, end: cut };
-        self.destaging = Some(extent);
+        self.destaging.push(extent);
         extent
     }
 
-    /// The extent under way is on the media.
-    pub const fn finish(&mut self) {
-        self.destaging = None;
+    /// An extent under way is on the media.
+    pub fn finish(&mut self, extent: Extent) {
+        self.destaging.retain(|moving| *moving != extent);
+    }
+
+    /// The first dirty extent from a sector on, or else the first of all, whose data are not on
+    /// their way already in an older version.
+    pub fn next_from(&self, sector: u64) -> Option<u64> {
+        let is_free = |&(&start, &end): &(&u64, &u64)| {
+            !self.destaging.iter().any(|moving| moving.start < end && start < moving.end)
+        };
+        let mut after = self.extents.range(sector..);
+        let mut before = self.extents.range(..sector);
+        after.find(is_free).or_else(|| before.find(is_free)).map(|(&start, _)| start)
     }
 }
 
