@@ -233,18 +233,15 @@ impl Controller {
         if !self.read_cache.is_on() {
             return;
         }
-        let segment = match self.read_cache.continued(extent.start) {
-            Some(segment) => {
-                self.read_cache.extend(segment, extent.end);
-                self.read_cache.touch(segment);
-                segment
-            }
-            None => {
-                let segment = self.read_cache.allocate(extent.start, extent.end);
-                self.expected[segment] = u64::MAX;
-                self.is_filling[segment] = false;
-                segment
-            }
+        let segment = if let Some(segment) = self.read_cache.continued(extent.start) {
+            self.read_cache.extend(segment, extent.end);
+            self.read_cache.touch(segment);
+            segment
+        } else {
+            let segment = self.read_cache.allocate(extent.start, extent.end);
+            self.expected[segment] = u64::MAX;
+            self.is_filling[segment] = false;
+            segment
         };
         self.follow(now, segment, extent);
     }
@@ -377,11 +374,9 @@ impl Layer for Controller {
         self.last_host = now;
         match bio.operation {
             Operation::Read => self.submit_read(now, bio),
-            Operation::Flush if self.has_write_cache() => {
-                self.answer(now, 0, Answer::Done(bio.id));
-            }
             Operation::Write if bio.sectors > 0 => self.submit_write(now, bio),
-            Operation::Write if self.has_write_cache() => {
+            // A flush: what was acknowledged is safe already.
+            Operation::Flush | Operation::Write if self.has_write_cache() => {
                 self.answer(now, 0, Answer::Done(bio.id));
             }
             _ => self.write_through(now, bio),

@@ -15,6 +15,7 @@ mod caches;
 mod closed_forms;
 mod hdd;
 mod properties;
+mod worked_example;
 
 /// A built-in drive with some parameters changed.
 pub(crate) fn disk(name: &str, changes: &[(&str, Value)], seed: u64) -> Disk {
