@@ -93,7 +93,7 @@ fn inconsistent(subject: &str, problem: impl Into<String>, remedy: &str) -> SimE
 }
 
 fn read_mechanism(name: &str, reader: &Reader<'_>) -> Result<Mechanism, SimError> {
-    let rpm = reader.number("rotation", "rpm", (60.0, 100_000.0))?;
+    let rpm = reader.number("rotation", "rpm", (1_000.0, 100_000.0))?;
     let period = Ns((60e9 / rpm).floor() as u64);
     let cylinders = reader.count("cylinders", "cylinders", (1, 1 << 22))? as u32;
     let heads = reader.count("heads", "heads", (1, 64))? as u32;
@@ -106,7 +106,7 @@ fn read_mechanism(name: &str, reader: &Reader<'_>) -> Result<Mechanism, SimError
     };
     let zones = read_zones(name, reader)?;
     Geometry::check(&format!("profile {name}"), cylinders, &zones)?;
-    Ok(Mechanism {
+    let mechanism = Mechanism {
         geometry: Geometry::new(heads, period, layout, &zones),
         curve: read_curve(name, reader, cylinders)?,
         resettle: reader.duration("resettle", "ms")?.0,
@@ -115,7 +115,13 @@ fn read_mechanism(name: &str, reader: &Reader<'_>) -> Result<Mechanism, SimError
         phase: 0,
         cylinder: 0,
         head: 0,
-    })
+    };
+    let longest = (0..cylinders).map(|distance| mechanism.curve.time(distance)).max();
+    let others = mechanism.head_switch + mechanism.resettle + mechanism.write_settle;
+    if longest.unwrap_or(0) + others > 1_000_000_000 {
+        return Err(inconsistent(name, "moving the heads can take more than 1 s", "correct it"));
+    }
+    Ok(mechanism)
 }
 
 fn read_zones(name: &str, reader: &Reader<'_>) -> Result<Vec<Zone>, SimError> {
