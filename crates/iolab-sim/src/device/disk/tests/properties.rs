@@ -90,7 +90,12 @@ proptest! {
     /// Every bio is done exactly once (the host asserts "at most once" and that time does not go
     /// back), bytes and time add up, and nothing is busy for longer than it existed.
     #[test]
-    fn nothing_is_lost(words in words(), choice in 0_usize..6, depth in 1_usize..20, seed in 0_u64..50) {
+    fn nothing_is_lost(
+        words in words(),
+        choice in 0_usize..6,
+        depth in 1_usize..20,
+        seed in 0_u64..50,
+    ) {
         let mut disk = drive(choice, seed);
         let (responses, _) = run(&mut disk, &words, depth);
         prop_assert!(responses.iter().all(|r| r.done != Ns::MAX && r.done > r.sent));
@@ -110,7 +115,11 @@ proptest! {
     }
 
     #[test]
-    fn busy_time_is_at_most_elapsed_time(words in words(), choice in 0_usize..6, depth in 1_usize..20) {
+    fn busy_time_is_at_most_elapsed_time(
+        words in words(),
+        choice in 0_usize..6,
+        depth in 1_usize..20,
+    ) {
         let mut disk = drive(choice, 7);
         let (_, Ns(end)) = run(&mut disk, &words, depth);
         let busy = counter(&disk, "busy_ns") as u64;
@@ -119,7 +128,11 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_times(words in words(), choice in 0_usize..6, seed in 0_u64..50) {
+    fn the_same_seed_gives_the_same_times(
+        words in words(),
+        choice in 0_usize..6,
+        seed in 0_u64..50,
+    ) {
         let first = run(&mut drive(choice, seed), &words, 8);
         let second = run(&mut drive(choice, seed), &words, 8);
         prop_assert_eq!(first, second);
