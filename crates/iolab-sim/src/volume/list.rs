@@ -44,4 +44,8 @@ volumes! {
     Raid1 = "raid1" => super::raid1::Raid1,
     /// Units in turn over mirrored pairs.
     Raid10 = "raid10" => super::raid10::Raid10,
+    /// Units in turn, one parity unit per row.
+    Raid5 = "raid5" => super::raid5::Raid5,
+    /// Units in turn, two parity units per row.
+    Raid6 = "raid6" => super::raid6::Raid6,
 }

@@ -102,11 +102,6 @@ impl<O: Copy> Members<O> {
         }
     }
 
-    /// A replacement stands where the lost member was.
-    pub(super) fn replace(&mut self, member: u16) {
-        self.list[usize::from(member)].is_present = true;
-    }
-
     /// Whether the member can be used.
     pub(super) fn is_present(&self, member: u16) -> bool {
         self.list[usize::from(member)].is_present
@@ -209,12 +204,6 @@ impl<O: Copy> Members<O> {
             member.fill(now);
             self.note_due(index);
         }
-    }
-
-    /// Sectors moved by reads and by writes, over all members.
-    pub(super) fn moved(&self) -> (u64, u64) {
-        let sum = |of: fn(&Member) -> u64| self.list.iter().map(of).sum();
-        (sum(|member| member.reads.sectors), sum(|member| member.writes.sectors))
     }
 
     /// Commands and bytes of each member, and what the members counted themselves.

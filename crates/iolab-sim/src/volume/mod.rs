@@ -10,11 +10,14 @@ mod slots;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod write_counts;
 
 pub mod parity;
 pub mod raid0;
 pub mod raid1;
 pub mod raid10;
+pub mod raid5;
+pub mod raid6;
 pub mod ranges;
 pub mod single;
 pub mod stripe;
@@ -22,3 +25,4 @@ pub mod transfer;
 
 pub use list::{VolumeKind, build};
 pub use parameters::{ParityLayout, Tie, VolumeParameters, WriteRule};
+pub use write_counts::{WriteCounts, plan_write};

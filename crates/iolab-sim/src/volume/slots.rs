@@ -39,12 +39,6 @@ impl<T> Slots<T> {
         debug_assert!(!self.free.contains(&index), "slot {index} was freed twice");
         self.free.push(index);
     }
-
-    /// Number of values in use.
-    #[cfg(test)]
-    pub(super) const fn len(&self) -> usize {
-        self.values.len() - self.free.len()
-    }
 }
 
 impl<T> Index<u32> for Slots<T> {

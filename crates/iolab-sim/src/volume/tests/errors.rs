@@ -24,6 +24,8 @@ fn too_few_members() {
     );
     assert!(refusal(&parameters(VolumeKind::Raid1, 8), 1).contains("at least 2"));
     assert!(refusal(&parameters(VolumeKind::Raid10, 8), 2).contains("at least 4"));
+    assert!(refusal(&parameters(VolumeKind::Raid5, 8), 2).contains("2 members, at least 3"));
+    assert!(refusal(&parameters(VolumeKind::Raid6, 8), 3).contains("3 members, at least 4"));
     assert!(refusal(&parameters(VolumeKind::Single, 8), 0).contains("at least 1"));
     assert!(refusal(&parameters(VolumeKind::Raid10, 8), 5).contains("do not form pairs"));
 }
@@ -65,6 +67,34 @@ fn a_member_smaller_than_a_unit() {
     let error = build((0..2).map(member).collect(), &parameters(VolumeKind::Raid0, 128));
     let text = error.err().expect("refused").to_string();
     assert!(text.contains("the smallest member is less than 128 sectors"), "{text}");
+}
+
+#[test]
+fn parity_options_that_contradict() {
+    let five = || parameters(VolumeKind::Raid5, 8);
+    let columns = VolumeParameters { granularity_bytes: Some(1536), ..five() };
+    let text = refusal(&columns, 3);
+    assert!(text.contains("granularity_bytes = 1536 does not divide the unit of 8"), "{text}");
+    let nothing_lost = VolumeParameters { rebuild: Some(true), ..five() };
+    assert!(refusal(&nothing_lost, 3).contains("no member is lost"));
+    let speeds =
+        VolumeParameters { rebuild_min_kib_s: Some(10), rebuild_max_kib_s: Some(9), ..five() };
+    assert!(refusal(&speeds, 3).contains("rebuild_min_kib_s = 10 KiB/s: must be 1 to 9 KiB/s"));
+    let full = VolumeParameters { nvram_high_percent: Some(101), ..five() };
+    assert!(refusal(&full, 3).contains("must be 0 to 100 percent"));
+    let old = VolumeParameters { raid6_rmw: Some(false), ..five() };
+    assert!(refusal(&old, 3).contains("raid6_rmw means nothing"));
+}
+
+#[test]
+fn a_write_that_cannot_be_counted() {
+    use iolab_model::Bytes;
+    let count = |from, length| {
+        super::super::plan_write(&parameters(VolumeKind::Raid5, 8), 5, Bytes(from), Bytes(length))
+    };
+    assert_eq!(count(0, 4096).unwrap().reads, [1, 0, 0, 0, 1]);
+    assert!(count(1, 4096).unwrap_err().to_string().contains("not some whole sectors"));
+    assert!(count(1 << 60, 4096).unwrap_err().to_string().contains("beyond the end"));
 }
 
 #[test]

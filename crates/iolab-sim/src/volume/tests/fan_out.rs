@@ -155,8 +155,9 @@ fn volumes_stack() {
 
 /// Mean rate of a closed loop of `depth` random 8 KiB bios, in operations per service time.
 pub(super) fn closed_loop(volume: &mut dyn Layer, operation: Operation, depth: u32) -> f64 {
+    let places = volume.info().capacity.0 / 16;
     let mut random = Seed(11).stream("closed loop", 0);
-    let mut next = |id| bio(id, operation, random.below(65_536) * 16, 16);
+    let mut next = |id| bio(id, operation, random.below(places) * 16, 16);
     for id in 0..depth {
         let first = next(id);
         volume.submit(Ns(0), &first);

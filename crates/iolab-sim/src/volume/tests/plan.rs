@@ -263,10 +263,8 @@ impl Twin {
         for index in (0..data).filter(|&index| index != unknown[0]) {
             missing ^= old(Role::Data(index)).expect("read");
         }
-        let value = |index| match index == unknown[0] {
-            true => missing,
-            false => new(index).or(old(Role::Data(index))).expect("known"),
-        };
+        let known = |index| new(index).or(old(Role::Data(index))).expect("known");
+        let value = |index| if index == unknown[0] { missing } else { known(index) };
         (0..data).fold(0, |sum, index| sum ^ term(index, value(index)))
     }
 
