@@ -2,6 +2,8 @@
 
 mod list;
 
+pub mod controller;
+pub mod disk;
 pub mod fixed;
 
 pub use list::{DeviceKind, build, profile};
