@@ -6,3 +6,4 @@ mod fan_out;
 mod geometry;
 mod nvram;
 mod plan;
+mod queues;
