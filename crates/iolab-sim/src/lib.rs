@@ -12,6 +12,7 @@ pub mod device;
 pub mod error;
 pub mod profile;
 pub mod queue;
+pub mod replay;
 pub mod scenario;
 pub mod sched;
 pub mod stack;

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use iolab_model::{Ns, Sector};
 
 use self::history::{FAR_PAST, History, Ticks};
-use super::common::{INT_MAX, PerRequest, Place, SortedFifo};
+use super::common::{INT_MAX, PerRequest, Place, SortedFifo, TickClock};
 use crate::api::bio::{Bio, ProcessId};
 use crate::api::request::{RequestId, Requests};
 use crate::api::scheduler::{Attach, Framework, Hz, Merge, MergeEnd, Scheduler, SchedulerContext};
@@ -69,6 +69,7 @@ struct Entry {
 #[derive(Debug)]
 pub struct Anticipatory {
     hz: Hz,
+    clock: TickClock,
     queues: [SortedFifo; 2],
     entries: PerRequest<Entry>,
     /// Refused by the device, or pushed out by another request for the same sector.
@@ -107,8 +108,8 @@ struct Batch {
 }
 
 impl Anticipatory {
-    fn ticks(&self, now: Ns) -> Ticks {
-        self.hz.ticks(now) as Ticks
+    fn ticks(&mut self, now: Ns) -> Ticks {
+        self.clock.ticks(now) as Ticks
     }
 
     const fn is_waiting(&self) -> bool {
@@ -167,8 +168,9 @@ impl Anticipatory {
             return false;
         }
         self.last_check[index] = now;
-        let head = self.queues[index].fifo.head();
-        head.is_some_and(|(_, deadline)| self.ticks(deadline) < now)
+        // Deadlines are whole ticks.
+        let now = now as u64 * self.hz.tick().0;
+        self.queues[index].fifo.head().is_some_and(|(_, deadline)| deadline.0 < now)
     }
 
     fn is_batch_over(&self, now: Ticks) -> bool {
@@ -294,6 +296,7 @@ impl Attach for Anticipatory {
         };
         Self {
             hz: context.hz,
+            clock: TickClock::new(context.hz),
             queues: Default::default(),
             entries: PerRequest::default(),
             dispatch_list: VecDeque::new(),
@@ -326,8 +329,8 @@ impl Scheduler for Anticipatory {
         }
         self.history.process(process).queued += 1;
         self.push_out(requests, kind, request.sector);
-        let expire = self.hz.tick().0 * self.expire[kind as usize];
-        let deadline = self.hz.floor(now) + Ns(expire);
+        let expire = Ns(self.hz.tick().0 * self.expire[kind as usize]);
+        let deadline = self.clock.floor(now) + expire;
         let place = self.queues[kind as usize].insert(request.sector, id, deadline);
         self.entries.set(id, Entry { kind, process, place, is_queued: true });
         let next = self.next[kind as usize];

@@ -1,6 +1,6 @@
 //! The list of schedulers.
 
-use crate::api::scheduler::{Attach, Framework, Scheduler, SchedulerContext};
+use crate::api::scheduler::{Attach, Framework, Replayable, Scheduler, SchedulerContext};
 
 macro_rules! schedulers {
     ( $( $(#[$meta:meta])* $Row:ident = $name:literal => $Type:path, )+ ) => {
@@ -28,6 +28,18 @@ macro_rules! schedulers {
             }
         }
     };
+}
+
+impl SchedulerKind {
+    /// A fresh scheduler whose choices can be forced, if this one can be replayed so.
+    pub fn attach_replayable(self, context: &SchedulerContext) -> Option<Box<dyn Replayable>> {
+        match self {
+            Self::Noop => Some(Box::new(super::noop::Noop::attach(context))),
+            Self::None => Some(Box::new(super::none::None::attach(context))),
+            Self::MqDeadline => Some(Box::new(super::mq_deadline::MqDeadline::attach(context))),
+            _ => None,
+        }
+    }
 }
 
 schedulers! {
