@@ -31,8 +31,8 @@ fn table(parameters: &VolumeParameters, members: u16, write: (u64, u64)) -> Stri
 }
 
 fn check(page: &str, text: &str, tables: &[String]) {
-    let missing: Vec<&String> = tables.iter().filter(|table| !text.contains(*table)).collect();
-    let wanted: String = missing.into_iter().map(|table| format!("{table}\n")).collect();
+    let missing = tables.iter().filter(|table| !text.contains(*table)).cloned();
+    let wanted = missing.collect::<Vec<String>>().join("\n");
     assert!(wanted.is_empty(), "docs/reference/volumes/{page}.md lacks\n\n{wanted}");
 }
 
