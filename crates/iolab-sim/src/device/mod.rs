@@ -1,3 +1,5 @@
 //! Devices: one folder or file each.
 
 pub mod fixed;
+pub mod guest;
+pub mod ssd;
