@@ -171,17 +171,19 @@ impl Ssd {
 
     /// Erases, reads for collection, or folds, if any of that is due.
     fn start_background(&mut self, now: Ns, index: u32) {
-        if let Some(block) = self.ftl.erasable(index) {
-            self.start_erase(now, index, block);
-            return;
-        }
-        while !self.ftl.host_may_write(index) {
+        loop {
+            if let Some(block) = self.ftl.erasable(index) {
+                self.start_erase(now, index, block);
+                return;
+            }
+            if self.ftl.host_may_write(index) {
+                // A victim whose last rows were void may have opened the way for the host.
+                self.load(now, index);
+                break;
+            }
             match self.ftl.next_step(index) {
                 Step::Nothing => break,
-                Step::Erase(block) => {
-                    self.start_erase(now, index, block);
-                    return;
-                }
+                Step::Erase(_) => continue,
                 Step::Program => {
                     // Either the loading place is taken, or the last few units are loaded now.
                     if self.dies[index as usize].loaded.is_none() {
