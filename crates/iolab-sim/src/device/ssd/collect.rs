@@ -61,6 +61,12 @@ impl Ftl {
         space.draining.iter().copied().find(|&block| self.valid[block as usize] == 0)
     }
 
+    /// Whether a victim is open and there is room for another row of it.
+    pub fn can_read_on(&self, die: u32) -> bool {
+        let space = &self.dies[die as usize];
+        space.scan.0 != NONE && space.gathered.len() <= self.geometry.row_units() as usize
+    }
+
     /// Whether a full row of units that are still valid has been gathered.
     pub fn has_gathered_row(&mut self, die: u32) -> bool {
         let row = self.geometry.row_units() as usize;

@@ -51,8 +51,12 @@ impl Ssd {
 
     /// Lets a die load and start what it can.
     pub(super) fn poke(&mut self, now: Ns, index: u32) {
-        self.load(now, index);
+        // Commands first: they are short, and would wait behind the data of a row.
         if matches!(self.dies[index as usize].work, Work::Idle | Work::Reading) {
+            self.start(now, index);
+        }
+        self.load(now, index);
+        if self.dies[index as usize].work == Work::Idle {
             self.start(now, index);
         }
     }
@@ -176,12 +180,17 @@ impl Ssd {
                 self.start_erase(now, index, block);
                 return;
             }
-            if self.ftl.host_may_write(index) {
+            // While the next row is on its way, the die would have nothing to do.
+            let is_row_coming =
+                self.dies[index as usize].loaded.is_some() || self.ftl.has_gathered_row(index);
+            let can_read_on = is_row_coming && self.ftl.can_read_on(index);
+            if !can_read_on && self.ftl.host_may_write(index) {
                 // A victim whose last rows were void may have opened the way for the host.
                 self.load(now, index);
                 break;
             }
-            match self.ftl.next_step(index) {
+            let step = if can_read_on { Step::Read } else { self.ftl.next_step(index) };
+            match step {
                 Step::Nothing => break,
                 Step::Erase(_) => continue,
                 Step::Program => {

@@ -185,9 +185,9 @@ fn a_read_suspends_an_erase() {
         // Write until collection erases, reading now and then: the slowest read tells.
         let mut stream = Seed(4).stream("mixed", 0);
         let (mut slowest, mut now) = (Ns(0), Ns(0));
-        for turn in 0..20_000 {
+        for turn in 0..40_000 {
             let sector = stream.below(6_144) * 16;
-            let is_read = turn % 4 == 0;
+            let is_read = turn % 2 == 0;
             let operation = if is_read { Operation::Read } else { Operation::Write };
             let end = closed_loop(&mut drive, now, (1, 1), &mut || (operation, sector, 16));
             if is_read {
