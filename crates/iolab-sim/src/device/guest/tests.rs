@@ -25,7 +25,7 @@ fn mean_us(guest: &mut Guest, operation: Operation, kib: u32, count: u32) -> f64
             now = guest.next_event();
             guest.advance(now, &mut done);
         }
-        assert_eq!(done.drain(..).collect::<Vec<_>>(), [BioId(id)]);
+        assert_eq!(std::mem::take(&mut done), [BioId(id)]);
     }
     now.0 as f64 / f64::from(count) / 1e3
 }

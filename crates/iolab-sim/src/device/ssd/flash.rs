@@ -192,7 +192,8 @@ impl Ssd {
             let step = if can_read_on { Step::Read } else { self.ftl.next_step(index) };
             match step {
                 Step::Nothing => break,
-                Step::Erase(_) => continue,
+                // Seen in the next round.
+                Step::Erase(_) => {}
                 Step::Program => {
                     // Either the loading place is taken, or the last few units are loaded now.
                     if self.dies[index as usize].loaded.is_none() {

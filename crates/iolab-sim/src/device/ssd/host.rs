@@ -300,10 +300,10 @@ impl Ssd {
             if self.overlap(index, (logical, logical + 1)) < unit_bytes {
                 continue;
             }
-            if let Place::Cache(slot) = self.ftl.place(logical) {
-                if let Some(unit) = self.cache.forget(slot) {
-                    self.ftl.drop_unit(unit);
-                }
+            if let Place::Cache(slot) = self.ftl.place(logical)
+                && let Some(unit) = self.cache.forget(slot)
+            {
+                self.ftl.drop_unit(unit);
             }
             self.ftl.forget(logical);
             self.counts.trimmed_units += 1;

@@ -2,7 +2,7 @@
 //!
 //! Models: occupation of dies, channels, controller and link; a page-level translation layer with
 //! garbage collection; a write cache that coalesces; single-level cache with folding; trim; a map
-//! cache; read-ahead; SATA and NVMe in their costs per command and byte. Leaves out: the content,
+//! cache; read-ahead; SATA and `NVMe` in their costs per command and byte. Leaves out: the content,
 //! power cuts, errors, wear levelling, heat. Source: `docs/reference/devices/ssd.md` and the papers
 //! named there (`MQSim`, FAST 2018; Agrawal et al., USENIX ATC 2008; Desnoyers 2014).
 

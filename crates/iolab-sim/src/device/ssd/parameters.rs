@@ -76,7 +76,7 @@ pub struct FlashTimes {
 pub struct HostTimes {
     /// Payload rate, bytes per second, each way.
     pub rate: u64,
-    /// Both ways at once (PCIe) or one at a time (SATA).
+    /// Both ways at once (`PCIe`) or one at a time (SATA).
     pub is_full_duplex: bool,
     /// Commands that it takes at once.
     pub depth: u32,
