@@ -11,7 +11,12 @@ pub mod calendar;
 pub mod device;
 pub mod error;
 pub mod profile;
+pub mod queue;
+pub mod replay;
+pub mod scenario;
 pub mod sched;
+pub mod stack;
+pub mod target;
 pub mod tunable;
 pub mod volume;
 

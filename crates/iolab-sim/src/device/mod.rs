@@ -1,5 +1,9 @@
-//! Devices: one folder or file each.
+//! Devices: one folder or file each, one row in the list.
+
+mod list;
 
 pub mod fixed;
 pub mod guest;
 pub mod ssd;
+
+pub use list::{DeviceKind, build, profile};

@@ -10,9 +10,8 @@ use std::collections::VecDeque;
 
 use iolab_model::Ns;
 
-use crate::api::bio::Bio;
 use crate::api::request::{RequestId, Requests};
-use crate::api::scheduler::{Attach, Framework, Merge, Scheduler, SchedulerContext};
+use crate::api::scheduler::{Attach, Framework, Replayable, Scheduler, SchedulerContext};
 use crate::tunable::{Tunable, Tuned};
 
 /// No scheduler.
@@ -27,6 +26,7 @@ impl Tuned for None {
 
 impl Attach for None {
     const FRAMEWORK: Framework = Framework::MultiQueue;
+    const FINDS_OWN_MERGES: bool = true;
 
     fn attach(_: &SchedulerContext) -> Self {
         Self::default()
@@ -50,11 +50,17 @@ impl Scheduler for None {
         !self.queue.is_empty()
     }
 
-    fn merge_bio(&mut self, _: Ns, _: &Requests, _: &Bio) -> Option<Option<Merge>> {
-        Some(Option::None)
-    }
-
     fn joined(&mut self, _: Ns, _: &Requests, _: RequestId, _: RequestId) {
         unreachable!("nothing is merged, so nothing is joined");
+    }
+}
+
+impl Replayable for None {
+    fn predict(&self, _: Ns, _: &Requests) -> Option<RequestId> {
+        self.queue.front().copied()
+    }
+
+    fn force(&mut self, _: Ns, _: &Requests, id: RequestId) {
+        self.queue.retain(|&queued| queued != id);
     }
 }

@@ -39,6 +39,8 @@ pub struct Cache {
     order: VecDeque<u32>,
     /// Dirty slots that are not void.
     dirty: u32,
+    /// Void slots that are still in the order; they take no room.
+    voids: u32,
     epochs: VecDeque<Epoch>,
     first_epoch: u32,
     /// Writes that were absorbed by a dirty slot, and slots trimmed before eviction.
@@ -55,6 +57,7 @@ impl Cache {
             unused: Vec::new(),
             order: VecDeque::new(),
             dirty: 0,
+            voids: 0,
             epochs: VecDeque::from([Epoch { slots: 0, waiter: NONE }]),
             first_epoch: 0,
             absorbed_units: 0,
@@ -111,7 +114,7 @@ impl Cache {
     }
 
     /// The content of a slot is void (trimmed). Returns the flash unit to be voided, if its
-    /// eviction had begun.
+    /// eviction had begun; otherwise its room is free at once.
     pub fn forget(&mut self, slot: u32) -> Option<u32> {
         let held = &mut self.slots[slot as usize];
         held.logical = NONE;
@@ -120,6 +123,11 @@ impl Cache {
         }
         self.dirty -= 1;
         self.absorbed_units += 1;
+        self.voids += 1;
+        self.leave(slot);
+        if self.voids > self.capacity {
+            self.compact();
+        }
         None
     }
 
@@ -129,7 +137,8 @@ impl Cache {
         while let Some(slot) = self.order.pop_front() {
             let held = &mut self.slots[slot as usize];
             if held.logical == NONE {
-                self.free(slot);
+                self.voids -= 1;
+                self.unused.push(slot);
                 continue;
             }
             held.unit = unit;
@@ -143,15 +152,29 @@ impl Cache {
     /// it became void meanwhile.
     pub fn programmed(&mut self, slot: u32) -> Option<(u32, u32)> {
         let Slot { logical, unit, .. } = self.slots[slot as usize];
-        self.free(slot);
+        self.leave(slot);
+        self.unused.push(slot);
         (logical != NONE).then_some((logical, unit))
     }
 
-    fn free(&mut self, slot: u32) {
+    /// The slot's room and its place in its epoch are free.
+    fn leave(&mut self, slot: u32) {
         let epoch = self.slots[slot as usize].epoch.wrapping_sub(self.first_epoch);
         self.epochs[epoch as usize].slots -= 1;
-        self.unused.push(slot);
         self.taken -= 1;
+    }
+
+    /// Takes all void slots out of the order, so that it cannot grow without bound.
+    fn compact(&mut self) {
+        let (slots, unused) = (&self.slots, &mut self.unused);
+        self.order.retain(|&slot| {
+            let is_void = slots[slot as usize].logical == NONE;
+            if is_void {
+                unused.push(slot);
+            }
+            !is_void
+        });
+        self.voids = 0;
     }
 
     /// Whether the oldest slot belongs to an epoch that somebody waits for.
@@ -182,14 +205,15 @@ impl Cache {
         Some(waiter)
     }
 
-    /// Frees void slots at the front of the order, which nobody would evict.
+    /// Takes void slots off the front of the order, so that it begins with the oldest dirty one.
     pub fn sweep(&mut self) {
         while let Some(&slot) = self.order.front() {
             if self.slots[slot as usize].logical != NONE {
                 break;
             }
             self.order.pop_front();
-            self.free(slot);
+            self.voids -= 1;
+            self.unused.push(slot);
         }
     }
 
@@ -234,6 +258,22 @@ mod tests {
         cache.sweep();
         assert_eq!(cache.take_drained(), Some(78), "trimmed data need no program");
         assert!(!cache.must_drain());
+    }
+
+    #[test]
+    fn trimmed_slots_take_neither_room_nor_memory() {
+        let mut cache = Cache::new(4);
+        assert!(cache.reserve(1));
+        let oldest = cache.insert(0);
+        for _ in 0..100 {
+            assert!(cache.reserve(1));
+            let slot = cache.insert(1);
+            assert_eq!(cache.forget(slot), None);
+            cache.sweep();
+        }
+        assert_eq!((cache.taken(), cache.dirty()), (1, 1));
+        assert!(cache.slots.len() <= 6, "{}", cache.slots.len());
+        assert_eq!(cache.evict(5), Some((oldest, 0)));
     }
 
     #[test]

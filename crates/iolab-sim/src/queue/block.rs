@@ -1,0 +1,333 @@
+//! `BlockQueue`: split, plug, merge, slots, scheduler, dispatch to the layer below.
+//!
+//! The order of steps is the kernel's: split to the limits, try the plug, try the scheduler's
+//! requests, take a slot (or wait for one), collect in the plug, insert, dispatch while the device
+//! has room. Left out: several hardware queues, per-CPU caches, polling.
+//!
+//! Source: Linux 4.20 block/blk-core.c, block/elevator.c; 6.18 block/blk-mq.c, blk-mq-sched.c,
+//! blk-merge.c (behaviour).
+
+use std::collections::VecDeque;
+
+use iolab_model::trace_event::{Action, Operation as Letters};
+use iolab_model::{Ns, TraceEvent};
+
+use super::accounting::Accounting;
+use super::chain::{Chains, Owner};
+use super::flush::{FlushMachine, Next};
+use super::merge::{MergeIndex, MergeLimits};
+use super::parameters::QueueParameters;
+use super::slots::Slots;
+use crate::api::bio::{Bio, BioId, Flags, Operation};
+use crate::api::layer::{Info, Layer};
+use crate::api::request::{Request, RequestId, Requests};
+use crate::api::scheduler::{Framework, Hz, Scheduler, SchedulerContext};
+use crate::error::SimError;
+use crate::sched::SchedulerKind;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    pub(super) bio: Bio,
+    pub(super) owner: Owner,
+    pub(super) has_tried_merging: bool,
+}
+
+/// A queue with a scheduler in front of a device.
+pub struct BlockQueue {
+    pub(super) info: Info,
+    pub(super) below: Box<dyn Layer>,
+    pub(super) kind: SchedulerKind,
+    pub(crate) scheduler: Box<dyn Scheduler>,
+    pub(super) framework: Framework,
+    pub(super) uses_index: bool,
+    pub(super) limits: MergeLimits,
+    pub(super) nomerges: u8,
+    pub(super) depth: u32,
+    pub(super) look_ahead: usize,
+    pub(crate) requests: Requests,
+    pub(super) chains: Chains,
+    pub(super) index: MergeIndex,
+    pub(super) slots: Slots,
+    pub(super) waiters: VecDeque<Waiter>,
+    pub(crate) plug: Vec<RequestId>,
+    pub(super) dispatch_list: VecDeque<RequestId>,
+    pub(super) in_flight: u32,
+    pub(super) flush: FlushMachine,
+    pub(super) steps: Vec<Next>,
+    pub(super) finished: Vec<BioId>,
+    pub(super) scratch: Vec<BioId>,
+    pub(super) run_at: Ns,
+    pub(super) accounting: Accounting,
+    pub(super) events: Option<Vec<TraceEvent>>,
+}
+
+impl BlockQueue {
+    /// A queue in front of `below`, attached at `now`.
+    pub fn new(
+        now: Ns,
+        parameters: &QueueParameters,
+        below: Box<dyn Layer>,
+    ) -> Result<Self, SimError> {
+        let device = below.info();
+        let depth = parameters.queue_depth.unwrap_or(device.depth).min(device.depth).max(1);
+        let kind = parameters.scheduler;
+        let framework = kind.framework();
+        let slots = slots_of(parameters, kind, depth);
+        let context = SchedulerContext {
+            is_rotational: parameters.rotational.unwrap_or(device.is_rotational),
+            hz: Hz(parameters.hz),
+            slots,
+            depth,
+            cpus: parameters.cpus,
+            attached: now,
+        };
+        let mut scheduler = kind.attach(&context);
+        for (name, &value) in &parameters.tunables {
+            scheduler.tune(name, value)?;
+        }
+        let soft = parameters.max_sectors_kb.map_or(u32::MAX, |kb| kb.saturating_mul(2));
+        let segments = parameters.max_segments.map_or(u32::MAX, |n| n.saturating_mul(8));
+        let max_sectors = soft.min(segments).min(device.max_sectors).max(8);
+        let info = Info { depth: u32::MAX, max_sectors: u32::MAX, chunk_sectors: 0, ..device };
+        Ok(Self {
+            info,
+            below,
+            kind,
+            scheduler,
+            framework,
+            uses_index: !kind.finds_own_merges() && parameters.nomerges < 2,
+            limits: MergeLimits { max_sectors, chunk_sectors: device.chunk_sectors, framework },
+            nomerges: parameters.nomerges,
+            depth,
+            look_ahead: parameters.look_ahead.min(1) as usize,
+            requests: Requests::default(),
+            chains: Chains::default(),
+            index: MergeIndex::default(),
+            slots: Slots::new(framework, slots),
+            waiters: VecDeque::new(),
+            plug: Vec::new(),
+            dispatch_list: VecDeque::new(),
+            in_flight: 0,
+            flush: FlushMachine::default(),
+            steps: Vec::new(),
+            finished: Vec::new(),
+            scratch: Vec::new(),
+            run_at: Ns::MAX,
+            accounting: Accounting::default(),
+            events: None,
+        })
+    }
+
+    /// Keeps trace events from now on; without this they cost nothing.
+    pub fn record_events(&mut self) {
+        self.events.get_or_insert_default();
+    }
+
+    /// Takes the trace events kept so far.
+    pub fn take_events(&mut self) -> Vec<TraceEvent> {
+        self.events.as_mut().map(core::mem::take).unwrap_or_default()
+    }
+
+    /// What was counted.
+    pub const fn accounting(&self) -> &Accounting {
+        &self.accounting
+    }
+
+    /// The bios that a request carries, its first one first; those that were split are left out.
+    pub fn carried(&self, id: RequestId) -> impl Iterator<Item = BioId> {
+        self.chains.owners(id).filter_map(|owner| match owner {
+            Owner::Bio(bio) => Some(bio),
+            Owner::Split(_) | Owner::Flush(_) => None,
+        })
+    }
+
+    /// The layer below.
+    pub fn below(&self) -> &dyn Layer {
+        &*self.below
+    }
+
+    /// Changes a tunable of the scheduler while it runs.
+    pub fn tune(&mut self, name: &str, value: u64) -> Result<(), SimError> {
+        self.scheduler.tune(name, value)
+    }
+
+    /// Asks the scheduler until the device is full or it returns nothing.
+    fn run(&mut self, now: Ns) {
+        self.run_at = Ns::MAX;
+        while self.in_flight < self.depth {
+            let Some(id) = self.next_request(now) else { return };
+            self.issue(now, id);
+        }
+        if self.dispatch_list.len() < self.look_ahead
+            && let Some(id) = self.pull(now)
+        {
+            self.dispatch_list.push_back(id);
+        }
+    }
+
+    fn next_request(&mut self, now: Ns) -> Option<RequestId> {
+        self.dispatch_list.pop_front().or_else(|| self.pull(now))
+    }
+
+    fn pull(&mut self, now: Ns) -> Option<RequestId> {
+        let id = self.scheduler.dispatch(now, &self.requests)?;
+        if self.uses_index {
+            self.index.remove(id, self.requests[id].end());
+        }
+        Some(id)
+    }
+
+    fn issue(&mut self, now: Ns, id: RequestId) {
+        self.requests[id].issued = now;
+        let request = self.requests[id];
+        if !self.flush.is_bypassing(self.chains.first(id)) {
+            self.scheduler.activate(now, &self.requests, id);
+        }
+        self.trace(now, Action::Issued, &request);
+        self.accounting.issued(now, &request);
+        self.in_flight += 1;
+        let bio = Bio {
+            id: BioId(id.0),
+            operation: request.operation,
+            sector: request.sector,
+            sectors: request.sectors,
+            flags: request.flags,
+            submitter: request.submitter,
+        };
+        self.below.submit(now, &bio);
+    }
+
+    fn complete(&mut self, now: Ns, id: RequestId) {
+        let request = self.requests[id];
+        self.in_flight -= 1;
+        self.trace(now, Action::Completed, &request);
+        self.accounting.completed(now, &request);
+        let is_flush = request.operation == Operation::Flush;
+        let is_bypassing = is_flush || self.flush.is_bypassing(self.chains.first(id));
+        if !is_bypassing {
+            self.scheduler.complete(now, &self.requests, id);
+            self.slots.give(request.is_sync());
+        }
+        if is_flush {
+            let mut next = core::mem::take(&mut self.steps);
+            self.flush.flush_done(now, &mut next);
+            self.follow(now, &mut next);
+            self.steps = next;
+            self.chains.take(id);
+        } else {
+            while let Some(owner) = self.chains.take(id) {
+                self.piece_done(now, owner);
+            }
+        }
+        self.requests.remove(id);
+        self.run_at = now;
+    }
+
+    fn piece_done(&mut self, now: Ns, owner: Owner) {
+        let Owner::Flush(index) = owner else { return self.owner_done(owner) };
+        let mut next = core::mem::take(&mut self.steps);
+        self.flush.data_done(now, index, &mut next);
+        self.follow(now, &mut next);
+        self.steps = next;
+    }
+
+    pub(super) fn owner_done(&mut self, owner: Owner) {
+        match owner {
+            Owner::Bio(bio) => self.finished.push(bio),
+            Owner::Split(index) => self.finished.extend(self.chains.piece_done(index)),
+            Owner::Flush(_) => unreachable!("a flush sequence is not owned by another"),
+        }
+    }
+
+    pub(super) fn trace(&mut self, now: Ns, action: Action, request: &Request) {
+        let Some(events) = &mut self.events else { return };
+        events.push(TraceEvent {
+            at: now,
+            action,
+            sector: request.sector,
+            sectors: request.sectors,
+            operation: letters(request),
+            process: request.submitter.process.0,
+            cpu: request.submitter.cpu,
+            priority: request.submitter.priority.packed(),
+        });
+    }
+}
+
+impl Layer for BlockQueue {
+    fn info(&self) -> Info {
+        self.info
+    }
+
+    fn submit(&mut self, now: Ns, bio: &Bio) {
+        self.plug_bio(now, bio);
+        self.unplug(now);
+    }
+
+    fn next_event(&self) -> Ns {
+        self.run_at.min(self.scheduler.next_timer()).min(self.below.next_event())
+    }
+
+    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+        if self.below.next_event() <= now {
+            let mut ended = core::mem::take(&mut self.scratch);
+            self.below.advance(now, &mut ended);
+            for id in &ended {
+                self.complete(now, RequestId(id.0));
+            }
+            if !ended.is_empty() {
+                self.admit(now);
+            }
+            let is_done = !ended.is_empty();
+            ended.clear();
+            self.scratch = ended;
+            done.append(&mut self.finished);
+            if is_done {
+                return;
+            }
+        }
+        done.append(&mut self.finished);
+        if self.scheduler.next_timer() <= now {
+            self.scheduler.timer(now, &self.requests);
+            self.run(now);
+        } else if self.run_at <= now {
+            self.run(now);
+        }
+    }
+
+    fn counters(&self) -> Vec<(String, f64)> {
+        let mut all = self.accounting.counters();
+        all.extend(self.below.counters());
+        all
+    }
+}
+
+fn slots_of(parameters: &QueueParameters, kind: SchedulerKind, depth: u32) -> u32 {
+    // Linux 4.20 include/linux/blkdev.h: BLKDEV_MAX_RQ = 128.
+    let by_default = match (kind, kind.framework()) {
+        (SchedulerKind::None, _) => depth,
+        (_, Framework::Legacy) => 128,
+        (_, Framework::MultiQueue) => 2 * depth.min(128),
+    };
+    let wanted = parameters.nr_requests.unwrap_or(by_default).max(1);
+    if kind == SchedulerKind::None { wanted.min(depth) } else { wanted }
+}
+
+fn letters(request: &Request) -> Letters {
+    let kind = match request.operation {
+        Operation::Read => Letters::READ,
+        Operation::Write => Letters::WRITE,
+        Operation::Discard => Letters::DISCARD,
+        Operation::Flush => Letters::FLUSH,
+    };
+    let flags = [
+        (Flags::SYNC, Letters::SYNC),
+        (Flags::FUA, Letters::FUA),
+        (Flags::META, Letters::META),
+        (Flags::PREFLUSH, Letters::PREFLUSH),
+    ];
+    flags
+        .iter()
+        .filter(|(flag, _)| request.flags.contains(*flag))
+        .fold(kind, |all, &(_, letter)| all.with(letter))
+}
