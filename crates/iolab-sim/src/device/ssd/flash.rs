@@ -278,11 +278,12 @@ impl Ssd {
     /// Offers the rows to be evicted to the dies, channel first.
     pub(super) fn offer_rows(&mut self, now: Ns) {
         let dies = self.parameters.geometry.dies();
+        let first = self.next_die;
         for offset in 0..dies {
             if !self.wants_eviction() {
                 return;
             }
-            let index = (self.next_die + offset) % dies;
+            let index = (first + offset) % dies;
             if self.dies[index as usize].loaded.is_none() {
                 self.poke(now, index);
             }
