@@ -3,8 +3,8 @@
 //! Models what a request costs in the adapter, the hypervisor and the host's file: a lognormal
 //! delay of given mean and variation plus a time per byte, at a number of servers; then, unless the
 //! host's cache answers, the device inside. Leaves out: the size of the host's cache (it always
-//! hits), its write-back (a flush costs the delay only), other guests. Source: `docs/reference/
-//! devices/guest.md`.
+//! hits), its write-back (a flush costs the delay only), other guests. Source:
+//! `docs/reference/devices/guest.md`.
 
 use std::collections::VecDeque;
 

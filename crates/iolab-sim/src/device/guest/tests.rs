@@ -123,3 +123,46 @@ fn one_server_queues_as_pollaczek_and_khinchine_say() {
         assert!(error.abs() < 0.03, "variation {variation}, load {load}: {error:+.4}");
     }
 }
+
+#[test]
+fn the_list_of_devices_builds_the_guest_around_its_drive() {
+    let profile = Profile::built_in("vmware-guest").unwrap();
+    let guest = crate::device::build(&profile, Seed(1), "disk").unwrap();
+    let info = guest.info();
+    assert_eq!((info.capacity, info.depth), (Sector(500_118_192), 64));
+    assert!(info.is_rotational);
+    let mut bare = profile;
+    bare.inner = None;
+    let error = crate::device::build(&bare, Seed(1), "disk").err().unwrap();
+    assert!(error.to_string().contains("no device inside"), "{error}");
+    bare.inner = Some("vmware-guest".to_owned());
+    let error = crate::device::build(&bare, Seed(1), "disk").err().unwrap();
+    assert!(error.to_string().contains("inside another"), "{error}");
+}
+
+/// Two servers, a device that takes one request at a time, four requests at once.
+#[test]
+fn servers_and_the_depth_of_the_device_are_respected() {
+    let parameters = GuestParameters {
+        delay: [Ns(100); 2],
+        transfer_ps_per_kib: [0; 2],
+        variation: 0.0,
+        servers: 2,
+        has_host_cache: false,
+        depth: 8,
+        is_rotational: false,
+    };
+    let inner = Box::new(Fixed::new(Ns(1_000), 1, false));
+    let mut guest = Guest::new(parameters, inner, Seed(1), "order");
+    for id in 0..4 {
+        guest.submit(Ns(0), &bio(id, Operation::Read, 8));
+    }
+    let (mut done, mut ended) = (Vec::new(), Vec::new());
+    while guest.next_event() < Ns::MAX {
+        let now = guest.next_event();
+        guest.advance(now, &mut done);
+        ended.extend(done.drain(..).map(|BioId(id)| (id, now.0)));
+    }
+    // The delays end at 100, 100, 200, 200; then the device works alone on each.
+    assert_eq!(ended, [(0, 1_100), (1, 2_100), (2, 3_100), (3, 4_100)]);
+}

@@ -155,8 +155,8 @@ impl Ssd {
         self.ftl.counts = super::ftl::FtlCounts::default();
     }
 
-    /// Brings the drive into the state after long use, as if no time passed: fills it in order, then
-    /// writes twice its capacity at random places. Before any bio.
+    /// Brings the drive into the state after long use, as if no time passed: fills it in order,
+    /// then writes twice its capacity at random places. Before any bio.
     pub fn precondition(&mut self) {
         self.fill(1.0);
         self.ftl.overwrite(2 * u64::from(self.parameters.geometry.logical_units));

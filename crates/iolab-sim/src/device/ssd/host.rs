@@ -21,7 +21,10 @@ impl Ssd {
     /// The controller has understood a command.
     pub(super) fn begin(&mut self, now: Ns, index: u32) {
         let bio = self.commands[index as usize].bio;
-        debug_assert!(!bio.flags.contains(Flags::PREFLUSH), "the queue above splits these");
+        debug_assert!(
+            bio.operation != Operation::Write || !bio.flags.contains(Flags::PREFLUSH),
+            "the queue above turns a flush before a write into a bio of its own"
+        );
         let bytes = u64::from(bio.sectors) * 512;
         match bio.operation {
             Operation::Read => {
