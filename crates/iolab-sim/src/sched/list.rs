@@ -26,6 +26,8 @@ macro_rules! schedulers {
 }
 
 schedulers! {
+    /// Completely fair queueing: time slices per process (legacy kernels, to 4.20).
+    Cfq = "cfq" => super::cfq::Cfq,
     /// First in, first out, with back merges (legacy kernels, to 4.20).
     Noop = "noop" => super::noop::Noop,
     /// No scheduler: requests wait for a device tag (blk-mq).
