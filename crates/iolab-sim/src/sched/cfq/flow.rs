@@ -10,31 +10,22 @@ use super::scheduler::Cfq;
 use super::tree::{Class, TreeId};
 use crate::api::bio::{Bio, Priority, PriorityClass, ProcessId};
 use crate::api::request::{Request, RequestId, Requests};
-use crate::sched::common::{FifoKey, SortedKey};
+use crate::sched::common::Place;
 
 /// Sectors of a page: a longer request need not be waited for to grow.
 const PAGE_SECTORS: u32 = 8;
-
-/// A place in no FIFO.
-pub(super) const NOWHERE: FifoKey = FifoKey::MAX;
 
 /// Where a request belongs; kept until it is completed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticket {
     pub queue: QueueId,
     pub process: ProcessSlot,
-    pub sorted: SortedKey,
-    pub fifo: FifoKey,
+    pub place: Place,
 }
 
 impl Default for Ticket {
     fn default() -> Self {
-        Self {
-            queue: QueueId(u32::MAX),
-            process: ProcessSlot::default(),
-            sorted: SortedKey::default(),
-            fifo: NOWHERE,
-        }
+        Self { queue: QueueId(u32::MAX), process: ProcessSlot::default(), place: Place::default() }
     }
 }
 
@@ -59,9 +50,8 @@ impl Cfq {
         let queue = &mut self.queues[queue_id];
         queue.requests += 1;
         queue.urgent += u32::from(is_urgent(request));
-        let fifo = queue.fifo.push(id, deadline);
-        let sorted = queue.sorted.insert(request.sector, id);
-        self.tickets.set(id, Ticket { queue: queue_id, process, sorted, fifo });
+        let place = queue.pending.insert(request.sector, id, deadline);
+        self.tickets.set(id, Ticket { queue: queue_id, process, place });
         if !queue.marks.has(Marks::BUSY) {
             self.make_busy(queue_id);
         }
@@ -184,7 +174,9 @@ impl Cfq {
         let queue_id = self.tickets.get(id).queue;
         let is_sync = self.queues[queue_id].is_sync;
         self.queues[queue_id].next = self.next_after(requests, id);
-        self.forget(requests, id);
+        let place = self.tickets.get(id).place;
+        self.queues[queue_id].pending.remove(place);
+        self.no_longer_queued(requests, id);
         self.queues[queue_id].in_flight += 1;
         self.group.in_flight += 1;
         self.in_flight[usize::from(is_sync)] += 1;
@@ -194,22 +186,20 @@ impl Cfq {
     /// queue following the last; seen from its start.
     pub(super) fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
         let ticket = self.tickets.get(id);
-        let sorted = &self.queues[ticket.queue].sorted;
-        let above = sorted.latter(ticket.sorted).or_else(|| sorted.first().filter(|&f| f != id));
-        let below = sorted.former(ticket.sorted);
+        let (sorted, key) = (&self.queues[ticket.queue].pending.sorted, ticket.place.sorted);
+        let above = sorted.latter(key).or_else(|| sorted.first().filter(|&f| f != id));
+        let below = sorted.former(key);
         self.settings.back_seek().better(requests, (above, below), requests[id].sector)
     }
 
-    /// A request is no longer queued; `next` of its queue must not be it any more.
-    pub(super) fn forget(&mut self, requests: &Requests, id: RequestId) {
-        let ticket = *self.tickets.get(id);
-        let queue = &mut self.queues[ticket.queue];
-        debug_assert!(queue.next != Some(id));
-        queue.sorted.remove(ticket.sorted);
-        queue.fifo.remove(ticket.fifo);
+    /// A request has left the containers of its queue and is not `next` any more.
+    pub(super) fn no_longer_queued(&mut self, requests: &Requests, id: RequestId) {
+        let queue_id = self.tickets.get(id).queue;
+        let queue = &mut self.queues[queue_id];
+        debug_assert!(queue.next != Some(id), "{id:?} is still to be served next");
         queue.urgent -= u32::from(is_urgent(&requests[id]));
         self.queued -= 1;
-        self.update_position_at(requests, ticket.queue);
+        self.update_position_at(requests, queue_id);
     }
 
     /// The device has finished a request.
@@ -232,7 +222,7 @@ impl Cfq {
     fn note_load(&mut self) {
         let awaited = self.active.and_then(|id| {
             let queue = &self.queues[id];
-            let requests = queue.in_flight + queue.sorted.len() as u32;
+            let requests = queue.in_flight + queue.len() as u32;
             queue.marks.has(Marks::IDLE_WINDOW).then_some(requests)
         });
         self.queueing.note(Load { queued: self.queued, in_driver: self.in_driver, awaited });

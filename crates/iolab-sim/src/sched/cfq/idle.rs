@@ -91,7 +91,7 @@ impl Cfq {
         if !queue.is_sync || queue.class == Class::Idle {
             return;
         }
-        if queue.sorted.len() >= DEEP_REQUESTS {
+        if queue.len() >= DEEP_REQUESTS {
             queue.marks.set(Marks::DEEP);
         }
         let process = self.processes.get(process);

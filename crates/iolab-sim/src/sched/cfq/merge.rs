@@ -2,7 +2,6 @@
 //!
 //! Source: Linux 4.1 block/cfq-iosched.c.
 
-use super::flow::NOWHERE;
 use super::queue::Marks;
 use super::scheduler::Cfq;
 use crate::api::request::{RequestId, Requests};
@@ -15,30 +14,32 @@ impl Cfq {
             return;
         }
         let id = merge.into;
-        let ticket = *self.tickets.get(id);
-        let queue = &mut self.queues[ticket.queue];
-        queue.sorted.remove(ticket.sorted);
-        let sorted = queue.sorted.insert(requests[id].sector, id);
-        self.tickets.get_mut(id).sorted = sorted;
-        self.consider(requests, ticket.queue, id);
+        let ticket = self.tickets.get_mut(id);
+        let pending = &mut self.queues[ticket.queue].pending;
+        ticket.place = pending.moved(ticket.place, requests[id].sector);
+        let queue = ticket.queue;
+        self.consider(requests, queue, id);
     }
 
     /// Two requests became one.
     pub(super) fn join(&mut self, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
         let (kept, lost) = (*self.tickets.get(survivor), *self.tickets.get(absorbed));
+        let following = self.next_after(requests, absorbed);
+        let queue = &mut self.queues[lost.queue];
         if kept.queue == lost.queue {
-            let queue = &mut self.queues[kept.queue];
-            let fifo = queue.fifo.inherit(kept.fifo, lost.fifo);
-            self.tickets.get_mut(survivor).fifo = fifo;
-            // The absorbed request has left the FIFO, or its place is the survivor's now.
-            self.tickets.get_mut(absorbed).fifo = NOWHERE;
+            let sector = requests[survivor].sector;
+            let place = queue.pending.joined(kept.place, lost.place, sector);
+            self.tickets.get_mut(survivor).place = place;
             if queue.next == Some(absorbed) {
                 queue.next = Some(survivor);
             }
-        } else if self.queues[lost.queue].next == Some(absorbed) {
-            self.queues[lost.queue].next = self.next_after(requests, absorbed);
+        } else {
+            if queue.next == Some(absorbed) {
+                queue.next = following;
+            }
+            queue.pending.remove(lost.place);
         }
-        self.forget(requests, absorbed);
+        self.no_longer_queued(requests, absorbed);
         let queue = &self.queues[lost.queue];
         let is_over = queue.marks.has(Marks::BUSY) && queue.is_empty();
         if is_over && self.active != Some(lost.queue) {

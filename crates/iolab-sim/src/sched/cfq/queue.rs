@@ -8,7 +8,7 @@ use super::clock::Tick;
 use super::seek::Seeks;
 use super::tree::{Class, Kind, TreeId};
 use crate::api::request::RequestId;
-use crate::sched::common::{DeadlineFifo, Sorted};
+use crate::sched::common::SortedFifo;
 
 /// Index into [`Queues`]; reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,10 +90,8 @@ pub(super) struct Queue {
     pub class: Class,
     pub level: u8,
     pub marks: Marks,
-    /// Requests by sector.
-    pub sorted: Sorted,
-    /// Requests by age.
-    pub fifo: DeadlineFifo,
+    /// Requests by sector and by age.
+    pub pending: SortedFifo,
     /// The best to serve next.
     pub next: Option<RequestId>,
     /// Where that one starts.
@@ -135,7 +133,12 @@ impl Queue {
 
     /// Nothing queued (requests may be at the device).
     pub fn is_empty(&self) -> bool {
-        self.sorted.is_empty()
+        self.pending.sorted.is_empty()
+    }
+
+    /// Number of requests queued.
+    pub fn len(&self) -> usize {
+        self.pending.sorted.len()
     }
 
     /// Whether its slice is over.

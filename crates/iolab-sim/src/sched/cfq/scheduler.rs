@@ -153,7 +153,7 @@ impl Scheduler for Cfq {
 
     fn front(&mut self, _: Ns, _: &Requests, bio: &Bio) -> Option<RequestId> {
         let queue = self.queue_of(bio)?;
-        self.queues[queue].sorted.starting_at(bio.end())
+        self.queues[queue].pending.sorted.starting_at(bio.end())
     }
 
     fn allows_merge(&mut self, _: Ns, requests: &Requests, into: RequestId, bio: &Bio) -> bool {
@@ -163,12 +163,12 @@ impl Scheduler for Cfq {
 
     fn former(&self, _: &Requests, id: RequestId) -> Option<RequestId> {
         let ticket = self.tickets.get(id);
-        self.queues[ticket.queue].sorted.former(ticket.sorted)
+        self.queues[ticket.queue].pending.sorted.former(ticket.place.sorted)
     }
 
     fn latter(&self, _: &Requests, id: RequestId) -> Option<RequestId> {
         let ticket = self.tickets.get(id);
-        self.queues[ticket.queue].sorted.latter(ticket.sorted)
+        self.queues[ticket.queue].pending.sorted.latter(ticket.place.sorted)
     }
 
     fn allows_join(&self, _: &Requests, first: RequestId, second: RequestId) -> bool {

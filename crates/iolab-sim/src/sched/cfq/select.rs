@@ -227,7 +227,12 @@ impl Cfq {
             return None;
         }
         queue.marks.set(Marks::FIFO_CHECKED);
-        queue.fifo.head().filter(|&(_, deadline)| deadline <= now).map(|(request, _)| request)
+        queue
+            .pending
+            .fifo
+            .head()
+            .filter(|&(_, deadline)| deadline <= now)
+            .map(|(request, _)| request)
     }
 }
 
