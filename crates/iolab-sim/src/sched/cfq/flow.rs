@@ -144,27 +144,29 @@ impl Cfq {
         }
         let id = if is_sync {
             let id = self.add_queue(true, priority);
-            self.queues[id].processes = 1;
             self.apply_preset(name, id);
             id
         } else {
-            let place = async_index(priority);
-            match self.async_queues[place] {
-                Some(id) => id,
-                None => {
-                    let id = self.add_queue(false, priority);
-                    self.queues[id].processes = 1; // It stays for ever.
-                    self.async_queues[place] = Some(id);
-                    id
-                }
-            }
+            self.async_queue(priority)
         };
         self.processes.get_mut(slot).queues[usize::from(is_sync)] = Some(id);
         id
     }
 
+    /// The asynchronous queue of a priority; once made, it stays.
+    fn async_queue(&mut self, priority: Priority) -> QueueId {
+        let place = async_index(priority);
+        if let Some(id) = self.async_queues[place] {
+            return id;
+        }
+        let id = self.add_queue(false, priority);
+        self.async_queues[place] = Some(id);
+        id
+    }
+
     fn add_queue(&mut self, is_sync: bool, priority: Priority) -> QueueId {
         let id = self.queues.add(is_sync);
+        self.queues[id].processes = 1;
         self.apply_priority(id, priority);
         id
     }

@@ -182,6 +182,12 @@ impl Queues {
         self.free.push(id);
     }
 
+    /// Number of slots, used or free.
+    #[cfg(test)]
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Number of queues that exist.
     #[cfg(test)]
     pub fn len(&self) -> usize {

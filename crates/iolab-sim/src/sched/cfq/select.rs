@@ -140,11 +140,11 @@ impl Cfq {
         let share = self.group.part_of(self.settings.target_latency);
         let mut slice = share.saturating_mul(queues) / Tick::from(busy);
         if kind == Kind::Async {
-            let asynchronous = Tick::from(self.group.busy_async());
-            let most = self.settings.target_latency.saturating_mul(asynchronous)
-                / Tick::from(self.busy_queues);
-            let [slice_async, slice_sync] = self.settings.slice;
-            slice = slice.min(most).saturating_mul(slice_async) / slice_sync;
+            let queues = Tick::from(self.group.busy_async());
+            let most =
+                self.settings.target_latency.saturating_mul(queues) / Tick::from(self.busy_queues);
+            let [asynchronous, sync] = self.settings.slice;
+            slice = slice.min(most).saturating_mul(asynchronous) / sync;
         } else {
             slice = slice.max(2 * self.settings.slice_idle);
         }

@@ -6,7 +6,7 @@ use iolab_model::Ns;
 use iolab_model::seed::Stream;
 
 use super::super::Cfq;
-use crate::api::bio::{Bio, BioId};
+use crate::api::bio::{Bio, BioId, ProcessId};
 use crate::api::request::{Request, RequestId, Requests};
 use crate::api::scheduler::{Merge, MergeEnd, Scheduler};
 use crate::calendar::Calendar;
@@ -28,6 +28,10 @@ pub(super) struct Disturbance {
     pub merges: bool,
 }
 
+/// What a process does when a bio of its is completed: when it sends which next.
+pub(super) type Answer<'a> = dyn FnMut(Ns, &Bio) -> Option<(Ns, Bio)> + 'a;
+
+/// cfq, the device, and what is under way.
 pub(super) struct Driver {
     pub cfq: Cfq,
     pub requests: Requests,
@@ -38,6 +42,7 @@ pub(super) struct Driver {
     /// Bios in the order of completion.
     pub completed: Vec<(Ns, Bio)>,
     arrivals: Calendar<Bio>,
+    exits: Calendar<ProcessId>,
     running: Calendar<RequestId>,
     retry: Ns,
     /// Bios of each request, and whether it is queued in cfq.
@@ -55,6 +60,7 @@ impl Driver {
             log: Vec::new(),
             completed: Vec::new(),
             arrivals: Calendar::default(),
+            exits: Calendar::default(),
             running: Calendar::default(),
             retry: Ns::MAX,
             bios: Vec::new(),
@@ -65,17 +71,22 @@ impl Driver {
         self.arrivals.plan(at, bio);
     }
 
+    pub fn exit(&mut self, at: Ns, process: ProcessId) {
+        self.exits.plan(at, process);
+    }
+
     /// When something happens next.
     pub fn next_event(&self) -> Ns {
         self.arrivals
             .next_event()
+            .min(self.exits.next_event())
             .min(self.running.next_event())
             .min(self.cfq.next_timer())
             .min(self.retry)
     }
 
     /// Runs one instant; `next` answers a completed bio with another one and when it comes.
-    pub fn step(&mut self, next: &mut dyn FnMut(Ns, &Bio) -> Option<(Ns, Bio)>) {
+    pub fn step(&mut self, next: &mut Answer<'_>) {
         let now = self.next_event();
         while let Some((_, id)) = self.running.take_due(now) {
             self.cfq.complete(now, &self.requests, id);
@@ -91,6 +102,9 @@ impl Driver {
             if !(self.disturbance.merges && self.merge(now, &bio)) {
                 self.insert(now, &bio);
             }
+        }
+        while let Some((_, process)) = self.exits.take_due(now) {
+            self.cfq.exit(now, process);
         }
         if self.cfq.next_timer() <= now {
             self.cfq.timer(now, &self.requests);
