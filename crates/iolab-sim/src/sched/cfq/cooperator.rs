@@ -1,7 +1,8 @@
 //! Cooperators: processes that read the same place in turn share one queue, until they seek.
 //!
 //! Source: Linux 4.1 block/cfq-iosched.c. Where two neighbours are close, the kernel takes the one
-//! that its tree's shape happens to offer; here it is the nearer one, the higher if equally near.
+//! that its tree's shape happens to offer; here it is the nearer one, the higher if equally near. Of
+//! queues at the same sector the kernel knows only the first; here the others take its place.
 
 use std::collections::VecDeque;
 
@@ -11,36 +12,34 @@ use super::process::ProcessSlot;
 use super::queue::{Marks, QueueId};
 use super::scheduler::Cfq;
 use super::tree::Class;
-use crate::api::request::Requests;
 
 /// Distance up to which a request is "close", in sectors.
 pub(super) const CLOSE_SECTORS: u64 = 8 * 1024;
 
-/// Busy queues by the sector of their next request, one tree per priority level. Of queues with
-/// the same sector only the first is in.
+/// Queues with requests by the sector of the next one, one tree per priority level.
+///
+/// They are brought up to date when they are asked: most requests come and go without that.
 #[derive(Debug, Default)]
 pub(super) struct PositionTrees {
     levels: [VecDeque<(Sector, QueueId)>; 8],
+    /// Queues that are marked [`Marks::MOVED`].
+    moved: Vec<QueueId>,
 }
 
 impl PositionTrees {
-    /// Adds a queue; false if its place is taken.
-    fn insert(&mut self, level: u8, sector: Sector, queue: QueueId) -> bool {
+    /// Adds a queue; of queues with the same sector the first one is found.
+    fn insert(&mut self, level: u8, sector: Sector, queue: QueueId) {
         let tree = &mut self.levels[usize::from(level)];
-        let place = tree.partition_point(|&(other, _)| other < sector);
-        if tree.get(place).is_some_and(|&(other, _)| other == sector) {
-            return false;
-        }
+        let place = tree.partition_point(|&(other, _)| other <= sector);
         tree.insert(place, (sector, queue));
-        true
     }
 
-    /// Removes what is there.
-    fn remove(&mut self, level: u8, sector: Sector) {
+    /// Removes a queue.
+    fn remove(&mut self, level: u8, sector: Sector, queue: QueueId) {
         let tree = &mut self.levels[usize::from(level)];
-        let place = tree.partition_point(|&(other, _)| other < sector);
-        debug_assert!(tree.get(place).is_some_and(|&(other, _)| other == sector));
-        tree.remove(place);
+        let equals = tree.partition_point(|&(other, _)| other < sector);
+        let behind = tree.iter().skip(equals).position(|&(_, other)| other == queue);
+        tree.remove(equals + behind.expect("a queue knows its position"));
     }
 
     /// The queue at `sector`, else the nearest one that is close.
@@ -60,50 +59,58 @@ impl PositionTrees {
 }
 
 impl Cfq {
-    /// The queue's next request has changed: re-sorts it.
-    pub(super) fn update_position_at(&mut self, requests: &Requests, id: QueueId) {
-        let sector = self.queues[id].next.map(|next| requests[next].sector);
-        self.set_position(id, sector);
-    }
-
-    /// The queue's priority may have changed, or its place has become free: re-sorts it.
-    pub(super) fn update_position(&mut self, id: QueueId) {
-        let sector = self.queues[id].next_sector;
-        self.set_position(id, sector);
-    }
-
-    fn set_position(&mut self, id: QueueId, sector: Option<Sector>) {
-        let queue = &mut self.queues[id];
-        queue.next_sector = sector;
-        let level = queue.level;
-        let wanted = if queue.class == Class::Idle { None } else { sector.map(|s| (level, s)) };
-        if wanted.is_some() && queue.position == wanted {
-            return;
-        }
-        self.remove_position(id);
-        if let Some((level, sector)) = wanted
-            && self.positions.insert(level, sector, id)
-        {
-            self.queues[id].position = wanted;
+    /// The queue's next request or its priority may have changed.
+    pub(super) fn moved(&mut self, id: QueueId) {
+        let marks = &mut self.queues[id].marks;
+        if !marks.has(Marks::MOVED) {
+            marks.set(Marks::MOVED);
+            self.positions.moved.push(id);
         }
     }
 
-    /// Takes a queue out of its position tree.
-    pub(super) fn remove_position(&mut self, id: QueueId) {
+    /// Brings the position trees up to date.
+    fn settle_positions(&mut self) {
+        let mut moved = core::mem::take(&mut self.positions.moved);
+        for id in moved.drain(..) {
+            let queue = &mut self.queues[id];
+            queue.marks.clear(Marks::MOVED);
+            let next = queue.next.filter(|_| queue.class != Class::Idle);
+            let wanted = next.map(|next| (queue.level, self.tickets.get(next).place.sorted.0));
+            let old = core::mem::replace(&mut queue.position, wanted);
+            if old == wanted {
+                continue;
+            }
+            if let Some((level, sector)) = old {
+                self.positions.remove(level, sector, id);
+            }
+            if let Some((level, sector)) = wanted {
+                self.positions.insert(level, sector, id);
+            }
+        }
+        self.positions.moved = moved;
+    }
+
+    /// Takes a queue that will be freed out of the position trees.
+    fn remove_position(&mut self, id: QueueId) {
         if let Some((level, sector)) = self.queues[id].position.take() {
-            self.positions.remove(level, sector);
+            self.positions.remove(level, sector, id);
+        }
+        if self.queues[id].marks.has(Marks::MOVED) {
+            self.positions.moved.retain(|&other| other != id);
         }
     }
 
     /// A queue that is about to read where this (empty) one has just read.
-    pub(super) fn close_cooperator(&self, id: QueueId) -> Option<QueueId> {
+    pub(super) fn close_cooperator(&mut self, id: QueueId) -> Option<QueueId> {
         let queue = &self.queues[id];
         let is_candidate = queue.class != Class::Idle && queue.is_sync && !queue.seeks.is_seeky();
         if !is_candidate || self.group.queues == 1 {
             return None;
         }
-        let found = self.positions.closest(queue.level, self.last_position)?;
-        let other = &self.queues[found];
+        let level = queue.level;
+        self.settle_positions();
+        let found = self.positions.closest(level, self.last_position)?;
+        let (queue, other) = (&self.queues[id], &self.queues[found]);
         let is_alike = (other.class == Class::RealTime) == (queue.class == Class::RealTime);
         (other.is_sync && !other.seeks.is_seeky() && is_alike).then_some(found)
     }
@@ -172,6 +179,7 @@ impl Cfq {
         if self.active == Some(id) {
             self.expire(false);
         }
+        self.remove_position(id);
         self.queues.remove(id);
     }
 }
@@ -183,15 +191,17 @@ mod tests {
     #[test]
     fn the_nearest_close_queue_is_found() {
         let mut trees = PositionTrees::default();
-        assert!(trees.insert(4, Sector(10_000), QueueId(0)));
-        assert!(trees.insert(4, Sector(30_000), QueueId(1)));
-        assert!(!trees.insert(4, Sector(30_000), QueueId(2)), "the place is taken");
+        trees.insert(4, Sector(10_000), QueueId(0));
+        trees.insert(4, Sector(30_000), QueueId(1));
+        trees.insert(4, Sector(30_000), QueueId(2));
         assert_eq!(trees.closest(4, Sector(10_000)), Some(QueueId(0)));
         assert_eq!(trees.closest(4, Sector(18_192)), Some(QueueId(0)));
         assert_eq!(trees.closest(4, Sector(18_193)), None);
         assert_eq!(trees.closest(4, Sector(21_808)), Some(QueueId(1)));
         assert_eq!(trees.closest(3, Sector(10_000)), None);
-        trees.remove(4, Sector(10_000));
+        trees.remove(4, Sector(30_000), QueueId(1));
+        assert_eq!(trees.closest(4, Sector(30_000)), Some(QueueId(2)));
+        trees.remove(4, Sector(10_000), QueueId(0));
         assert_eq!(trees.closest(4, Sector(10_000)), None);
     }
 }

@@ -67,7 +67,7 @@ impl Cfq {
         let queue = &mut self.queues[id];
         let candidates = (queue.next, Some(request));
         queue.next = self.settings.back_seek().better(requests, candidates, self.last_position);
-        self.update_position_at(requests, id);
+        self.moved(id);
     }
 
     fn update_statistics(&mut self, request: &Request, id: QueueId, process: ProcessSlot) {
@@ -188,6 +188,9 @@ impl Cfq {
     /// queue following the last; seen from its start.
     pub(super) fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
         let ticket = self.tickets.get(id);
+        if self.queues[ticket.queue].len() == 1 {
+            return None;
+        }
         let (sorted, key) = (&self.queues[ticket.queue].pending.sorted, ticket.place.sorted);
         let above = sorted.latter(key).or_else(|| sorted.first().filter(|&f| f != id));
         let below = sorted.former(key);
@@ -201,7 +204,7 @@ impl Cfq {
         debug_assert!(queue.next != Some(id), "{id:?} is still to be served next");
         queue.urgent -= u32::from(is_urgent(&requests[id]));
         self.queued -= 1;
-        self.update_position_at(requests, queue_id);
+        self.moved(queue_id);
     }
 
     /// The device has finished a request.

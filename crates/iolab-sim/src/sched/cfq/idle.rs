@@ -102,8 +102,9 @@ impl Cfq {
             || (!queue.marks.has(Marks::DEEP) && queue.seeks.is_seeky());
         if is_told_not_to || is_hopeless {
             queue.marks.clear(Marks::IDLE_WINDOW);
-        } else if let Some(mean) = process.think.mean() {
-            queue.marks.put(Marks::IDLE_WINDOW, mean <= self.settings.slice_idle);
+        } else if process.think.is_known() {
+            let is_slow = process.think.is_longer_than(self.settings.slice_idle);
+            queue.marks.put(Marks::IDLE_WINDOW, !is_slow);
         }
     }
 
@@ -122,7 +123,7 @@ impl Cfq {
             return;
         };
         let rest = queue.slice.end - self.clock.now;
-        if process.is_gone || process.think.mean().is_some_and(|mean| rest < mean) {
+        if process.is_gone || process.think.is_longer_than(rest) {
             return;
         }
         self.queues[id].marks.set(Marks::AWAITED);
@@ -138,8 +139,10 @@ impl Cfq {
             return false;
         }
         let rest: Tick = queue.slice.end - self.clock.now;
-        let mean = self.active_process.and_then(|slot| self.processes.get(slot).think.mean());
-        rest <= 1 || mean.is_some_and(|mean| rest < mean)
+        rest <= 1
+            || self
+                .active_process
+                .is_some_and(|slot| self.processes.get(slot).think.is_longer_than(rest))
     }
 
     /// The idle timer has ended.

@@ -6,15 +6,15 @@
 //! device is kept idle for it: that is what makes sequential readers fast on a disk, and what
 //! makes cfq slow on devices without a head.
 //!
-//! One file per mechanism: [`settings`] (tunables), [`queue`], [`process`], [`tree`] and [`group`]
-//! (who is next), [`slice`] (how long), [`select`] (the decision at each dispatch), [`idle`],
-//! [`preemption`], [`cooperator`] (queues that read the same place), [`think`] and [`seek`]
-//! (statistics), [`choice`] (order inside a queue), [`flow`] (a request's way in and out), [`merge`]
-//! and [`preset`] (states for scenario files).
+//! One file per mechanism: `settings` (tunables), `queue`, `process`, `tree` and `group` (who is
+//! next), `slice` (how long), `select` (the decision at each dispatch), `idle`, `preemption`,
+//! `cooperator` (queues that read the same place), `think` and `seek` (statistics), `choice` (order
+//! inside a queue), `flow` (a request's way in and out), `merge`, `clock` (ticks) and `preset`
+//! (states for scenario files).
 //!
 //! Left out: control groups (there is one, the root; its rules and its accounting are here), the
 //! forced drain at a switch of schedulers, wrap-around of the tick counter, memory shortage.
-//! Queue order in a tree that the kernel lets go stale (positions after a dispatch) is exact here.
+//! Positions of queues, which the kernel lets go stale after a dispatch, are exact here.
 //!
 //! Source: Linux 4.1 block/cfq-iosched.c (behaviour), with the default of `slice_idle` on
 //! non-rotational devices of 4.2 and the rule of 4.8 that only requests of one queue are joined.

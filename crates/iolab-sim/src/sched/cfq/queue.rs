@@ -41,6 +41,8 @@ impl Marks {
     pub const DEEP: Self = Self(1 << 9);
     /// Its slice was extended for the sake of the group.
     pub const WAITS_BUSY: Self = Self(1 << 10);
+    /// Its place in the position trees is not up to date.
+    pub const MOVED: Self = Self(1 << 11);
 
     /// Whether all of them hold.
     pub fn has(self, marks: Self) -> bool {
@@ -94,8 +96,6 @@ pub(super) struct Queue {
     pub pending: SortedFifo,
     /// The best to serve next.
     pub next: Option<RequestId>,
-    /// Where that one starts.
-    pub next_sector: Option<Sector>,
     /// The service tree it is in, with its key there.
     pub place: Option<(TreeId, Tick)>,
     /// The position tree it is in, with its sector there.

@@ -11,6 +11,9 @@ use crate::api::request::{RequestId, Requests};
 /// Shortest time for a workload, in ticks (`CFQ_MIN_TT`).
 const WORKLOAD_TICKS_MIN: Tick = 2;
 
+/// Longest time for a workload; absurd tunables would give more than the kernel's 32 bits hold.
+const WORKLOAD_TICKS_MAX: Tick = u32::MAX as Tick;
+
 /// The workload that is being served.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Serving {
@@ -148,7 +151,7 @@ impl Cfq {
         } else {
             slice = slice.max(2 * self.settings.slice_idle);
         }
-        slice.max(WORKLOAD_TICKS_MIN)
+        slice.clamp(WORKLOAD_TICKS_MIN, WORKLOAD_TICKS_MAX)
     }
 
     /// Whether the active queue may have one more request at the device.

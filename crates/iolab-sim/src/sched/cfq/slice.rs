@@ -102,7 +102,7 @@ impl Cfq {
             self.make_idle(id);
         } else if is_busy {
             self.enqueue(id);
-            self.update_position(id);
+            self.moved(id);
         }
         self.active = None;
         if let Some(process) = self.active_process.take() {
@@ -138,7 +138,7 @@ impl Cfq {
 
     /// The queue has no requests, and nobody waits for it: out of its trees.
     pub(super) fn make_idle(&mut self, id: QueueId) {
-        self.remove_position(id);
+        self.moved(id);
         let queue = &mut self.queues[id];
         queue.marks.clear(Marks::BUSY);
         if let Some((tree, key)) = queue.place.take() {

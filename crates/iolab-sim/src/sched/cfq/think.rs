@@ -11,7 +11,6 @@ pub(super) struct ThinkTime {
     pub last_end: Tick,
     samples: u64,
     total: u64,
-    mean: u64,
 }
 
 impl ThinkTime {
@@ -20,7 +19,7 @@ impl ThinkTime {
 
     /// Without a sample, created at `now`.
     pub fn new(now: Tick) -> Self {
-        Self { last_end: now, samples: 0, total: 0, mean: 0 }
+        Self { last_end: now, samples: 0, total: 0 }
     }
 
     /// A request arrives; the pause counts at most twice the waiting time.
@@ -28,17 +27,17 @@ impl ThinkTime {
         let pause = now.saturating_sub(self.last_end).clamp(0, 2 * waiting) as u64;
         self.samples = (7 * self.samples + 256) / 8;
         self.total = (7 * self.total + 256 * pause) / 8;
-        self.mean = (self.total + 128) / self.samples;
     }
 
-    /// The mean in ticks, once there are enough samples.
-    pub fn mean(&self) -> Option<Tick> {
-        (self.samples > Self::VALID_ABOVE).then_some(self.mean as Tick)
+    /// Whether there are enough samples to go by.
+    pub fn is_known(&self) -> bool {
+        self.samples > Self::VALID_ABOVE
     }
 
-    /// Whether the mean is known to be longer than `limit`.
+    /// Whether the mean, `(total + 128) / samples` in whole ticks, is known to be longer than
+    /// `limit` (which is not negative).
     pub fn is_longer_than(&self, limit: Tick) -> bool {
-        self.mean().is_some_and(|mean| mean > limit)
+        self.is_known() && self.total + 128 >= (limit as u64 + 1).saturating_mul(self.samples)
     }
 }
 
@@ -51,7 +50,7 @@ mod tests {
         // formula_checks: decaying_sample_weight; usable from the third sample on.
         let mut think = ThinkTime::new(0);
         let weights = [1, 2, 3, 4].map(|now| {
-            assert_eq!(think.mean().is_some(), now > 3, "before sample {now}");
+            assert_eq!(think.is_known(), now > 3, "before sample {now}");
             think.sample(now, 8);
             think.samples
         });
@@ -62,11 +61,13 @@ mod tests {
     fn a_pause_counts_at_most_twice_the_waiting_time() {
         let mut think = ThinkTime::new(-1_000_000);
         think.sample(0, 8);
-        // (256 x 16) / 8 = 512; (512 + 128) / 32 = 20: the rounding term weighs while samples are
-        // few.
-        assert_eq!((think.total, think.mean), (512, 20));
+        assert_eq!((think.total, think.samples), (256 * 16 / 8, 32));
+        for limit in [0, 8, 19, 20] {
+            assert!(!think.is_longer_than(limit), "one sample is not enough");
+        }
         think.sample(0, 8);
         think.sample(0, 8);
-        assert!(think.is_longer_than(8));
+        // 512, 960, 1352; (1352 + 128) / 84 = 17: the rounding term weighs while samples are few.
+        assert!(think.is_longer_than(16) && !think.is_longer_than(17));
     }
 }
