@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -107,6 +108,17 @@ def test_a_dry_run_prints_every_action_with_its_class_and_changes_nothing(iolab,
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_order_of_a_dry_run_can_be_had_again(iolab):
+    """It showed an order drawn for itself, which no run could be made to have."""
+    arguments = [*COMPARE[:-4], "--rounds", "2", "--record-size", "4k,8k,16k,32k", "--dry-run"]
+    first = iolab(*arguments)
+    *shown, told = first.out.splitlines()
+    seed = re.search(r"--seed (\d+)\.$", told)
+    assert seed is not None, told
+    again = iolab(*arguments, "--seed", seed[1])
+    assert again.out.splitlines() == shown
+
+
 FLAG_MISTAKES = [
     (["comprae"], 1, ["did you mean 'compare'"]),
     (["--frobnicate"], 1, ["no option '--frobnicate'"]),
@@ -122,7 +134,7 @@ FLAG_MISTAKES = [
     ([*COMPARE, "--record-size", "4k,2m"], 1, ["2m is larger than the file (1m)"]),
     ([*COMPARE, "--record-size", "4k,1000"], 1, ["not a multiple of 512"]),
     ([*COMPARE, "--record-size", "4k,4x"], 1, ["--record-size", "not a size"]),
-    ([*COMPARE, "--record-size", "4k"], 1, ["nothing is compared"]),
+    ([*COMPARE, "--record-size", "4k"], 1, ["nothing is compared", "--record-size 4k,64k"]),
     ([*COMPARE, "--workers", "600", "--record-size", "4k,8k"], 0, []),
     ([*COMPARE, "--workers", "1000", "--record-size", "4k,8k"], 1, ["too small", "loop:2g"]),
     ([*COMPARE, "--depth", "4", "--engine", "psync"], 1, ["would silently be 1"]),

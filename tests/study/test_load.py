@@ -75,7 +75,7 @@ BAD = [
     ('"32k"]', '"32x"]', ["line 9", "record_size", "'32x' is not a size"]),
     ('record_size = ["4k", "32k"]', 'record_sise = ["4k", "8k"]', ["line 9", "'record_size'"]),
     ('"bfq"', '"bqf"', ["line 8", "did you mean 'bfq'"]),
-    ('"bfq"', '"cfq"', ["before 5.0", "offers 'bfq'"]),
+    ('"bfq"', '"cfq"', ["older kernels", "offers 'bfq'"]),
     ('"bfq"', '"noop"', ["offers 'none'"]),
     ('"bfq"', '"deadline"', ["offers 'mq-deadline'"]),
     ('"bfq"', '"none"', ["level 'none' is given twice"]),
@@ -154,8 +154,9 @@ def test_impossible_combinations_are_refused_before_anything_runs(old, new, part
 
 def test_nothing_varied_is_refused():
     text = GOOD.replace('["none", "mq-deadline", "bfq"]', '"none"').replace('"4k", "32k"', '"4k"')
-    with pytest.raises(StudyError, match="nothing is compared"):
+    with pytest.raises(StudyError, match="nothing is compared") as caught:
         parse_study(text)
+    assert 'record_size = "4k,64k"' in caught.value.hint
 
 
 def test_headline_workload_must_follow_the_compared_factor():

@@ -149,7 +149,8 @@ enum Line {
 /// A journal whose lock is ours.
 #[derive(Debug)]
 pub struct Journal {
-    file: Flock<File>,
+    /// None for the journal of a dry run.
+    file: Option<Flock<File>>,
     path: PathBuf,
     header: Header,
     entries: BTreeMap<u64, Entry>,
@@ -183,7 +184,7 @@ impl Journal {
             return Err(Error::failed(what, "try again"));
         }
         let mut journal = Self {
-            file,
+            file: Some(file),
             path,
             header: header.clone(),
             entries: BTreeMap::new(),
@@ -194,6 +195,18 @@ impl Journal {
         journal.append(&[Line::Open { version, run, boot_id }])?;
         sync_directory(&folder)?;
         Ok(journal)
+    }
+
+    /// The journal of a dry run, which is nowhere but in memory.
+    pub fn on_paper(state_dir: &Path, run: &str, boot_id: &str) -> Self {
+        Self {
+            file: None,
+            path: file_of(state_dir, run),
+            header: Header { version: 1, run: run.to_owned(), boot_id: boot_id.to_owned() },
+            entries: BTreeMap::new(),
+            #[cfg(test)]
+            fuse: None,
+        }
     }
 
     /// Opens the journal of a dead run; none if its owner lives or it is gone.
@@ -238,7 +251,7 @@ impl Journal {
         }
         file.seek(SeekFrom::End(0)).map_err(|error| Error::io("seek", path, error))?;
         Ok(Some(Self {
-            file,
+            file: Some(file),
             path: path.to_path_buf(),
             header,
             entries,
@@ -250,6 +263,11 @@ impl Journal {
     /// The run whose changes these are.
     pub fn run(&self) -> &str {
         &self.header.run
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The boot in which the changes were made.
@@ -296,6 +314,7 @@ impl Journal {
     }
 
     fn append(&mut self, lines: &[Line]) -> Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
         let mut text = String::new();
         for line in lines {
             text += &serde_json::to_string(line).expect("a journal line has only text keys");
@@ -303,15 +322,15 @@ impl Journal {
         }
         #[cfg(test)]
         if let Some(fuse) = &self.fuse {
-            fuse.burn_append(&mut self.file, text.as_bytes())?;
+            fuse.burn_append(file, text.as_bytes())?;
             return Ok(());
         }
-        let good = self.file.metadata().map_err(|error| Error::io("look at", &self.path, error))?;
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        let good = file.metadata().map_err(|error| Error::io("look at", &self.path, error))?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
         written.map_err(|error| {
             // Half a line (a full disk) would spoil the next one: the change never begins, so the
             // line goes. If even that fails, opening the journal cuts a torn end off.
-            let _ = self.file.set_len(good.len());
+            let _ = file.set_len(good.len());
             Error::io("append to", &self.path, error)
         })
     }

@@ -3,6 +3,7 @@
 mod error;
 mod histogram;
 mod run;
+mod simulate;
 mod workload;
 
 use pyo3::prelude::*;
@@ -17,5 +18,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload::patterns, module)?)?;
     module.add_function(wrap_pyfunction!(histogram::histogram_quantiles, module)?)?;
     module.add_function(wrap_pyfunction!(run::run_in_process, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::sim_stack, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::sim_profile_stack, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::simulate_trial, module)?)?;
     Ok(())
 }

@@ -70,6 +70,7 @@ def conduct(
     study: Study, arguments: argparse.Namespace, services: Services, console: Console
 ) -> int:
     """Run, continue or rehearse `study`; returns the exit code."""
+    is_drawn = study.seed is None and not arguments.resume
     prepared = _prepare(study, arguments, services, console)
     for note in prepared.plan.notes:
         console.note(f"iolab: note: {note.message}: {note.hint}")
@@ -80,6 +81,11 @@ def conduct(
     command = agent_command(agent_path, needs_root=needs_root)
     if arguments.dry_run:
         _rehearse(prepared, command)
+        if is_drawn:
+            console.result(
+                f"The order is that of seed {prepared.plan.seed}; the run draws another one, "
+                f"unless it is given --seed {prepared.plan.seed}."
+            )
         return 0
     with ExitStack() as stack:
         stop = stack.enter_context(pressed_by_signals())

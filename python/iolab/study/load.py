@@ -120,7 +120,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         reader.refuse(
             "factors" if "factors" in table and isinstance(source, FileSource) else None,
             "nothing is compared: no factor has two levels",
-            "give one at least two, such as record_size = 4k,64k",
+            f"give one at least two, such as {source.written('record_size', '4k,64k')}",
         )
     workloads = read_workloads(reader.tables("workloads"))
     if not workloads:

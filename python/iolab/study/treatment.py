@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from iolab.study.factors import FACTORS, Scope, find_factor
 from iolab.study.load import is_varied_by
 from iolab.study.model import IozoneWorkload, Levels, MixedWorkload, Study, WorkloadPlan
+from iolab.study.names import ENGINES
 
-ASYNCHRONOUS_ENGINE = "io_uring"
+_ASYNCHRONOUS: Final = tuple(engine.name for engine in ENGINES if engine.is_asynchronous)
+DEEP_ENGINE: Final = _ASYNCHRONOUS[0]
+"""What keeps several operations in flight if nobody chose an engine."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,11 @@ class Treatment:
         )
 
     @property
+    def is_deep(self) -> bool:
+        """Whether its engine can keep several operations in flight."""
+        return self.effective["engine"] in _ASYNCHRONOUS
+
+    @property
     def is_direct(self) -> bool:
         """Whether its operations bypass the page cache."""
         return self.effective["direct"] == "true"
@@ -78,7 +87,7 @@ def _effective(study: Study, workload: WorkloadPlan, levels: Levels) -> Levels:
         if level is not None:
             result[definition.name] = level
     if "engine" not in asked and depth_max(workload, result) > 1:
-        result["engine"] = ASYNCHRONOUS_ENGINE
+        result["engine"] = DEEP_ENGINE
     return tuple(result.items())
 
 

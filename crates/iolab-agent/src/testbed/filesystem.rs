@@ -1,9 +1,9 @@
 //! File systems that we make and mount, each a row of a table.
 //!
 //! Ours are plain defaults without discards and lazy work in the background: mkfs would punch holes
-//! into the image, and a trial would pay for the rest (linux.md 2 and 5). The user's options follow
-//! ours, so theirs win. An option may not name anything but what we hand over: mkfs takes further
-//! devices as arguments, and some mount options take paths.
+//! into the image, and a trial would pay for the rest (mkfs.ext4(8): discard, `lazy_itable_init`).
+//! The user's options follow ours, so theirs win. An option may not name anything but what we hand
+//! over: mkfs takes further devices as arguments, and some mount options take paths.
 
 use std::path::Path;
 
@@ -217,7 +217,8 @@ pub fn mount(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<()
     })
 }
 
-/// Unmounts; tries again for a while: a finished `io_uring` lets go a little later (linux.md 6).
+/// Unmounts; tries again for a while: a finished `io_uring` lets go of its files a little later
+/// (Linux `io_uring/io_uring.c`: `io_ring_exit_work`).
 pub fn unmount(machine: &mut Machine, point: &Path) -> Result<()> {
     let shown = point.display().to_string();
     machine

@@ -193,7 +193,7 @@ mod tests {
 
     /// Schedulers whose file exists; the others' scenarios are dropped before parsing.
     fn file() -> ScenarioFile {
-        // A request may be called `y`: untyped, YAML 1.1 would read that as a boolean.
+        // A request called `y` is no boolean.
         let options = serde_saphyr::options! { strict_booleans: true };
         let mut value: serde_json::Value =
             serde_saphyr::from_str_with_options(FILE, options).unwrap();
