@@ -1,8 +1,8 @@
 //! Cooperators: processes that read the same place in turn share one queue, until they seek.
 //!
 //! Source: Linux 4.1 block/cfq-iosched.c. Where two neighbours are close, the kernel takes the one
-//! that its tree's shape happens to offer; here it is the nearer one, the higher if equally near. Of
-//! queues at the same sector the kernel knows only the first; here the others take its place.
+//! that its tree's shape happens to offer; here it is the nearer one, the higher if equally near.
+//! Of queues at the same sector the kernel knows only the first; here the others take its place.
 
 use std::collections::VecDeque;
 

@@ -62,7 +62,8 @@ const fn ms(hz: Hz, ticks: Tick) -> u64 {
 
 /// A row whose value is a time in milliseconds.
 macro_rules! time {
-    ($name:literal, $default:literal, $min:literal, $field:ident $([$pair:literal])?, $about:literal) => {
+    ($name:literal, $default:literal, $min:literal,
+     $field:ident $([$pair:literal])?, $about:literal) => {
         Tunable {
             info: info($name, Unit::Milliseconds, ($default, $min, MAX), $about),
             get: |cfq: &Cfq| ms(cfq.clock.hz, cfq.settings.$field $([$pair])?),
@@ -143,7 +144,7 @@ impl Tuned for Cfq {
             8,
             0,
             slice_idle,
-            "How long the device waits for the next request of a queue; 0 by default without a head."
+            "How long the device waits for a queue's next request; without a head 0 by default."
         ),
         time!(
             "group_idle",
