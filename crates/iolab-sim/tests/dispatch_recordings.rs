@@ -19,7 +19,10 @@ fn recording(name: &str) -> Recording {
 }
 
 fn share(workload: &str, scheduler: SchedulerKind) -> f64 {
-    let prediction = predict(&recording(&format!("{workload}-{scheduler}")), scheduler).unwrap();
+    let prediction = {
+        let recording = recording(&format!("{workload}-{scheduler}"));
+        predict(&recording, scheduler, &std::collections::BTreeMap::new()).unwrap()
+    };
     println!("{workload}-{scheduler}: {} of {}", prediction.predicted, prediction.issues);
     for miss in &prediction.misses {
         println!("  {miss:?}");

@@ -57,13 +57,17 @@ struct Replay {
     prediction: Prediction,
 }
 
-/// Replays a recording through the scheduler `kind`.
+/// Replays a recording through the scheduler `kind`; `tunables` replace the recorded ones.
 ///
 /// # Errors
 ///
 /// If the scheduler cannot be replayed choice by choice (its state depends on more than its own
 /// choices), or a tunable is unknown.
-pub fn predict(recording: &Recording, kind: SchedulerKind) -> Result<Prediction, SimError> {
+pub fn predict(
+    recording: &Recording,
+    kind: SchedulerKind,
+    tunables: &BTreeMap<String, u64>,
+) -> Result<Prediction, SimError> {
     let setup = &recording.setup;
     let context = SchedulerContext {
         is_rotational: setup.rotational != 0,
@@ -86,6 +90,9 @@ pub fn predict(recording: &Recording, kind: SchedulerKind) -> Result<Prediction,
                 scheduler.tune(name, value)?;
             }
         }
+    }
+    for (name, &value) in tunables {
+        scheduler.tune(name, value)?;
     }
     let mut replay = Replay {
         scheduler,
