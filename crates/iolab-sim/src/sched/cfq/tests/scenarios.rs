@@ -10,15 +10,15 @@ use crate::tunable::Tunables;
 
 /// A hand-worked example.
 #[derive(Default)]
-struct Scenario {
-    tunables: &'static [(&'static str, u64)],
-    state: &'static str,
+struct Scenario<'a> {
+    tunables: &'a [(&'a str, u64)],
+    state: &'a str,
     merges: bool,
     depth: usize,
     /// `name@microseconds process operation sector words...`, separated by commas.
-    arrivals: &'static str,
+    arrivals: &'a str,
     /// `name@microseconds`, separated by blanks.
-    expected: &'static str,
+    expected: &'a str,
 }
 
 /// `a1@0 1 read 1000 rt` and the like; words: `rt`, `idle`, `level7`, `urgent`, `no-idle`, `sync`,
@@ -49,7 +49,7 @@ fn arrival(text: &str) -> (&str, Ns, Bio) {
     (name, Ns::from_us(at.parse().unwrap()), bio)
 }
 
-impl Scenario {
+impl Scenario<'_> {
     fn run(&self) -> (Driver, String) {
         let mut cfq = cfq(true);
         for &(name, value) in self.tunables {
@@ -184,6 +184,19 @@ fn interleaved_readers_share_a_queue() {
     assert_eq!(driver.cfq.queues.len(), 1, "one queue is left for both");
 }
 
+/// Five seeks later the shared queue is taken apart again: the first process that submits after
+/// the end of the slice gets a new queue, the other one keeps the old.
+#[test]
+fn a_shared_queue_that_seeks_is_split() {
+    let sharing = "a1@0 1 read 0, b1@0 2 read 8, a2@6000 1 read 16, a3@60000 1 read 5000000, \
+                   b2@90000 2 read 9000000, a4@120000 1 read 1000000, b3@150000 2 read 7000000";
+    for (last, queues) in [("", 1), (", a5@180000 1 read 3000000, b4@230000 2 read 8", 2)] {
+        let arrivals = format!("{sharing}{last}");
+        let (driver, _) = Scenario { arrivals: &arrivals, ..Scenario::default() }.run();
+        assert_eq!(driver.cfq.queues.len(), queues, "{arrivals}");
+    }
+}
+
 /// The same two readers far apart keep their queues, and each wait costs 8 ms.
 #[test]
 fn readers_far_apart_do_not_share() {
@@ -247,6 +260,73 @@ fn merges_stay_within_the_queue() {
         arrivals: "x@0 1 read 100000, a@1000 1 read 1000, c@1000 1 read 1016, \
                    o@1000 2 read 1024, b@1500 1 read 1008, f@2000 1 read 992",
         expected: "x@0 a+b+c+f@5000 o@10000",
+        ..Scenario::default()
+    }
+    .check();
+}
+
+const NO_IDLING: &[(&str, u64)] = &[("slice_idle", 0), ("group_idle", 0)];
+
+/// Half of `quantum` before the slice's clock runs, all of it while the slice is far from its end;
+/// no limit for a queue that is alone.
+#[test]
+fn quantum_limits_requests_at_the_device() {
+    let a = "a1@0 1 read 0, a2@0 1 read 8, a3@0 1 read 16, a4@0 1 read 24, a5@0 1 read 32, \
+             a6@0 1 read 40, a7@0 1 read 48, a8@0 1 read 56, a9@0 1 read 64, aa@0 1 read 72, \
+             ab@0 1 read 80, ac@0 1 read 88, ad@0 1 read 96";
+    let alone = "a1@0 a2@0 a3@0 a4@0 a5@0 a6@0 a7@0 a8@0 a9@0 aa@0 ab@0 ac@0 ad@0";
+    Scenario { depth: 16, arrivals: a, expected: alone, ..Scenario::default() }.check();
+    Scenario {
+        depth: 16,
+        arrivals: &format!("{a}, b1@0 2 read 1000000"),
+        expected: "a1@0 a2@0 a3@0 a4@0 a5@5000 a6@5000 a7@5000 a8@5000 a9@5000 aa@5000 ab@5000 \
+                   ac@5000 ad@10000 b1@23000",
+        ..Scenario::default()
+    }
+    .check();
+}
+
+/// Asynchronous requests wait until no synchronous one is at the device; a queue that is waited for
+/// does not start beside asynchronous ones.
+#[test]
+fn synchronous_and_asynchronous_requests_do_not_mix() {
+    let read_first = "r1@0 1 read 0, w1@1000 9 write 1000000";
+    Scenario {
+        tunables: NO_IDLING,
+        depth: 2,
+        arrivals: read_first,
+        expected: "r1@0 w1@5000",
+        ..Scenario::default()
+    }
+    .check();
+    let write_first = "w1@0 9 write 1000000, r1@1000 1 read 0";
+    for (tunables, expected) in [(&[][..], "w1@0 r1@5000"), (NO_IDLING, "w1@0 r1@1000")] {
+        let arrivals = write_first;
+        Scenario { tunables, depth: 2, arrivals, expected, ..Scenario::default() }.check();
+    }
+}
+
+/// After a synchronous request that took longer than `fifo_expire_sync`, asynchronous ones start
+/// one by one.
+#[test]
+fn late_reads_hold_writes_back() {
+    let arrivals =
+        "r1@0 1 read 0, w1@5000 9 write 1000, w2@5000 9 write 1100, w3@5000 9 write 1200";
+    let rows = [(125, "r1@0 w1@5000 w2@5000 w3@5000"), (5, "r1@0 w1@5000 w2@10000 w3@15000")];
+    for (expire, expected) in rows {
+        let tunables = &[("slice_idle", 0), ("group_idle", 0), ("fifo_expire_sync", expire)];
+        Scenario { tunables, depth: 4, arrivals, expected, ..Scenario::default() }.check();
+    }
+}
+
+/// Level 7 has an allowance of 4 asynchronous requests per slice while another queue waits.
+#[test]
+fn an_asynchronous_queue_has_an_allowance() {
+    Scenario {
+        arrivals: "w1@0 9 write 100 level7, w2@0 9 write 200 level7, w3@0 9 write 300 level7, \
+                   w4@0 9 write 400 level7, w5@0 9 write 500 level7, w6@0 9 write 600 level7, \
+                   v1@0 8 write 5000, v2@0 8 write 5100, v3@0 8 write 5200",
+        expected: "w1@0 w2@5000 w3@10000 w4@15000 v1@20000 v2@25000 v3@30000 w5@35000 w6@40000",
         ..Scenario::default()
     }
     .check();
