@@ -30,4 +30,6 @@ schedulers! {
     Noop = "noop" => super::noop::Noop,
     /// No scheduler: requests wait for a device tag (blk-mq).
     None = "none" => super::none::None,
+    /// Budget fair queueing: shares of sectors, waits for sequential readers (blk-mq, since 4.12).
+    Bfq = "bfq" => super::bfq::Bfq,
 }

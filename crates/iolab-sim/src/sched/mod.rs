@@ -3,6 +3,7 @@
 pub mod common;
 mod list;
 
+pub mod bfq;
 pub mod none;
 pub mod noop;
 
