@@ -12,6 +12,7 @@ pub mod op;
 pub mod registry;
 pub mod seed;
 pub mod target;
+pub mod trace_event;
 pub mod units;
 
 pub use completion::{Completion, Outcome};
@@ -20,4 +21,5 @@ pub use histogram::Histogram;
 pub use op::{Op, Submission, Token};
 pub use seed::Seed;
 pub use target::{Accepted, Capabilities, Lane, LaneRequest, Target};
+pub use trace_event::TraceEvent;
 pub use units::{Bytes, Ns, Sector};

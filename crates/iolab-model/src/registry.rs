@@ -76,8 +76,8 @@ macro_rules! registry {
             fn deserialize<D: $crate::registry::serde::Deserializer<'de>>(
                 d: D,
             ) -> ::core::result::Result<Self, D::Error> {
-                use $crate::registry::serde::Deserialize;
-                let text = ::std::borrow::Cow::<'de, str>::deserialize(d)?;
+                type Text<'de> = ::std::borrow::Cow<'de, str>;
+                let text = <Text<'de> as $crate::registry::serde::Deserialize>::deserialize(d)?;
                 text.parse().map_err($crate::registry::serde::de::Error::custom)
             }
         }

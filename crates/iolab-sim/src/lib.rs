@@ -11,6 +11,8 @@ pub mod calendar;
 pub mod device;
 pub mod error;
 pub mod profile;
+pub mod queue;
+pub mod scenario;
 pub mod sched;
 pub mod tunable;
 pub mod volume;

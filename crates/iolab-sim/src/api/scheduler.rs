@@ -39,6 +39,16 @@ impl Hz {
     pub const fn ms_of_ticks(self, ticks: u64) -> u64 {
         ticks * 1_000 / self.0 as u64
     }
+
+    /// The duration that a tunable of so many milliseconds means: whole ticks.
+    pub const fn time_of_ms(self, ms: u64) -> Ns {
+        Ns(self.ticks_of_ms(ms) * self.tick().0)
+    }
+
+    /// A duration of whole ticks as sysfs shows it.
+    pub const fn ms_of_time(self, time: Ns) -> u64 {
+        self.ms_of_ticks(self.ticks(time))
+    }
 }
 
 /// The kernel's request queue code around a scheduler.
@@ -141,9 +151,9 @@ pub trait Scheduler: Tunables {
         let _ = (now, process);
     }
 
-    /// Schedulers that look for merges in their own way (kyber's staging lists) answer `Some`, and
-    /// are then asked instead of the elevator's one-hit cache, hash and [`Scheduler::front`].
-    fn merge_bio(&mut self, now: Ns, requests: &Requests, bio: &Bio) -> Option<Option<Merge>> {
+    /// Of schedulers with [`Attach::FINDS_OWN_MERGES`] (kyber's staging lists): a merge for this
+    /// bio, asked instead of the elevator's one-hit cache, hash and [`Scheduler::front`].
+    fn merge_bio(&mut self, now: Ns, requests: &Requests, bio: &Bio) -> Option<Merge> {
         let _ = (now, requests, bio);
         None
     }
@@ -199,6 +209,9 @@ pub trait Scheduler: Tunables {
 pub trait Attach: Scheduler + Sized {
     /// The kernel code around it.
     const FRAMEWORK: Framework;
+
+    /// Looks for merges with [`Scheduler::merge_bio`] alone; the elevator's index is not kept.
+    const FINDS_OWN_MERGES: bool = false;
 
     /// A fresh scheduler with default tunables.
     fn attach(context: &SchedulerContext) -> Self;

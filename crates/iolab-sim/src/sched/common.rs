@@ -6,6 +6,9 @@ use iolab_model::{Ns, Sector};
 
 use crate::api::request::RequestId;
 
+/// What sysfs accepts at most where the kernel keeps a tunable in an `int`.
+pub const INT_MAX: u64 = i32::MAX as u64;
+
 /// Requests sorted by start sector; equal sectors keep insertion order (the newer after the older).
 #[derive(Clone, Debug, Default)]
 pub struct Sorted {
@@ -66,64 +69,175 @@ impl Sorted {
     }
 }
 
-/// Requests by age, each with a deadline.
+/// Requests by age, each with a deadline: a doubly linked list in slots that are reused.
 #[derive(Clone, Debug, Default)]
 pub struct DeadlineFifo {
-    entries: BTreeMap<u64, (RequestId, Ns)>,
-    sequence: u64,
+    entries: Vec<FifoEntry>,
+    oldest: Option<u32>,
+    newest: Option<u32>,
+    free: Option<u32>,
+    len: usize,
 }
 
-/// Where a request sits in a [`DeadlineFifo`]; the owner keeps it per request.
+/// Where a request sits in a [`DeadlineFifo`]; the owner keeps it per request. Low half: the slot;
+/// high half: how often the slot was used before, so that an old key never hits a new request.
 pub type FifoKey = u64;
+
+#[derive(Clone, Copy, Debug)]
+struct FifoEntry {
+    id: RequestId,
+    deadline: Ns,
+    older: Option<u32>,
+    newer: Option<u32>,
+    uses: u32,
+    is_queued: bool,
+}
 
 impl DeadlineFifo {
     /// Adds a request at the tail.
     pub fn push(&mut self, id: RequestId, deadline: Ns) -> FifoKey {
-        let key = self.sequence;
-        self.sequence += 1;
-        self.entries.insert(key, (id, deadline));
-        key
+        let slot = self.free_slot();
+        let older = self.newest.replace(slot);
+        match older {
+            Some(older) => self.entries[older as usize].newer = Some(slot),
+            None => self.oldest = Some(slot),
+        }
+        let entry = &mut self.entries[slot as usize];
+        let uses = entry.uses;
+        *entry = FifoEntry { id, deadline, older, newer: None, uses, is_queued: true };
+        self.len += 1;
+        u64::from(uses) << 32 | u64::from(slot)
     }
 
     /// The oldest and its deadline.
     pub fn head(&self) -> Option<(RequestId, Ns)> {
-        self.entries.first_key_value().map(|(_, &entry)| entry)
+        let entry = &self.entries[self.oldest? as usize];
+        Some((entry.id, entry.deadline))
     }
 
     /// Removes a request.
     pub fn remove(&mut self, key: FifoKey) -> Option<RequestId> {
-        self.entries.remove(&key).map(|(id, _)| id)
+        let FifoEntry { id, older, newer, .. } = *self.entry(key)?;
+        match older {
+            Some(older) => self.entries[older as usize].newer = newer,
+            None => self.oldest = newer,
+        }
+        match newer {
+            Some(newer) => self.entries[newer as usize].older = older,
+            None => self.newest = older,
+        }
+        let slot = key as u32;
+        let entry = &mut self.entries[slot as usize];
+        entry.is_queued = false;
+        entry.uses = entry.uses.wrapping_add(1);
+        entry.newer = self.free.replace(slot);
+        self.len -= 1;
+        Some(id)
     }
 
     /// A request's deadline.
     pub fn deadline(&self, key: FifoKey) -> Option<Ns> {
-        self.entries.get(&key).map(|&(_, deadline)| deadline)
+        self.entry(key).map(|entry| entry.deadline)
     }
 
     /// Removes `absorbed`; if its deadline was earlier, `survivor` takes its deadline and place.
     /// Answers with the survivor's key.
     pub fn inherit(&mut self, survivor: FifoKey, absorbed: FifoKey) -> FifoKey {
         let (Some(lost), Some(kept)) =
-            (self.entries.remove(&absorbed), self.entries.get(&survivor).copied())
+            (self.entry(absorbed).copied(), self.entry(survivor).copied())
         else {
             return survivor;
         };
-        if lost.1 >= kept.1 {
+        if lost.deadline >= kept.deadline {
+            self.remove(absorbed);
             return survivor;
         }
-        self.entries.remove(&survivor);
-        self.entries.insert(absorbed, (kept.0, lost.1));
+        self.remove(survivor);
+        self.entries[absorbed as u32 as usize].id = kept.id;
         absorbed
     }
 
     /// Number of requests.
-    pub fn len(&self) -> usize {
-        self.entries.len()
+    pub const fn len(&self) -> usize {
+        self.len
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    fn entry(&self, key: FifoKey) -> Option<&FifoEntry> {
+        let entry = self.entries.get(key as u32 as usize)?;
+        (entry.is_queued && entry.uses == (key >> 32) as u32).then_some(entry)
+    }
+
+    fn free_slot(&mut self) -> u32 {
+        if let Some(slot) = self.free {
+            self.free = self.entries[slot as usize].newer;
+            return slot;
+        }
+        self.entries.push(FifoEntry {
+            id: RequestId(0),
+            deadline: Ns::MAX,
+            older: None,
+            newer: None,
+            uses: 0,
+            is_queued: false,
+        });
+        self.entries.len() as u32 - 1
+    }
+}
+
+/// Requests that are kept both by sector and by age.
+#[derive(Clone, Debug, Default)]
+pub struct SortedFifo {
+    /// By start sector.
+    pub sorted: Sorted,
+    /// By age.
+    pub fifo: DeadlineFifo,
+}
+
+/// Where a request sits in a [`SortedFifo`]; the owner keeps it per request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place {
+    /// In the order of sectors.
+    pub sorted: SortedKey,
+    /// In the order of age.
+    pub fifo: FifoKey,
+}
+
+impl SortedFifo {
+    /// Adds a request.
+    pub fn insert(&mut self, sector: Sector, id: RequestId, deadline: Ns) -> Place {
+        Place { sorted: self.sorted.insert(sector, id), fifo: self.fifo.push(id, deadline) }
+    }
+
+    /// Removes a request.
+    pub fn remove(&mut self, place: Place) {
+        self.sorted.remove(place.sorted);
+        self.fifo.remove(place.fifo);
+    }
+
+    /// A request starts elsewhere now (a front merge): answers with its new place.
+    #[must_use]
+    pub fn moved(&mut self, place: Place, sector: Sector) -> Place {
+        if place.sorted.0 == sector {
+            return place;
+        }
+        match self.sorted.remove(place.sorted) {
+            Some(id) => Place { sorted: self.sorted.insert(sector, id), ..place },
+            None => place,
+        }
+    }
+
+    /// `absorbed` goes; `survivor` takes the earlier deadline with its place in the FIFO, and is
+    /// sorted under `sector`. Answers with the survivor's place.
+    #[must_use]
+    pub fn joined(&mut self, survivor: Place, absorbed: Place, sector: Sector) -> Place {
+        self.sorted.remove(absorbed.sorted);
+        let fifo = self.fifo.inherit(survivor.fifo, absorbed.fifo);
+        self.moved(Place { fifo, ..survivor }, sector)
     }
 }
 
@@ -185,5 +299,17 @@ mod tests {
         assert_eq!(fifo.head(), Some((RequestId(2), Ns(10))));
         assert_eq!(fifo.deadline(key), Some(Ns(10)));
         assert_eq!(fifo.len(), 2);
+    }
+
+    #[test]
+    fn the_old_key_of_a_reused_slot_is_dead() {
+        let mut fifo = DeadlineFifo::default();
+        let old = fifo.push(RequestId(0), Ns(10));
+        assert_eq!(fifo.remove(old), Some(RequestId(0)));
+        let new = fifo.push(RequestId(1), Ns(20));
+        assert_ne!(old, new);
+        assert_eq!(fifo.remove(old), None);
+        assert_eq!(fifo.deadline(old), None);
+        assert_eq!(fifo.head(), Some((RequestId(1), Ns(20))));
     }
 }

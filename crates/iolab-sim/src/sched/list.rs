@@ -17,6 +17,11 @@ macro_rules! schedulers {
                 match self { $( Self::$Row => Box::new(<$Type>::attach(context)), )+ }
             }
 
+            /// It looks for merges by itself; the elevator's index is not kept for it.
+            pub const fn finds_own_merges(self) -> bool {
+                match self { $( Self::$Row => <$Type>::FINDS_OWN_MERGES, )+ }
+            }
+
             /// The kernel code around it.
             pub const fn framework(self) -> Framework {
                 match self { $( Self::$Row => <$Type>::FRAMEWORK, )+ }
@@ -28,8 +33,12 @@ macro_rules! schedulers {
 schedulers! {
     /// First in, first out, with back merges (legacy kernels, to 4.20).
     Noop = "noop" => super::noop::Noop,
+    /// Sorted batches per direction with deadlines (legacy kernels, to 4.20).
+    Deadline = "deadline" => super::deadline::Deadline,
     /// No scheduler: requests wait for a device tag (blk-mq).
     None = "none" => super::none::None,
+    /// Sorted batches per direction with deadlines and priority classes (blk-mq, from 4.11).
+    MqDeadline = "mq-deadline" => super::mq_deadline::MqDeadline,
     /// Budget fair queueing: shares of sectors, waits for sequential readers (blk-mq, since 4.12).
     Bfq = "bfq" => super::bfq::Bfq,
 }

@@ -4,6 +4,9 @@ pub mod common;
 mod list;
 
 pub mod bfq;
+pub mod deadline;
+pub mod deadlines;
+pub mod mq_deadline;
 pub mod none;
 pub mod noop;
 

@@ -10,9 +10,8 @@ use std::collections::VecDeque;
 
 use iolab_model::Ns;
 
-use crate::api::bio::Bio;
 use crate::api::request::{RequestId, Requests};
-use crate::api::scheduler::{Attach, Framework, Merge, Scheduler, SchedulerContext};
+use crate::api::scheduler::{Attach, Framework, Scheduler, SchedulerContext};
 use crate::tunable::{Tunable, Tuned};
 
 /// No scheduler.
@@ -27,6 +26,7 @@ impl Tuned for None {
 
 impl Attach for None {
     const FRAMEWORK: Framework = Framework::MultiQueue;
+    const FINDS_OWN_MERGES: bool = true;
 
     fn attach(_: &SchedulerContext) -> Self {
         Self::default()
@@ -48,10 +48,6 @@ impl Scheduler for None {
 
     fn has_requests(&self) -> bool {
         !self.queue.is_empty()
-    }
-
-    fn merge_bio(&mut self, _: Ns, _: &Requests, _: &Bio) -> Option<Option<Merge>> {
-        Some(Option::None)
     }
 
     fn joined(&mut self, _: Ns, _: &Requests, _: RequestId, _: RequestId) {

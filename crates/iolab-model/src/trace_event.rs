@@ -1,0 +1,135 @@
+//! `TraceEvent`: what the block layer did with a bio or request, observed or simulated.
+//!
+//! The letters are those of the Linux block tracer (blktrace(8), "ACTION IDENTIFIERS"), so that
+//! everything said of a real trace can be said of a simulated one.
+
+use crate::units::{Ns, Sector};
+
+crate::registry! {
+    /// What happened.
+    pub enum Action as "trace action" {
+        /// A bio entered the block layer.
+        Queued = "Q",
+        /// A request slot was allocated.
+        Got = "G",
+        /// A request was inserted into the scheduler.
+        Inserted = "I",
+        /// A request was issued to the driver.
+        Issued = "D",
+        /// A request was completed.
+        Completed = "C",
+        /// A bio was merged at the back of a request.
+        BackMerged = "M",
+        /// A bio was merged at the front of a request.
+        FrontMerged = "F",
+        /// Two requests were joined.
+        Joined = "A",
+        /// A task opened a plug.
+        Plugged = "P",
+        /// A plug was flushed.
+        Unplugged = "U",
+        /// A bio was split.
+        Split = "X",
+        /// A request was put back because the device was busy.
+        Requeued = "R",
+    }
+}
+
+/// One thing that happened in the block layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    /// When.
+    pub at: Ns,
+    /// What.
+    pub action: Action,
+    /// First sector of the bio or request.
+    pub sector: Sector,
+    /// Length in sectors.
+    pub sectors: u32,
+    /// The kernel's operation letters: `R`, `W`, `D` or `F`, then `F` (FUA), `A` (read-ahead), `S`
+    /// (sync), `M` (metadata), in the kernel's order; see [`TraceEvent::rwbs`].
+    pub operation: Operation,
+    /// Process or I/O context.
+    pub process: u32,
+    /// CPU.
+    pub cpu: u16,
+    /// I/O priority as the kernel packs it: class times 8192 plus level.
+    pub priority: u16,
+}
+
+/// Operation and flags of a trace event, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operation(pub u8);
+
+impl Operation {
+    /// A read.
+    pub const READ: Self = Self(0);
+    /// A write.
+    pub const WRITE: Self = Self(1);
+    /// A discard.
+    pub const DISCARD: Self = Self(2);
+    /// A flush.
+    pub const FLUSH: Self = Self(3);
+    /// Somebody waits for it.
+    pub const SYNC: Self = Self(4);
+    /// Forced unit access.
+    pub const FUA: Self = Self(8);
+    /// Metadata.
+    pub const META: Self = Self(16);
+    /// The cache is flushed before.
+    pub const PREFLUSH: Self = Self(32);
+
+    /// Both sets of bits.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl TraceEvent {
+    /// The kernel's letters, as in the `rwbs` field of its trace events.
+    pub fn rwbs(&self) -> String {
+        let mut text = String::with_capacity(5);
+        if self.operation.has(Operation::PREFLUSH) {
+            text.push('F');
+        }
+        text.push(match self.operation.0 & 3 {
+            0 => 'R',
+            1 => 'W',
+            2 => 'D',
+            _ => 'F',
+        });
+        let letters = [(Operation::FUA, 'F'), (Operation::SYNC, 'S'), (Operation::META, 'M')];
+        text.extend(letters.iter().filter(|(bit, _)| self.operation.has(*bit)).map(|(_, c)| c));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_in_the_kernels_order() {
+        let operation = Operation::WRITE
+            .with(Operation::SYNC)
+            .with(Operation::FUA)
+            .with(Operation::META)
+            .with(Operation::PREFLUSH);
+        let event = TraceEvent {
+            at: Ns(0),
+            action: Action::Queued,
+            sector: Sector(0),
+            sectors: 8,
+            operation,
+            process: 1,
+            cpu: 0,
+            priority: 0x4004,
+        };
+        assert_eq!(event.rwbs(), "FWFSM");
+    }
+}

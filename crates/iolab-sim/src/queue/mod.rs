@@ -1,0 +1,14 @@
+//! The block queue: what stands between those who submit bios and a device.
+
+mod accounting;
+mod block;
+mod chain;
+mod flush;
+mod merge;
+mod parameters;
+mod slots;
+
+pub use accounting::Accounting;
+pub use block::BlockQueue;
+pub use parameters::QueueParameters;
+pub use slots::{BATCH_REQUESTS, BATCH_TIME, batch_limit, congested_off, congested_on};

@@ -1,0 +1,183 @@
+//! What deadline and mq-deadline share: tunables, and the choice of a batch's direction.
+//!
+//! Source: Linux 4.20 block/deadline-iosched.c and 6.18 block/mq-deadline.c; names, units, defaults
+//! and ranges are those of sysfs. Left out: negative `writes_starved`.
+
+use core::marker::PhantomData;
+
+use iolab_model::Ns;
+
+use super::common::INT_MAX;
+use crate::api::request::Direction;
+use crate::api::scheduler::Hz;
+use crate::tunable::{Tunable, TunableInfo, Unit};
+
+// Linux 6.18 block/mq-deadline.c, the same in 4.20 block/deadline-iosched.c: `read_expire` HZ/2,
+// `write_expire` 5 HZ, `fifo_batch` 16, `writes_starved` 2.
+const READ_EXPIRE_MS: u64 = 500;
+const WRITE_EXPIRE_MS: u64 = 5_000;
+const FIFO_BATCH: u64 = 16;
+const WRITES_STARVED: u64 = 2;
+
+/// The tunables that both have.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Tick rate.
+    pub hz: Hz,
+    /// Whole ticks, per direction.
+    pub expire: [Ns; 2],
+    /// Longest batch, in requests.
+    pub fifo_batch: u64,
+    /// Read batches that may start while writes wait.
+    pub writes_starved: u64,
+    /// Look in the order by sector for front merges.
+    pub has_front_merges: bool,
+}
+
+impl Settings {
+    /// The defaults.
+    pub const fn new(hz: Hz) -> Self {
+        Self {
+            hz,
+            expire: [hz.time_of_ms(READ_EXPIRE_MS), hz.time_of_ms(WRITE_EXPIRE_MS)],
+            fifo_batch: FIFO_BATCH,
+            writes_starved: WRITES_STARVED,
+            has_front_merges: true,
+        }
+    }
+
+    /// The instant at which a request that comes now has expired.
+    pub fn deadline(&self, now: Ns, direction: Direction) -> Ns {
+        self.hz.floor(now) + self.expire[direction.index()]
+    }
+}
+
+/// How many batches of reads have started while writes waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Starvation {
+    starved: u64,
+}
+
+impl Starvation {
+    /// The direction of the next batch, given which ones have requests: reads, until `limit`
+    /// batches of them have passed waiting writes.
+    pub const fn choose(
+        &mut self,
+        limit: u64,
+        has_reads: bool,
+        has_writes: bool,
+    ) -> Option<Direction> {
+        if has_reads {
+            if !has_writes {
+                return Some(Direction::Read);
+            }
+            let before = self.starved;
+            self.starved += 1;
+            if before < limit {
+                return Some(Direction::Read);
+            }
+        } else if !has_writes {
+            return None;
+        }
+        self.starved = 0;
+        Some(Direction::Write)
+    }
+}
+
+/// A scheduler with [`Settings`].
+pub trait HasSettings: 'static {
+    /// To read.
+    fn settings(&self) -> &Settings;
+    /// To change.
+    fn settings_mut(&mut self) -> &mut Settings;
+}
+
+/// Rows for the table of a scheduler that has [`Settings`].
+pub struct Rows<S>(PhantomData<S>);
+
+impl<S: HasSettings> Rows<S> {
+    /// `read_expire`.
+    pub const READ_EXPIRE: Tunable<S> = Tunable {
+        info: TunableInfo {
+            name: "read_expire",
+            unit: Unit::Milliseconds,
+            default: READ_EXPIRE_MS,
+            min: 0,
+            max: INT_MAX,
+            about: "Age at which a new batch of reads starts at the oldest read.",
+        },
+        get: |s| s.settings().hz.ms_of_time(s.settings().expire[0]),
+        set: |s, ms| s.settings_mut().expire[0] = s.settings().hz.time_of_ms(ms),
+    };
+
+    /// `write_expire`.
+    pub const WRITE_EXPIRE: Tunable<S> = Tunable {
+        info: TunableInfo {
+            name: "write_expire",
+            unit: Unit::Milliseconds,
+            default: WRITE_EXPIRE_MS,
+            min: 0,
+            max: INT_MAX,
+            about: "Age at which a new batch of writes starts at the oldest write.",
+        },
+        get: |s| s.settings().hz.ms_of_time(s.settings().expire[1]),
+        set: |s, ms| s.settings_mut().expire[1] = s.settings().hz.time_of_ms(ms),
+    };
+
+    /// `writes_starved`.
+    pub const WRITES_STARVED: Tunable<S> = Tunable {
+        info: TunableInfo {
+            name: "writes_starved",
+            unit: Unit::Count,
+            default: WRITES_STARVED,
+            min: 0,
+            max: INT_MAX,
+            about: "Batches of reads that may start while a write waits.",
+        },
+        get: |s| s.settings().writes_starved,
+        set: |s, batches| s.settings_mut().writes_starved = batches,
+    };
+
+    /// `front_merges`.
+    pub const FRONT_MERGES: Tunable<S> = Tunable {
+        info: TunableInfo {
+            name: "front_merges",
+            unit: Unit::Switch,
+            default: 1,
+            min: 0,
+            max: 1,
+            about: "Look in the order by sector for a request that starts where a bio ends.",
+        },
+        get: |s| u64::from(s.settings().has_front_merges),
+        set: |s, on| s.settings_mut().has_front_merges = on == 1,
+    };
+
+    /// `fifo_batch`.
+    pub const FIFO_BATCH: Tunable<S> = Tunable {
+        info: TunableInfo {
+            name: "fifo_batch",
+            unit: Unit::Requests,
+            default: FIFO_BATCH,
+            min: 0,
+            max: INT_MAX,
+            about: "Longest batch; with 0 or 1 every request is chosen anew.",
+        },
+        get: |s| s.settings().fifo_batch,
+        set: |s, requests| s.settings_mut().fifo_batch = requests,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_wait_for_so_many_read_batches_and_no_more() {
+        use Direction::{Read, Write};
+        let mut starvation = Starvation::default();
+        let directions: Vec<_> = (0..6).filter_map(|_| starvation.choose(2, true, true)).collect();
+        assert_eq!(directions, [Read, Read, Write, Read, Read, Write]);
+        assert_eq!(starvation.choose(2, false, false), None);
+        assert_eq!(starvation.choose(0, true, true), Some(Write));
+    }
+}
