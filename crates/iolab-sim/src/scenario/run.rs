@@ -193,7 +193,10 @@ mod tests {
 
     /// Schedulers whose file exists; the others' scenarios are dropped before parsing.
     fn file() -> ScenarioFile {
-        let mut value: serde_json::Value = serde_saphyr::from_str(FILE).unwrap();
+        // Some requests are called y and n.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let mut value: serde_json::Value =
+            serde_saphyr::from_str_with_options(FILE, options).unwrap();
         let is_known = |name: &serde_json::Value| {
             name.as_str().is_none_or(|n| n.parse::<crate::sched::SchedulerKind>().is_ok())
         };
