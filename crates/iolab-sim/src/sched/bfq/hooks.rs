@@ -9,7 +9,7 @@ use crate::api::scheduler::{Merge, MergeEnd, Scheduler};
 
 impl Bfq {
     /// The queue that a bio of this process would go to.
-    fn queue_of(&self, bio: &Bio) -> Option<(u32, u32)> {
+    pub(super) fn queue_of(&self, bio: &Bio) -> Option<(u32, u32)> {
         let process = self.processes.find(bio.submitter.process)?;
         let row = self.processes.get(process);
         let queue = if bio.is_sync() { row.sync } else { row.unsync };
