@@ -88,10 +88,12 @@ impl Agenda {
         if !self.entity(id).is_weighed {
             return;
         }
+        let entity = &mut self.entities[id as usize];
+        entity.finish_after(entity.service);
         if self.in_service == Some(id) {
-            let entity = &mut self.entities[id as usize];
-            entity.finish_after(entity.service);
             self.in_service = None;
+        } else {
+            entity.service = 0;
         }
         match self.entity(id).place {
             Place::Active => self.leave_active(id),
@@ -108,11 +110,10 @@ impl Agenda {
         }
     }
 
-    /// Puts the next entity in service.
+    /// Puts the next entity in service. What was injected before counts in its slot.
     pub(super) fn serve_next(&mut self) -> Option<u32> {
         let id = self.next?;
         self.in_service = Some(id);
-        self.entities[id as usize].service = 0;
         self.leave_active(id);
         self.update_next(None, false);
         Some(id)

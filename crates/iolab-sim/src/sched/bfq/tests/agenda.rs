@@ -95,6 +95,7 @@ fn greatest_lag(weights: &[u32], budgets: &[u64]) -> f64 {
         agenda.entities[id as usize].budget = budget;
         agenda.activate_or_requeue(id, false, true);
         agenda.end_service();
+        agenda.entities[id as usize].service = 0;
         let total: f64 = served.iter().sum();
         for (work, &weight) in served.iter().zip(weights) {
             greatest = greatest.max((work - total * f64::from(weight) / sum).abs());
@@ -130,9 +131,26 @@ fn an_idle_entity_that_returns_in_time_starts_where_it_finished() {
 }
 
 #[test]
-fn one_that_was_waiting_is_shifted_back() {
+fn virtual_time_goes_back_to_the_last_idle_one_when_nothing_is_active() {
     let mut agenda = agenda_of(&[40, 40]);
     for id in 0..2 {
+        agenda.entities[id].budget = 1_000;
+        agenda.activate_or_requeue(id as u32, false, false);
+    }
+    assert_eq!(agenda.serve_next(), Some(0));
+    agenda.served(0, 100);
+    agenda.deactivate(0, true);
+    agenda.end_service();
+    assert_eq!(agenda.serve_next(), Some(1));
+    agenda.served(1, 1_000);
+    assert_eq!(agenda.trees[1].virtual_time, virtual_time(100, 40));
+    assert_eq!(agenda.forgotten, [0]);
+}
+
+#[test]
+fn one_that_was_waiting_is_shifted_back() {
+    let mut agenda = agenda_of(&[40, 40, 40]);
+    for id in 0..3 {
         agenda.entities[id].budget = 1_000;
         agenda.activate_or_requeue(id as u32, false, false);
     }

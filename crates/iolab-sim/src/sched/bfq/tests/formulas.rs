@@ -132,7 +132,7 @@ fn a_user_budget_caps_growth_at_once_but_new_queues_later() {
     assert_eq!(bfq.budget_ceiling(), 2_000);
     bfq.tune("max_budget", 0).unwrap();
     // 9333 / 2^16 sectors per us, 125 ms.
-    assert_eq!(bfq.max_budget, 9_333 * 1_000 * 125 >> 16);
+    assert_eq!(bfq.max_budget, (9_333 * 1_000 * 125) >> 16);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::driver::{Driver, START, Shape, bio};
 use crate::api::bio::{Operation, PriorityClass, ProcessId};
 use crate::api::scheduler::Scheduler;
+use crate::sched::bfq::entity::Place;
 use crate::tunable::Tunables;
 
 /// How a random run is set up.
@@ -117,23 +118,21 @@ proptest! {
     }
 
     #[test]
-    fn queues_of_ended_processes_are_reused(setup in setups()) {
+    fn queues_of_ended_processes_are_let_go(setup in setups()) {
         let mut driver = run(setup);
         let now = START + Ns::from_seconds(10_000);
         for process in 0..setup.processes {
             driver.bfq.exit(now, ProcessId(process));
         }
-        // Idle entities are forgotten one by one as others are served.
-        for round in 0..u64::from(setup.processes) * 4 {
-            let shape = Shape { process: 500, sector: round * 1_000_000, ..Shape::default() };
-            driver.step(now + Ns::from_seconds(round), &[bio(shape)]);
-            driver.drain();
-        }
-        driver.bfq.exit(now + Ns::from_seconds(1_000), ProcessId(500));
         let bfq = &driver.bfq;
-        let kept = bfq.queues.len() - bfq.free_queues.len();
-        let unsync = bfq.unsync.iter().flatten().flatten().count();
-        // Classes without service keep idle entities; best effort's are gone.
-        prop_assert!(kept <= unsync + 2 * setup.processes as usize / 6 + 2, "{kept} queues");
+        let pinned: Vec<u32> = bfq.unsync.iter().flatten().flatten().copied().collect();
+        for id in 0..bfq.queues.len() as u32 {
+            let queue = bfq.queue(id);
+            let is_remembered = bfq.entity(id).place == Place::Idle;
+            let is_let_go = queue.users == 0 && queue.allocated == 0 && queue.suitors == 0;
+            prop_assert!(is_let_go || pinned.contains(&id), "{id} has users");
+            let is_free = bfq.free_queues.contains(&id);
+            prop_assert_eq!(is_free, !is_remembered && !pinned.contains(&id), "{}", id);
+        }
     }
 }
