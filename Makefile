@@ -65,7 +65,9 @@ types: setup-lint ## pyright strict on the package, stubtest on the extension
 	pyright --project pyproject.toml --pythonpath "$(IOLAB_VENV)/bin/python"
 	python -m mypy.stubtest --concise iolab._core
 
-docs: setup ## write the generated reference pages, check all links
+docs: setup ## write what is generated (names of knobs and engines, reference pages), check links
+	@python tools/gen_docs.py --names
+	@tools/setup.sh test
 	@python tools/gen_docs.py
 
 docs-check: setup ## fail if a generated page has drifted or a link is broken

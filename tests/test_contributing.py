@@ -21,28 +21,21 @@ ROOT = Path(__file__).parents[1]
 CHAPTER = re.compile(r"^## (Add an? \w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^New file `([^`]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^Row in `([^`]+)`, after `([^`]+)`:\n\n```\w+\n(.*?)^```", re.M | re.DOTALL)
-BESIDE = re.compile(
-    r"^Beside it in `([^`]+)`, after `([^`]+)`:\n\n```\w+\n(.*?)^```", re.M | re.DOTALL
-)
 needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
 
 
 @dataclass(frozen=True)
 class Example:
-    """One chapter: the file and the row that it adds, and what the row needs beside it."""
+    """One chapter: the file and the row that it adds."""
 
     path: str
     text: str
     row: tuple[str, str, str]
-    beside: list[tuple[str, str, str]]
 
     def apply(self, root: Path) -> None:
         """Write all of it below `root`, with the declaration that makes the module known."""
         write(root / self.path, self.text)
         write(root / self.row[0], declare(inserted(*self.row), Path(self.path)))
-        for place in self.beside:
-            if (root / place[0]).is_file():
-                write(root / place[0], inserted(*place))
 
 
 def inserted(path: str, anchor: str, line: str) -> str:
@@ -71,7 +64,7 @@ def example(title: str) -> Example:
     """Read one chapter."""
     chapters = dict(CHAPTER.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
     (file,), (row,) = FILE.findall(chapters[title]), ROW.findall(chapters[title])
-    return Example(*file, row, BESIDE.findall(chapters[title]))
+    return Example(*file, row)
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +82,27 @@ def rust_copy():
     return copy
 
 
-def cargo_test(copy: Path, *arguments: str) -> str:
-    """Run a test of the copy; its output."""
-    command = ["cargo", "test", "--quiet", *arguments]
+def cargo(copy: Path, *arguments: str) -> str:
+    """Run a command of cargo on the copy; its output."""
+    command = ["cargo", arguments[0], "--quiet", *arguments[1:]]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(copy / "target")}
     done = subprocess.run(
         command, cwd=copy, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def front_end_help(copy: Path, folder: Path) -> str:
+    """What `iolab compare --help` says when the names are those of the copy's agent."""
+    package = folder / "python" / "iolab"
+    shutil.copytree(Path(iolab.__path__[0]), package)
+    names = cargo(copy, "run", "-p", "iolab-agent", "--", "names")
+    write(package / "study" / "names.json", names)
+    environment = {**os.environ, "PYTHONPATH": str(package.parent), "COLUMNS": "200"}
+    command = [sys.executable, "-m", "iolab.cli", "compare", "--help"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
@@ -123,13 +129,16 @@ print(chart.caption)
 
 @needs_cargo
 @pytest.mark.timeout(300)
-def test_add_an_engine(rust_copy):
+def test_add_an_engine(rust_copy, tmp_path):
     example("Add an engine").apply(rust_copy)
-    cargo_test(rust_copy, "-p", "iolab-real", "--test", "conformance")
+    cargo(rust_copy, "test", "-p", "iolab-real", "--test", "conformance")
+    assert "sync, psync, io_uring, vec" in front_end_help(rust_copy, tmp_path)
 
 
 @needs_cargo
 @pytest.mark.timeout(300)
-def test_add_a_knob(rust_copy):
+def test_add_a_knob(rust_copy, tmp_path):
     example("Add a knob").apply(rust_copy)
-    assert "ok. 0 passed" not in cargo_test(rust_copy, "-p", "iolab-agent", "--bins", "knob")
+    assert "ok. 0 passed" not in cargo(rust_copy, "test", "-p", "iolab-agent", "--bins", "knob")
+    help_text = front_end_help(rust_copy, tmp_path)
+    assert re.search(r"--add-random LEVELS\s+completions feed the entropy pool", help_text)

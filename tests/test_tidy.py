@@ -66,6 +66,8 @@ CASES = [
     (tidy.unsafe_code, REAL + "a.rs", "// SAFETY: x\na\nb\nc\nd\nunsafe { g() }", "without"),
     (tidy.machine_paths, "docs/a.md", f"see {HOME}", "a path of one machine"),
     (tidy.machine_paths, "docs/a.md", "see ~/scratch and /var/tmp and $HOME/home/x", None),
+    (tidy.cited_pages, SIM + "a.rs", "//! Source: kernel.md 2.", "kernel.md is not in the repo"),
+    (tidy.cited_pages, SIM + "a.rs", "//! Source: Documentation/block/bfq-iosched.rst.", None),
     (tidy.final_newline, "python/a.py", "a = 1", "not exactly one newline"),
     (tidy.final_newline, "python/a.py", "a = 1 \n", "blanks at the end"),
 ]

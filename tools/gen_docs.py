@@ -1,15 +1,17 @@
-"""Writes the reference pages that come from code, and checks every link: `make docs`.
+"""Writes what is made from code, the reference pages above all, and checks links: `make docs`.
 
 With ``--check`` nothing is written; a page that differs from its source, the index included, or a
 broken link is a failure. Python's own tables are imported; the lists of the Rust crates
 are read from their source, whose comments are the documentation. Pages written by hand are only
-checked.
+checked. What may be typed for engines and knobs comes from the agent; the pages use what is
+installed, so that `make docs` calls this with ``--names`` first and installs the result.
 """
 
 import argparse
 import importlib
 import inspect
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,6 +38,13 @@ def table(heads: list[str], body: list[list[str]]) -> str:
     return "\n".join(
         "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
     )
+
+
+def names_text() -> str:
+    """What may be typed for engines and knobs, as the agent prints it."""
+    command: Any = importlib.import_module("iolab.testbed.command")
+    agent = [str(command.find_agent()), "names"]
+    return subprocess.run(agent, capture_output=True, text=True, check=True).stdout
 
 
 def factors_page() -> str:
@@ -141,7 +150,19 @@ def _rust_section(registry: Registry, text: str, row: str) -> str:
     if module.is_file():
         lines = re.findall(r"^//! ?(.*)$", module.read_text(encoding="utf-8"), re.MULTILINE)
         about = re.sub(r"\[(`[^`\]]+`)\](\([^)]*\))?", r"\1", "\n".join(lines)).strip()
-    return f"## `{row}`\n\n{about or comment}"
+    return f"## `{row}`\n\n{about or comment}{_example(row)}"
+
+
+def _example(row: str) -> str:
+    """Command line that compares two values of a knob, or nothing."""
+    names: Any = importlib.import_module("iolab.study.names")
+    factors: Any = importlib.import_module("iolab.study.factors")
+    for knob in names.KNOBS:
+        if knob.name == row:
+            definition, levels = factors.find_factor(row), ",".join(knob.example)
+            flag = f"{definition.flag} " if definition.has_own_flag else f"--knob {row}="
+            return f"\n\nFor example: `{flag}{levels}`."
+    return ""
 
 
 def cli_page() -> str:
@@ -198,7 +219,9 @@ def _title(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
+NAMES: dict[str, Callable[[], str]] = {"python/iolab/study/names.json": names_text}
 PAGES: dict[str, Callable[[], str]] = {
+    **NAMES,
     "docs/reference/cli.md": cli_page,
     "docs/reference/factors.md": factors_page,
     "docs/reference/metrics.md": metrics_page,
@@ -261,7 +284,10 @@ def main() -> int:
     """Write or check; 1 if anything is wrong."""
     parser = argparse.ArgumentParser(description="reference pages from code, and links")
     parser.add_argument("--check", action="store_true", help="write nothing, fail on drift")
+    parser.add_argument("--names", action="store_true", help="only the names of engines and knobs")
     arguments = parser.parse_args()
+    if arguments.names:
+        return len(list(drifted_pages(ROOT, NAMES, arguments.check)))
     problems = [
         *drifted_pages(ROOT, PAGES, arguments.check),
         *broken_links(ROOT),

@@ -43,8 +43,6 @@ ENGINES = Registry(
         "crates/iolab-real/src/engine/{row}.rs",
         "docs/reference/engines.md::`{name}`",
         "crates/iolab-real/tests/*.rs::Engine::ALL|{name}",
-        # The level of the factor `engine`, so that it can be asked for.
-        'python/iolab/study/factors.py::"{name}"',
     ),
 )
 
@@ -57,8 +55,6 @@ AGENT_KNOBS = Registry(
         "crates/iolab-agent/src/knob/{row}.rs",
         "docs/reference/knobs.md::`{name}`",
         "crates/iolab-agent/src/knob/tests.rs::ALL|{name}",
-        # The factor that asks for it.
-        'python/iolab/study/factors.py::["`]{name}["`]',
     ),
 )
 

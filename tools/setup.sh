@@ -21,6 +21,16 @@ quietly() {
     fail "failed: $*"
 }
 
+# What the package is built from; without one of them pip would fail, or `find` without a word.
+SOURCES="crates python Cargo.toml Cargo.lock pyproject.toml setup.py README.md"
+
+check_sources() {
+    local name
+    for name in $SOURCES; do
+        [ -e "$name" ] || fail "$name is missing here; get it back, as in: git checkout -- $name"
+    done
+}
+
 check_tools() {
     "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
         fail "needs python3 >= 3.11; name one with: make PYTHON=/path/to/python3.12 ..."
@@ -40,9 +50,9 @@ make_venv() {
 source_digest() {
     {
         "$IOLAB_VENV/bin/python" -VV
-        find crates python Cargo.toml Cargo.lock pyproject.toml setup.py README.md \
-            -type f -not -name '*.so' -not -path '*/__pycache__/*' -not -path '*.egg-info/*' \
-            -print0 2>/dev/null | sort -z | xargs -0 sha256sum
+        # shellcheck disable=SC2086 # words on purpose
+        find $SOURCES -type f -not -name '*.so' -not -path '*/__pycache__/*' \
+            -not -path '*.egg-info/*' -print0 | sort -z | xargs -0 sha256sum
     } | sha256sum | cut -d ' ' -f 1
 }
 
@@ -75,6 +85,7 @@ install() {
     case $extras in *,*) echo "$digest" >"$stamp.${extras%%,*}" ;; esac
 }
 
+check_sources
 check_tools
 mkdir -p "$(dirname "$IOLAB_VENV")"
 # One set-up at a time: two `make` in one clone must not build over each other.

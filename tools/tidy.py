@@ -280,6 +280,20 @@ def machine_paths(tree: Tree) -> Iterator[Finding]:
                 yield Finding(name, number, "machine-paths", "a path of one machine")
 
 
+_CITED = re.compile(r"(?<![\w/.*}-])[\w/-]+\.md\b")
+
+
+def cited_pages(tree: Tree) -> Iterator[Finding]:
+    """Check that a page of Markdown that sources name is in the tree."""
+    pages = {name for name in tree.files if name.endswith(".md")}
+    known = pages | {Path(name).name for name in pages}
+    for name, text in tree.texts({".rs", ".py", ".sh", ".toml"}).items():
+        for number, line in enumerate([] if is_test(name) else text.splitlines(), start=1):
+            for cited in _CITED.findall(line):
+                if cited not in known:
+                    yield Finding(name, number, "cited-pages", f"{cited} is not in the repository")
+
+
 def final_newline(tree: Tree) -> Iterator[Finding]:
     """Check that sources end with one newline and carry no trailing blanks."""
     for name, text in tree.texts(SOURCE_SUFFIXES - {".md"}).items():
@@ -305,6 +319,7 @@ RULES: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     banned_calls,
     unsafe_code,
     machine_paths,
+    cited_pages,
     final_newline,
     list_rows,
 )

@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -107,6 +108,17 @@ def test_a_dry_run_prints_every_action_with_its_class_and_changes_nothing(iolab,
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_order_of_a_dry_run_can_be_had_again(iolab):
+    """It showed an order drawn for itself, which no run could be made to have."""
+    arguments = [*COMPARE[:-4], "--rounds", "2", "--record-size", "4k,8k,16k,32k", "--dry-run"]
+    first = iolab(*arguments)
+    *shown, told = first.out.splitlines()
+    seed = re.search(r"--seed (\d+)\.$", told)
+    assert seed is not None, told
+    again = iolab(*arguments, "--seed", seed[1])
+    assert again.out.splitlines() == shown
+
+
 FLAG_MISTAKES = [
     (["comprae"], 1, ["did you mean 'compare'"]),
     (["--frobnicate"], 1, ["no option '--frobnicate'"]),
@@ -122,7 +134,7 @@ FLAG_MISTAKES = [
     ([*COMPARE, "--record-size", "4k,2m"], 1, ["2m is larger than the file (1m)"]),
     ([*COMPARE, "--record-size", "4k,1000"], 1, ["not a multiple of 512"]),
     ([*COMPARE, "--record-size", "4k,4x"], 1, ["--record-size", "not a size"]),
-    ([*COMPARE, "--record-size", "4k"], 1, ["nothing is compared"]),
+    ([*COMPARE, "--record-size", "4k"], 1, ["nothing is compared", "--record-size 4k,64k"]),
     ([*COMPARE, "--workers", "600", "--record-size", "4k,8k"], 0, []),
     ([*COMPARE, "--workers", "1000", "--record-size", "4k,8k"], 1, ["too small", "loop:2g"]),
     ([*COMPARE, "--depth", "4", "--engine", "psync"], 1, ["would silently be 1"]),
@@ -166,7 +178,7 @@ def test_a_users_mistake_is_one_line_with_reason_and_remedy(
         last = [line for line in run.err.splitlines() if not line.startswith("iolab: note")]
         assert len(last) <= 2, "an announcement at most, then one line"
         assert list(tmp_path.iterdir()) == [], "nothing was made"
-        assert not iolab.log.exists() or "run_trial" not in iolab.log.read_text()
+        assert not iolab.log.exists() or "run_trial" not in iolab.log.read_text().splitlines()
 
 
 def test_knobs_on_a_directory_need_root(iolab):
@@ -194,6 +206,31 @@ def test_trouble_with_the_agent(iolab, mode, code, part):
     run = iolab(*COMPARE, "--scheduler", "none,bfq", mode=mode)
     assert run.code == code, run.err
     assert part in run.err.splitlines()[-1]
+
+
+def test_what_the_agent_declines_on_paper_is_never_begun(iolab, tmp_path):
+    run = iolab(*COMPARE, "--mount-options", "ro", mode="decline")
+    assert (run.code, "'ro' is not for a testbed" in run.err) == (2, True)
+    assert "open_testbed" not in iolab.log.read_text().splitlines()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "/proc/iolab-out", "/dev/null/x"])
+def test_an_out_that_cannot_be_is_refused_before_anything_is_touched(iolab, out):
+    Path("file").write_text("mine")
+    run = iolab(*COMPARE, "--out", out)
+    assert (run.code, "choose another --out" in run.err) == (1, True)
+    assert not iolab.log.exists()
+    assert Path("file").read_text() == "mine"
+
+
+def test_a_full_disk_is_no_place_for_results(iolab, monkeypatch, tmp_path):
+    status = os.statvfs(tmp_path)
+    fields = [*status[:4], 0, *status[5:]]  # statvfs(3): f_bavail, free for ordinary users.
+    monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result(fields))
+    run = iolab(*COMPARE, "--out", "out")
+    assert (run.code, "out cannot hold a study: 0 B are free" in run.err) == (1, True), run.err
+    assert not iolab.log.exists()
 
 
 def test_results_are_shown_even_if_restoring_failed(iolab):

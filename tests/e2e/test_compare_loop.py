@@ -77,6 +77,9 @@ def test_a_dry_run_says_everything_and_changes_nothing(iolab: Run, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     for word in ("mkfs", "mount", "scheduler", "bfq", "B "):
         assert word in done.stdout, word
+    _, _, restoring = done.stdout.partition("\nrestore\n")
+    for word in ("umount", "queue/scheduler: ", "detach_loop", "remove_loop", "remove_directory"):
+        assert word in restoring, word
     assert not (out / "study.db").exists()
 
 

@@ -1,6 +1,6 @@
 """Do the intervals cover, and how often is a winner claimed that is none? Simulated, seeded.
 
-The noise is that of methodology.md's appendix: ln-noise of 2 % (independent or AR(1) with phi .6),
+The noise is made up: ln-noise of 2 % (independent or AR(1) with phi .6),
 5 % drift over the session, random order inside each round. Bounds are binomial, at five standard
 errors, so that a correct implementation fails once in millions of seeds.
 """

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from iolab.errors import AnalysisError
 from iolab.stats.judge import headline_word, judge
+from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import Caveat, Measurement, StudyData
@@ -119,6 +120,30 @@ def test_page_cache_is_said_in_the_sentence(canned: ModuleType) -> None:
     assert "All cells are page cache" in verdict.sentence
     assert all(t.is_page_cache for t in verdict.treatments)
     assert judge(canned.make_study(cache_share=None)).cells[0].cache_share is None
+
+
+def test_a_cache_that_is_compared_is_no_mistake(canned: ModuleType) -> None:
+    """It said that nothing reached the device, although every cold level did."""
+    verdict = judge(canned.make_study(compared="cache", levels=("cold", "warm"), cache_share=0.9))
+    assert "compare memory" not in verdict.sentence
+    assert "All cells have a level that is page cache" in verdict.sentence
+    (caveat,) = [c for c in verdict.caveats if c.code == "page_cache"]
+    assert "cache decides that" in caveat.message
+    assert "never reached" not in caveat.message
+
+
+def test_what_is_unfinished_is_finished_by_the_same_command(canned: ModuleType) -> None:
+    """It named `iolab run study.toml`, also for a study that flags had described."""
+    study = canned.make_study()
+    trials = [dataclasses.replace(t, status=None) if t.round == 5 else t for t in study.trials]
+    verdict = judge(dataclasses.replace(study, trials=trials))
+    (caveat,) = [c for c in verdict.caveats if c.code == "unfinished"]
+    assert "study.toml" not in caveat.hint
+    assert "--resume" in caveat.hint
+
+
+def test_a_factor_keeps_the_name_that_people_type() -> None:
+    assert level_text("mq-deadline.fifo_batch", "4") == "mq-deadline.fifo_batch 4"
 
 
 def test_generator_bound_is_said_in_the_sentence(canned: ModuleType) -> None:

@@ -1,7 +1,8 @@
 //! A memory cgroup: a trial with little memory, its share of the page cache included.
 //!
 //! Version 2 if it owns the memory controller, else version 1. Pages are charged to whoever touches
-//! them first, so files that others have cached cost nothing: drop them before. Source: linux.md 3.
+//! them first, so files that others have cached cost nothing: drop them before. Source:
+//! Documentation/admin-guide/cgroup-v2.rst, "Memory Ownership".
 //! Left out: limits of I/O and CPU; turning controllers on for the whole machine.
 
 use std::fs;
@@ -14,7 +15,7 @@ use crate::mounts;
 use crate::protocol::ActionKind;
 use crate::restore::patiently;
 
-/// Less kills the workers themselves (linux.md 3).
+/// Less kills the workers themselves: their buffers and stacks are charged, too.
 const BYTES_MIN: u64 = 16 << 20;
 
 /// A cgroup of ours.

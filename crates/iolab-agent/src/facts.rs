@@ -1,6 +1,7 @@
 //! What the machine was like: read only, stored with every trial as flat names and texts.
 //!
-//! A fact that cannot be read is left out. Source: linux.md 5. Left out: SMART, firmware.
+//! A fact that cannot be read is left out. Source: Documentation/ABI/stable/sysfs-block,
+//! Documentation/filesystems/proc.rst. Left out: SMART, firmware.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -18,6 +18,7 @@ mod lines;
 mod machine;
 mod measure;
 mod mounts;
+mod names;
 mod noise;
 mod owned_directory;
 mod plausible;
@@ -43,6 +44,7 @@ usage: iolab-agent [serve]      speak JSON lines on standard input and output (d
        iolab-agent measure      run one trial's workload (started by serve)
        iolab-agent watchdog STATE_DIR RUN
                                 restore when standard input ends (started by serve)
+       iolab-agent names        what may be typed for engines and knobs, as JSON
        iolab-agent --version | --help
 
 example: echo '{\"id\":1,\"method\":\"hello\",\"params\":{\"protocol\":1,\"run\":\"try-1\",\
@@ -56,6 +58,10 @@ fn main() -> ExitCode {
         [] | ["serve"] => serve::main(),
         ["measure"] => measure::main(),
         ["watchdog", state_dir, run] => watchdog::main(state_dir.as_ref(), run),
+        ["names"] => {
+            println!("{}", names::text());
+            ExitCode::SUCCESS
+        }
         ["--version" | "-V"] => {
             println!("iolab-agent {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

@@ -2,7 +2,7 @@
 //!
 //! Some of it stands (a governor that saves power), some of it happens during a trial (a host that
 //! steals CPU time). Left out: noise on the devices themselves, which their counters show.
-//! Source: linux.md 5; Documentation/accounting/psi.rst; Documentation/filesystems/proc.rst 1.7.
+//! Source: Documentation/accounting/psi.rst; Documentation/filesystems/proc.rst 1.7.
 
 use std::time::Instant;
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::journal::{self, Change, Entry, Journal, State};
-use crate::knob::{Site, find};
+use crate::knob::{Knob, Site, find};
 use crate::machine::{DeviceIdentity, Machine, Whose};
 use crate::owned_directory;
 use crate::plausible;
@@ -109,8 +109,20 @@ pub fn undo_journal(journal: Journal, boot_id: &str) -> Outcome {
 /// Removes the machine's journal if nothing is left in it.
 pub fn finish(machine: &mut Machine) -> Result<()> {
     match machine.detach_journal() {
-        Some(journal) if journal.open_entries().is_empty() => journal.finish(),
-        _ => Ok(()),
+        Some(journal) if journal.open_entries().is_empty() => {
+            let path = journal.path().display().to_string();
+            machine
+                .act(ActionKind::RemoveFile, path, "all is put back", || journal.finish())
+                .map(drop)
+        }
+        Some(journal) => match journal.unnoted() {
+            None => Ok(()),
+            Some(error) => Err(Error::failed(
+                format!("what was put back could not be noted ({error})"),
+                "the next `iolab restore` does it again",
+            )),
+        },
+        None => Ok(()),
     }
 }
 
@@ -138,10 +150,7 @@ fn settle(machine: &mut Machine, entry: &Entry, result: Result<Undone>, outcome:
             return;
         }
     };
-    let journal = machine.journal().expect("its entries are being undone");
-    if let Err(error) = journal.mark(&[entry.id], state) {
-        outcome.problems.push(error.to_string());
-    }
+    machine.journal().expect("its entries are being undone").settle(entry.id, state);
 }
 
 fn after(separator: &str, text: &str) -> String {
@@ -182,7 +191,7 @@ fn undo_one(
         }
         Change::DirectoryCreated { path, token } => {
             let target = path.display().to_string();
-            machine.act(ActionKind::RemoveDirectory, target, "", || {
+            machine.act(ActionKind::RemoveDirectory, target, "with all that is in it", || {
                 owned_directory::remove(path, token)
             })?;
             Ok(Undone::Restored)
@@ -190,8 +199,13 @@ fn undo_one(
         Change::MountPointCreated { path } => {
             let undone =
                 remove(machine, ActionKind::RemoveDirectory, path, |path| fs::remove_dir(path));
-            // The folder of all runs, if this was the last one.
-            let _ = path.parent().map(fs::remove_dir);
+            if let Some(folder) = path.parent() {
+                let of_all_runs = folder.display().to_string();
+                machine.act(ActionKind::RemoveDirectory, of_all_runs, "if it is empty", || {
+                    let _ = fs::remove_dir(folder);
+                    Ok(())
+                })?;
+            }
             undone
         }
         Change::CgroupCreated { path } => {
@@ -226,22 +240,39 @@ fn undo_knob(
             "nothing was written; look at the journal",
         ));
     }
-    if knob.read(machine, site).as_deref() != Some(old) {
+    let is_other = knob.read(machine, site).as_deref() != Some(old);
+    if is_other || may_be_other(machine, knob, site, old) {
         knob.write(machine, site, old)?;
+        if !is_other {
+            machine.remark(" (if the last trial leaves another)");
+        }
+        if site.device.is_some_and(|name| machine.is_on_paper(name)) {
+            machine.remark(" (or the value found at the start)");
+        }
     }
     Ok(Undone::Restored)
+}
+
+/// Whether a knob, as it was in a dry run's last trial, may be another after that of the study.
+fn may_be_other(machine: &Machine, knob: &dyn Knob, site: Site, old: &str) -> bool {
+    // Of two names for one setting one is 0; what does not take a 0 gets it by the other's writing.
+    let is_by_twin = knob.twin(site.knob).is_some() && knob.check(machine, site, old).is_err();
+    machine.was_set_on_paper(site.device, site.knob) && !is_by_twin
 }
 
 fn undo_loop(machine: &mut Machine, number: u32, run: &str) -> Result<Undone> {
     let device = format!("loop{number}");
     machine.release_loop(number)?;
-    if !machine.exists(format!("/sys/block/{device}")) {
-        return Ok(Undone::Obsolete);
-    }
-    // After a crash the number is free, and somebody may have taken it.
-    let backing = machine.peek(format!("/sys/block/{device}/loop/backing_file"));
-    if let Some(image) = backing.filter(|image| !plausible::is_image_of(image, run)) {
-        return Ok(Undone::Foreign(format!("{device} is attached to {image} now")));
+    // A device on paper is there until it is removed, and nobody else's.
+    if !machine.is_dry_run() {
+        if !machine.exists(format!("/sys/block/{device}")) {
+            return Ok(Undone::Obsolete);
+        }
+        // After a crash the number is free, and somebody may have taken it.
+        let backing = machine.peek(format!("/sys/block/{device}/loop/backing_file"));
+        if let Some(image) = backing.filter(|image| !plausible::is_image_of(image, run)) {
+            return Ok(Undone::Foreign(format!("{device} is attached to {image} now")));
+        }
     }
     machine.act(ActionKind::RemoveLoop, format!("/dev/{device}"), "", || {
         let path = Path::new("/dev/loop-control");
@@ -267,7 +298,7 @@ fn remove(
     path: &Path,
     how: impl Fn(&Path) -> std::io::Result<()>,
 ) -> Result<Undone> {
-    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+    if !machine.has(path) {
         return Ok(Undone::Obsolete);
     }
     machine.act(kind, path.display().to_string(), "", || {

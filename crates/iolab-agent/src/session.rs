@@ -15,7 +15,8 @@ use crate::knob::{KnobSet, offered_schedulers};
 use crate::machine::Machine;
 use crate::noise;
 use crate::protocol::{
-    Call, Hello, OpenJournal, OpenedTestbed, PROTOCOL, RestoreParams, TrialSpec, Warning,
+    ActionKind, Call, Hello, OpenJournal, OpenedTestbed, PROTOCOL, RestoreParams, TrialSpec,
+    Warning,
 };
 use crate::restore::{self, Outcome};
 use crate::testbed::{self, Opening, Testbed};
@@ -94,6 +95,7 @@ impl Session {
             return Err(Error::protocol("a testbed is open; close it before the next hello"));
         }
         let state_dir = hello.state_dir.map_or_else(usual_state_dir, Ok)?;
+        journal::check_place(&state_dir)?;
         let boot_id = restore::boot_id();
         let open_journals = open_journals(&state_dir, &boot_id);
         let answer = json!({
@@ -114,17 +116,16 @@ impl Session {
             return Err(Error::protocol("a testbed is open; close it first"));
         }
         let greeting = self.greeting()?;
-        let mut machine = Machine::new(greeting.is_dry_run);
-        let mut watchdog = None;
+        let kind = testbed::kind_of(&spec)?;
         if !greeting.is_dry_run {
             refuse_open_journals(greeting)?;
-            let Greeting { state_dir, run, boot_id, .. } = greeting;
-            machine.attach_journal(Journal::create(state_dir, run, boot_id)?);
-            // Before any mount namespace is entered.
-            watchdog = Some(Watchdog::start(state_dir, run)?);
         }
+        let mut machine = Machine::new(greeting.is_dry_run);
+        machine.set_class((kind.class)());
+        // Before any mount namespace is entered.
+        let watchdog = begin_journal(&mut machine, greeting)?;
         let opening = Opening { machine: &mut machine, control, run: &greeting.run };
-        match testbed::open(spec, opening) {
+        match kind.open(spec, opening) {
             Ok(testbed) => {
                 let knobs = KnobSet::new(testbed.devices(), testbed.loop_run());
                 let open =
@@ -193,6 +194,19 @@ impl Session {
         self.is_unrestored |= !outcome.problems.is_empty();
         Ok(serde_json::to_value::<Outcome>(outcome).expect("an outcome has only text keys"))
     }
+}
+
+/// Lets changes be recorded and watched over; there is no watchdog in a dry run.
+fn begin_journal(machine: &mut Machine, greeting: &Greeting) -> Result<Option<Watchdog>> {
+    let Greeting { state_dir, run, boot_id, .. } = greeting;
+    let path = journal::file_of(state_dir, run).display().to_string();
+    let journal = machine.act(ActionKind::CreateFile, path, "journal of the changes", || {
+        Journal::create(state_dir, run, boot_id)
+    })?;
+    machine.attach_journal(journal.unwrap_or_else(|| Journal::on_paper(state_dir, run, boot_id)));
+    machine.act(ActionKind::Exec, "watchdog", "restores if the agent dies", || {
+        Watchdog::start(state_dir, run)
+    })
 }
 
 /// Undoes what is in the machine's journal; dismisses the watchdog if nothing is left for it.

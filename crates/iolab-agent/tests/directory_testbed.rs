@@ -91,7 +91,7 @@ fn a_dry_run_says_everything_and_does_nothing() {
         let actions = answer["actions"].as_array().unwrap().iter();
         actions.map(|action| action["kind"].as_str().unwrap().to_owned()).collect()
     };
-    for kind in ["create_file", "attach_loop", "create_directory"] {
+    for kind in ["create_file", "attach_loop", "create_directory", "remove_file"] {
         assert!(kinds(&opened).contains(&kind.to_owned()), "{kind}: {opened}");
     }
     if !opened["schedulers"].as_array().unwrap().is_empty() {
@@ -105,10 +105,50 @@ fn a_dry_run_says_everything_and_does_nothing() {
     }
     let closed = agent.ask("close_testbed", &json!({})).unwrap();
     assert_eq!(closed["is_restored"], true, "{closed}");
+    for kind in ["detach_loop", "remove_loop", "remove_directory", "remove_file"] {
+        assert!(kinds(&closed).contains(&kind.to_owned()), "{kind}: {closed}");
+    }
+    if !opened["schedulers"].as_array().unwrap().is_empty() {
+        assert_eq!(kinds(&closed)[0], "umount", "{closed}");
+        let text = closed["actions"].to_string();
+        assert!(text.contains("mq-deadline -> none"), "{closed}");
+        assert!(text.contains("or the value found at the start"), "{closed}");
+    }
     assert_eq!(agent.end_input(), Some(0));
     assert_eq!(names(folder.path()), ["thesis"]);
     assert!(names(state.path()).is_empty());
     assert_eq!(names(Path::new("/sys/block")).len(), before.len());
+}
+
+/// Rule R13. A dry run of a directory once said nothing of what closing does.
+#[test]
+fn a_dry_run_undoes_on_paper_whatever_it_made() {
+    let (folder, state) = places();
+    let targets = |answer: &Value, verbs: &[&str]| -> Vec<String> {
+        let actions = answer["actions"].as_array().unwrap().iter();
+        let chosen = actions.filter(|action| verbs.contains(&action["kind"].as_str().unwrap()));
+        chosen.map(|action| action["target"].as_str().unwrap().to_owned()).collect()
+    };
+    let (mut agent, _) = Agent::start("dry-dir", state.path(), true);
+    let opened = agent.ask("open_testbed", &spec(folder.path())).unwrap();
+    let knobs = json!({"vm.dirty_bytes": "16777216"});
+    let record = agent.ask("run_trial", &trial(&Value::Null, &knobs, &once())).unwrap();
+    let written = targets(&record, &["write_knob"]);
+    assert_eq!(written, ["/proc/sys/vm/dirty_bytes"], "{record}");
+    let closed = agent.ask("close_testbed", &json!({})).unwrap();
+    let mut made = targets(&opened, &["create_file", "create_directory"]);
+    let mut removed = targets(&closed, &["remove_file", "remove_directory"]);
+    made.sort();
+    removed.sort();
+    assert_eq!(made.len(), 2, "the journal and the directory: {opened}");
+    assert_eq!(made, removed, "{closed}");
+    // The kernel takes no 0 bytes: they go back through the ratio.
+    let back = targets(&closed, &["write_knob"]);
+    assert!(back.iter().all(|file| file.starts_with("/proc/sys/vm/dirty_")), "{closed}");
+    assert!(!back.is_empty(), "{closed}");
+    assert_eq!(agent.end_input(), Some(0));
+    assert_eq!(names(folder.path()), ["thesis"]);
+    assert!(names(state.path()).is_empty());
 }
 
 #[test]

@@ -28,13 +28,18 @@ pub struct Failure {
 const RECORD: Bytes = Bytes(4096);
 const RECORDS: u64 = 64;
 const FILE: Handle = Handle(0);
-const READ_WRITE: OpenHow = OpenHow {
-    access: Access::Plain,
-    durability: Durability::None,
-    is_readable: true,
-    is_writable: true,
-    is_truncating: false,
-};
+
+/// Reading and writing, through the page cache where there is one.
+fn read_write<T: Target>(target: &T) -> OpenHow {
+    let has_plain = target.capabilities().has_plain;
+    OpenHow {
+        access: if has_plain { Access::Plain } else { Access::Direct },
+        durability: Durability::None,
+        is_readable: true,
+        is_writable: true,
+        is_truncating: false,
+    }
+}
 
 /// Runs every check on lanes of `target`; `directory` holds the files of targets that have files.
 ///
@@ -64,6 +69,7 @@ type Check<T> = fn(&T, &[PathBuf]) -> Result<(), String>;
 /// A lane under test with its own bookkeeping.
 struct Probe<L: Lane> {
     lane: L,
+    how: OpenHow,
     done: Vec<Completion>,
     clock: Ns,
 }
@@ -77,10 +83,11 @@ impl<L: Lane> Probe<L> {
             buffer_bytes: RECORD,
             content: Content::Incompressible,
             seed: Seed(7),
+            priority: None,
             paths: Arc::from(paths.to_vec()),
         };
         let lane = target.open(&request).map_err(|e| e.to_string())?;
-        Ok(Self { clock: lane.now(), lane, done: Vec::new() })
+        Ok(Self { clock: lane.now(), lane, how: read_write(target), done: Vec::new() })
     }
 
     fn submission(&self, token: u32, op: Op) -> Submission {
@@ -124,7 +131,7 @@ impl<L: Lane> Probe<L> {
     /// Creates the first file (where there are files) and fills it with `RECORDS` records.
     fn fill(&mut self, has_namespace: bool) -> Result<(), String> {
         if has_namespace {
-            self.ok(Op::Create { path: PathId(0), handle: FILE, how: READ_WRITE })?;
+            self.ok(Op::Create { path: PathId(0), handle: FILE, how: self.how })?;
         }
         for record in 0..RECORDS {
             self.ok(Op::write(FILE, Bytes(record * RECORD.0), RECORD))?;
@@ -242,10 +249,10 @@ fn errors<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     }
     let mut probe = Probe::open(target, paths)?;
     probe.fails(Op::read(Handle(5), Bytes(0), RECORD), &[Errno::EBADF])?;
-    probe.fails(Op::Open { path: PathId(1), handle: FILE, how: READ_WRITE }, &[Errno::ENOENT])?;
+    probe.fails(Op::Open { path: PathId(1), handle: FILE, how: probe.how }, &[Errno::ENOENT])?;
     probe.fill(true)?;
     probe.fails(
-        Op::Create { path: PathId(0), handle: Handle(1), how: READ_WRITE },
+        Op::Create { path: PathId(0), handle: Handle(1), how: probe.how },
         &[Errno::EEXIST],
     )?;
     probe.ok(Op::Stat { path: PathId(0) })?;
@@ -265,7 +272,7 @@ fn data<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
         return Ok(());
     }
     let mut probe = Probe::open(target, paths)?;
-    probe.ok(Op::Create { path: PathId(0), handle: FILE, how: READ_WRITE })?;
+    probe.ok(Op::Create { path: PathId(0), handle: FILE, how: probe.how })?;
     let mut written = Vec::new();
     for record in 0..8 {
         let buffer = probe.lane.buffer(Token(0)).ok_or("no buffer, but data can be verified")?;
@@ -320,7 +327,7 @@ fn append<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     }
     let mut probe = Probe::open(target, paths)?;
     probe.fill(true)?;
-    let how = OpenHow { access: Access::Append, ..READ_WRITE };
+    let how = OpenHow { access: Access::Append, ..probe.how };
     probe.ok(Op::Open { path: PathId(0), handle: Handle(1), how })?;
     probe.ok(Op::write(Handle(1), Bytes(0), RECORD))?;
     let tail = probe.ok(Op::read(FILE, Bytes(RECORDS * RECORD.0), RECORD))?;

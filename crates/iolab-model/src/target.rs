@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::completion::Completion;
 use crate::error::Error;
 use crate::op::{Submission, Token};
+use crate::priority::Priority;
 use crate::seed::Seed;
 use crate::units::{Bytes, Ns};
 
@@ -27,6 +28,8 @@ pub struct Capabilities {
     pub can_verify: bool,
     /// Files can be created, opened, listed, removed.
     pub has_namespace: bool,
+    /// Handles can be opened with [`crate::op::Access::Plain`].
+    pub has_plain: bool,
     /// Handles can be opened with [`crate::op::Access::Direct`].
     pub has_direct: bool,
     /// Handles can be opened with [`crate::op::Access::Append`].
@@ -54,6 +57,7 @@ impl Capabilities {
         depth_max: 1,
         can_verify: false,
         has_namespace: false,
+        has_plain: true,
         has_direct: false,
         has_append: false,
         has_mapping: false,
@@ -91,6 +95,8 @@ pub struct LaneRequest {
     pub content: Content,
     /// Root of the buffer's random content.
     pub seed: Seed,
+    /// The worker's I/O priority; absent: whatever it has.
+    pub priority: Option<Priority>,
     /// The paths that [`crate::op::PathId`] refers to.
     pub paths: Arc<[PathBuf]>,
 }
@@ -165,4 +171,16 @@ pub trait Target {
 
     /// A new lane.
     fn open(&self, request: &LaneRequest) -> Result<Self::Lane, Error>;
+}
+
+/// The clock of a simulated target, shared by its lanes.
+pub trait VirtualTime {
+    /// Current virtual time.
+    fn now(&self) -> Ns;
+
+    /// When the simulation will next do something by itself; `None` if never.
+    fn next_event(&self) -> Option<Ns>;
+
+    /// Lets time pass up to `instant`, processing what happens on the way.
+    fn advance_to(&self, instant: Ns);
 }

@@ -1,8 +1,10 @@
 //! The private extension module `iolab._core`: glue only, one file per exposed group of functions.
 
+mod books;
 mod error;
 mod histogram;
 mod run;
+mod simulate;
 mod workload;
 
 use pyo3::prelude::*;
@@ -17,5 +19,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload::patterns, module)?)?;
     module.add_function(wrap_pyfunction!(histogram::histogram_quantiles, module)?)?;
     module.add_function(wrap_pyfunction!(run::run_in_process, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::sim_stack, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::sim_profile_stack, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::simulate_trial, module)?)?;
+    module.add_function(wrap_pyfunction!(books::sim_profile_names, module)?)?;
+    module.add_function(wrap_pyfunction!(books::sim_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(books::sim_schedulers, module)?)?;
+    module.add_function(wrap_pyfunction!(books::sim_scenarios, module)?)?;
+    module.add_function(wrap_pyfunction!(books::sim_predict, module)?)?;
     Ok(())
 }

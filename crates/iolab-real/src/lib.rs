@@ -11,6 +11,7 @@ pub mod cache;
 mod clock;
 pub mod engine;
 mod files;
+pub mod priority;
 pub mod shared;
 
 pub use engine::{Engine, EngineVisitor};

@@ -12,8 +12,11 @@ pub mod device;
 pub mod error;
 pub mod profile;
 pub mod queue;
+pub mod replay;
 pub mod scenario;
 pub mod sched;
+pub mod stack;
+pub mod target;
 pub mod tunable;
 pub mod volume;
 

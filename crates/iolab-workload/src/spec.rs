@@ -6,7 +6,7 @@
 use iolab_model::error::Error;
 use iolab_model::op::{Access, Durability};
 use iolab_model::target::Content;
-use iolab_model::{Bytes, Ns, Seed};
+use iolab_model::{Bytes, Ns, Priority, Seed};
 use serde::{Deserialize, Serialize};
 
 /// The version of this description that this program understands.
@@ -121,6 +121,9 @@ pub struct Tenant {
     /// Pause between the end of an op and the next one.
     #[serde(default)]
     pub think_ns: Ns,
+    /// I/O priority of its workers; absent: whatever they have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
     /// When to end.
     #[serde(default)]
     pub limit: Limit,
@@ -280,6 +283,12 @@ impl Tenant {
             && !(0.0..=1.0).contains(&read_share)
         {
             return wrong(format!("read share {read_share}"), "use a number from 0 to 1");
+        }
+        if let Some(priority) = self.priority.filter(|priority| priority.level > 7) {
+            return wrong(
+                format!("I/O priority level {}", priority.level),
+                "use 0 (first) to 7 (last)",
+            );
         }
         if self.rate_ops_per_s.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
             return wrong("rate is not a positive number".into(), "leave it out for no limit");

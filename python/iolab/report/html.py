@@ -63,7 +63,7 @@ def _first_page(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
 def question(data: StudyData) -> str:
     """Say what was asked, in one sentence."""
     study = data.study
-    factor = study.compared_factor.replace("_", " ")
+    factor = study.compared_factor
     levels = study.factors.get(study.compared_factor, [])
     names = ", ".join(levels) if len(levels) <= 8 else f"{len(levels)} levels"
     kind = " (simulated)" if study.kind == "simulated" else ""

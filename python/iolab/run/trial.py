@@ -13,7 +13,7 @@ from typing import Any, Final
 from iolab import units
 from iolab.run.core import Core
 from iolab.study.estimate import time_limit_ns
-from iolab.study.factors import DEFAULT_OPTIONS, FactorKind, find_factor
+from iolab.study.factors import DEFAULT_OPTIONS, find_factor
 from iolab.study.model import IozoneWorkload, MixedWorkload
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.model import RESERVE_BYTES
@@ -67,11 +67,7 @@ def _stack(effective: dict[str, str]) -> dict[str, Any] | None:
 
 
 def _knobs(effective: dict[str, str]) -> dict[str, str]:
-    return {
-        name: level
-        for name, level in effective.items()
-        if name == "scheduler" or find_factor(name).kind is FactorKind.KNOB
-    }
+    return {name: level for name, level in effective.items() if find_factor(name).is_knob}
 
 
 def _workload(trial: Trial, core: Core) -> dict[str, Any]:

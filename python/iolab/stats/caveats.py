@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from iolab.stats.ledger import Ledger
+from iolab.stats.ledger import Ledger, decides_cache
 from iolab.stats.verdict import CountedCaveat, StudyVerdict
 from iolab.store.equal_levels import find_equal_levels
 from iolab.store.rows import Caveat
 
 POSITION_P: Final = 0.01
-"""methodology.md 3.3 "Design": below this the place inside a round is worth a warning."""
+"""Below this the place inside a round is worth a warning."""
 FEW_ROUNDS: Final = 5
 """Fewer rounds than this: the interval is honest, but wide and trusts normality."""
 
@@ -136,7 +136,7 @@ def _about_trials(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
             Caveat(
                 "unfinished",
                 f"{rest} of {trials.planned} planned trials were interrupted or not run yet.",
-                "Finish them: iolab run study.toml --resume.",
+                "Finish them: the command that began the study once more, with --resume added.",
             ),
             rest,
         )
@@ -153,17 +153,25 @@ def _about_trials(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
         )
 
 
+def _about_page_cache(factor: str) -> Caveat:
+    """Where the cache is what is compared it is no mistake that a level has it."""
+    if decides_cache(factor):
+        return Caveat(
+            "page_cache",
+            f"in some cells most bytes of a level came from the page cache: {factor} decides that.",
+            "Such a level measures memory; judge by the cache share of each level in the report.",
+        )
+    return Caveat(
+        "page_cache",
+        "most bytes of some cells never reached the device: they measure memory.",
+        "Use --direct, a cold cache, or files larger than memory to measure the device.",
+    )
+
+
 def _about_cells(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     cached = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_page_cache}
     if cached:
-        yield (
-            Caveat(
-                "page_cache",
-                "most bytes of some cells never reached the device: they measure memory.",
-                "Use --direct, a cold cache, or files larger than memory to measure the device.",
-            ),
-            len(cached),
-        )
+        yield _about_page_cache(verdict.compared_factor), len(cached)
     bound = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_generator_bound}
     if bound:
         yield (

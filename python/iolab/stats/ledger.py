@@ -162,11 +162,16 @@ def is_page_cache(share: float | None) -> bool:
     return share is not None and share >= PAGE_CACHE_SHARE
 
 
+def decides_cache(factor: str) -> bool:
+    """Say whether levels of a factor differ in how much the page cache serves, on purpose."""
+    return factor in ("cache", "memory_limit", "direct")
+
+
 def level_text(factor: str, level: str) -> str:
     """Write a level so that it says what it is: sizes and names alone, numbers with the factor."""
     if factor in ("record_size", "file_size", "scheduler", "fs"):
         return level
-    return f"{factor.replace('_', ' ')} {level}"
+    return f"{factor} {level}"
 
 
 def _has(caveats: Iterable[object], code: str) -> bool:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from iolab import units
-
-CODED_FACTORS: Final = ("nomerges", "rq_affinity")
-"""Knobs whose numbers are names (Linux Documentation/ABI/stable/sysfs-block)."""
+from iolab.study.factors import find_factor, is_factor
 
 
 def numeric_level(text: str) -> float | None:
@@ -27,4 +24,5 @@ def numeric_levels(factor: str, levels: Sequence[str]) -> dict[str, float] | Non
     """Return level -> number if all levels of `factor` lie on a scale, else None."""
     numbers = {level: numeric_level(level) for level in levels}
     known = {level: number for level, number in numbers.items() if number is not None}
-    return known if known and len(known) == len(numbers) and factor not in CODED_FACTORS else None
+    are_codes = is_factor(factor) and find_factor(factor).are_codes
+    return known if known and len(known) == len(numbers) and not are_codes else None

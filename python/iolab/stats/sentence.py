@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from iolab.stats.ledger import level_text
+from iolab.stats.ledger import decides_cache, level_text
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
@@ -30,7 +30,7 @@ def headline_sentence(verdict: StudyVerdict) -> str:
         _one_level(verdict, headline[0]) if len(headline) == 1 else _many_levels(verdict, headline)
     ]
     parts += _other_workloads(verdict)
-    parts += [text for text in (_plateau(verdict), _warmth(headline), _generator(headline)) if text]
+    parts += [text for text in (_plateau(verdict), _warmth(verdict), _generator(headline)) if text]
     parts += verdict.trade_offs[:1]
     return " ".join(parts)
 
@@ -280,7 +280,7 @@ def _plateau(verdict: StudyVerdict) -> str:
         if best.plateau is None:
             return ""
         label = METRIC_BY_NAME[best.metric].label
-        name = verdict.compared_factor.replace("_", " ")
+        name = verdict.compared_factor
         if len(best.members) == 1:
             return (
                 f"The best {label} comes with {name} {best.best}; no other is shown to be as good."
@@ -309,11 +309,17 @@ def _other_workloads(verdict: StudyVerdict) -> list[str]:
     return sentences
 
 
-def _warmth(headline: list[Comparison]) -> str:
+def _warmth(verdict: StudyVerdict) -> str:
+    headline = verdict.headline
     cached, total = max(c.page_cache_cells for c in headline), headline[0].n_cells
     if not cached:
         return ""
     which = "All" if cached >= total else f"{cached} of {total}"
+    if decides_cache(verdict.compared_factor):
+        return (
+            f"{which} cells have a level that is page cache, as levels of"
+            f" {verdict.compared_factor} should differ."
+        )
     return (
         f"{which} cells are page cache: most bytes never reached the device, so they compare"
         " memory, not storage."

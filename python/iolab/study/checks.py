@@ -14,16 +14,13 @@ from iolab import units
 from iolab.errors import StudyError
 from iolab.study.factors import Scope, find_factor, scheduler_of
 from iolab.study.model import IozoneWorkload, Study
-from iolab.study.treatment import ASYNCHRONOUS_ENGINE, Treatment, depth_max
+from iolab.study.names import KNOBS
+from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
 
 SECTOR_BYTES: Final = 512
 TREATMENTS_MANY: Final = 64
 ROUNDS_FEW: Final = 5
-_EXCLUSIVE_KNOBS: Final = (
-    ("vm.dirty_ratio", "vm.dirty_bytes"),
-    ("vm.dirty_background_ratio", "vm.dirty_background_bytes"),
-    ("bfq.slice_idle", "bfq.slice_idle_us"),
-)
+_TWINS: Final = tuple((knob.name, knob.twin) for knob in KNOBS if knob.twin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +84,16 @@ def _check_alignment(treatment: Treatment) -> None:
 def _check_depth(treatment: Treatment) -> None:
     depth = depth_max(treatment.workload, treatment.effective)
     engine = treatment.effective["engine"]
-    if depth > 1 and engine != ASYNCHRONOUS_ENGINE:
+    if depth > 1 and not treatment.is_deep:
         raise StudyError(
             f"{treatment.workload.name}: engine {engine} keeps one operation in flight, so depth "
             f"{depth} would silently be 1",
-            f"use engine {ASYNCHRONOUS_ENGINE}, or more workers",
+            f"use engine {DEEP_ENGINE}, or more workers",
         )
 
 
 def _check_exclusive_knobs(treatment: Treatment) -> None:
-    for first, second in _EXCLUSIVE_KNOBS:
+    for first, second in _TWINS:
         if first in treatment.effective and second in treatment.effective:
             raise StudyError(
                 f"{first} and {second} are two views of one setting; the kernel keeps the last",

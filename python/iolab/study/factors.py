@@ -1,12 +1,9 @@
 """The typed table of everything that can be varied or held.
 
 One row per factor drives the command line's flags, the validation of study files and the help
-texts. Knobs are factors too; a scheduler's own tunables are named ``SCHEDULER.TUNABLE``. Accepted
-names follow the agent's allow-list (rule R9); what a value does on the running kernel is checked by
-the agent, which reads back what it wrote.
-
-Source of the knobs and tunables: Linux 6.18 ``Documentation/block/`` and
-``Documentation/admin-guide/sysctl/vm.rst``.
+texts. Knobs are factors too; a scheduler's own tunables are named ``SCHEDULER.TUNABLE``. Which
+knobs and engines there are is the agent's to say (rule R9, :mod:`iolab.study.names`); what a value
+does on the running kernel is checked by the agent, which reads back what it wrote.
 """
 
 from __future__ import annotations
@@ -20,18 +17,10 @@ from typing import Any, Final
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.study.names import ENGINES, KNOBS, KnobName
 
 DEFAULT_OPTIONS: Final = "defaults"
 """Level of an option list that adds nothing."""
-
-SCHEDULERS: Final = ("none", "mq-deadline", "kyber", "bfq")
-LEGACY_SCHEDULERS: Final = {
-    "noop": "none",
-    "deadline": "mq-deadline",
-    "cfq": "bfq",
-    "anticipatory": "bfq",
-}
-"""Names of the single-queue block layer (removed in Linux 5.0) to today's nearest."""
 
 MAX_RANGE_LEVELS: Final = 24
 MAX_COUNT: Final = 4096
@@ -65,6 +54,8 @@ class FactorDefinition:
     ``Scope.STACK`` needs a testbed that makes its own file system; ``Scope.PATTERN`` belongs to
     workloads without streams of their own, ``Scope.ACCESS`` and ``Scope.MACHINE`` to all.
     ``default`` is the level of a trial for which nobody chose one; None leaves the machine's own.
+    ``former_choices`` are names of older kernels, each with what comes closest today; numbers that
+    ``are_codes`` lie on no scale.
     """
 
     name: str
@@ -72,11 +63,14 @@ class FactorDefinition:
     scope: Scope
     help: str
     choices: tuple[str, ...] = ()
+    former_choices: tuple[tuple[str, str], ...] = ()
     aliases: tuple[str, ...] = ()
     is_hard_to_change: bool = False
     needs_root: bool = False
     empty_level: str | None = None
     default: str | None = None
+    is_knob: bool = False
+    are_codes: bool = False
 
     @property
     def flag(self) -> str:
@@ -114,11 +108,12 @@ class FactorDefinition:
         text = str(value).strip()
         if text in self.choices:
             return text
-        if self.name == "scheduler" and text in LEGACY_SCHEDULERS:
-            raise ValueError(
-                f"'{text}' is a scheduler of kernels before 5.0; today's kernel offers "
-                f"'{LEGACY_SCHEDULERS[text]}' instead (nothing was changed)"
-            )
+        for former, today in self.former_choices:
+            if text == former:
+                raise ValueError(
+                    f"'{text}' is a {self.name} of older kernels; today's kernel offers "
+                    f"'{today}' instead (nothing was changed)"
+                )
         raise ValueError(
             f"'{text}' is none of {', '.join(self.choices)}{nearest(text, self.choices)}"
         )
@@ -191,48 +186,27 @@ def nearest(text: str, names: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-def _knob(name: str, text: str) -> FactorDefinition:
-    return FactorDefinition(name, FactorKind.KNOB, Scope.MACHINE, text, needs_root=True)
+_ALIASES: Final = {"scheduler": ("schedulers", "sched")}
+"""Other words for a knob that people bring along."""
 
 
-SCHEDULER_TUNABLES: Final = {
-    "mq-deadline": {
-        "read_expire": "deadline of a read, ms",
-        "write_expire": "deadline of a write, ms",
-        "prio_aging_expire": "age at which a low priority is served, ms",
-        "fifo_batch": "requests per batch",
-        "writes_starved": "read batches before a write batch",
-        "front_merges": "look for front merges, 0 or 1",
-        "async_depth": "asynchronous requests in flight",
-    },
-    "kyber": {
-        "read_lat_nsec": "target latency of reads, ns",
-        "write_lat_nsec": "target latency of synchronous writes, ns",
-    },
-    "bfq": {
-        "slice_idle": "idle wait for the next request of a queue, ms",
-        "slice_idle_us": "the same in us",
-        "low_latency": "favour interactive and soft real-time queues, 0 or 1",
-        "strict_guarantees": "one request at a time, 0 or 1",
-        "timeout_sync": "longest service of one queue, ms",
-        "max_budget": "sectors per service, 0 = automatic",
-        "fifo_expire_sync": "deadline of synchronous requests, ms",
-        "fifo_expire_async": "deadline of asynchronous requests, ms",
-        "back_seek_max": "longest backward seek, KiB",
-        "back_seek_penalty": "cost of a backward seek, as a factor",
-    },
-}
+def _knob(knob: KnobName) -> FactorDefinition:
+    return FactorDefinition(
+        knob.name,
+        FactorKind.NAME if knob.choices else FactorKind.KNOB,
+        Scope.MACHINE,
+        knob.help,
+        choices=knob.choices,
+        former_choices=knob.former_choices,
+        aliases=_ALIASES.get(knob.name, ()),
+        needs_root=True,
+        is_knob=True,
+        are_codes=knob.are_codes,
+    )
+
 
 FACTORS: Final[tuple[FactorDefinition, ...]] = (
-    FactorDefinition(
-        "scheduler",
-        FactorKind.NAME,
-        Scope.MACHINE,
-        "I/O scheduler of the devices under the testbed",
-        choices=SCHEDULERS,
-        aliases=("schedulers", "sched"),
-        needs_root=True,
-    ),
+    *(_knob(knob) for knob in KNOBS if knob.choices),
     FactorDefinition(
         "fs",
         FactorKind.NAME,
@@ -314,7 +288,7 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         "depth",
         FactorKind.COUNT,
         Scope.PATTERN,
-        "operations in flight per worker (above 1: engine io_uring)",
+        "operations in flight per worker (above 1: an asynchronous engine)",
         aliases=("iodepth", "queue_depth"),
         default="1",
     ),
@@ -323,7 +297,7 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         FactorKind.NAME,
         Scope.ACCESS,
         "how operations are submitted",
-        choices=("sync", "psync", "io_uring"),
+        choices=tuple(engine.name for engine in ENGINES),
         aliases=("ioengine",),
         default="psync",
     ),
@@ -359,25 +333,7 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         choices=("none", "after", "timed"),
         default="after",
     ),
-    _knob("read_ahead_kb", "read-ahead, KiB"),
-    _knob("nr_requests", "requests the scheduler may hold"),
-    _knob("driver_queue_depth", "requests the driver takes at once; small = a scheduler can sort"),
-    _knob("max_sectors_kb", "largest request, KiB"),
-    _knob("nomerges", "0 all merges, 1 simple ones, 2 none"),
-    _knob("rq_affinity", "CPU that completes a request: 0, 1 or 2"),
-    _knob("wbt_lat_usec", "target of write-back throttling, us; 0 off, -1 default"),
-    _knob("vm.dirty_ratio", "share of memory at which writers must write back, %"),
-    _knob("vm.dirty_bytes", "the same in bytes"),
-    _knob("vm.dirty_background_ratio", "share of memory at which write-back starts, %"),
-    _knob("vm.dirty_background_bytes", "the same in bytes"),
-    _knob("vm.dirty_expire_centisecs", "age at which dirty data is written, 10 ms"),
-    _knob("vm.dirty_writeback_centisecs", "interval of the flusher, 10 ms"),
-    _knob("vm.vfs_cache_pressure", "tendency to reclaim inodes and dentries"),
-    *(
-        _knob(f"{scheduler}.{tunable}", f"{scheduler}: {text}")
-        for scheduler, tunables in SCHEDULER_TUNABLES.items()
-        for tunable, text in tunables.items()
-    ),
+    *(_knob(knob) for knob in KNOBS if not knob.choices),
 )
 
 _BY_NAME: Final = {definition.name: definition for definition in FACTORS}
@@ -410,4 +366,4 @@ def find_factor(name: str) -> FactorDefinition:
 def scheduler_of(name: str) -> str | None:
     """Scheduler that a tunable belongs to: ``bfq`` of ``bfq.slice_idle``."""
     head, dot, _ = name.partition(".")
-    return head if dot and head in SCHEDULER_TUNABLES else None
+    return head if dot and head in _BY_NAME["scheduler"].choices else None

@@ -23,6 +23,10 @@ class Source(Protocol):
         """Words that let the user find `path`."""
         ...
 
+    def written(self, key: str, value: str) -> str:
+        """`key` with a value, as the user would write it there."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
@@ -36,6 +40,10 @@ class FileSource:
         line = self._line_of(path)
         place = f"{self.file_name}, line {line}" if line else self.file_name
         return f"{place}, {_dotted(path)}" if path else place
+
+    def written(self, key: str, value: str) -> str:
+        """Return a line of the file."""
+        return f'{key} = "{value}"'
 
     def _line_of(self, path: KeyPath) -> int | None:
         """Line of the longest part of `path` that has a line of its own."""
@@ -59,6 +67,10 @@ class FlagSource:
                 return self.flags.get(part, "--" + part.replace("_", "-"))
         return "command line"
 
+    def written(self, key: str, value: str) -> str:
+        """Return the flag with its value."""
+        return f"{self.where((key,))} {value}"
+
 
 @dataclass(frozen=True, slots=True)
 class OverriddenSource:
@@ -71,6 +83,10 @@ class OverriddenSource:
     def where(self, path: KeyPath) -> str:
         """Words of whichever source the value came from."""
         return (self.override if path and path[0] in self.keys else self.base).where(path)
+
+    def written(self, key: str, value: str) -> str:
+        """Return it as the base would have it, unless only the other has such a key."""
+        return (self.override if key in self.keys else self.base).written(key, value)
 
 
 def _dotted(path: KeyPath) -> str:

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 use super::{ALL, scheduler};
 use crate::error::{Error, Result};
 use crate::machine::Machine;
@@ -52,8 +54,29 @@ impl<'a> Site<'a> {
     }
 }
 
+/// What people are told of a knob and may type; `iolab-agent names` hands it to the front end.
+#[derive(Debug, Default, Serialize)]
+pub struct About {
+    /// What it is, in a few words, with the unit of its numbers.
+    pub help: &'static str,
+    /// A usual value and another one: what a comparison may try and the tests do.
+    pub example: [String; 2],
+    /// Names to choose from; where there are none it takes a whole number.
+    pub choices: &'static [&'static str],
+    /// Names that were choices once, each with what comes closest today.
+    pub former_choices: &'static [(&'static str, &'static str)],
+    /// Whether its numbers are codes that lie on no scale.
+    pub are_codes: bool,
+    /// Names and help of the settings that a row stands for, if it stands for many.
+    #[serde(skip)]
+    pub members: &'static [(&'static str, &'static str)],
+}
+
 /// A setting that is recorded before, verified after, and put back.
 pub trait Knob: Sync {
+    /// What people are told of it.
+    fn about(&self) -> About;
+
     /// What it belongs to.
     fn scope(&self) -> Scope;
 
@@ -104,7 +127,7 @@ pub struct Row {
 
 /// Declares the list from rows of `Row = "name" => knob`.
 macro_rules! knobs {
-    ($( $(#[$meta:meta])* $Row:ident = $name:literal => $knob:expr, )+) => {
+    ($( $Row:ident = $name:literal => $knob:expr, )+) => {
         /// Every knob, in the order in which they are written.
         pub const ALL: &[$crate::knob::api::Row] =
             &[ $( $crate::knob::api::Row { name: $name, knob: &$knob }, )+ ];

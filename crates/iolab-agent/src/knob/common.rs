@@ -2,26 +2,55 @@
 
 use std::path::PathBuf;
 
-use super::api::{Knob, Scope, Site, find};
+use super::api::{About, Knob, Scope, Site, find};
 use crate::error::Result;
 use crate::machine::Machine;
 
 /// Largest `int`, the type behind most of these files.
 pub const INT_MAX: i64 = i32::MAX as i64;
 
-/// A whole number in the device's `queue` folder.
-pub struct QueueFile {
-    /// Name of the file.
-    pub file: &'static str,
+/// The whole numbers that a file takes.
+pub struct Numbers {
     /// Smallest value.
     pub min: i64,
     /// Largest value.
     pub max: i64,
+    /// What most machines have: the kernel's default.
+    pub usual: i64,
+    /// Another one that is worth a comparison.
+    pub other: i64,
+    /// Whether they are codes, such as 0 for off, which lie on no scale.
+    pub are_codes: bool,
+}
+
+impl Numbers {
+    fn about(&self, help: &'static str) -> About {
+        let example = [self.usual.to_string(), self.other.to_string()];
+        About { help, example, are_codes: self.are_codes, ..About::default() }
+    }
+
+    fn check(&self, site: Site, value: &str) -> Result<()> {
+        check_range(site, value, self.min, self.max)
+    }
+}
+
+/// A whole number in the device's `queue` folder.
+pub struct QueueFile {
+    /// Name of the file.
+    pub file: &'static str,
+    /// What it is, in a few words.
+    pub help: &'static str,
+    /// What it takes.
+    pub numbers: Numbers,
     /// Whether a switch of the scheduler changes it.
     pub is_reset_by_scheduler: bool,
 }
 
 impl Knob for QueueFile {
+    fn about(&self) -> About {
+        self.numbers.about(self.help)
+    }
+
     fn scope(&self) -> Scope {
         Scope::Device
     }
@@ -31,7 +60,7 @@ impl Knob for QueueFile {
     }
 
     fn check(&self, _machine: &Machine, site: Site, value: &str) -> Result<()> {
-        check_range(site, value, self.min, self.max)
+        self.numbers.check(site, value)
     }
 
     fn is_reset_by_scheduler(&self) -> bool {
@@ -43,15 +72,19 @@ impl Knob for QueueFile {
 pub struct VmSetting {
     /// Name of the file.
     pub file: &'static str,
-    /// Smallest value.
-    pub min: i64,
-    /// Largest value.
-    pub max: i64,
+    /// What it is, in a few words.
+    pub help: &'static str,
+    /// What it takes.
+    pub numbers: Numbers,
     /// The other way to say the same; the kernel sets it to 0 when this one changes.
     pub twin: Option<&'static str>,
 }
 
 impl Knob for VmSetting {
+    fn about(&self) -> About {
+        self.numbers.about(self.help)
+    }
+
     fn scope(&self) -> Scope {
         Scope::Machine
     }
@@ -61,13 +94,13 @@ impl Knob for VmSetting {
     }
 
     fn check(&self, _machine: &Machine, site: Site, value: &str) -> Result<()> {
-        check_range(site, value, self.min, self.max)
+        self.numbers.check(site, value)
     }
 
     fn write(&self, machine: &mut Machine, site: Site, value: &str) -> Result<()> {
         match self.twin {
             // The kernel does not take 0 bytes; it sets them to 0 when the ratio changes.
-            Some(ratio) if value == "0" && self.min > 0 => {
+            Some(ratio) if value == "0" && self.numbers.min > 0 => {
                 let (_, knob) = find(ratio)?;
                 let site = site.other(ratio);
                 let kept = knob.read(machine, site).unwrap_or_else(|| "0".to_owned());
@@ -75,7 +108,13 @@ impl Knob for VmSetting {
                 knob.write(machine, site, other)?;
                 knob.write(machine, site, &kept)
             }
-            _ => machine.write_knob(&self.path(site), value),
+            _ => {
+                machine.write_knob(&self.path(site), value)?;
+                if let Some((_, twin)) = self.twin.and_then(|name| find(name).ok()) {
+                    machine.imagine(&twin.path(site), "0");
+                }
+                Ok(())
+            }
         }
     }
 

@@ -5,11 +5,11 @@
 //! no file of its own for it: `nr_requests` under `none` is this depth, and it survives later
 //! switches, unseen. Writing the number that is displayed changes nothing, therefore another one
 //! goes first. The truth is in debugfs (`hctx0/tags`); without it the depth is written but not
-//! verified. Source: linux.md 2 ("`nr_requests` trap"), tried on Linux 6.18.
+//! verified. Source: Linux block/blk-mq.c (`blk_mq_update_nr_requests`), tried on Linux 6.18.
 
 use std::path::PathBuf;
 
-use super::api::{Knob, Scope, Site};
+use super::api::{About, Knob, Scope, Site};
 use super::common::check_range;
 use super::{nr_requests, scheduler};
 use crate::error::Result;
@@ -22,6 +22,14 @@ pub const KNOB: DriverQueueDepth = DriverQueueDepth;
 pub struct DriverQueueDepth;
 
 impl Knob for DriverQueueDepth {
+    fn about(&self) -> About {
+        About {
+            help: "requests the driver takes at once; small = a scheduler can sort",
+            example: ["128", "4"].map(str::to_owned),
+            ..About::default()
+        }
+    }
+
     fn scope(&self) -> Scope {
         Scope::Device
     }
@@ -36,8 +44,7 @@ impl Knob for DriverQueueDepth {
     }
 
     fn read(&self, machine: &Machine, site: Site) -> Option<String> {
-        let device = site.device?;
-        let tags = machine.peek(format!("/sys/kernel/debug/block/{device}/hctx0/tags"))?;
+        let tags = machine.peek(tags_of(site)?)?;
         let bitmap = tags.split_once("bitmap_tags:")?.1;
         bitmap.lines().find_map(|line| line.strip_prefix("depth=")).map(str::to_owned)
     }
@@ -47,17 +54,29 @@ impl Knob for DriverQueueDepth {
             scheduler::KNOB.write(machine, site.other("scheduler"), "none")?;
         }
         let path = self.path(site);
-        if machine.peek(&path).as_deref() == Some(value) {
+        // What cannot be read may be the same, too.
+        if machine.peek(&path).is_none_or(|shown| shown == value) {
             let depth: i64 = value.parse().unwrap_or(1);
             let other = if depth > 1 { depth - 1 } else { depth + 1 };
             machine.write_knob(&path, &other.to_string())?;
         }
-        machine.write_knob(&path, value)
+        machine.write_knob(&path, value)?;
+        // Where the depth cannot be seen a dry run must not see it either.
+        if let Some(tags) = tags_of(site).filter(|tags| machine.peek(tags).is_some()) {
+            machine.imagine(&tags, &format!("bitmap_tags:\ndepth={value}"));
+        }
+        Ok(())
     }
 
     fn presumed(&self, machine: &Machine, site: Site) -> Option<String> {
         full_depth(machine, site).map(|depth| depth.to_string())
     }
+}
+
+/// Where debugfs tells the depth.
+fn tags_of(site: Site) -> Option<PathBuf> {
+    let device = site.device?;
+    Some(PathBuf::from(format!("/sys/kernel/debug/block/{device}/hctx0/tags")))
 }
 
 /// What the device was made for.

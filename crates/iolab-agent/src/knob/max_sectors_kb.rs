@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::api::{Knob, Scope, Site};
+use super::api::{About, Knob, Scope, Site};
 use super::common::check_range;
 use crate::error::Result;
 use crate::machine::Machine;
@@ -19,6 +19,14 @@ pub const KNOB: MaxSectorsKb = MaxSectorsKb;
 pub struct MaxSectorsKb;
 
 impl Knob for MaxSectorsKb {
+    fn about(&self) -> About {
+        About {
+            help: "largest request, KiB",
+            example: ["1280", "64"].map(str::to_owned),
+            ..About::default()
+        }
+    }
+
     fn scope(&self) -> Scope {
         Scope::Device
     }

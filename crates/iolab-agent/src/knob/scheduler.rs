@@ -6,7 +6,8 @@
 
 use std::path::PathBuf;
 
-use super::api::{Knob, Scope, Site};
+use super::ALL;
+use super::api::{About, Knob, Scope, Site};
 use crate::error::{Result, nearest};
 use crate::machine::Machine;
 
@@ -14,7 +15,7 @@ use crate::machine::Machine;
 pub const KNOWN: &[&str] = &["none", "mq-deadline", "kyber", "bfq"];
 
 /// Names before Linux 5.0, and what today's kernel offers instead.
-const LEGACY: &[(&str, &str)] =
+const FORMER: &[(&str, &str)] =
     &[("noop", "none"), ("deadline", "mq-deadline"), ("cfq", "bfq"), ("anticipatory", "bfq")];
 
 /// The row.
@@ -24,6 +25,16 @@ pub const KNOB: Scheduler = Scheduler;
 pub struct Scheduler;
 
 impl Knob for Scheduler {
+    fn about(&self) -> About {
+        About {
+            help: "I/O scheduler of the devices under the testbed",
+            example: ["none", "bfq"].map(str::to_owned),
+            choices: KNOWN,
+            former_choices: FORMER,
+            ..About::default()
+        }
+    }
+
     fn scope(&self) -> Scope {
         Scope::Device
     }
@@ -38,7 +49,7 @@ impl Knob for Scheduler {
         if offered.contains(&value) {
             return Ok(());
         }
-        if let Some((_, today)) = LEGACY.iter().find(|(legacy, _)| *legacy == value) {
+        if let Some((_, today)) = FORMER.iter().find(|(former, _)| *former == value) {
             let reason = format!("it was removed in Linux 5.0; ask for '{today}' instead");
             return Err(site.cannot_be(value, reason));
         }
@@ -51,6 +62,16 @@ impl Knob for Scheduler {
 
     fn read(&self, machine: &Machine, site: Site) -> Option<String> {
         active(machine, site.device?)
+    }
+
+    fn write(&self, machine: &mut Machine, site: Site, value: &str) -> Result<()> {
+        machine.write_knob(&self.path(site), value)?;
+        for row in ALL.iter().filter(|row| row.knob.is_reset_by_scheduler()) {
+            let is_family = !row.knob.about().members.is_empty();
+            let folder = || site.queue_file("iosched");
+            machine.forget(if is_family { folder() } else { row.knob.path(site.other(row.name)) });
+        }
+        Ok(())
     }
 }
 

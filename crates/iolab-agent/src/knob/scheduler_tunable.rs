@@ -6,11 +6,35 @@
 
 use std::path::PathBuf;
 
-use super::api::{Knob, Scope, Site, tunable_of};
+use super::api::{About, Knob, Scope, Site, tunable_of};
 use super::common::{INT_MAX, check_range};
 use super::scheduler;
 use crate::error::{Result, nearest};
 use crate::machine::Machine;
+
+/// Those of Linux 6.18 that are documented (Documentation/block/), for the front end; a kernel may
+/// have others, or lack some. The first one serves as the example.
+const MEMBERS: &[(&str, &str)] = &[
+    ("mq-deadline.read_expire", "mq-deadline: deadline of a read, ms"),
+    ("mq-deadline.write_expire", "mq-deadline: deadline of a write, ms"),
+    ("mq-deadline.prio_aging_expire", "mq-deadline: age at which a low priority is served, ms"),
+    ("mq-deadline.fifo_batch", "mq-deadline: requests per batch"),
+    ("mq-deadline.writes_starved", "mq-deadline: read batches before a write batch"),
+    ("mq-deadline.front_merges", "mq-deadline: look for front merges, 0 or 1"),
+    ("mq-deadline.async_depth", "mq-deadline: asynchronous requests in flight"),
+    ("kyber.read_lat_nsec", "kyber: target latency of reads, ns"),
+    ("kyber.write_lat_nsec", "kyber: target latency of synchronous writes, ns"),
+    ("bfq.slice_idle", "bfq: idle wait for the next request of a queue, ms"),
+    ("bfq.slice_idle_us", "bfq: the same in us"),
+    ("bfq.low_latency", "bfq: favour interactive and soft real-time queues, 0 or 1"),
+    ("bfq.strict_guarantees", "bfq: one request at a time, 0 or 1"),
+    ("bfq.timeout_sync", "bfq: longest service of one queue, ms"),
+    ("bfq.max_budget", "bfq: sectors per service, 0 = automatic"),
+    ("bfq.fifo_expire_sync", "bfq: deadline of synchronous requests, ms"),
+    ("bfq.fifo_expire_async", "bfq: deadline of asynchronous requests, ms"),
+    ("bfq.back_seek_max", "bfq: longest backward seek, KiB"),
+    ("bfq.back_seek_penalty", "bfq: cost of a backward seek, as a factor"),
+];
 
 /// The row.
 pub const KNOB: SchedulerTunable = SchedulerTunable;
@@ -19,6 +43,15 @@ pub const KNOB: SchedulerTunable = SchedulerTunable;
 pub struct SchedulerTunable;
 
 impl Knob for SchedulerTunable {
+    fn about(&self) -> About {
+        About {
+            help: "a setting of one scheduler",
+            example: ["500", "100"].map(str::to_owned),
+            members: MEMBERS,
+            ..About::default()
+        }
+    }
+
     fn scope(&self) -> Scope {
         Scope::Device
     }

@@ -282,6 +282,7 @@ fn write(
     if is_named {
         knob.check(machine, site, value)?;
     }
+    machine.note_knob(site.device, site.knob);
     knob.write(machine, site, value).map_err(|error| match error {
         Error::Io { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
             site.cannot_be(value, "the kernel refuses it (invalid argument)")

@@ -1,6 +1,6 @@
 //! Each knob on a fake root: read, apply, verify, restore; and what a crash leaves to restore.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -8,6 +8,7 @@ use super::{ALL, KnobSet, Scope, Site, find};
 use crate::error::{Error, Result};
 use crate::journal::{self, Journal};
 use crate::machine::{Fuse, Machine, fake_machine, tree};
+use crate::protocol::ActionKind;
 use crate::restore;
 
 const BOOT: &str = "boot-1";
@@ -39,39 +40,26 @@ impl Laboratory {
     }
 }
 
-/// A value for each row that differs from the original, on `sda`.
-const OTHER_VALUES: &[(&str, &str)] = &[
-    ("driver_queue_depth", "4"),
-    ("scheduler", "bfq"),
-    ("nr_requests", "32"),
-    ("mq-deadline.fifo_batch", "1"),
-    ("wbt_lat_usec", "0"),
-    ("read_ahead_kb", "128"),
-    ("max_sectors_kb", "64"),
-    ("nomerges", "2"),
-    ("rq_affinity", "2"),
-    ("vm.dirty_ratio", "5"),
-    ("vm.dirty_bytes", "1048576"),
-    ("vm.dirty_background_ratio", "1"),
-    ("vm.dirty_background_bytes", "65536"),
-    ("vm.dirty_expire_centisecs", "100"),
-    ("vm.dirty_writeback_centisecs", "0"),
-    ("vm.vfs_cache_pressure", "50"),
-];
+/// Each row, or of a family its first member, with its two example values.
+fn examples() -> impl Iterator<Item = (&'static str, [String; 2])> {
+    ALL.iter().map(|row| {
+        let about = row.knob.about();
+        (about.members.first().map_or(row.name, |(name, _)| *name), about.example)
+    })
+}
 
 #[test]
 fn every_row_is_applied_verified_and_restored() {
-    assert_eq!(OTHER_VALUES.len(), ALL.len(), "each row needs a value here");
-    for (name, value) in OTHER_VALUES {
+    for (name, [_, value]) in examples() {
         let mut lab = Laboratory::new();
         let before = tree(lab.root.path());
         let device = (find(name).unwrap().1.scope() == Scope::Device).then_some("sda");
         let original = lab.read(device, name).expect(name);
-        assert_ne!(original, *value, "{name}");
+        assert_ne!(original, value, "{name}");
         let mut knobs = KnobSet::new(&devices(&["sda"]), None);
-        let applied = knobs.apply(&mut lab.machine, &asked(&[(name, value)])).expect(name);
+        let applied = knobs.apply(&mut lab.machine, &asked(&[(name, &value)])).expect(name);
         assert_eq!(applied.warnings, [], "{name}");
-        assert_eq!(lab.read(device, name).as_deref(), Some(*value), "{name}");
+        assert_eq!(lab.read(device, name), Some(value), "{name}");
         let outcome = restore::undo(&mut lab.machine, BOOT);
         assert_eq!(outcome.problems, Vec::<String>::new(), "{name}");
         assert_eq!(tree(lab.root.path()), before, "{name}");
@@ -80,7 +68,7 @@ fn every_row_is_applied_verified_and_restored() {
 
 #[test]
 fn every_row_refuses_nonsense_before_writing() {
-    for (name, _) in OTHER_VALUES {
+    for (name, _) in examples() {
         for value in ["", "fast", "-7", "99999999999999999999"] {
             let mut lab = Laboratory::new();
             let before = tree(lab.root.path());
@@ -235,6 +223,55 @@ proptest! {
             prop_assert!(!is_last || outcome.problems.is_empty(), "{:?}", outcome.problems);
         }
         prop_assert_eq!(tree(lab.root.path()), before);
+    }
+}
+
+/// Files that were written since the last call.
+fn written(machine: &mut Machine) -> BTreeSet<String> {
+    let writes = machine.take_actions().into_iter();
+    writes.filter(|a| a.kind == ActionKind::WriteKnob).map(|action| action.target).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A dry run must say all that closing would write; what a switch resets is easily forgotten.
+    #[test]
+    fn a_dry_run_names_every_file_that_restoring_writes(
+        trials in prop::collection::vec(trial(), 1..4),
+        has_debugfs: bool,
+    ) {
+        let mut lab = Laboratory::new();
+        if !has_debugfs {
+            std::fs::remove_dir_all(lab.root.path().join("sys/kernel/debug")).unwrap();
+        }
+        let before = tree(lab.root.path());
+        let mut rehearsing = Machine::rehearsing(lab.root.path());
+        rehearsing.attach_journal(Journal::on_paper(lab.state.path(), "run-1", BOOT));
+        let mut knobs = KnobSet::new(&devices(&["loop8", "sda"]), None);
+        for trial in &trials {
+            if knobs.apply(&mut rehearsing, trial).is_err() {
+                break;
+            }
+        }
+        written(&mut rehearsing);
+        prop_assert_eq!(restore::undo(&mut rehearsing, BOOT).problems, Vec::<String>::new());
+        let foreseen_back = written(&mut rehearsing);
+        prop_assert_eq!(tree(lab.root.path()), before);
+
+        // Each round has another order, and the dry run has seen only the first.
+        let mut reversed = trials.clone();
+        reversed.reverse();
+        for order in [trials, reversed] {
+            if run_until_death(&mut lab, &order).is_err() {
+                break;
+            }
+            let writes = written(&mut lab.machine);
+            restore::undo(&mut lab.machine, BOOT);
+            let back = written(&mut lab.machine);
+            let missed: Vec<&String> = back.difference(&foreseen_back).collect();
+            prop_assert_eq!(missed, Vec::<&String>::new(), "of {:?} by restoring", writes);
+        }
     }
 }
 

@@ -3,8 +3,12 @@
 //! bfq turns it off while it is active, which biases comparisons of buffered writes: the record
 //! tells.
 
-use super::common::{INT_MAX, QueueFile};
+use super::common::{INT_MAX, Numbers, QueueFile};
 
 /// The row.
-pub const KNOB: QueueFile =
-    QueueFile { file: "wbt_lat_usec", min: -1, max: INT_MAX, is_reset_by_scheduler: true };
+pub const KNOB: QueueFile = QueueFile {
+    file: "wbt_lat_usec",
+    help: "target of write-back throttling, us; 0 off, -1 default",
+    numbers: Numbers { min: -1, max: INT_MAX, usual: 2000, other: 0, are_codes: false },
+    is_reset_by_scheduler: true,
+};

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::paper::{Paper, Text};
 use crate::error::{Error, Result};
 use crate::journal::{Change, Journal, State};
 use crate::protocol::{Action, ActionKind};
@@ -32,12 +33,10 @@ pub struct Machine {
     class: &'static str,
     actions: Vec<Action>,
     journal: Option<Journal>,
-    /// Loop devices of ours, attached as long as they are open.
-    loops: BTreeMap<u32, fs::File>,
-    /// Dry run: what files would hold.
-    on_paper: BTreeMap<PathBuf, String>,
-    /// Dry run: devices that would exist, and which existing one shows what they would be like.
-    stand_ins: BTreeMap<String, String>,
+    /// Loop devices of ours, attached as long as they are open; none is open in a dry run.
+    loops: BTreeMap<u32, Option<fs::File>>,
+    /// Dry run: what would have changed.
+    paper: Paper,
 }
 
 impl Machine {
@@ -51,6 +50,12 @@ impl Machine {
     #[cfg(test)]
     pub fn emulated(root: PathBuf, kernel: super::emulated::Kernel) -> Self {
         Self::with(root, Executor::Emulated(kernel))
+    }
+
+    /// A tree of files in which nothing is changed.
+    #[cfg(test)]
+    pub fn rehearsing(root: &Path) -> Self {
+        Self::with(root.to_path_buf(), Executor::DryRun)
     }
 
     /// The same tree and a new agent, as after a crash.
@@ -78,8 +83,7 @@ impl Machine {
             actions: Vec::new(),
             journal: None,
             loops: BTreeMap::new(),
-            on_paper: BTreeMap::new(),
-            stand_ins: BTreeMap::new(),
+            paper: Paper::default(),
         }
     }
 
@@ -103,7 +107,11 @@ impl Machine {
     /// Contents of a file, without blanks around; in a dry run what it would hold by now.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<String> {
         let path = path.as_ref();
-        self.on_paper.get(path).map_or_else(|| self.read_unchanged(path), |text| Ok(text.clone()))
+        match self.paper.text(path) {
+            Text::Known(text) => Ok(text.to_owned()),
+            Text::Unknown => Err(Error::io("foresee", path, io::ErrorKind::NotFound)),
+            Text::Unchanged => self.read_unchanged(path),
+        }
     }
 
     /// Contents of a file on disk, whatever a dry run would have written.
@@ -140,7 +148,7 @@ impl Machine {
     /// The same path below our root; that of a device which would exist, on its stand-in.
     pub fn real(&self, path: &Path) -> PathBuf {
         let relative = path.strip_prefix("/").unwrap_or(path);
-        for (name, stand_in) in &self.stand_ins {
+        for (name, stand_in) in self.paper.stand_ins() {
             for folder in ["sys/block", "sys/kernel/debug/block"] {
                 if let Ok(rest) = relative.strip_prefix(Path::new(folder).join(name)) {
                     return self.root.join(folder).join(stand_in).join(rest);
@@ -153,7 +161,20 @@ impl Machine {
     /// In a dry run, lets `stand_in` show what `name`, which does not exist, would be like.
     pub fn let_stand_in(&mut self, name: &str, stand_in: &str) {
         assert!(self.is_dry_run(), "only a dry run invents devices");
-        self.stand_ins.insert(name.to_owned(), stand_in.to_owned());
+        self.paper.let_stand_in(name, stand_in);
+    }
+
+    /// Whether a device exists on the paper of a dry run only.
+    pub fn is_on_paper(&self, device: &str) -> bool {
+        self.paper.is_stood_in_for(device)
+    }
+
+    /// Whether there is something at a path of our making, in a dry run on paper.
+    pub fn has(&self, path: &Path) -> bool {
+        if self.is_dry_run() {
+            return self.paper.has(path);
+        }
+        !fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
     // Changing.
@@ -167,6 +188,9 @@ impl Machine {
         perform: impl FnOnce() -> Result<T>,
     ) -> Result<Option<T>> {
         let (target, detail) = (target.into(), detail.into());
+        if self.is_dry_run() {
+            self.paper.note(kind, &target);
+        }
         self.actions.push(Action { class: self.class.to_owned(), kind, target, detail });
         if self.is_dry_run() {
             return Ok(None);
@@ -176,14 +200,50 @@ impl Machine {
 
     /// Writes a knob's file; what it held is in the journal already.
     pub fn write_knob(&mut self, path: &Path, value: &str) -> Result<()> {
-        let old = self.peek(path).unwrap_or_default();
+        let old = match self.paper.text(path) {
+            Text::Unknown => "what the kernel chose".to_owned(),
+            _ => active_or_whole(&self.peek(path).unwrap_or_default()).to_owned(),
+        };
         self.actions.push(Action {
             class: self.class.to_owned(),
             kind: ActionKind::WriteKnob,
             target: path.display().to_string(),
-            detail: format!("{} -> {value}", active_or_whole(&old)),
+            detail: format!("{old} -> {value}"),
         });
         self.write_file(path, value).map_err(|error| Error::io("write", path, error))
+    }
+
+    /// Says of the last action what is not known of it in advance.
+    pub fn remark(&mut self, text: &str) {
+        if let Some(action) = self.actions.last_mut() {
+            action.detail += text;
+        }
+    }
+
+    /// In a dry run, takes notice of a knob that is given a value.
+    pub fn note_knob(&mut self, device: Option<&str>, knob: &str) {
+        if self.is_dry_run() {
+            self.paper.note_knob(device, knob);
+        }
+    }
+
+    /// Whether a dry run has ever given a knob a value.
+    pub fn was_set_on_paper(&self, device: Option<&str>, knob: &str) -> bool {
+        self.paper.was_set(device, knob)
+    }
+
+    /// In a dry run, what the kernel would let a file hold in consequence of what was written.
+    pub fn imagine(&mut self, path: &Path, text: &str) {
+        if self.is_dry_run() {
+            self.paper.write(path, text);
+        }
+    }
+
+    /// In a dry run, a file or folder in which the kernel would have chosen new values.
+    pub fn forget(&mut self, place: PathBuf) {
+        if self.is_dry_run() {
+            self.paper.forget(place);
+        }
     }
 
     fn write_file(&mut self, path: &Path, value: &str) -> io::Result<()> {
@@ -194,7 +254,7 @@ impl Machine {
                 .open(real)
                 .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes())),
             Executor::DryRun => {
-                self.on_paper.insert(path.to_path_buf(), value.to_owned());
+                self.paper.write(path, value);
                 Ok(())
             }
             #[cfg(test)]
@@ -219,8 +279,8 @@ impl Machine {
         })
     }
 
-    /// Keeps a loop device of ours open, hence attached.
-    pub fn hold_loop(&mut self, number: u32, device: fs::File) {
+    /// Keeps a loop device of ours open, hence attached; there is none to open in a dry run.
+    pub fn hold_loop(&mut self, number: u32, device: Option<fs::File>) {
         self.loops.insert(number, device);
     }
 
@@ -229,7 +289,8 @@ impl Machine {
         let Some(device) = self.loops.remove(&number) else { return Ok(()) };
         let target = format!("/dev/loop{number}");
         self.act(ActionKind::DetachLoop, target.clone(), "", || {
-            sys::detach_loop(&device).map_err(|error| Error::io("detach", &target, error))
+            let device = device.as_ref().expect("it was opened, for this is no dry run");
+            sys::detach_loop(device).map_err(|error| Error::io("detach", &target, error))
         })
         .map(drop)
     }
@@ -252,9 +313,9 @@ impl Machine {
         self.journal.take()
     }
 
-    /// Must precede every change: on disk when this returns. Records nothing in a dry run.
+    /// Must precede every change: on disk when this returns, in a dry run on paper.
     pub fn intend(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
-        if self.is_dry_run() || changes.is_empty() {
+        if changes.is_empty() {
             return Ok(Vec::new());
         }
         self.journal

@@ -48,6 +48,9 @@ impl DeviceIdentity {
 
     /// Compares with the device that has this name now.
     pub fn whose(&self, machine: &Machine) -> Whose {
+        if machine.is_on_paper(&self.name) {
+            return Whose::Same; // What stands in for it is somebody's, and stays untouched.
+        }
         let Some(number) = machine.peek(file(&self.name, "dev")) else { return Whose::Gone };
         if number != self.number {
             return Whose::Foreign(format!("it is {number}, was {}", self.number));

@@ -2,8 +2,8 @@
 //!
 //! What it models: a scheduler switch resets `nr_requests` and the tunables; bfq turns write-back
 //! throttling off; `nr_requests` under `none` is the driver's depth, which survives switches; pairs
-//! of a ratio and its bytes exclude each other; two views of one tunable. Source: linux.md 2, tried
-//! on Linux 6.18.
+//! of a ratio and its bytes exclude each other; two views of one tunable. Source: Linux
+//! block/elevator.c, block/blk-wbt.c, block/bfq-iosched.c, mm/page-writeback.c; tried on 6.18.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use super::Machine;
 use crate::error::{Error, Result};
+use crate::knob::{self, Scope, Site};
 
 /// Steps that the agent may still take before it "dies".
 #[derive(Clone, Debug)]
@@ -132,19 +133,11 @@ pub fn fake_machine() -> (tempfile::TempDir, Machine) {
     for (name, device_number, sequence) in [("loop8", "7:8", "13"), ("sda", "8:0", "2")] {
         make_device(root.path(), name, device_number, sequence);
     }
+    write_usual(root.path(), None);
+    // These two were tuned by the machine's owner.
     let vm = root.path().join("proc/sys/vm");
-    fs::create_dir_all(&vm).expect("a folder");
-    for (name, value) in [
-        ("dirty_ratio", "20"),
-        ("dirty_bytes", "0"),
-        ("dirty_background_ratio", "0"),
-        ("dirty_background_bytes", "16777216"),
-        ("dirty_expire_centisecs", "3000"),
-        ("dirty_writeback_centisecs", "500"),
-        ("vfs_cache_pressure", "100"),
-    ] {
-        fs::write(vm.join(name), value).expect("a file");
-    }
+    fs::write(vm.join("dirty_background_ratio"), "0").expect("a file");
+    fs::write(vm.join("dirty_background_bytes"), "16777216").expect("a file");
     let machine = Machine::emulated(root.path().to_path_buf(), Kernel::default());
     (root, machine)
 }
@@ -160,18 +153,9 @@ fn make_device(root: &Path, name: &str, device_number: &str, sequence: &str) {
     write("dev", device_number);
     write("diskseq", sequence);
     write("mq/0/nr_tags", "128");
+    write_usual(root, Some(name));
     write("queue/scheduler", &bracketed("none"));
-    for (file, value) in [
-        ("nr_requests", "128"),
-        ("read_ahead_kb", "2560"),
-        ("max_sectors_kb", "1280"),
-        ("max_hw_sectors_kb", "1280"),
-        ("nomerges", "0"),
-        ("rq_affinity", "1"),
-        ("wbt_lat_usec", "2000"),
-    ] {
-        write(&format!("queue/{file}"), value);
-    }
+    write("queue/max_hw_sectors_kb", "1280");
     fs::write(tags.join("tags"), tags_text("128")).expect("a file");
     fs::write(truth.join(name), "128").expect("a file");
     if name == "sda" {
@@ -179,6 +163,20 @@ fn make_device(root: &Path, name: &str, device_number: &str, sequence: &str) {
         Kernel::default().switch(&device.join("queue/scheduler"), "mq-deadline").expect("a switch");
         write("queue/nr_requests", "64");
         write("queue/iosched/fifo_batch", "4");
+    }
+}
+
+/// Gives every knob of a device, or of the machine, its file with its usual value.
+fn write_usual(root: &Path, device: Option<&str>) {
+    let scope = if device.is_some() { Scope::Device } else { Scope::Machine };
+    for row in knob::ALL.iter().filter(|row| row.knob.scope() == scope) {
+        let about = row.knob.about();
+        if about.members.is_empty() {
+            let path = row.knob.path(Site { device, knob: row.name });
+            let file = root.join(path.strip_prefix("/").expect("a knob's path is absolute"));
+            fs::create_dir_all(file.parent().expect("a file lies in a folder")).expect("a folder");
+            fs::write(file, &about.example[0]).expect("a file");
+        }
     }
 }
 

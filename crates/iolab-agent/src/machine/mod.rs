@@ -4,6 +4,7 @@ mod actor;
 mod device;
 #[cfg(test)]
 mod emulated;
+mod paper;
 
 pub use actor::{Machine, find_program};
 pub use device::{DeviceIdentity, Whose};

@@ -78,24 +78,29 @@ pub type Open = fn(Value, Opening) -> Result<Box<dyn Testbed>>;
 pub struct Row {
     /// `kind` in the protocol.
     pub name: &'static str,
+    /// Privilege class of what it does.
+    pub class: fn() -> &'static str,
     /// How to open one.
     pub open: Open,
 }
 
-/// Declares the list from rows of `Row = "name" => function`.
+/// Declares the list from rows of `Row = "name" => module`.
 macro_rules! testbeds {
-    ($( $(#[$meta:meta])* $Row:ident = $name:literal => $open:expr, )+) => {
+    ($( $(#[$meta:meta])* $Row:ident = $name:literal => $module:ident, )+) => {
         /// Every kind.
         const ALL: &[$crate::testbed::api::Row] =
-            &[ $( $crate::testbed::api::Row { name: $name, open: $open }, )+ ];
+            &[ $( $crate::testbed::api::Row {
+                name: $name,
+                class: $module::class,
+                open: $module::open,
+            }, )+ ];
     };
 }
 pub(super) use testbeds;
 
-/// Opens the testbed that `spec` describes.
-pub fn open(mut spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
-    let kind = spec.as_object_mut().and_then(|fields| fields.remove("kind"));
-    let Some(Value::String(kind)) = kind else {
+/// The kind of testbed that `spec` describes.
+pub fn kind_of(spec: &Value) -> Result<&'static Row> {
+    let Some(kind) = spec.get("kind").and_then(Value::as_str) else {
         return Err(Error::protocol("a testbed spec needs its kind"));
     };
     if kind == "device" {
@@ -106,8 +111,13 @@ pub fn open(mut spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
     }
     let names: Vec<&str> = ALL.iter().map(|row| row.name).collect();
     let row = ALL.iter().find(|row| row.name == kind);
-    row.map_or_else(
-        || Err(Error::unknown("kind of testbed", &kind, &names)),
-        |row| (row.open)(spec, opening),
-    )
+    row.ok_or_else(|| Error::unknown("kind of testbed", kind, &names))
+}
+
+impl Row {
+    /// Opens the testbed that `spec` describes.
+    pub fn open(&self, mut spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
+        spec.as_object_mut().and_then(|fields| fields.remove("kind"));
+        (self.open)(spec, opening)
+    }
 }

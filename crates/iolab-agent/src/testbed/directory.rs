@@ -39,12 +39,15 @@ struct DirectoryTestbed {
     warnings: Vec<Warning>,
 }
 
+/// As root knobs of the devices below may change, too.
+pub fn class() -> &'static str {
+    if nix::unistd::geteuid().is_root() { "A+" } else { "A" }
+}
+
 /// Opens one.
 pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
     let spec: Spec = typed("a directory testbed", spec)?;
     let Opening { machine, .. } = opening;
-    let class = if nix::unistd::geteuid().is_root() { "A+" } else { "A" };
-    machine.set_class(class);
     if !spec.path.is_absolute() || !spec.path.is_dir() {
         let what = format!("{} is not an absolute path of a directory", spec.path.display());
         return Err(Error::refused(what, "make it first, or name another"));
@@ -60,7 +63,7 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
     machine.applied(&ids)?;
     let warnings = warnings_of(&spec.path, &devices);
     Ok(Box::new(DirectoryTestbed {
-        class,
+        class: class(),
         folder,
         token,
         devices,
@@ -166,10 +169,11 @@ impl Testbed for DirectoryTestbed {
     }
 
     fn clean(&mut self, machine: &mut Machine) -> Result<()> {
-        if machine.is_dry_run() {
-            return Ok(());
-        }
-        owned_directory::clear(&self.folder, Some(&self.token))
+        let files = self.folder.join("*").display().to_string();
+        let removed = machine.act(ActionKind::RemoveFile, files, "after the trial", || {
+            owned_directory::clear(&self.folder, Some(&self.token))
+        });
+        removed.map(drop)
     }
 
     fn close(&mut self, _machine: &mut Machine) -> Result<()> {

@@ -1,15 +1,15 @@
 //! File systems that we make and mount, each a row of a table.
 //!
 //! Ours are plain defaults without discards and lazy work in the background: mkfs would punch holes
-//! into the image, and a trial would pay for the rest (linux.md 2 and 5). The user's options follow
-//! ours, so theirs win. An option may not name anything but what we hand over: mkfs takes further
-//! devices as arguments, and some mount options take paths.
+//! into the image, and a trial would pay for the rest (mkfs.ext4(8): discard, `lazy_itable_init`).
+//! The user's options follow ours, so theirs win. An option may not name anything but what we hand
+//! over: mkfs takes further devices as arguments, and some mount options take paths.
 
 use std::path::Path;
 
 use super::kernel_log::KernelLog;
 use crate::error::{Error, Result};
-use crate::machine::Machine;
+use crate::machine::{Machine, find_program};
 use crate::mounts;
 use crate::protocol::{ActionKind, Stack, Warning};
 use crate::restore::patiently;
@@ -158,6 +158,12 @@ pub fn check(stack: &Stack, volume: &Volume) -> Result<&'static FileSystem> {
 /// Makes the file system anew.
 pub fn make(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<()> {
     let fs = check(stack, volume)?;
+    if find_program(fs.mkfs).is_none() {
+        return Err(Error::failed(
+            format!("{} is not installed", fs.mkfs),
+            format!("install the programs of {}, or leave it out", fs.name),
+        ));
+    }
     let mut command = vec![fs.mkfs.to_owned()];
     command.extend(fs.mkfs_options.iter().map(|option| (*option).to_owned()));
     command.extend(stack.mkfs_options.iter().cloned());
@@ -217,7 +223,8 @@ pub fn mount(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<()
     })
 }
 
-/// Unmounts; tries again for a while: a finished `io_uring` lets go a little later (linux.md 6).
+/// Unmounts; tries again for a while: a finished `io_uring` lets go of its files a little later
+/// (Linux `io_uring/io_uring.c`: `io_ring_exit_work`).
 pub fn unmount(machine: &mut Machine, point: &Path) -> Result<()> {
     let shown = point.display().to_string();
     machine

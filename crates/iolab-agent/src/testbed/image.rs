@@ -2,7 +2,7 @@
 //! attached.
 //!
 //! It is written in full because unwritten extents and holes would make the first writes of a trial
-//! pay for the allocation (linux.md 2), and with noise because a device below may compress.
+//! pay for the allocation, and with noise because a device below may compress.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

@@ -2,7 +2,8 @@
 //!
 //! From the path's mount to its device or devices, from a partition to its disk, from a volume down
 //! to its members; a loop device is a leaf, because it has a queue of its own. tmpfs, network file
-//! systems and whatever is not understood have none. Source: linux.md 2 ("Directory → device").
+//! systems and whatever is not understood have none. Source: Documentation/filesystems/proc.rst 3.5
+//! (mountinfo).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

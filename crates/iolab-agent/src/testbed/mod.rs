@@ -9,13 +9,13 @@ mod leaf;
 #[path = "loop.rs"]
 mod loop_device;
 
-pub use api::{Opening, Prepared, Testbed, open};
+pub use api::{Opening, Prepared, Testbed, kind_of};
 pub use filesystem::FILE_SYSTEMS;
 pub use leaf::{leaves_of, system_devices};
 
 api::testbeds! {
     /// A private loop device over an image file of ours (class B).
-    Loop = "loop" => loop_device::open,
+    Loop = "loop" => loop_device,
     /// A directory of ours on a live file system (class A; as root A+).
-    Directory = "directory" => directory::open,
+    Directory = "directory" => directory,
 }

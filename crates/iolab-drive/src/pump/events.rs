@@ -1,21 +1,9 @@
 //! The virtual-time pump: all workers on one thread, time jumps to the next thing that happens.
 
-use iolab_model::{Completion, Error, Lane, Ns, Submission};
+use iolab_model::{Completion, Error, Lane, Ns, Submission, VirtualTime};
 use iolab_workload::{Step, Worker};
 
 use crate::recorder::Recorder;
-
-/// The clock of a simulated target, shared by its lanes.
-pub trait VirtualTime {
-    /// Current virtual time.
-    fn now(&self) -> Ns;
-
-    /// When the simulation will next do something by itself; `None` if never.
-    fn next_event(&self) -> Option<Ns>;
-
-    /// Lets time pass up to `instant`, processing what happens on the way.
-    fn advance_to(&self, instant: Ns);
-}
 
 /// One worker with its lane and its recorder.
 pub struct Actor<L, W> {

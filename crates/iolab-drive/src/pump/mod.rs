@@ -2,9 +2,11 @@
 
 mod events;
 mod inline;
+mod simulated;
 mod threads;
 mod worker;
 
-pub use events::{VirtualTime, run_events};
+pub use events::{Actor, run_events};
+pub use simulated::run_simulated;
 pub use threads::{Seat, run_threads, seats};
 pub use worker::drive;

@@ -7,6 +7,7 @@ use iolab_model::{Error, LaneRequest, Seed, Target};
 use iolab_workload::spec::{Phase, Tenant, Workload};
 use iolab_workload::{GroupState, StreamWorker};
 
+use super::events::Actor;
 use super::inline::run_inline;
 use super::worker::drive;
 use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
@@ -54,6 +55,19 @@ impl Seat<'_> {
         directory: &Path,
         group: G,
     ) -> Result<WorkerOutcome, Error> {
+        let Actor { mut lane, mut worker, mut recorder } = self.actor(target, directory, group)?;
+        let depth = self.tenant.depth.min(target.capabilities().depth_max);
+        drive(&mut lane, &mut worker, &mut recorder, depth)?;
+        Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder))
+    }
+
+    /// This worker with a lane of `target`, ready to run.
+    pub fn actor<T: Target, G: GroupState>(
+        &self,
+        target: &T,
+        directory: &Path,
+        group: G,
+    ) -> Result<Actor<T::Lane, StreamWorker<G>>, Error> {
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
         let tenant = Tenant { depth, ..self.tenant.clone() };
         let path: PathBuf = directory.join(tenant.file_name(self.index));
@@ -63,15 +77,15 @@ impl Seat<'_> {
             buffer_bytes: StreamWorker::<G>::buffer_bytes(&tenant),
             content: self.workload.content,
             seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
+            priority: tenant.priority,
             paths: Arc::from([path]),
         };
-        let mut lane = target.open(&request)?;
+        let lane = target.open(&request)?;
         let (index, seed) = (self.index, self.workload.seed);
-        let mut worker = StreamWorker::new(&tenant, index, self.is_stonewalled, seed, group);
+        let worker = StreamWorker::new(&tenant, index, self.is_stonewalled, seed, group);
         let is_rate_limited = tenant.rate_ops_per_s.is_some();
-        let mut recorder = Recorder::new(depth, self.workload.interval_ns, is_rate_limited);
-        drive(&mut lane, &mut worker, &mut recorder, depth)?;
-        Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder))
+        let recorder = Recorder::new(depth, self.workload.interval_ns, is_rate_limited);
+        Ok(Actor { lane, worker, recorder })
     }
 }
 

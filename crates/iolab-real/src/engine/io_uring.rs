@@ -18,6 +18,7 @@ use iolab_model::{
 use crate::buffer::Buffers;
 use crate::clock::{monotonic, sleep_until};
 use crate::files::Files;
+use crate::priority;
 
 /// Largest queue this engine offers; the kernel allows 32768 entries.
 const DEPTH_MAX: u32 = 4096;
@@ -82,6 +83,7 @@ impl Target for Uring {
     }
 
     fn open(&self, request: &LaneRequest) -> Result<UringLane, Error> {
+        priority::apply(request)?;
         let slot =
             Slot { submitted: Ns(0), work: Work::Flush { fd: -1, is_data_only: false }, done: 0 };
         Ok(UringLane {

@@ -12,6 +12,7 @@ use crate::affinity::last_errno;
 use crate::buffer::Buffers;
 use crate::clock::{monotonic, sleep_until};
 use crate::files::{Files, Opened};
+use crate::priority;
 
 /// How a synchronous engine moves bytes.
 pub trait Method: Send + Sync {
@@ -64,6 +65,7 @@ impl<M: Method> Target for Synchronous<M> {
     }
 
     fn open(&self, request: &LaneRequest) -> Result<Self::Lane, Error> {
+        priority::apply(request)?;
         let files = Files::new(request.paths.clone());
         Ok(SynchronousLane { files, buffers: Buffers::new(request)?, method: PhantomData })
     }

@@ -1,6 +1,7 @@
 //! `Bio`: the unit that one layer hands to the next.
 
 use iolab_model::Sector;
+pub use iolab_model::priority::{Priority, PriorityClass};
 use serde::{Deserialize, Serialize};
 
 /// The submitter's own name for a bio; comes back when it is done. Unique among those in flight
@@ -77,41 +78,6 @@ impl Flags {
 /// An I/O context: a process, or threads that share one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(pub u32);
-
-/// I/O priority class, `ioprio_set(2)`. The order is the urgency.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum PriorityClass {
-    /// Real time.
-    #[serde(rename = "rt")]
-    RealTime,
-    /// Never set; schedulers derive one from the nice value or treat it as best effort.
-    None,
-    /// Best effort: everybody's default.
-    #[default]
-    #[serde(rename = "be")]
-    BestEffort,
-    /// Only when nobody else wants the device.
-    Idle,
-}
-
-/// I/O priority: class and level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Priority {
-    /// Class.
-    pub class: PriorityClass,
-    /// 0 (most urgent) to 7.
-    pub level: u8,
-}
-
-impl Default for Priority {
-    /// Best effort, level 4: what a process of nice 0 has.
-    fn default() -> Self {
-        Self { class: PriorityClass::BestEffort, level: 4 }
-    }
-}
 
 /// Who submitted a bio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

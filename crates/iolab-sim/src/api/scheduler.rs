@@ -205,6 +205,17 @@ pub trait Scheduler: Tunables {
     }
 }
 
+/// A scheduler whose state follows from its own choices alone, so that a recording of them can be
+/// replayed choice by choice.
+pub trait Replayable: Scheduler {
+    /// What [`Scheduler::dispatch`] would answer now; changes nothing.
+    fn predict(&self, now: Ns, requests: &Requests) -> Option<RequestId>;
+
+    /// Dispatches this queued request, whatever the rules say; the state is afterwards as if they
+    /// had chosen it.
+    fn force(&mut self, now: Ns, requests: &Requests, id: RequestId);
+}
+
 /// How the list of schedulers makes one.
 pub trait Attach: Scheduler + Sized {
     /// The kernel code around it.

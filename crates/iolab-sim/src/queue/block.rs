@@ -10,60 +10,55 @@
 use std::collections::VecDeque;
 
 use iolab_model::trace_event::{Action, Operation as Letters};
-use iolab_model::{Ns, Sector, TraceEvent};
+use iolab_model::{Ns, TraceEvent};
 
 use super::accounting::Accounting;
 use super::chain::{Chains, Owner};
-use super::flush::{FlushMachine, Next, Steps};
+use super::flush::{FlushMachine, Next};
 use super::merge::{MergeIndex, MergeLimits};
 use super::parameters::QueueParameters;
 use super::slots::Slots;
-use crate::api::bio::{Bio, BioId, Flags, Operation, PriorityClass, Submitter};
+use crate::api::bio::{Bio, BioId, Flags, Operation};
 use crate::api::layer::{Info, Layer};
 use crate::api::request::{Request, RequestId, Requests};
-use crate::api::scheduler::{Framework, Hz, Merge, MergeEnd, Scheduler, SchedulerContext};
+use crate::api::scheduler::{Framework, Hz, Scheduler, SchedulerContext};
 use crate::error::SimError;
 use crate::sched::SchedulerKind;
 
-/// Most requests in a plug before it is flushed (Linux 6.18 block/blk.h: `BLK_MAX_REQUEST_COUNT`).
-const PLUG_REQUESTS: usize = 32;
-/// A plugged request of this many sectors flushes the plug (`BLK_PLUG_FLUSH_SIZE`, 128 KiB).
-const PLUG_SECTORS: u32 = 256;
-
 #[derive(Clone, Copy, Debug)]
-struct Waiter {
-    bio: Bio,
-    owner: Owner,
-    has_tried_merging: bool,
+pub(super) struct Waiter {
+    pub(super) bio: Bio,
+    pub(super) owner: Owner,
+    pub(super) has_tried_merging: bool,
 }
 
 /// A queue with a scheduler in front of a device.
 pub struct BlockQueue {
-    info: Info,
-    below: Box<dyn Layer>,
-    kind: SchedulerKind,
+    pub(super) info: Info,
+    pub(super) below: Box<dyn Layer>,
+    pub(super) kind: SchedulerKind,
     pub(crate) scheduler: Box<dyn Scheduler>,
-    framework: Framework,
-    uses_index: bool,
-    limits: MergeLimits,
-    nomerges: u8,
-    depth: u32,
-    look_ahead: usize,
+    pub(super) framework: Framework,
+    pub(super) uses_index: bool,
+    pub(super) limits: MergeLimits,
+    pub(super) nomerges: u8,
+    pub(super) depth: u32,
+    pub(super) look_ahead: usize,
     pub(crate) requests: Requests,
-    chains: Chains,
-    index: MergeIndex,
-    slots: Slots,
-    waiters: VecDeque<Waiter>,
+    pub(super) chains: Chains,
+    pub(super) index: MergeIndex,
+    pub(super) slots: Slots,
+    pub(super) waiters: VecDeque<Waiter>,
     pub(crate) plug: Vec<RequestId>,
-    dispatch_list: VecDeque<RequestId>,
-    in_flight: u32,
-    flush: FlushMachine,
-    steps: Vec<Next>,
-    finished: Vec<BioId>,
-    scratch: Vec<BioId>,
-    run_at: Ns,
-    accounting: Accounting,
-    events: Option<Vec<TraceEvent>>,
+    pub(super) dispatch_list: VecDeque<RequestId>,
+    pub(super) in_flight: u32,
+    pub(super) flush: FlushMachine,
+    pub(super) steps: Vec<Next>,
+    pub(super) finished: Vec<BioId>,
+    pub(super) scratch: Vec<BioId>,
+    pub(super) run_at: Ns,
+    pub(super) accounting: Accounting,
+    pub(super) events: Option<Vec<TraceEvent>>,
 }
 
 impl BlockQueue {
@@ -156,392 +151,6 @@ impl BlockQueue {
         self.scheduler.tune(name, value)
     }
 
-    /// Submits several bios from inside one plug.
-    pub fn submit_plugged(&mut self, now: Ns, bios: &[Bio]) {
-        for bio in bios {
-            self.plug_bio(now, bio);
-        }
-        self.unplug(now);
-    }
-
-    /// Takes a bio into the plug.
-    pub(crate) fn plug_bio(&mut self, now: Ns, bio: &Bio) {
-        self.run_at = now;
-        self.trace(now, Action::Queued, &Request::of(bio, now));
-        let steps = Steps::of(bio, self.info.write_cache);
-        if !steps.data && !steps.pre {
-            self.finished.push(bio.id);
-            return;
-        }
-        let pieces = self.pieces(bio);
-        if pieces <= 1 {
-            return self.place_or_sequence(now, bio, Owner::Bio(bio.id), steps);
-        }
-        self.accounting.split += 1;
-        self.trace(now, Action::Split, &Request::of(bio, now));
-        let owner = self.chains.split(bio.id, pieces);
-        let mut rest = *bio;
-        while rest.sectors > 0 {
-            let mut piece = rest;
-            piece.sectors = self.first_piece(&rest);
-            self.place_or_sequence(now, &piece, owner, steps);
-            rest.sector = piece.end();
-            rest.sectors -= piece.sectors;
-        }
-    }
-
-    fn pieces(&self, bio: &Bio) -> u32 {
-        let mut rest = *bio;
-        let mut pieces = 0;
-        while rest.sectors > 0 {
-            let first = self.first_piece(&rest);
-            rest.sector = Sector(rest.sector.0 + u64::from(first));
-            rest.sectors -= first;
-            pieces += 1;
-        }
-        pieces
-    }
-
-    /// Length of the first piece when a bio is cut at the limits.
-    fn first_piece(&self, bio: &Bio) -> u32 {
-        let mut length = bio.sectors.min(self.limits.max_sectors);
-        if self.limits.chunk_sectors > 0 {
-            let chunk = u64::from(self.limits.chunk_sectors);
-            length = length.min((chunk - bio.sector.0 % chunk) as u32);
-        }
-        length
-    }
-
-    fn place_or_sequence(&mut self, now: Ns, bio: &Bio, owner: Owner, steps: Steps) {
-        if !steps.pre && !steps.post {
-            let mut bio = *bio;
-            if !steps.fua {
-                bio.flags = bio.flags.without(Flags::FUA.with(Flags::PREFLUSH));
-            }
-            return self.place(now, &bio, owner);
-        }
-        if let Some(owner) = self.flush.begin(now, owner, bio, steps) {
-            let mut data = *bio;
-            data.flags = data.flags.without(Flags::FUA).with(Flags::NO_MERGE);
-            return self.place(now, &data, owner);
-        }
-        let mut next = core::mem::take(&mut self.steps);
-        self.flush.kick(now, &mut next);
-        self.follow(now, &mut next);
-        self.steps = next;
-    }
-
-    /// Carries out what the flush machinery asks for.
-    fn follow(&mut self, now: Ns, next: &mut Vec<Next>) {
-        for step in next.drain(..) {
-            match step {
-                Next::Done(owner) => self.owner_done(owner),
-                Next::Flush => {
-                    let flush = Bio {
-                        id: BioId(0),
-                        operation: Operation::Flush,
-                        sector: Sector(0),
-                        sectors: 0,
-                        flags: Flags::SYNC,
-                        submitter: Submitter::default(),
-                    };
-                    let id = self.requests.add(Request::of(&flush, now));
-                    self.chains.start(id, Owner::Flush(u32::MAX));
-                    self.accounting.allocated(now);
-                    self.dispatch_list.push_back(id);
-                }
-                Next::Data(owner, bio) => {
-                    let id = self.requests.add(Request::of(&bio, now));
-                    self.chains.start(id, owner);
-                    self.accounting.allocated(now);
-                    self.dispatch_list.push_back(id);
-                }
-            }
-            self.run_at = now;
-        }
-    }
-
-    /// A piece on its way to a request: merge, slot, or wait.
-    fn place(&mut self, now: Ns, bio: &Bio, owner: Owner) {
-        let process = bio.submitter.process;
-        let is_blocked = self.waiters.iter().any(|w| w.bio.submitter.process == process);
-        if is_blocked {
-            let waiter = Waiter { bio: *bio, owner, has_tried_merging: false };
-            self.waiters.push_back(waiter);
-            return;
-        }
-        if self.merge_into_plug(now, bio, owner) || self.merge_into_scheduler(now, bio, owner) {
-            return;
-        }
-        if let Some(id) = self.allocate(now, bio, owner) {
-            self.add_to_plug(now, id);
-        } else {
-            self.waiters.push_back(Waiter { bio: *bio, owner, has_tried_merging: true });
-        }
-    }
-
-    fn allocate(&mut self, now: Ns, bio: &Bio, owner: Owner) -> Option<RequestId> {
-        if !self.slots.take(now, bio, &*self.scheduler) {
-            return None;
-        }
-        let request = Request::of(bio, now);
-        let id = self.requests.add(request);
-        self.chains.start(id, owner);
-        self.accounting.allocated(now);
-        self.trace(now, Action::Got, &request);
-        Some(id)
-    }
-
-    fn add_to_plug(&mut self, now: Ns, id: RequestId) {
-        let is_long = |&last: &RequestId| self.requests[last].sectors >= PLUG_SECTORS;
-        if self.plug.len() >= PLUG_REQUESTS || self.plug.last().is_some_and(is_long) {
-            self.unplug(now);
-        }
-        self.plug.push(id);
-    }
-
-    /// Tries the requests in the plug: the newest only (blk-mq since 5.16), or all of them, newest
-    /// first (legacy).
-    fn merge_into_plug(&mut self, now: Ns, bio: &Bio, owner: Owner) -> bool {
-        if self.plug.is_empty() || self.nomerges == 2 {
-            return false;
-        }
-        let tried = if self.framework == Framework::Legacy { self.plug.len() } else { 1 };
-        let found = self
-            .plug
-            .iter()
-            .rev()
-            .take(tried)
-            .find_map(|&into| self.end_to_merge(into, bio).map(|end| Merge { into, end }));
-        found.inspect(|&merge| self.grow(now, merge, bio, owner)).is_some()
-    }
-
-    /// At which end of a request a bio fits, if it may be merged at all.
-    fn end_to_merge(&self, id: RequestId, bio: &Bio) -> Option<MergeEnd> {
-        let request = &self.requests[id];
-        if !self.limits.alike(request, bio) {
-            return None;
-        }
-        let total = u64::from(request.sectors) + u64::from(bio.sectors);
-        if request.end() == bio.sector && self.limits.fits(request.sector, total) {
-            Some(MergeEnd::Back)
-        } else if bio.end() == request.sector && self.limits.fits(bio.sector, total) {
-            Some(MergeEnd::Front)
-        } else {
-            None
-        }
-    }
-
-    /// Adds a bio to a request.
-    fn grow(&mut self, now: Ns, merge: Merge, bio: &Bio, owner: Owner) {
-        let request = &mut self.requests[merge.into];
-        request.sectors += bio.sectors;
-        if merge.end == MergeEnd::Front {
-            request.sector = bio.sector;
-        }
-        if bio.submitter.priority < request.submitter.priority {
-            request.submitter.priority = bio.submitter.priority;
-        }
-        self.chains.add(merge.into, owner);
-        self.accounting.merged[usize::from(bio.operation.is_write())] += 1;
-        let action = match merge.end {
-            MergeEnd::Back => Action::BackMerged,
-            MergeEnd::Front => Action::FrontMerged,
-        };
-        self.trace(now, action, &Request::of(bio, now));
-    }
-
-    fn merge_into_scheduler(&mut self, now: Ns, bio: &Bio, owner: Owner) -> bool {
-        if self.nomerges == 2 || bio.flags.contains(Flags::NO_MERGE) {
-            return false;
-        }
-        let Some(merge) = self.find_merge(now, bio) else { return false };
-        let old_end = self.requests[merge.into].end();
-        self.grow(now, merge, bio, owner);
-        self.scheduler.merged(now, &self.requests, merge);
-        if self.uses_index {
-            self.index.grown(merge.into, old_end, self.requests[merge.into].end());
-            self.join_neighbour(now, merge);
-        }
-        true
-    }
-
-    fn find_merge(&mut self, now: Ns, bio: &Bio) -> Option<Merge> {
-        if !self.uses_index {
-            let merge = self.scheduler.merge_bio(now, &self.requests, bio)?;
-            let end = self.end_to_merge(merge.into, bio)?;
-            return (end == merge.end).then_some(merge);
-        }
-        if let Some(into) = self.index.cached
-            && let Some(end) = self.end_to_merge(into, bio)
-            && self.scheduler.allows_merge(now, &self.requests, into, bio)
-        {
-            return Some(Merge { into, end });
-        }
-        if self.nomerges == 1 {
-            return None;
-        }
-        if let Some(into) = self.index.ending_at(bio.sector)
-            && self.end_to_merge(into, bio) == Some(MergeEnd::Back)
-            && self.scheduler.allows_merge(now, &self.requests, into, bio)
-        {
-            return Some(Merge { into, end: MergeEnd::Back });
-        }
-        let into = self.scheduler.front(now, &self.requests, bio)?;
-        let is_allowed = self.end_to_merge(into, bio) == Some(MergeEnd::Front)
-            && self.scheduler.allows_merge(now, &self.requests, into, bio);
-        is_allowed.then_some(Merge { into, end: MergeEnd::Front })
-    }
-
-    /// After a merge: if the grown request now touches its neighbour, the two are joined.
-    fn join_neighbour(&mut self, now: Ns, merge: Merge) {
-        let id = merge.into;
-        let pair = match merge.end {
-            MergeEnd::Back => self.scheduler.latter(&self.requests, id).map(|latter| (id, latter)),
-            MergeEnd::Front => self.scheduler.former(&self.requests, id).map(|former| (former, id)),
-        };
-        let Some((first, second)) = pair else { return };
-        if self.are_joinable(first, second)
-            && self.scheduler.allows_join(&self.requests, first, second)
-        {
-            let old_end = self.requests[first].end();
-            let absorbed_end = self.requests[second].end();
-            self.absorb(now, first, second);
-            self.scheduler.joined(now, &self.requests, first, second);
-            self.index.remove(second, absorbed_end);
-            self.index.grown(first, old_end, self.requests[first].end());
-            self.requests.remove(second);
-        }
-    }
-
-    fn are_joinable(&self, first: RequestId, second: RequestId) -> bool {
-        let (a, b) = (&self.requests[first], &self.requests[second]);
-        let total = u64::from(a.sectors) + u64::from(b.sectors);
-        let as_bio = Bio {
-            id: BioId(0),
-            operation: b.operation,
-            sector: b.sector,
-            sectors: b.sectors,
-            flags: b.flags,
-            submitter: b.submitter,
-        };
-        a.end() == b.sector && self.limits.alike(a, &as_bio) && self.limits.fits(a.sector, total)
-    }
-
-    /// The data and owners of `second` become part of `first`; its slot is free again.
-    fn absorb(&mut self, now: Ns, first: RequestId, second: RequestId) {
-        let lost = self.requests[second];
-        let survivor = &mut self.requests[first];
-        survivor.sectors += lost.sectors;
-        survivor.allocated = survivor.allocated.min(lost.allocated);
-        if lost.submitter.priority < survivor.submitter.priority {
-            survivor.submitter.priority = lost.submitter.priority;
-        }
-        self.chains.join(first, second);
-        self.slots.give(lost.is_sync());
-        self.accounting.absorbed(now, lost.allocated);
-        self.trace(now, Action::Joined, &lost);
-    }
-
-    /// Flushes the plug into the scheduler.
-    pub(crate) fn unplug(&mut self, now: Ns) {
-        let mut plug = core::mem::take(&mut self.plug);
-        let is_batch = plug.len() > 1;
-        if is_batch && self.framework == Framework::Legacy {
-            plug.sort_by_key(|&id| self.requests[id].sector);
-        }
-        for &id in &plug {
-            if !(is_batch && self.merge_request(now, id)) {
-                self.insert(now, id);
-            }
-        }
-        plug.clear();
-        self.plug = plug;
-    }
-
-    /// Tries to append a plugged request to a queued one; the result may be appended again.
-    fn merge_request(&mut self, now: Ns, id: RequestId) -> bool {
-        if !self.uses_index {
-            return false;
-        }
-        let Some(first) = self.back_neighbour(id) else { return false };
-        let old_end = self.requests[first].end();
-        self.absorb(now, first, id);
-        self.scheduler.merged(now, &self.requests, Merge { into: first, end: MergeEnd::Back });
-        self.index.grown(first, old_end, self.requests[first].end());
-        self.requests.remove(id);
-        let mut grown = first;
-        while let Some(before) = self.back_neighbour(grown) {
-            if !self.scheduler.allows_join(&self.requests, before, grown) {
-                break;
-            }
-            let (old_end, lost_end) = (self.requests[before].end(), self.requests[grown].end());
-            self.absorb(now, before, grown);
-            self.scheduler.joined(now, &self.requests, before, grown);
-            self.index.remove(grown, lost_end);
-            self.index.grown(before, old_end, self.requests[before].end());
-            self.requests.remove(grown);
-            grown = before;
-        }
-        true
-    }
-
-    fn back_neighbour(&self, id: RequestId) -> Option<RequestId> {
-        let fits = |&first: &RequestId| first != id && self.are_joinable(first, id);
-        if let Some(first) = self.index.cached.filter(fits) {
-            return Some(first);
-        }
-        if self.nomerges == 1 {
-            return None;
-        }
-        self.index.ending_at(self.requests[id].sector).filter(fits)
-    }
-
-    fn insert(&mut self, now: Ns, id: RequestId) {
-        self.requests[id].inserted = now;
-        if self.kind != SchedulerKind::None {
-            let request = self.requests[id];
-            self.trace(now, Action::Inserted, &request);
-        }
-        if self.uses_index {
-            self.index.insert(id, self.requests[id].end());
-        }
-        self.scheduler.insert(now, &self.requests, id);
-        self.run_at = now;
-    }
-
-    /// Gives freed slots to those who wait, in order, as far as the limits allow.
-    fn admit(&mut self, now: Ns) {
-        let mut index = 0;
-        while index < self.waiters.len() {
-            let waiter = self.waiters[index];
-            let process = waiter.bio.submitter.process;
-            let is_behind = |w: &Waiter| w.bio.submitter.process == process;
-            let is_blocked = self.waiters.iter().take(index).any(is_behind);
-            if is_blocked || !self.slots.may_wake(waiter.bio.is_sync()) {
-                if self.framework == Framework::MultiQueue && !is_blocked {
-                    return;
-                }
-                index += 1;
-                continue;
-            }
-            if !waiter.has_tried_merging
-                && self.merge_into_scheduler(now, &waiter.bio, waiter.owner)
-            {
-                self.waiters.remove(index);
-                continue;
-            }
-            self.slots.woken(now, process);
-            if let Some(id) = self.allocate(now, &waiter.bio, waiter.owner) {
-                self.waiters.remove(index);
-                self.insert(now, id);
-            } else {
-                self.waiters[index].has_tried_merging = true;
-                index += 1;
-            }
-        }
-    }
-
     /// Asks the scheduler until the device is full or it returns nothing.
     fn run(&mut self, now: Ns) {
         self.run_at = Ns::MAX;
@@ -622,7 +231,7 @@ impl BlockQueue {
         self.steps = next;
     }
 
-    fn owner_done(&mut self, owner: Owner) {
+    pub(super) fn owner_done(&mut self, owner: Owner) {
         match owner {
             Owner::Bio(bio) => self.finished.push(bio),
             Owner::Split(index) => self.finished.extend(self.chains.piece_done(index)),
@@ -630,7 +239,7 @@ impl BlockQueue {
         }
     }
 
-    fn trace(&mut self, now: Ns, action: Action, request: &Request) {
+    pub(super) fn trace(&mut self, now: Ns, action: Action, request: &Request) {
         let Some(events) = &mut self.events else { return };
         events.push(TraceEvent {
             at: now,
@@ -640,7 +249,7 @@ impl BlockQueue {
             operation: letters(request),
             process: request.submitter.process.0,
             cpu: request.submitter.cpu,
-            priority: packed_priority(request.submitter),
+            priority: request.submitter.priority.packed(),
         });
     }
 }
@@ -721,15 +330,4 @@ fn letters(request: &Request) -> Letters {
         .iter()
         .filter(|(flag, _)| request.flags.contains(*flag))
         .fold(kind, |all, &(_, letter)| all.with(letter))
-}
-
-/// As the kernel packs it (include/uapi/linux/ioprio.h): class in the upper three bits.
-fn packed_priority(submitter: Submitter) -> u16 {
-    let class = match submitter.priority.class {
-        PriorityClass::None => 0,
-        PriorityClass::RealTime => 1,
-        PriorityClass::BestEffort => 2,
-        PriorityClass::Idle => 3,
-    };
-    (class << 13) | u16::from(submitter.priority.level)
 }

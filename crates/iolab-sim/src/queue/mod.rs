@@ -4,6 +4,7 @@ mod accounting;
 mod block;
 mod chain;
 mod flush;
+mod intake;
 mod merge;
 mod parameters;
 mod slots;

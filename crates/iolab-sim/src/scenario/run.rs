@@ -193,7 +193,7 @@ mod tests {
 
     /// Schedulers whose file exists; the others' scenarios are dropped before parsing.
     fn file() -> ScenarioFile {
-        // Some requests are called y and n.
+        // A request called `y` is no boolean.
         let options = serde_saphyr::options! { strict_booleans: true };
         let mut value: serde_json::Value =
             serde_saphyr::from_str_with_options(FILE, options).unwrap();

@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 
 use iolab_model::Ns;
 
-use super::common::INT_MAX;
+use super::common::{INT_MAX, TickClock};
 use crate::api::request::Direction;
 use crate::api::scheduler::Hz;
 use crate::tunable::{Tunable, TunableInfo, Unit};
@@ -24,6 +24,8 @@ const WRITES_STARVED: u64 = 2;
 pub struct Settings {
     /// Tick rate.
     pub hz: Hz,
+    /// Time in ticks.
+    pub clock: TickClock,
     /// Whole ticks, per direction.
     pub expire: [Ns; 2],
     /// Longest batch, in requests.
@@ -39,6 +41,7 @@ impl Settings {
     pub const fn new(hz: Hz) -> Self {
         Self {
             hz,
+            clock: TickClock::new(hz),
             expire: [hz.time_of_ms(READ_EXPIRE_MS), hz.time_of_ms(WRITE_EXPIRE_MS)],
             fifo_batch: FIFO_BATCH,
             writes_starved: WRITES_STARVED,
@@ -47,8 +50,8 @@ impl Settings {
     }
 
     /// The instant at which a request that comes now has expired.
-    pub fn deadline(&self, now: Ns, direction: Direction) -> Ns {
-        self.hz.floor(now) + self.expire[direction.index()]
+    pub fn deadline(&mut self, now: Ns, direction: Direction) -> Ns {
+        self.clock.floor(now) + self.expire[direction.index()]
     }
 }
 

@@ -1,6 +1,6 @@
 //! The list of schedulers.
 
-use crate::api::scheduler::{Attach, Framework, Scheduler, SchedulerContext};
+use crate::api::scheduler::{Attach, Framework, Replayable, Scheduler, SchedulerContext};
 
 macro_rules! schedulers {
     ( $( $(#[$meta:meta])* $Row:ident = $name:literal => $Type:path, )+ ) => {
@@ -30,15 +30,31 @@ macro_rules! schedulers {
     };
 }
 
+impl SchedulerKind {
+    /// A fresh scheduler whose choices can be forced, if this one can be replayed so.
+    pub fn attach_replayable(self, context: &SchedulerContext) -> Option<Box<dyn Replayable>> {
+        match self {
+            Self::Noop => Some(Box::new(super::noop::Noop::attach(context))),
+            Self::None => Some(Box::new(super::none::None::attach(context))),
+            Self::MqDeadline => Some(Box::new(super::mq_deadline::MqDeadline::attach(context))),
+            _ => None,
+        }
+    }
+}
+
 schedulers! {
     /// First in, first out, with back merges (legacy kernels, to 4.20).
     Noop = "noop" => super::noop::Noop,
+    /// Waits a little for the process it has just served (2.6.0 to 2.6.32).
+    Anticipatory = "anticipatory" => super::anticipatory::Anticipatory,
     /// Sorted batches per direction with deadlines (legacy kernels, to 4.20).
     Deadline = "deadline" => super::deadline::Deadline,
     /// No scheduler: requests wait for a device tag (blk-mq).
     None = "none" => super::none::None,
     /// Sorted batches per direction with deadlines and priority classes (blk-mq, from 4.11).
     MqDeadline = "mq-deadline" => super::mq_deadline::MqDeadline,
+    /// Per kind of operation, with latency targets (blk-mq, from 4.12).
+    Kyber = "kyber" => super::kyber::Kyber,
     /// Budget fair queueing: shares of sectors, waits for sequential readers (blk-mq, since 4.12).
     Bfq = "bfq" => super::bfq::Bfq,
 }

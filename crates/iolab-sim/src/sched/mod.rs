@@ -1,11 +1,13 @@
 //! The I/O schedulers: one file each, one row here.
 
+pub mod anticipatory;
 pub mod common;
 mod list;
 
 pub mod bfq;
 pub mod deadline;
 pub mod deadlines;
+pub mod kyber;
 pub mod mq_deadline;
 pub mod none;
 pub mod noop;

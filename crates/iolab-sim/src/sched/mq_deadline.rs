@@ -21,7 +21,9 @@ use super::common::{INT_MAX, PerRequest, Place, SortedFifo};
 use super::deadlines::{HasSettings, Rows, Settings, Starvation};
 use crate::api::bio::{Bio, Operation, PriorityClass};
 use crate::api::request::{Direction, Request, RequestId, Requests};
-use crate::api::scheduler::{Attach, Framework, Merge, MergeEnd, Scheduler, SchedulerContext};
+use crate::api::scheduler::{
+    Attach, Framework, Merge, MergeEnd, Replayable, Scheduler, SchedulerContext,
+};
 use crate::tunable::{Tunable, TunableInfo, Tuned, Unit};
 
 // Linux 6.18 block/mq-deadline.c: `prio_aging_expire` 10 HZ.
@@ -30,7 +32,7 @@ const PRIORITY_AGING_EXPIRE_MS: u64 = 10_000;
 const CLASSES: usize = 3;
 
 /// The mq-deadline scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MqDeadline {
     settings: Settings,
     classes: [Class; CLASSES],
@@ -46,7 +48,7 @@ pub struct MqDeadline {
 }
 
 /// The requests of one priority class.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Class {
     queues: [SortedFifo; 2],
     /// Start of the last dispatched request.
@@ -121,7 +123,8 @@ impl MqDeadline {
         if self.classes.iter().filter(|class| class.outstanding > 0).count() < 2 {
             return None;
         }
-        let youngest = self.settings.hz.floor(now).0 as i64 - self.priority_aging_expire.0 as i64;
+        let youngest =
+            self.settings.clock.floor(now).0 as i64 - self.priority_aging_expire.0 as i64;
         (1..CLASSES).find_map(|class| self.pick(now, class, Some(youngest)))
     }
 
@@ -250,6 +253,33 @@ impl Scheduler for MqDeadline {
         let place = self.queue(request).joined(kept, lost, request.sector);
         self.places.set(survivor, place);
         self.classes[class_of(request)].outstanding -= 1;
+    }
+}
+
+impl Replayable for MqDeadline {
+    fn predict(&self, now: Ns, requests: &Requests) -> Option<RequestId> {
+        self.clone().dispatch(now, requests)
+    }
+
+    fn force(&mut self, _: Ns, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        let direction = request.direction();
+        let class = &self.classes[class_of(request)];
+        let is_continued = direction == self.last_direction
+            && self.batching < self.settings.fifo_batch
+            && request.sector >= class.positions[direction.index()];
+        if !is_continued {
+            let (reads, writes) = (class.has(Direction::Read), class.has(Direction::Write));
+            // The counters move as if the rules had been asked; their answer is overruled.
+            self.starvation.choose(self.settings.writes_starved, reads, writes);
+            if direction == Direction::Write {
+                self.starvation = Starvation::default();
+            }
+            self.last_direction = direction;
+            self.batching = 0;
+        }
+        self.batching += 1;
+        self.take(requests, id);
     }
 }
 

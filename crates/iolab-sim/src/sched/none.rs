@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use iolab_model::Ns;
 
 use crate::api::request::{RequestId, Requests};
-use crate::api::scheduler::{Attach, Framework, Scheduler, SchedulerContext};
+use crate::api::scheduler::{Attach, Framework, Replayable, Scheduler, SchedulerContext};
 use crate::tunable::{Tunable, Tuned};
 
 /// No scheduler.
@@ -52,5 +52,15 @@ impl Scheduler for None {
 
     fn joined(&mut self, _: Ns, _: &Requests, _: RequestId, _: RequestId) {
         unreachable!("nothing is merged, so nothing is joined");
+    }
+}
+
+impl Replayable for None {
+    fn predict(&self, _: Ns, _: &Requests) -> Option<RequestId> {
+        self.queue.front().copied()
+    }
+
+    fn force(&mut self, _: Ns, _: &Requests, id: RequestId) {
+        self.queue.retain(|&queued| queued != id);
     }
 }

@@ -12,7 +12,7 @@ use iolab_model::Ns;
 
 use super::common::PerRequest;
 use crate::api::request::{RequestId, Requests};
-use crate::api::scheduler::{Attach, Framework, Scheduler, SchedulerContext};
+use crate::api::scheduler::{Attach, Framework, Replayable, Scheduler, SchedulerContext};
 use crate::tunable::{Tunable, Tuned};
 
 /// First in, first out.
@@ -66,5 +66,15 @@ impl Scheduler for Noop {
 
     fn joined(&mut self, _: Ns, _: &Requests, _: RequestId, absorbed: RequestId) {
         self.queue.remove(self.places.get(absorbed));
+    }
+}
+
+impl Replayable for Noop {
+    fn predict(&self, _: Ns, _: &Requests) -> Option<RequestId> {
+        self.queue.first_key_value().map(|(_, &id)| id)
+    }
+
+    fn force(&mut self, _: Ns, _: &Requests, id: RequestId) {
+        self.queue.remove(self.places.get(id));
     }
 }

@@ -180,6 +180,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         primes_first_record: is_sequential_read && request.workers == 1,
         rate_ops_per_s: None,
         think_ns: iolab_model::Ns(0),
+        priority: None,
         limit: Limit::Once,
     }
 }

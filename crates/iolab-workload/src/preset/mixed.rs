@@ -3,7 +3,7 @@
 
 use iolab_model::op::{Access, Durability};
 use iolab_model::target::Content;
-use iolab_model::{Bytes, Error, Ns, Seed};
+use iolab_model::{Bytes, Error, Ns, Priority, Seed};
 use serde::Deserialize;
 
 use crate::spec::{
@@ -53,6 +53,8 @@ pub struct StreamRequest {
     pub fsync_every: u64,
     #[serde(default)]
     pub think_ns: Ns,
+    #[serde(default)]
+    pub priority: Option<Priority>,
 }
 
 iolab_model::registry! {
@@ -153,6 +155,7 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         primes_first_record: false,
         rate_ops_per_s: stream.rate_ops_per_s,
         think_ns: stream.think_ns,
+        priority: stream.priority,
         limit: Limit::Time { duration_ns: request.duration_ns },
     }
 }

@@ -63,7 +63,7 @@ def _spec(
             for operation in dict.fromkeys(t.operation for t in found)
         ]
     )
-    factor = verdict.compared_factor.replace("_", " ")
+    factor = verdict.compared_factor
     return ChartSpec(
         name=f"by_level-{slug(group_title(verdict, group))}",
         kind="rows",

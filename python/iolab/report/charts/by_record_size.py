@@ -84,7 +84,7 @@ def _series(
 ) -> tuple[Series, ...]:
     by_level: dict[str, list[TreatmentSummary]] = {}
     for t in members:
-        name = FACTOR.replace("_", " ") if is_compared else (t.level or "all")
+        name = FACTOR if is_compared else (t.level or "all")
         by_level.setdefault(name, []).append(t)
     return tuple(
         Series(

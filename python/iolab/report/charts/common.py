@@ -14,7 +14,7 @@ from iolab.stats.verdict import StudyVerdict, TreatmentSummary
 from iolab.store.rows import StudyData
 
 LOG_SPAN: Final = 10.0
-"""Values that span more than this factor go on a log axis (report.md, Rules)."""
+"""Values that span more than this factor go on a log axis."""
 Group = tuple[str, bool]
 
 

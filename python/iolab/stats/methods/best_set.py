@@ -5,8 +5,7 @@ if it is *shown* not to be worse by more than the margin: the lower bound of its
 best, paired by round, lies above -ln(1 + margin). The bounds are one-sided 5 %, divided by the
 number of levels tested (Bonferroni), because the best was picked from the same data.
 
-Source: non-inferiority as in Schuirmann (1987), J. Pharmacokinet. Biopharm. 15(6); the question is
-methodology.md 3.3 "where is the optimum or plateau".
+Source: non-inferiority as in Schuirmann (1987), J. Pharmacokinet. Biopharm. 15(6).
 """
 
 from __future__ import annotations

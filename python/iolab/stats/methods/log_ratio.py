@@ -1,6 +1,6 @@
 """Logarithms of ratios, and geometric means: effects are ratios, so sums are of logarithms.
 
-Source: Hoefler and Belli, SC'15, rule 4 (never average ratios arithmetically); methodology.md 3.3.
+Source: Hoefler and Belli, SC'15, rule 4 (never average ratios arithmetically).
 """
 
 from __future__ import annotations

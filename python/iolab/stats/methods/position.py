@@ -5,7 +5,7 @@ and rounds are removed by alternating projection (both need no matrix, so 20,000
 cheap), the slope is tested with Student's t. Left out: carry-over from one particular treatment to
 the next.
 
-Source: Frisch and Waugh (1933), Econometrica 1(4); methodology.md 3.3 "Design" (p < .01: warn).
+Source: Frisch and Waugh (1933), Econometrica 1(4).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model: the ln-ratios of different rounds are independent and roughly normal; not
 about the distribution of operations inside a trial. Left out: weights, degrees of freedom other
 than n - 1.
 
-Source: Student (1908), Biometrika 6(1); paired use as in methodology.md 3.3 "Comparison" (c).
+Source: Student (1908), Biometrika 6(1); used on paired differences.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ what is needed first, and says nothing about deciding. Left out: the uncertainty
 matters if it lies near the margin.
 
 All on the ln scale, so that swapping the two sides mirrors the word exactly.
-Source: methodology.md 3.3 "Verdict rule".
+Source: docs/design/0003-from-study-to-verdict.md.
 """
 
 from __future__ import annotations

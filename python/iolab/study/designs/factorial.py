@@ -3,8 +3,7 @@
 Each round holds every treatment exactly once. Treatments that share their hard-to-change levels
 (file system, mkfs and mount options) form a whole plot; the plots are shuffled, and inside each
 plot the treatments are shuffled, afresh in every round. Randomising inside a round, not only the
-order of rounds, is what keeps drift out of the paired ratios (see the simulation in
-``methodology.md`` 3.4: a fixed order finds false differences in up to 75 % of sessions).
+order of rounds, is what keeps drift out of the paired ratios.
 
 The order is a pure function of seed and round. It uses only ``random.Random`` seeded with a text
 and its ``random()`` method, the two things Python guarantees to be the same in every version.

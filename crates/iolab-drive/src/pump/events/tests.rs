@@ -4,12 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use iolab_model::op::Token;
-use iolab_model::{Accepted, Bytes, Completion, Error, Lane, Ns, Op, Seed, Submission};
+use iolab_model::{
+    Accepted, Bytes, Completion, Error, Lane, Ns, Op, Seed, Submission, VirtualTime,
+};
 use iolab_workload::group::CellGroup;
 use iolab_workload::spec::{Limit, Tenant};
 use iolab_workload::{StreamWorker, Workload};
 
-use super::{Actor, VirtualTime, run_events};
+use super::{Actor, run_events};
 use crate::recorder::Recorder;
 
 const LATENCY: Ns = Ns::from_us(100);

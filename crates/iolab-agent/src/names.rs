@@ -1,0 +1,100 @@
+//! What people may type for an engine or a knob: `iolab-agent names`.
+//!
+//! The lists of engines and knobs are the only ones. The front end keeps this text as a file and
+//! makes its levels, factors, flags and help of it, so that it needs no agent to read a study;
+//! `make docs` writes the file, and a test compares it with this program.
+
+use iolab_model::Target;
+use iolab_real::engine::{Engine, EngineVisitor};
+use serde::Serialize;
+
+use crate::knob::{self, About};
+
+#[derive(Serialize)]
+struct Names {
+    engines: Vec<EngineEntry>,
+    knobs: Vec<KnobEntry>,
+}
+
+#[derive(Serialize)]
+struct EngineEntry {
+    name: &'static str,
+    is_asynchronous: bool,
+}
+
+#[derive(Serialize)]
+struct KnobEntry {
+    name: &'static str,
+    /// Another name for the same setting; a trial can ask for one of them.
+    twin: Option<&'static str>,
+    #[serde(flatten)]
+    about: About,
+}
+
+/// Everything as JSON.
+pub fn text() -> String {
+    let engines = Engine::ALL.iter().map(|engine| EngineEntry {
+        name: engine.name(),
+        is_asynchronous: engine.visit(IsAsynchronous),
+    });
+    let names = Names { engines: engines.collect(), knobs: knobs().collect() };
+    serde_json::to_string_pretty(&names).expect("names and texts can be written as JSON")
+}
+
+/// Every knob that has a name of its own: the rows, and what a row for many stands for.
+fn knobs() -> impl Iterator<Item = KnobEntry> {
+    knob::ALL.iter().flat_map(|row| {
+        let about = row.knob.about();
+        if about.members.is_empty() {
+            return vec![KnobEntry { name: row.name, twin: row.knob.twin(row.name), about }];
+        }
+        let member = |&(name, help): &(&'static str, &'static str)| KnobEntry {
+            name,
+            twin: row.knob.twin(name),
+            about: About { help, ..row.knob.about() },
+        };
+        about.members.iter().map(member).collect()
+    })
+}
+
+struct IsAsynchronous;
+
+impl EngineVisitor for IsAsynchronous {
+    type Output = bool;
+
+    fn visit<T: Target + Sync>(self, target: &T) -> bool {
+        target.capabilities().is_asynchronous
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_one_that_the_agent_takes() {
+        let names: Vec<&str> = knobs().map(|entry| entry.name).collect();
+        assert!(names.contains(&"bfq.slice_idle") && names.len() > knob::ALL.len());
+        for name in names {
+            assert!(knob::find(name).is_ok(), "{name}");
+        }
+    }
+
+    /// A line of `--help` has no room for more, and two equal values are no comparison.
+    #[test]
+    fn every_knob_says_in_few_words_what_it_is() {
+        for KnobEntry { name, twin, about } in knobs() {
+            assert!((1..=64).contains(&about.help.len()), "{name}: {}", about.help);
+            assert_ne!(about.example[0], about.example[1], "{name}");
+            assert!(twin.is_none_or(|twin| knob::find(twin).is_ok()), "{name}: {twin:?}");
+            let is_possible = |value: &String| {
+                if about.choices.is_empty() {
+                    value.parse::<i64>().is_ok()
+                } else {
+                    about.choices.contains(&value.as_str())
+                }
+            };
+            assert!(about.example.iter().all(is_possible), "{name}: {:?}", about.example);
+        }
+    }
+}

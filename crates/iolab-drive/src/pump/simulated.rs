@@ -1,0 +1,92 @@
+//! Workers in virtual time: all on this thread, gates opened by the last to arrive.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+
+use iolab_model::{Error, Target, VirtualTime};
+use iolab_workload::spec::{Phase, Workload};
+use iolab_workload::{Gate, GroupState};
+
+use super::events::run_events;
+use super::threads::seats;
+use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble};
+
+/// The observer is asked whether to stop once in so many questions of the workers.
+const ASK_EVERY: u32 = 1 << 16;
+
+/// Group state of workers that share a thread, with their observer inside.
+struct ObservedGroup<'a, O> {
+    observer: RefCell<&'a mut O>,
+    workers: u32,
+    arrived: [Cell<u32>; 3],
+    is_stopped: Cell<bool>,
+    countdown: Cell<u32>,
+}
+
+impl<O: Observer> GroupState for ObservedGroup<'_, O> {
+    fn arrive(&self, gate: Gate) {
+        let cell = &self.arrived[gate as usize];
+        cell.set(cell.get() + 1);
+        if cell.get() == self.workers {
+            let mut observer = self.observer.borrow_mut();
+            match gate {
+                Gate::Layout => observer.laid_out(),
+                Gate::Start => observer.starting(),
+                Gate::End => observer.ended(),
+            }
+        }
+    }
+
+    fn is_open(&self, gate: Gate) -> bool {
+        self.arrived[gate as usize].get() >= self.workers
+    }
+
+    fn stop(&self) {
+        self.is_stopped.set(true);
+    }
+
+    #[inline]
+    fn is_stopped(&self) -> bool {
+        let left = self.countdown.get();
+        if left == 0 {
+            self.countdown.set(ASK_EVERY);
+            if self.observer.borrow_mut().should_stop() {
+                self.is_stopped.set(true);
+            }
+        } else {
+            self.countdown.set(left - 1);
+        }
+        self.is_stopped.get()
+    }
+}
+
+/// Runs one phase on a simulated target; the same input gives the same outcome, always.
+///
+/// # Errors
+///
+/// A lane that could not be opened or broke, or a model that lost an event.
+pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
+    target: &T,
+    (workload, phase): (&Workload, &Phase),
+    directory: &Path,
+    observer: &mut O,
+) -> Result<PhaseOutcome, Error> {
+    let seats = seats(workload, phase);
+    let group = ObservedGroup {
+        observer: RefCell::new(observer),
+        workers: seats.len() as u32,
+        arrived: [const { Cell::new(0) }; 3],
+        is_stopped: Cell::new(false),
+        countdown: Cell::new(0),
+    };
+    let actors: Result<Vec<_>, Error> =
+        seats.iter().map(|seat| seat.actor(target, directory, &group)).collect();
+    let mut actors = actors?;
+    run_events(&mut actors, target)?;
+    let outcome = |(seat, actor): (&super::threads::Seat<'_>, super::events::Actor<_, _>)| {
+        let worker: iolab_workload::StreamWorker<_> = actor.worker;
+        WorkerOutcome::new(seat.tenant_index, worker.report(), actor.recorder)
+    };
+    let outcomes = seats.iter().zip(actors).map(outcome).collect();
+    Ok(assemble(phase, outcomes, workload.interval_ns))
+}

@@ -1,0 +1,84 @@
+//! The simulator's open books: profiles, schedulers, scenario files, recordings.
+
+use iolab_sim::error::SimError;
+use iolab_sim::replay::{Recording, predict};
+use iolab_sim::scenario::{ScenarioFile, judge_all};
+use iolab_sim::sched::SchedulerKind;
+use iolab_sim::{Framework, Hz, Profile, SchedulerContext};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::error::study_error;
+
+fn answer<T: Serialize>(py: Python<'_>, result: Result<T, SimError>) -> PyResult<String> {
+    let value = result.map_err(|e| study_error(py, e))?;
+    serde_json::to_string(&value).map_err(|e| study_error(py, e))
+}
+
+/// Names of the built-in profiles.
+#[pyfunction]
+pub fn sim_profile_names() -> Vec<&'static str> {
+    Profile::names().collect()
+}
+
+/// One built-in profile with unit, provenance and source of every number, as JSON.
+#[pyfunction]
+pub fn sim_profile(py: Python<'_>, name: &str) -> PyResult<String> {
+    answer(py, Profile::built_in(name))
+}
+
+#[derive(Serialize)]
+struct SchedulerBook {
+    name: &'static str,
+    framework: &'static str,
+    tunables: Vec<iolab_sim::tunable::TunableInfo>,
+}
+
+/// Every simulated scheduler with its tunables, as JSON; defaults are those of a rotational device
+/// at HZ = 1000.
+#[pyfunction]
+pub fn sim_schedulers(py: Python<'_>) -> PyResult<String> {
+    let context = SchedulerContext {
+        is_rotational: true,
+        hz: Hz(1000),
+        slots: 256,
+        depth: 32,
+        cpus: 1,
+        attached: iolab_model::Ns(0),
+    };
+    let book = |&kind: &SchedulerKind| SchedulerBook {
+        name: kind.name(),
+        framework: match kind.framework() {
+            Framework::Legacy => "legacy",
+            Framework::MultiQueue => "blk-mq",
+        },
+        tunables: kind.attach(&context).tunables(),
+    };
+    answer(py, Ok(SchedulerKind::ALL.iter().map(book).collect::<Vec<_>>()))
+}
+
+/// Runs every scenario of a file; the list of judgements as JSON.
+#[pyfunction]
+pub fn sim_scenarios(py: Python<'_>, subject: &str, text: &str) -> PyResult<String> {
+    answer(py, ScenarioFile::parse(subject, text).and_then(|file| judge_all(&file)))
+}
+
+/// Predicts every issue of a recording; counts and first misses as JSON.
+#[pyfunction]
+pub fn sim_predict(
+    py: Python<'_>,
+    subject: &str,
+    csv: &str,
+    setup_json: &str,
+    scheduler: &str,
+    tunables_json: &str,
+) -> PyResult<String> {
+    let kind: SchedulerKind = scheduler.parse().map_err(|e| study_error(py, e))?;
+    let tunables: std::collections::BTreeMap<String, u64> =
+        serde_json::from_str(tunables_json).map_err(|e| study_error(py, e))?;
+    let prediction = py.detach(|| {
+        let recording = Recording::parse(subject, csv, setup_json)?;
+        predict(&recording, kind, &tunables)
+    });
+    answer(py, prediction)
+}

@@ -1,0 +1,61 @@
+//! The list of devices.
+
+use std::collections::BTreeMap;
+
+use iolab_model::Seed;
+
+use crate::api::layer::Layer;
+use crate::error::SimError;
+use crate::profile::{Profile, Value};
+
+/// What a device is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    /// Its parameters.
+    pub profile: &'a Profile,
+    /// Root of its randomness.
+    pub seed: Seed,
+    /// Its name in the stack, which decides its random stream.
+    pub instance: &'a str,
+}
+
+macro_rules! devices {
+    ( $( $(#[$meta:meta])* $Row:ident = $name:literal => $make:expr, )+ ) => {
+        iolab_model::registry! {
+            /// A kind of device.
+            pub enum DeviceKind as "device kind" {
+                $( $(#[$meta])* $Row = $name, )+
+            }
+        }
+
+        impl DeviceKind {
+            fn make(self, order: Order<'_>) -> Result<Box<dyn Layer>, SimError> {
+                match self { $( Self::$Row => ($make)(order), )+ }
+            }
+        }
+    };
+}
+
+devices! {
+    /// The same time for everything.
+    Fixed = "fixed" => |order: Order<'_>| {
+        Ok(Box::new(super::fixed::Fixed::from_profile(order.profile)?) as Box<dyn Layer>)
+    },
+}
+
+/// A device as its profile describes it.
+pub fn build(profile: &Profile, seed: Seed, instance: &str) -> Result<Box<dyn Layer>, SimError> {
+    let kind: DeviceKind = profile.kind.parse().map_err(|_| SimError::UnknownName {
+        kind: "device kind",
+        name: profile.kind.clone(),
+        known: DeviceKind::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
+    })?;
+    kind.make(Order { profile, seed, instance })
+}
+
+/// The built-in profile of that name with some values replaced.
+pub fn profile(name: &str, values: &BTreeMap<String, Value>) -> Result<Profile, SimError> {
+    let mut profile = Profile::built_in(name)?;
+    profile.override_with(values)?;
+    Ok(profile)
+}

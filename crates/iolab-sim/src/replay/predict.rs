@@ -1,0 +1,210 @@
+//! "Predict the next issue": arrivals and completions from the recording, choices by the model.
+//!
+//! At every recorded issue the simulated scheduler chooses; its choice is compared with the
+//! recorded one, and then the recorded one is forced, so that one miss does not cause the next.
+//! The queue decides one request ahead: right after an issue it pulls the next request, which then
+//! waits for a tag and can no longer be overtaken (blk-mq keeps it on the hardware queue's dispatch
+//! list). So a choice is made at the previous issue, or at the first insertion after it. What cannot
+//! be predicted: a request inserted on another CPU between the decision and its time stamp.
+
+use std::collections::BTreeMap;
+
+use iolab_model::trace_event::Action;
+use iolab_model::{Ns, Sector};
+use serde::Serialize;
+
+use super::recording::{Recording, Row};
+use crate::api::request::{Direction, Request, RequestId, Requests};
+use crate::api::scheduler::{Hz, Merge, MergeEnd, Replayable, SchedulerContext};
+use crate::error::SimError;
+use crate::sched::SchedulerKind;
+
+/// How well the choices agree.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Prediction {
+    /// Issues that the model would have made as recorded.
+    pub predicted: u64,
+    /// Issues at which it was asked.
+    pub issues: u64,
+    /// The first misses: when (ns), recorded sector, chosen sector.
+    pub misses: Vec<(u64, u64, Option<u64>)>,
+}
+
+/// Most misses that are kept.
+const MISSES_KEPT: usize = 20;
+
+impl Prediction {
+    /// Predicted issues over all.
+    pub fn share(&self) -> f64 {
+        self.predicted as f64 / (self.issues as f64).max(1.0)
+    }
+}
+
+/// Times of simulation begin here, long after boot.
+const EPOCH: Ns = Ns::from_seconds(1_000);
+
+/// A scheduler fed from a recording.
+struct Replay {
+    scheduler: Box<dyn Replayable>,
+    requests: Requests,
+    /// Queued requests by direction and first sector.
+    queued: BTreeMap<(Direction, Sector), RequestId>,
+    /// Issued requests by first sector.
+    issued: BTreeMap<Sector, RequestId>,
+    is_inserted_at: Action,
+    /// Pulled already, and waiting for a tag.
+    decided: Option<RequestId>,
+    prediction: Prediction,
+}
+
+/// Replays a recording through the scheduler `kind`; `tunables` replace the recorded ones.
+///
+/// # Errors
+///
+/// If the scheduler cannot be replayed choice by choice (its state depends on more than its own
+/// choices), or a tunable is unknown.
+pub fn predict(
+    recording: &Recording,
+    kind: SchedulerKind,
+    tunables: &BTreeMap<String, u64>,
+) -> Result<Prediction, SimError> {
+    let setup = &recording.setup;
+    let context = SchedulerContext {
+        is_rotational: setup.rotational != 0,
+        hz: Hz(setup.hz),
+        slots: setup.nr_requests,
+        depth: setup.driver_queue_depth,
+        cpus: setup.cpus,
+        attached: Ns(0),
+    };
+    let Some(mut scheduler) = kind.attach_replayable(&context) else {
+        return Err(SimError::Inconsistent {
+            subject: format!("scheduler {kind}"),
+            problem: "its choices cannot be forced one by one".into(),
+            remedy: "compare distributions instead".into(),
+        });
+    };
+    if kind == setup.scheduler {
+        for (name, value) in &setup.tunables {
+            if let Ok(value) = value.parse() {
+                scheduler.tune(name, value)?;
+            }
+        }
+    }
+    for (name, &value) in tunables {
+        scheduler.tune(name, value)?;
+    }
+    let mut replay = Replay {
+        scheduler,
+        requests: Requests::default(),
+        queued: BTreeMap::new(),
+        issued: BTreeMap::new(),
+        // Without a scheduler nothing is inserted: a request exists from its allocation on.
+        is_inserted_at: match setup.scheduler {
+            SchedulerKind::None => Action::Got,
+            _ => Action::Inserted,
+        },
+        decided: None,
+        prediction: Prediction::default(),
+    };
+    for row in &recording.rows {
+        replay.follow(row);
+    }
+    Ok(replay.prediction)
+}
+
+impl Replay {
+    fn follow(&mut self, row: &Row) {
+        let now = EPOCH + row.at;
+        match row.action {
+            action if action == self.is_inserted_at => self.insert(now, row),
+            Action::BackMerged => self.merge(now, row, MergeEnd::Back),
+            Action::FrontMerged => self.merge(now, row, MergeEnd::Front),
+            Action::Joined => self.join(now, row),
+            Action::Issued => self.issue(now, row),
+            Action::Completed => self.complete(now, row),
+            _ => {}
+        }
+    }
+
+    fn insert(&mut self, now: Ns, row: &Row) {
+        let id = self.requests.add(Request::of(&row.bio, now));
+        self.queued.insert((self.requests[id].direction(), row.bio.sector), id);
+        self.scheduler.insert(now, &self.requests, id);
+        self.decide(now);
+    }
+
+    /// Pulls the next request, unless one is waiting already.
+    fn decide(&mut self, now: Ns) {
+        if self.decided.is_none() {
+            self.decided = self.scheduler.predict(now, &self.requests);
+        }
+    }
+
+    /// A bio joins a queued request; one that joined a plugged request is part of it already.
+    fn merge(&mut self, now: Ns, row: &Row, end: MergeEnd) {
+        let direction = Request::of(&row.bio, now).direction();
+        let found = match end {
+            MergeEnd::Back => self
+                .queued
+                .range((direction, Sector(0))..(direction, row.bio.sector))
+                .next_back()
+                .map(|(_, &id)| id)
+                .filter(|&id| self.requests[id].end() == row.bio.sector),
+            MergeEnd::Front => self.queued.get(&(direction, row.bio.end())).copied(),
+        };
+        let Some(into) = found else { return };
+        let request = &mut self.requests[into];
+        request.sectors += row.bio.sectors;
+        if end == MergeEnd::Front {
+            self.queued.remove(&(direction, request.sector));
+            request.sector = row.bio.sector;
+            self.queued.insert((direction, request.sector), into);
+        }
+        self.scheduler.merged(now, &self.requests, Merge { into, end });
+    }
+
+    /// A queued request joins the one before it.
+    fn join(&mut self, now: Ns, row: &Row) {
+        let direction = Request::of(&row.bio, now).direction();
+        let Some(absorbed) = self.queued.remove(&(direction, row.bio.sector)) else { return };
+        let before = self.queued.range((direction, Sector(0))..(direction, row.bio.sector));
+        let Some(survivor) = before
+            .map(|(_, &id)| id)
+            .next_back()
+            .filter(|&id| self.requests[id].end() == row.bio.sector)
+        else {
+            self.queued.insert((direction, row.bio.sector), absorbed);
+            return;
+        };
+        let sectors = self.requests[absorbed].sectors;
+        self.requests[survivor].sectors += sectors;
+        self.scheduler.joined(now, &self.requests, survivor, absorbed);
+        self.requests.remove(absorbed);
+    }
+
+    fn issue(&mut self, now: Ns, row: &Row) {
+        let direction = Request::of(&row.bio, now).direction();
+        let Some(id) = self.queued.remove(&(direction, row.bio.sector)) else { return };
+        self.decide(now);
+        let chosen = self.decided.take();
+        self.prediction.issues += 1;
+        if chosen == Some(id) {
+            self.prediction.predicted += 1;
+        } else if self.prediction.misses.len() < MISSES_KEPT {
+            let sector = chosen.map(|id| self.requests[id].sector.0);
+            self.prediction.misses.push((row.at.0, row.bio.sector.0, sector));
+        }
+        self.scheduler.force(now, &self.requests, id);
+        self.requests[id].issued = now;
+        self.scheduler.activate(now, &self.requests, id);
+        self.issued.insert(row.bio.sector, id);
+        self.decide(now);
+    }
+
+    fn complete(&mut self, now: Ns, row: &Row) {
+        let Some(id) = self.issued.remove(&row.bio.sector) else { return };
+        self.scheduler.complete(now, &self.requests, id);
+        self.requests.remove(id);
+    }
+}

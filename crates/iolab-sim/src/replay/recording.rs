@@ -1,0 +1,145 @@
+//! A recording: the block layer's trace events as CSV, and what is known of the queue as JSON.
+
+use std::collections::BTreeMap;
+
+use iolab_model::priority::{Priority, PriorityClass};
+use iolab_model::trace_event::Action;
+use iolab_model::{Ns, Sector};
+use serde::Deserialize;
+
+use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
+use crate::error::SimError;
+use crate::sched::SchedulerKind;
+
+const HEADER: &str = "ts_ns,event,sector,nr_sectors,rwbs,ioprio,pid,cpu";
+
+/// The queue on which a recording was made; unknown fields are kept out of the way.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Setup {
+    /// The scheduler.
+    pub scheduler: SchedulerKind,
+    /// Its tunables, as sysfs showed them.
+    #[serde(default)]
+    pub tunables: BTreeMap<String, String>,
+    /// Request slots.
+    pub nr_requests: u32,
+    /// Commands that the driver took at once.
+    pub driver_queue_depth: u32,
+    /// Tick rate.
+    pub hz: u32,
+    /// CPUs of the machine.
+    pub cpus: u16,
+    /// As the queue said.
+    pub rotational: u8,
+}
+
+/// One trace event.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// From the first event.
+    pub at: Ns,
+    /// What happened.
+    pub action: Action,
+    /// The bio or request.
+    pub bio: Bio,
+}
+
+/// All events in order.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The queue.
+    pub setup: Setup,
+    /// The events.
+    pub rows: Vec<Row>,
+}
+
+impl Recording {
+    /// Parses both files; `subject` names the CSV in errors.
+    pub fn parse(subject: &str, csv: &str, setup_json: &str) -> Result<Self, SimError> {
+        let syntax = |problem: String| SimError::Syntax { subject: subject.to_owned(), problem };
+        let setup = serde_json::from_str(setup_json)
+            .map_err(|error| syntax(format!("its description: {error}")))?;
+        let mut lines = csv.lines();
+        if lines.next() != Some(HEADER) {
+            return Err(syntax(format!("the first line must be {HEADER}")));
+        }
+        let parsed = lines.enumerate().filter(|(_, line)| !line.is_empty()).map(|(index, line)| {
+            row(line).ok_or_else(|| syntax(format!("line {}: `{line}`", index + 2)))
+        });
+        Ok(Self { setup, rows: parsed.collect::<Result<_, _>>()? })
+    }
+}
+
+fn row(line: &str) -> Option<Row> {
+    let mut fields = line.split(',');
+    let at = Ns(fields.next()?.parse().ok()?);
+    let action = fields.next()?.parse().ok()?;
+    let sector = Sector(fields.next()?.parse().ok()?);
+    let sectors = fields.next()?.parse().ok()?;
+    let (operation, flags) = operation(fields.next()?)?;
+    let priority = priority(fields.next()?)?;
+    let process = ProcessId(fields.next()?.parse().ok()?);
+    let cpu = fields.next()?.parse().ok()?;
+    let submitter = Submitter { process, priority, cpu };
+    let bio = Bio { id: BioId(0), operation, sector, sectors, flags, submitter };
+    Some(Row { at, action, bio })
+}
+
+/// The kernel's letters: an optional F (preflush), the operation, then flags.
+fn operation(rwbs: &str) -> Option<(Operation, Flags)> {
+    let (body, preflush) = match rwbs.strip_prefix('F') {
+        Some(rest) if rest.starts_with(['R', 'W', 'D']) => (rest, Flags::PREFLUSH),
+        _ => (rwbs, Flags::NONE),
+    };
+    let operation = match body.chars().next()? {
+        'R' => Operation::Read,
+        'W' => Operation::Write,
+        'D' => Operation::Discard,
+        'F' | 'N' => Operation::Flush,
+        _ => return None,
+    };
+    let flags = body.chars().skip(1).fold(preflush, |all, letter| match letter {
+        'F' => all.with(Flags::FUA),
+        'S' => all.with(Flags::SYNC),
+        'M' => all.with(Flags::META),
+        _ => all,
+    });
+    Some((operation, flags))
+}
+
+/// Hexadecimal as the kernel packs it; empty where the trace point does not tell.
+fn priority(text: &str) -> Option<Priority> {
+    if text.is_empty() {
+        return Some(Priority::default());
+    }
+    let packed = u16::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;
+    let class = match packed >> 13 {
+        1 => PriorityClass::RealTime,
+        2 => PriorityClass::BestEffort,
+        3 => PriorityClass::Idle,
+        _ => PriorityClass::None,
+    };
+    Some(Priority { class, level: (packed & 7) as u8 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_no_event_is_named() {
+        let setup = r#"{"scheduler":"none","nr_requests":4,"driver_queue_depth":4,"hz":250,
+            "cpus":2,"rotational":1}"#;
+        let text = format!("{HEADER}\n0,Q,8,8,RS,,1,0\n5,Z,8,8,RS,,1,0\n");
+        let error = Recording::parse("x.csv", &text, setup).unwrap_err().to_string();
+        assert_eq!(error, "x.csv: line 3: `5,Z,8,8,RS,,1,0`");
+    }
+
+    #[test]
+    fn letters_and_priorities_are_read() {
+        let row = row("7,D,204800,128,FWFS,0x2000,9,1").unwrap();
+        assert_eq!(row.bio.operation, Operation::Write);
+        assert!(row.bio.flags.contains(Flags::PREFLUSH.with(Flags::FUA).with(Flags::SYNC)));
+        assert_eq!(row.bio.submitter.priority.class, PriorityClass::RealTime);
+    }
+}

@@ -1,0 +1,1 @@
+//! anticipatory against its specification.

@@ -1,0 +1,283 @@
+//! A whole stack as data: queues, volumes, devices, and what software costs.
+//!
+//! A stack is a profile's name or a TOML file:
+//!
+//! ```toml
+//! name = "raid5-of-five"
+//! title = "Five SATA disks behind a controller, RAID 5"
+//!
+//! [volume]
+//! members = 5
+//! parameters = { layout = "raid5", unit_bytes = 131072 }
+//! member.device.profile = "sata7200-4tb"
+//! ```
+//!
+//! A queue with a scheduler stands in front of the whole (a controller's volume looks like one
+//! disk), unless members have queues of their own (`member.queue`): then, as with software RAID,
+//! each of them schedules.
+
+use std::collections::BTreeMap;
+
+use iolab_model::nearest::with_nearest;
+use iolab_model::{Ns, Seed};
+use serde::{Deserialize, Serialize};
+
+use crate::api::layer::Layer;
+use crate::device;
+use crate::error::SimError;
+use crate::profile::{Profile, Value};
+use crate::queue::{BlockQueue, QueueParameters};
+use crate::target::{CpuCost, Placement, Simulation};
+
+/// A stack, as in a stack file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stack {
+    /// Name.
+    pub name: String,
+    /// One line for people.
+    #[serde(default)]
+    pub title: String,
+    /// Where files begin.
+    #[serde(default)]
+    pub placement: Placement,
+    /// What software costs.
+    #[serde(default)]
+    pub cpu: CpuCost,
+    /// Settings of the queue in front of the whole.
+    #[serde(default)]
+    pub queue: Option<QueueParameters>,
+    /// A single device ...
+    #[serde(default)]
+    pub device: Option<DeviceSpec>,
+    /// ... or several.
+    #[serde(default)]
+    pub volume: Option<VolumeSpec>,
+}
+
+/// A device by its profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceSpec {
+    /// Name of a built-in profile.
+    pub profile: String,
+    /// Values that replace the profile's.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Value>,
+}
+
+/// Several equal members that look like one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeSpec {
+    /// How many members.
+    pub members: u32,
+    /// What each of them is.
+    pub member: Box<MemberSpec>,
+    /// Layout and its options.
+    pub parameters: crate::volume::VolumeParameters,
+}
+
+/// A member of a volume.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberSpec {
+    /// Its own queue, as with software RAID; absent behind a controller.
+    #[serde(default)]
+    pub queue: Option<QueueParameters>,
+    /// A device ...
+    #[serde(default)]
+    pub device: Option<DeviceSpec>,
+    /// ... or a volume.
+    #[serde(default)]
+    pub volume: Option<VolumeSpec>,
+}
+
+/// Settings from outside (factors of a study) that every queue takes which a study compares.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueueOverrides {
+    /// The scheduler.
+    pub scheduler: Option<crate::sched::SchedulerKind>,
+    /// Its tunables.
+    pub tunables: BTreeMap<String, u64>,
+    /// Request slots.
+    pub nr_requests: Option<u32>,
+    /// Commands given to the device at once.
+    pub queue_depth: Option<u32>,
+    /// Longest request.
+    pub max_sectors_kb: Option<u32>,
+    /// 0, 1 or 2.
+    pub nomerges: Option<u8>,
+}
+
+impl QueueOverrides {
+    fn apply(&self, to: &QueueParameters) -> QueueParameters {
+        let mut queue = to.clone();
+        queue.scheduler = self.scheduler.unwrap_or(queue.scheduler);
+        queue.tunables.extend(self.tunables.iter().map(|(name, &value)| (name.clone(), value)));
+        queue.nr_requests = self.nr_requests.or(queue.nr_requests);
+        queue.queue_depth = self.queue_depth.or(queue.queue_depth);
+        queue.max_sectors_kb = self.max_sectors_kb.or(queue.max_sectors_kb);
+        queue.nomerges = self.nomerges.unwrap_or(queue.nomerges);
+        queue
+    }
+}
+
+impl Stack {
+    /// Parses a stack file; `subject` names it in errors.
+    pub fn parse(subject: &str, text: &str) -> Result<Self, SimError> {
+        toml::from_str(text).map_err(|error| SimError::Syntax {
+            subject: subject.to_owned(),
+            problem: with_nearest(&error.to_string()),
+        })
+    }
+
+    /// A queue in front of one device of a built-in profile.
+    pub fn of_profile(name: &str) -> Result<Self, SimError> {
+        let profile = Profile::built_in(name)?;
+        Ok(Self {
+            name: name.to_owned(),
+            title: profile.title,
+            placement: Placement::Spread,
+            cpu: CpuCost::default(),
+            queue: None,
+            device: Some(DeviceSpec { profile: name.to_owned(), parameters: BTreeMap::new() }),
+            volume: None,
+        })
+    }
+
+    /// A simulation of it.
+    pub fn build(&self, overrides: &QueueOverrides, seed: Seed) -> Result<Simulation, SimError> {
+        let builder = Builder { stack: self, overrides, seed };
+        let top = MemberSpec {
+            queue: self.queue.clone(),
+            device: self.device.clone(),
+            volume: self.volume.clone(),
+        };
+        let layer = builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))?;
+        Ok(Simulation::new(layer, self.cpu, self.placement))
+    }
+
+    /// The profiles of all devices in it, overrides applied, by their place in the stack.
+    pub fn profiles(&self) -> Result<Vec<Profile>, SimError> {
+        let mut all = Vec::new();
+        collect(self.device.as_ref(), self.volume.as_ref(), &mut all)?;
+        Ok(all)
+    }
+
+    /// Flat names and values that are stored with every result.
+    pub fn facts(&self) -> Result<Vec<(String, String)>, SimError> {
+        let mut facts = vec![
+            ("testbed.kind".to_owned(), "simulated".to_owned()),
+            ("sim.stack".to_owned(), self.name.clone()),
+            ("sim.title".to_owned(), self.title.clone()),
+        ];
+        for profile in self.profiles()? {
+            let counts: Vec<String> =
+                profile.provenance().iter().map(|(tag, count)| format!("{count} {tag}")).collect();
+            let name = format!("sim.profile.{}", profile.name);
+            facts.push((name, format!("{} (parameters: {})", profile.title, counts.join(", "))));
+        }
+        Ok(facts)
+    }
+}
+
+fn has_inner_queue(volume: Option<&VolumeSpec>) -> bool {
+    volume.is_some_and(|v| v.member.queue.is_some() || has_inner_queue(v.member.volume.as_ref()))
+}
+
+fn collect(
+    device: Option<&DeviceSpec>,
+    volume: Option<&VolumeSpec>,
+    all: &mut Vec<Profile>,
+) -> Result<(), SimError> {
+    if let Some(spec) = device {
+        let mut profile = device::profile(&spec.profile, &spec.parameters)?;
+        while let Some(inner) = profile.inner.clone() {
+            all.push(profile);
+            profile = Profile::built_in(&inner)?;
+        }
+        all.push(profile);
+    }
+    match volume {
+        Some(v) => collect(v.member.device.as_ref(), v.member.volume.as_ref(), all),
+        None => Ok(()),
+    }
+}
+
+struct Builder<'a> {
+    stack: &'a Stack,
+    overrides: &'a QueueOverrides,
+    seed: Seed,
+}
+
+impl Builder<'_> {
+    fn layer(
+        &self,
+        spec: &MemberSpec,
+        instance: &str,
+        is_queued: bool,
+    ) -> Result<Box<dyn Layer>, SimError> {
+        let below = match (&spec.device, &spec.volume) {
+            (Some(device), None) => {
+                let profile = device::profile(&device.profile, &device.parameters)?;
+                device::build(&profile, self.seed, instance)?
+            }
+            (None, Some(volume)) => self.volume(volume, instance)?,
+            _ => {
+                return Err(SimError::Inconsistent {
+                    subject: format!("stack {}, {instance}", self.stack.name),
+                    problem: "needs either a device or a volume".into(),
+                    remedy: "write [device] with a profile, or [volume] with members".into(),
+                });
+            }
+        };
+        if !is_queued && spec.queue.is_none() {
+            return Ok(below);
+        }
+        let parameters = self.overrides.apply(&spec.queue.clone().unwrap_or_default());
+        Ok(Box::new(BlockQueue::new(Ns(0), &parameters, below)?))
+    }
+
+    fn volume(&self, volume: &VolumeSpec, instance: &str) -> Result<Box<dyn Layer>, SimError> {
+        let member = |index| self.layer(&volume.member, &format!("{instance}.{index}"), false);
+        let members: Result<Vec<_>, _> = (0..volume.members).map(member).collect();
+        crate::volume::build(members?, &volume.parameters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_without_a_device_says_what_is_missing() {
+        let stack = Stack::parse("x.toml", "name = \"x\"").unwrap();
+        let error = stack.build(&QueueOverrides::default(), Seed(1)).err().unwrap().to_string();
+        assert!(error.contains("either a device or a volume"), "{error}");
+    }
+
+    #[test]
+    fn a_misspelt_key_is_refused() {
+        let error = Stack::parse("x.toml", "name = \"x\"\n[devise]\n").unwrap_err().to_string();
+        assert!(error.contains("devise") && error.contains("x.toml"), "{error}");
+    }
+
+    #[test]
+    fn a_volume_of_volumes_can_be_built() {
+        let text = r#"
+            name = "stripe-of-mirrors"
+            [volume]
+            members = 2
+            parameters = { layout = "raid0", unit_bytes = 65536 }
+            [volume.member.volume]
+            members = 2
+            parameters = { layout = "raid1" }
+            member.device.profile = "fixed-100us"
+        "#;
+        let stack = Stack::parse("x.toml", text).unwrap();
+        let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+        assert_eq!(simulation.info().capacity.0, 2 * 2_147_483_648);
+    }
+}

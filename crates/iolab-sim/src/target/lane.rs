@@ -1,0 +1,394 @@
+//! Lanes of a simulated stack: direct I/O on files without a file system.
+//!
+//! Left out: the page cache (buffered access is declined), mapping, stdio, locks; data are not
+//! kept, so they cannot be verified.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use iolab_model::error::Errno;
+use iolab_model::op::{
+    Access, Durability, Handle, OpenHow, PathId, Position, Transfer, TransferFlags,
+};
+use iolab_model::{
+    Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Op, Sector,
+    Submission, Target, VirtualTime,
+};
+
+use super::namespace::FileId;
+use super::simulation::{Piece, Simulation};
+use crate::api::bio::{Flags, Operation, ProcessId, Submitter};
+use crate::api::layer::WriteCache;
+
+/// Most ops in flight per lane.
+const DEPTH_MAX: u32 = 65_536;
+
+/// A simulated stack to which lanes can be opened; clones share it.
+#[derive(Clone)]
+pub struct SimTarget {
+    simulation: Rc<RefCell<Simulation>>,
+    facts: Vec<(String, String)>,
+}
+
+impl SimTarget {
+    /// A target of a fresh simulation; `facts` are stored with every result.
+    pub fn new(simulation: Simulation, facts: Vec<(String, String)>) -> Self {
+        Self { simulation: Rc::new(RefCell::new(simulation)), facts }
+    }
+
+    /// Removes a file if it is there.
+    pub fn forget(&self, path: &PathBuf) {
+        // A phase that failed may not have made it.
+        let _ = self.simulation.borrow_mut().names.unlink(path);
+    }
+
+    /// Looks at the simulation.
+    pub fn inspect<R>(&self, look: impl FnOnce(&Simulation) -> R) -> R {
+        look(&self.simulation.borrow())
+    }
+}
+
+impl VirtualTime for SimTarget {
+    fn now(&self) -> Ns {
+        self.simulation.borrow().now()
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        let next = self.simulation.borrow().next_event();
+        (next != Ns::MAX).then_some(next)
+    }
+
+    fn advance_to(&self, instant: Ns) {
+        self.simulation.borrow_mut().advance_to(instant);
+    }
+}
+
+impl Target for SimTarget {
+    type Lane = SimLane;
+
+    fn name(&self) -> &'static str {
+        "simulation"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            is_asynchronous: true,
+            depth_max: DEPTH_MAX,
+            has_namespace: true,
+            has_plain: false,
+            has_direct: true,
+            has_vectors: true,
+            has_allocate: true,
+            is_simulated: true,
+            ..Capabilities::MINIMAL
+        }
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        self.facts.clone()
+    }
+
+    fn open(&self, request: &LaneRequest) -> Result<SimLane, Error> {
+        let lane = self.simulation.borrow_mut().add_lane();
+        Ok(SimLane {
+            simulation: Rc::clone(&self.simulation),
+            lane,
+            depth: request.depth,
+            in_flight: 0,
+            paths: Arc::clone(&request.paths),
+            handles: Vec::new(),
+            submitter: Submitter {
+                process: ProcessId(lane + 1),
+                priority: request.priority.unwrap_or_default(),
+                cpu: 0,
+            },
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Opened {
+    file: FileId,
+    how: OpenHow,
+    position: u64,
+}
+
+/// One worker's way in: a process of its own.
+pub struct SimLane {
+    simulation: Rc<RefCell<Simulation>>,
+    lane: u32,
+    depth: u32,
+    in_flight: u32,
+    paths: Arc<[PathBuf]>,
+    handles: Vec<Option<Opened>>,
+    submitter: Submitter,
+}
+
+/// What became of an op at once.
+enum Begun {
+    InFlight,
+    Ended(Result<Bytes, Errno>),
+}
+
+impl Lane for SimLane {
+    fn now(&self) -> Ns {
+        self.simulation.borrow().now()
+    }
+
+    fn submit_batch(
+        &mut self,
+        now: Ns,
+        batch: &[Submission],
+        done: &mut Vec<Completion>,
+    ) -> Accepted {
+        let mut accepted = Accepted::default();
+        for submission in batch {
+            if self.in_flight >= self.depth {
+                break;
+            }
+            match self.begin(submission) {
+                Begun::InFlight => {
+                    self.in_flight += 1;
+                    accepted.queued += 1;
+                }
+                Begun::Ended(outcome) => {
+                    let token = submission.token;
+                    done.push(Completion { token, submitted: now, completed: now, outcome });
+                    accepted.done += 1;
+                }
+            }
+        }
+        accepted
+    }
+
+    fn kick(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn reap(&mut self, min: u32, until: Ns, done: &mut Vec<Completion>) -> Result<(), Error> {
+        let before = done.len();
+        let wanted = min.min(self.in_flight) as usize;
+        let mut simulation = self.simulation.borrow_mut();
+        loop {
+            simulation.collect(self.lane, done);
+            let next = simulation.next_event();
+            if done.len() - before >= wanted || next > until || next == Ns::MAX {
+                break;
+            }
+            simulation.advance_to(next);
+        }
+        self.in_flight -= (done.len() - before) as u32;
+        Ok(())
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    fn sleep_until(&mut self, instant: Ns) {
+        let mut simulation = self.simulation.borrow_mut();
+        while simulation.next_event() <= instant {
+            let next = simulation.next_event();
+            simulation.advance_to(next);
+        }
+        if simulation.now() < instant {
+            simulation.advance_to(instant);
+        }
+    }
+}
+
+impl SimLane {
+    fn path(&self, id: PathId) -> Result<&PathBuf, Errno> {
+        self.paths.get(id.0 as usize).ok_or(Errno::ENOENT)
+    }
+
+    fn opened(&self, handle: Handle) -> Result<Opened, Errno> {
+        self.handles.get(handle.0 as usize).copied().flatten().ok_or(Errno::EBADF)
+    }
+
+    fn begin(&mut self, submission: &Submission) -> Begun {
+        let begun = match submission.op {
+            Op::Read(transfer) => self.transfer(submission, transfer, false),
+            Op::Write(transfer) => self.transfer(submission, transfer, true),
+            Op::Fsync { handle } | Op::Fdatasync { handle } => self.flush(submission, handle),
+            ref op => self.name(op).map(|bytes| Begun::Ended(Ok(bytes))),
+        };
+        begun.unwrap_or_else(|errno| Begun::Ended(Err(errno)))
+    }
+
+    fn transfer(
+        &mut self,
+        submission: &Submission,
+        transfer: Transfer,
+        is_write: bool,
+    ) -> Result<Begun, Errno> {
+        let opened = self.opened(transfer.handle)?;
+        let at = match transfer.at {
+            Position::At(at) => at.0,
+            Position::Current => opened.position,
+        };
+        if !(at | transfer.length.0).is_multiple_of(512) {
+            return Err(Errno::EINVAL);
+        }
+        let mut simulation = self.simulation.borrow_mut();
+        let length = if is_write {
+            let end = Bytes(at + transfer.length.0);
+            if simulation.names.length(opened.file) < end {
+                simulation.names.set_length(opened.file, end)?;
+            }
+            transfer.length.0
+        } else {
+            transfer.length.0.min(simulation.names.length(opened.file).0.saturating_sub(at))
+        };
+        if let Some(Some(opened)) = self.handles.get_mut(transfer.handle.0 as usize) {
+            opened.position = at + length;
+        }
+        if length == 0 {
+            return Ok(Begun::Ended(Ok(Bytes(0))));
+        }
+        let op = simulation.begin(self.lane, submission.token, Bytes(length));
+        let durable = TransferFlags::DATA_SYNC.0 | TransferFlags::SYNC.0;
+        let is_durable = is_write
+            && (opened.how.durability != Durability::None || transfer.flags.0 & durable != 0);
+        let piece = Piece {
+            operation: if is_write { Operation::Write } else { Operation::Read },
+            sector: Sector(0),
+            sectors: 0,
+            flags: if is_durable { Flags::SYNC.with(Flags::FUA) } else { Flags::SYNC },
+            submitter: self.submitter,
+        };
+        // Runs are few (an extent is 64 MiB); two fit without asking the heap.
+        let mut runs = [(Sector(0), 0_u32); 2];
+        let mut count = 0;
+        let mut more = Vec::new();
+        simulation.names.map(opened.file, Bytes(at), Bytes(length), |sector, sectors| {
+            match runs.get_mut(count) {
+                Some(run) => *run = (sector, sectors),
+                None => more.push((sector, sectors)),
+            }
+            count += 1;
+        });
+        for &(sector, sectors) in runs[..count.min(runs.len())].iter().chain(&more) {
+            simulation.send(op, Piece { sector, sectors, ..piece });
+        }
+        Ok(Begun::InFlight)
+    }
+
+    fn flush(&mut self, submission: &Submission, handle: Handle) -> Result<Begun, Errno> {
+        self.opened(handle)?;
+        let mut simulation = self.simulation.borrow_mut();
+        if simulation.info().write_cache == WriteCache::Through {
+            return Ok(Begun::Ended(Ok(Bytes(0))));
+        }
+        let op = simulation.begin(self.lane, submission.token, Bytes(0));
+        let piece = Piece {
+            operation: Operation::Flush,
+            sector: Sector(0),
+            sectors: 0,
+            flags: Flags::SYNC.with(Flags::PREFLUSH),
+            submitter: self.submitter,
+        };
+        simulation.send(op, piece);
+        Ok(Begun::InFlight)
+    }
+
+    /// Everything that takes no time here.
+    fn name(&mut self, op: &Op) -> Result<Bytes, Errno> {
+        match *op {
+            Op::Create { path, handle, how } | Op::Open { path, handle, how } => {
+                let is_new = matches!(op, Op::Create { .. });
+                self.open_file(path, handle, how, is_new)
+            }
+            Op::Close { handle } => {
+                self.opened(handle)?;
+                self.handles[handle.0 as usize] = None;
+                Ok(Bytes(0))
+            }
+            Op::Truncate { handle, length } => {
+                let file = self.opened(handle)?.file;
+                let mut simulation = self.simulation.borrow_mut();
+                simulation.names.set_length(file, length).map(|()| Bytes(0))
+            }
+            Op::Allocate { handle, at, length } => {
+                let file = self.opened(handle)?.file;
+                let mut simulation = self.simulation.borrow_mut();
+                simulation.names.reserve(file, at + length).map(|()| Bytes(0))
+            }
+            Op::Stat { path } => {
+                let path = self.path(path)?;
+                let simulation = self.simulation.borrow();
+                simulation.names.find(path).map(|file| simulation.names.length(file))
+            }
+            _ => self.rearrange(op).map(|()| Bytes(0)),
+        }
+    }
+
+    fn rearrange(&mut self, op: &Op) -> Result<(), Errno> {
+        let names = &mut self.simulation.borrow_mut().names;
+        let path = |id: PathId| self.paths.get(id.0 as usize).ok_or(Errno::ENOENT);
+        match *op {
+            Op::Unlink { path: id } => names.unlink(path(id)?),
+            Op::Rename { from, to } => names.rename(path(from)?, path(to)?.clone()),
+            Op::MakeDirectory { path: id } => names.make_directory(path(id)?.clone()),
+            Op::ReadDirectory { path: id } => names.directory(path(id)?),
+            Op::RemoveDirectory { path: id } => names.remove_directory(path(id)?),
+            _ => Err(Errno::EOPNOTSUPP),
+        }
+    }
+
+    fn open_file(
+        &mut self,
+        path: PathId,
+        handle: Handle,
+        how: OpenHow,
+        is_new: bool,
+    ) -> Result<Bytes, Errno> {
+        if how.access != Access::Direct {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let path = self.path(path)?.clone();
+        let file = {
+            let names = &mut self.simulation.borrow_mut().names;
+            let file = if is_new { names.create(path)? } else { names.find(&path)? };
+            if how.is_truncating {
+                names.set_length(file, Bytes(0))?;
+            }
+            file
+        };
+        let slot = handle.0 as usize;
+        if self.handles.len() <= slot {
+            self.handles.resize(slot + 1, None);
+        }
+        self.handles[slot] = Some(Opened { file, how, position: 0 });
+        Ok(Bytes(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::fixed::Fixed;
+    use crate::queue::{BlockQueue, QueueParameters};
+    use crate::sched::SchedulerKind;
+    use crate::target::{CpuCost, Placement};
+
+    fn target(scheduler: SchedulerKind) -> SimTarget {
+        let device = Fixed::new(Ns::from_us(100), 32, true);
+        let parameters = QueueParameters { scheduler, ..QueueParameters::default() };
+        let queue = BlockQueue::new(Ns(0), &parameters, Box::new(device)).unwrap();
+        let simulation = Simulation::new(Box::new(queue), CpuCost::default(), Placement::Packed);
+        SimTarget::new(simulation, Vec::new())
+    }
+
+    #[test]
+    fn every_scheduler_conforms() {
+        for &scheduler in SchedulerKind::ALL {
+            let target = target(scheduler);
+            let path = std::path::Path::new("/simulated");
+            let failures = iolab_model::conformance::check(&target, path);
+            assert!(failures.is_empty(), "{scheduler}: {failures:#?}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! A simulated stack as a [`iolab_model::Target`]: the same workers run on it as on the kernel.
+
+mod lane;
+mod namespace;
+mod simulation;
+
+pub use lane::{SimLane, SimTarget};
+pub use namespace::Placement;
+pub use simulation::{CpuCost, Simulation};

@@ -1,0 +1,228 @@
+//! Names and extents of files on a simulated device without a file system.
+//!
+//! Files are laid out by rule, in extents of a fixed size; names cost nothing and nothing but the
+//! files' own data is ever written. File systems come later.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use iolab_model::error::Errno;
+use iolab_model::{Bytes, Sector};
+use serde::{Deserialize, Serialize};
+
+/// Unit of allocation: 64 MiB.
+const EXTENT: Sector = Sector((64 << 20) / 512);
+
+/// Where new files begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// One after the other from the first sector on: a freshly filled device.
+    #[default]
+    Packed,
+    /// Spread over the whole device (van der Corput sequence, base 2: 0, 1/2, 1/4, 3/4, ...): files
+    /// of different owners on a well-filled device.
+    Spread,
+}
+
+/// Index of a file, stable over renames.
+pub type FileId = usize;
+
+#[derive(Clone, Debug, Default)]
+struct File {
+    length: u64,
+    /// First sector of every extent, in file order.
+    extents: Vec<Sector>,
+}
+
+/// All files of a simulated device.
+#[derive(Debug)]
+pub struct Namespace {
+    files: Vec<File>,
+    free_files: Vec<FileId>,
+    names: BTreeMap<PathBuf, FileId>,
+    directories: BTreeSet<PathBuf>,
+    placement: Placement,
+    /// Which extents of the device are taken.
+    taken: BTreeSet<u64>,
+    extents: u64,
+    created: u64,
+}
+
+impl Namespace {
+    /// An empty device.
+    pub fn new(capacity: Sector, placement: Placement) -> Self {
+        Self {
+            files: Vec::new(),
+            free_files: Vec::new(),
+            names: BTreeMap::new(),
+            directories: BTreeSet::new(),
+            placement,
+            taken: BTreeSet::new(),
+            extents: capacity.0 / EXTENT.0,
+            created: 0,
+        }
+    }
+
+    /// An existing file.
+    pub fn find(&self, path: &PathBuf) -> Result<FileId, Errno> {
+        self.names.get(path).copied().ok_or(Errno::ENOENT)
+    }
+
+    /// A new, empty file.
+    pub fn create(&mut self, path: PathBuf) -> Result<FileId, Errno> {
+        if self.names.contains_key(&path) {
+            return Err(Errno::EEXIST);
+        }
+        let id = self.free_files.pop().unwrap_or_else(|| {
+            self.files.push(File::default());
+            self.files.len() - 1
+        });
+        self.files[id] = File::default();
+        self.names.insert(path, id);
+        Ok(id)
+    }
+
+    /// Removes a file and frees its extents.
+    pub fn unlink(&mut self, path: &PathBuf) -> Result<(), Errno> {
+        let id = self.names.remove(path).ok_or(Errno::ENOENT)?;
+        for start in core::mem::take(&mut self.files[id].extents) {
+            self.taken.remove(&(start.0 / EXTENT.0));
+        }
+        self.files[id].length = 0;
+        Ok(())
+    }
+
+    /// Gives a file another name, replacing what had it.
+    pub fn rename(&mut self, from: &PathBuf, to: PathBuf) -> Result<(), Errno> {
+        let id = self.names.get(from).copied().ok_or(Errno::ENOENT)?;
+        if *from != to {
+            let _ = self.unlink(&to);
+            self.names.remove(from);
+            self.names.insert(to, id);
+        }
+        Ok(())
+    }
+
+    /// Makes a directory.
+    pub fn make_directory(&mut self, path: PathBuf) -> Result<(), Errno> {
+        if self.directories.insert(path) { Ok(()) } else { Err(Errno::EEXIST) }
+    }
+
+    /// Whether there is such a directory.
+    pub fn directory(&self, path: &PathBuf) -> Result<(), Errno> {
+        if self.directories.contains(path) { Ok(()) } else { Err(Errno::ENOENT) }
+    }
+
+    /// Removes a directory.
+    pub fn remove_directory(&mut self, path: &PathBuf) -> Result<(), Errno> {
+        if self.directories.remove(path) { Ok(()) } else { Err(Errno::ENOENT) }
+    }
+
+    /// A file's length.
+    pub fn length(&self, id: FileId) -> Bytes {
+        Bytes(self.files[id].length)
+    }
+
+    /// Sets a file's length, allocating as needed.
+    pub fn set_length(&mut self, id: FileId, length: Bytes) -> Result<(), Errno> {
+        self.reserve(id, length)?;
+        self.files[id].length = length.0;
+        Ok(())
+    }
+
+    /// Makes sure that the first `length` bytes have a place.
+    pub fn reserve(&mut self, id: FileId, length: Bytes) -> Result<(), Errno> {
+        let needed = length.0.div_ceil(EXTENT.start().0);
+        while (self.files[id].extents.len() as u64) < needed {
+            let start = self.next_extent(id).ok_or(Errno::ENOSPC)?;
+            self.taken.insert(start);
+            self.files[id].extents.push(Sector(start * EXTENT.0));
+        }
+        Ok(())
+    }
+
+    /// The extent after the file's last one if it is free, else the next free one.
+    fn next_extent(&mut self, id: FileId) -> Option<u64> {
+        let wanted = match self.files[id].extents.last() {
+            Some(last) => last.0 / EXTENT.0 + 1,
+            None => self.first_extent(),
+        };
+        let is_free = |extent: &u64| !self.taken.contains(extent);
+        (wanted..self.extents).chain(0..wanted.min(self.extents)).find(is_free)
+    }
+
+    fn first_extent(&mut self) -> u64 {
+        let ordinal = self.created;
+        self.created += 1;
+        match self.placement {
+            Placement::Packed => 0,
+            Placement::Spread => {
+                let fraction = u128::from(ordinal.reverse_bits());
+                ((fraction * u128::from(self.extents)) >> 64) as u64
+            }
+        }
+    }
+
+    /// Where bytes `at .. at + length` of a file lie: calls `each` per contiguous run. The range
+    /// must have a place.
+    pub fn map(&self, id: FileId, at: Bytes, length: Bytes, mut each: impl FnMut(Sector, u32)) {
+        let extents = &self.files[id].extents;
+        let (mut sector, end) = (at.0 / 512, (at.0 + length.0).div_ceil(512));
+        while sector < end {
+            let index = (sector / EXTENT.0) as usize;
+            let start = Sector(extents[index].0 + sector % EXTENT.0);
+            let mut run = EXTENT.0 - sector % EXTENT.0;
+            let mut next = index + 1;
+            while sector + run < end && extents[next].0 == extents[next - 1].0 + EXTENT.0 {
+                run += EXTENT.0;
+                next += 1;
+            }
+            let run = run.min(end - sector);
+            each(start, run as u32);
+            sector += run;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(names: &Namespace, id: FileId, at: u64, length: u64) -> Vec<(u64, u32)> {
+        let mut all = Vec::new();
+        names.map(id, Bytes(at), Bytes(length), |start, run| all.push((start.0, run)));
+        all
+    }
+
+    #[test]
+    fn a_lone_file_is_contiguous() {
+        let mut names = Namespace::new(Sector(EXTENT.0 * 4), Placement::Packed);
+        let id = names.create("a".into()).unwrap();
+        names.set_length(id, Bytes(EXTENT.start().0 * 3)).unwrap();
+        assert_eq!(runs(&names, id, EXTENT.start().0 - 512, 1024), [(EXTENT.0 - 1, 2)]);
+    }
+
+    #[test]
+    fn space_ends_and_comes_back() {
+        let mut names = Namespace::new(Sector(EXTENT.0 * 2), Placement::Packed);
+        let id = names.create("a".into()).unwrap();
+        assert_eq!(names.set_length(id, Bytes(EXTENT.start().0 * 2 + 1)), Err(Errno::ENOSPC));
+        names.unlink(&"a".into()).unwrap();
+        let id = names.create("b".into()).unwrap();
+        assert_eq!(names.set_length(id, Bytes(EXTENT.start().0 * 2)), Ok(()));
+    }
+
+    #[test]
+    fn spread_files_halve_the_device_again_and_again() {
+        let mut names = Namespace::new(Sector(EXTENT.0 * 8), Placement::Spread);
+        let starts: Vec<u64> = ["a", "b", "c", "d"]
+            .map(|name| {
+                let id = names.create(name.into()).unwrap();
+                names.set_length(id, Bytes(512)).unwrap();
+                runs(&names, id, 0, 512)[0].0 / EXTENT.0
+            })
+            .to_vec();
+        assert_eq!(starts, [0, 4, 2, 6]);
+    }
+}

@@ -1,0 +1,51 @@
+//! The list of volumes.
+
+use super::parameters::VolumeParameters;
+use crate::api::layer::Layer;
+use crate::error::SimError;
+
+/// How the list of volumes makes one.
+pub(super) trait Assemble {
+    /// A volume over the members, or what is wrong with them.
+    fn assemble(
+        members: Vec<Box<dyn Layer>>,
+        parameters: &VolumeParameters,
+    ) -> Result<Box<dyn Layer>, SimError>;
+}
+
+macro_rules! volumes {
+    ( $( $(#[$meta:meta])* $Row:ident = $name:literal => $Type:path, )+ ) => {
+        iolab_model::registry! {
+            /// An arrangement of members.
+            pub enum VolumeKind as "volume layout" {
+                $( $(#[$meta])* $Row = $name, )+
+            }
+        }
+
+        /// A volume as `parameters.layout` says over `members`, which are bare devices (a hardware
+        /// array), queues with schedulers (software RAID) or other volumes.
+        pub fn build(
+            members: Vec<Box<dyn Layer>>,
+            parameters: &VolumeParameters,
+        ) -> Result<Box<dyn Layer>, SimError> {
+            match parameters.layout {
+                $( VolumeKind::$Row => <$Type>::assemble(members, parameters), )+
+            }
+        }
+    };
+}
+
+volumes! {
+    /// One after the other.
+    Single = "single" => super::single::Single,
+    /// Units in turn, no redundancy.
+    Raid0 = "raid0" => super::raid0::Raid0,
+    /// Copies on every member.
+    Raid1 = "raid1" => super::raid1::Raid1,
+    /// Units in turn over mirrored pairs.
+    Raid10 = "raid10" => super::raid10::Raid10,
+    /// Units in turn, one parity unit per row.
+    Raid5 = "raid5" => super::raid5::Raid5,
+    /// Units in turn, two parity units per row.
+    Raid6 = "raid6" => super::raid6::Raid6,
+}

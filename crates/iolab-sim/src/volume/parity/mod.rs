@@ -1,0 +1,11 @@
+//! What RAID 5 and RAID 6 share: address arithmetic, write plans, and the array's state machine.
+
+pub(super) mod array;
+mod destage;
+mod reads;
+mod rebuild;
+mod rows;
+mod writes;
+
+pub mod geometry;
+pub mod plan;

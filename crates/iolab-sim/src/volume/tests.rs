@@ -1,0 +1,8 @@
+//! Tests of all volumes, by subject.
+
+mod array;
+mod errors;
+mod fan_out;
+mod geometry;
+mod nvram;
+mod plan;

@@ -1,0 +1,208 @@
+"""``iolab sim``: the simulator's open books, and the proofs that it does what the kernel does."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from iolab.cli.console import Console
+from iolab.cli.parser import Parser
+from iolab.cli.services import Services
+from iolab.errors import IolabError, StudyError
+from iolab.study.factors import nearest
+
+NAME = "sim"
+HELP = "look into the simulator: scenarios, dispatch, profiles, schedulers"
+
+EXIT_CHECK_FAILED: Final = 5
+_ENDING: Final = ".csv.gz"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the subject; each has flags of its own."""
+    parser.add_argument("subject", metavar="WHAT", help=", ".join(_SUBJECTS))
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="see `iolab sim WHAT --help`")
+
+
+def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    """Answer about one subject."""
+    if arguments.subject not in _SUBJECTS:
+        raise IolabError(
+            f"there is no 'iolab sim {arguments.subject}'{nearest(arguments.subject, _SUBJECTS)}",
+            f"there are {', '.join(_SUBJECTS)}",
+        )
+    declare, answer, about = _SUBJECTS[arguments.subject]
+    parser = Parser(prog=f"iolab sim {arguments.subject}", description=about, allow_abbrev=False)
+    declare(parser)
+    parsed, unknown = parser.parse_known_args(arguments.rest)
+    parser.refuse_unknown(unknown)
+    return answer(parsed, services.load_core(), console)
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.name.endswith(".gz"):
+            return gzip.decompress(path.read_bytes()).decode()
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise StudyError(f"{path}: there is no such file", "name another one") from None
+    except (OSError, UnicodeDecodeError, EOFError) as error:
+        raise StudyError(f"{path} cannot be read: {error}", "check the file") from None
+
+
+# Scenarios.
+
+
+def _declare_scenarios(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.yaml", help="scenarios with expected orders")
+    parser.add_argument("--only", metavar="ID", help="only cases whose name begins so")
+
+
+def _scenarios(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+    path = Path(arguments.file)
+    judgements = json.loads(core.sim_scenarios(str(path), _read(path)))
+    if arguments.only:
+        judgements = [case for case in judgements if case["id"].startswith(arguments.only)]
+        if not judgements:
+            raise StudyError(f"{path}: no case is called {arguments.only}...", "leave out --only")
+    for case in judgements:
+        mark = "ok  " if case["is_ok"] else "FAIL"
+        console.result(f"{mark} {case['id']:8} {case['scheduler']:12} {case['title']}")
+        if not case["is_ok"]:
+            console.result(f"     expected {case['expected']}")
+            console.result(f"     obtained {case['obtained']}")
+    n_wrong = sum(not case["is_ok"] for case in judgements)
+    console.result(f"{len(judgements) - n_wrong} of {len(judgements)} as expected")
+    return EXIT_CHECK_FAILED if n_wrong else 0
+
+
+# Recordings.
+
+
+def _declare_dispatch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recording", metavar=f"RECORDING{_ENDING}", help="events; .json beside it")
+    parser.add_argument("--scheduler", metavar="S", help="another one than the recorded")
+    parser.add_argument(
+        "--tunable", metavar="K=V", action="append", default=[], help="may be repeated"
+    )
+
+
+def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+    path = Path(arguments.recording)
+    stem = path.name.removesuffix(".gz").removesuffix(".csv")
+    setup_text = _read(path.with_name(f"{stem}.json"))
+    setup = json.loads(setup_text)
+    scheduler = arguments.scheduler or str(setup.get("scheduler"))
+    tunables = json.dumps(dict(map(_tunable, arguments.tunable)))
+    text = _read(path)
+    found = json.loads(core.sim_predict(str(path), text, setup_text, scheduler, tunables))
+    share = 100 * found["predicted"] / max(1, found["issues"])
+    console.result(
+        f"{scheduler}: predicted {found['predicted']} of {found['issues']} = {share:.2f} %"
+    )
+    for at_ns, recorded, chosen in found["misses"][:5]:
+        console.result(
+            f"  miss at {at_ns / 1e6:.3f} ms: the kernel issued sector {recorded}, "
+            f"the model chose {'nothing' if chosen is None else chosen}"
+        )
+    return 0
+
+
+def _tunable(text: str) -> tuple[str, int]:
+    name, equals, value = text.partition("=")
+    if not equals or not value.isdecimal():
+        raise StudyError(f"--tunable {text} is not NAME=NUMBER", "as in --tunable fifo_batch=8")
+    return name, int(value)
+
+
+# Profiles and schedulers.
+
+
+def _declare_profiles(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="print this one's numbers")
+
+
+def _profiles(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+    if arguments.name is None:
+        names = core.sim_profile_names()
+        width = max(map(len, names))
+        for name in names:
+            console.result(f"{name:{width}}  {json.loads(core.sim_profile(name))['title']}")
+        console.result("\nUse one as --on sim:NAME; `iolab sim profiles NAME` prints its numbers.")
+        return 0
+    profile = json.loads(core.sim_profile(arguments.name))
+    console.result(f"{profile['name']} ({profile['kind']}): {profile['title']}")
+    if profile["notes"]:
+        console.result(profile["notes"])
+    width = max(map(len, profile["parameters"]))
+    for name, row in profile["parameters"].items():
+        value = f"{_value(row['value'])} {row['unit']}".strip()
+        console.result(f"  {name:{width}}  {value:24} [{row['tag']}] {row['source']}")
+    if profile.get("inner"):
+        console.result(f"  around sim:{profile['inner']}")
+    return 0
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return f"{len(items)} rows"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _declare_schedulers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="only this one")
+
+
+def _schedulers(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+    known = {row["name"]: row for row in json.loads(core.sim_schedulers())}
+    if arguments.name is not None and arguments.name not in known:
+        raise StudyError(
+            f"'{arguments.name}' is no simulated scheduler{nearest(arguments.name, known)}",
+            f"there are {', '.join(known)}",
+        )
+    for name, row in known.items():
+        if arguments.name in (None, name):
+            console.result(f"{name} ({row['framework']})")
+            for item in row["tunables"]:
+                limits = f"{item['min']}..{item['max']}"
+                console.result(
+                    f"  {item['name']:20} {item['default']:>8} {item['unit']:9} {item['about']}"
+                    + (f" [{limits}]" if arguments.name else "")
+                )
+    return 0
+
+
+_Subject = tuple[
+    Callable[[argparse.ArgumentParser], None],
+    Callable[[argparse.Namespace, Any, Console], int],
+    str,
+]
+_SUBJECTS: Final[dict[str, _Subject]] = {
+    "scenarios": (
+        _declare_scenarios,
+        _scenarios,
+        "Run a file of scenarios: one line each, ok or FAIL; exit code 5 if any differs.",
+    ),
+    "dispatch": (
+        _declare_dispatch,
+        _dispatch,
+        "Let a simulated scheduler predict every issue of a recording of the real kernel.",
+    ),
+    "profiles": (
+        _declare_profiles,
+        _profiles,
+        "List the simulated devices, or print one with unit, provenance and source of each number.",
+    ),
+    "schedulers": (
+        _declare_schedulers,
+        _schedulers,
+        "List the simulated schedulers and their tunables, as in sysfs.",
+    ),
+}

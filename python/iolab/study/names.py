@@ -1,0 +1,55 @@
+"""What may be typed for an engine or a knob: `names.json` beside this file, as typed rows.
+
+That file is what ``iolab-agent names`` prints, written by `make docs`; its sources are the lists
+of the Rust crates, so that an engine or a knob is added there and nowhere else. A copy is kept
+because a study must be read and checked where no agent is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class EngineName:
+    """An engine; an asynchronous one keeps several operations in flight."""
+
+    name: str
+    is_asynchronous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KnobName:
+    """A knob: one of its ``choices``, or a whole number where there are none.
+
+    ``twin`` is another name for the same setting; ``former_choices`` are names of older kernels,
+    each with what comes closest today; numbers that ``are_codes`` lie on no scale. ``example`` is a
+    usual value and another one.
+    """
+
+    name: str
+    twin: str | None
+    help: str
+    example: tuple[str, str]
+    choices: tuple[str, ...]
+    former_choices: tuple[tuple[str, str], ...]
+    are_codes: bool
+
+
+def _knob(row: dict[str, Any]) -> KnobName:
+    """JSON has lists where a row that never changes has tuples."""
+    fields: dict[str, Any] = {**row}
+    for key in ("example", "choices"):
+        fields[key] = tuple(row[key])
+    fields["former_choices"] = tuple((name, today) for name, today in row["former_choices"])
+    return KnobName(**fields)
+
+
+_TABLES: Final[dict[str, list[dict[str, Any]]]] = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+)
+ENGINES: Final = tuple(EngineName(**row) for row in _TABLES["engines"])
+KNOBS: Final = tuple(_knob(row) for row in _TABLES["knobs"])
