@@ -8,6 +8,7 @@ mod list;
 pub(crate) mod exercise;
 
 pub mod cfq;
+pub mod bfq;
 pub mod deadline;
 pub mod deadlines;
 pub mod kyber;
