@@ -50,7 +50,7 @@ fn run(scheduler: SchedulerKind, profile: &str, requests: u32) -> (Duration, Ns)
         let draw = random.next_u64();
         Bio {
             id,
-            operation: if draw & 3 == 0 { Operation::Write } else { Operation::Read },
+            operation: if draw.is_multiple_of(4) { Operation::Write } else { Operation::Read },
             sector: Sector((draw >> 8) % (sectors / 8) * 8),
             sectors: 8,
             flags: Flags::SYNC,
