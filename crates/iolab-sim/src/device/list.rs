@@ -52,6 +52,17 @@ devices! {
         let controller = super::controller::Controller::from_profile(order.profile, below)?;
         Ok(Box::new(controller) as Box<dyn Layer>)
     },
+    /// A virtual machine's disk around another device.
+    Guest = "guest" => |order: Order<'_>| {
+        let Order { profile, seed, instance } = order;
+        let below = inner(order)?;
+        Ok(Box::new(super::guest::Guest::from_profile(profile, below, seed, instance)?) as Box<_>)
+    },
+    /// A flash drive.
+    Ssd = "ssd" => |order: Order<'_>| {
+        let Order { profile, seed, instance } = order;
+        Ok(Box::new(super::ssd::Ssd::from_profile(profile, seed, instance)?) as Box<_>)
+    },
 }
 
 /// The device inside a wrapper.
