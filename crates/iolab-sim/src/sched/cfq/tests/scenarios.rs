@@ -347,12 +347,13 @@ fn the_idle_class_takes_turns_by_request() {
 
 /// The slice of 10 ms ends at 115 with a request at the device: the only queue of its group is not
 /// served before that is complete, unless `group_idle` is 0. (The reads before make the group's
-/// mean think time 7 ms; the pauses of 16, 6 and 10 ms alone would be too long.)
+/// mean think time 7 ms; the pauses of 16, 6 and 10 ms alone would be too long. `a2` is longer than
+/// a page, or else the timer would run on and end the slice at 113.)
 #[test]
 fn the_group_is_idled_for_while_requests_are_at_the_device() {
     let arrivals = "w1@0 1 read 0, w2@6000 1 read 8, w3@12000 1 read 16, w4@18000 1 read 24, \
-                    w5@24000 1 read 32, a1@100000 1 read 40, a2@111000 1 read 48, \
-                    a3@115500 1 read 56";
+                    w5@24000 1 read 32, a1@100000 1 read 40, \
+                    a2@111000 1 read 48 n16, a3@115500 1 read 64";
     let rows = [(8, "116000"), (0, "115500")];
     for (group_idle, last) in rows {
         let tunables = &[("slice_sync", 10), ("low_latency", 0), ("group_idle", group_idle)];
