@@ -16,12 +16,14 @@ from iolab import units
 from iolab.cli import outputs
 from iolab.cli.console import Console
 from iolab.cli.finish import show_results
+from iolab.cli.rehearsal import rehearse_stacks
 from iolab.cli.services import Services, iolab_version
 from iolab.errors import (
     AnalysisError,
     IolabError,
     RefusedError,
     StoppedError,
+    StoreError,
     StudyError,
     TestbedError,
 )
@@ -168,26 +170,30 @@ def _measure(
     """Run the campaign; an error after the first record does not hide what was stored."""
     outcome: Outcome | None = None
     with ExitStack() as stack:
-        store = _resumed_store(prepared, stack) if prepared.is_resumed else None
-        n_known = len(store.finished_trials()) if store else 0
+        made = outputs.missing_directories(prepared.out_dir)
+        # Before anything of the machine is touched, so that nothing is measured for nobody.
+        open_store = _resumed_store if prepared.is_resumed else _new_store
+        store = open_store(prepared, stack)
+        n_known = len(store.finished_trials())
         try:
-            with Agent(command, stop=stop) as agent:
+            with Agent(command, stop=stop, tell=prepared.console.note) as agent:
+                rehearse_stacks(
+                    agent, prepared.run_id, prepared.testbed, prepared.plan, prepared.core
+                )
                 _greet(agent, prepared, is_dry_run=False)
                 prepared.console.note(_announcement(prepared))
                 opened = agent.open_testbed(prepared.testbed.agent_spec())
                 try:
                     _check_schedulers(prepared.plan.study, opened)
-                    store = store or _new_store(prepared, stack)
                     outcome = _run_campaign(prepared, store, agent, opened, stop)
                 finally:
                     _close_testbed(agent, outcome)
         except IolabError as error:
-            if store is None:
-                raise
             if len(store.finished_trials()) == n_known:
                 stack.close()
-                if not prepared.is_resumed:
-                    outputs.discard(prepared.database)
+                # A full disk is told to be resumed from.
+                if not prepared.is_resumed and not isinstance(error, StoreError):
+                    outputs.discard(prepared.database, made)
                 raise
             return outcome, error
     return outcome, _error_of(outcome)

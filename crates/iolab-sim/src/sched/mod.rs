@@ -4,7 +4,11 @@ pub mod anticipatory;
 pub mod common;
 mod list;
 
+#[cfg(test)]
+pub(crate) mod exercise;
+
 pub mod cfq;
+pub mod bfq;
 pub mod deadline;
 pub mod deadlines;
 pub mod kyber;
