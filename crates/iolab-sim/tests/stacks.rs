@@ -1,6 +1,7 @@
 //! Random stacks under random work: what must hold whatever the scheduler, volume and device.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use iolab_model::{Ns, Sector, Seed};
 use iolab_sim::queue::{BlockQueue, QueueParameters};
@@ -111,10 +112,7 @@ fn run(queue: &mut BlockQueue, work: &Work) -> Outcome {
             flags: if draw & 16 == 0 { Flags::SYNC } else { Flags::NONE },
             submitter: Submitter {
                 process: ProcessId(process),
-                priority: Priority {
-                    class: PriorityClass::BestEffort,
-                    level: (process % 8) as u8,
-                },
+                priority: Priority { class: PriorityClass::BestEffort, level: (process % 8) as u8 },
                 cpu: 0,
             },
         };
@@ -205,10 +203,12 @@ fn event_hashes_are_what_they_were() {
     for &scheduler in SchedulerKind::ALL {
         for name in ["sata7200-4tb", "nvme-pc601-256", "vmware-guest"] {
             let outcome = run(&mut stack(scheduler, name, None), &work);
-            lines += &format!("{scheduler} {name} {:016x} {}\n", outcome.hash, outcome.ended.0);
+            writeln!(lines, "{scheduler} {name} {:016x} {}", outcome.hash, outcome.ended.0)
+                .unwrap();
         }
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/scheduler/event-hashes.txt");
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/scheduler/event-hashes.txt");
     if std::env::var_os("IOLAB_BLESS").is_some() {
         std::fs::write(path, &lines).unwrap();
     }
