@@ -1,4 +1,4 @@
-"""How many requests per second go through simulated stacks, on one core, without probes.
+"""How many requests per second of CPU time go through simulated stacks, without probes.
 
 Every figure is the median over rounds of a closed loop of 32 random 4 KiB requests (one in four a
 write) from four processes; the order of stacks is that of the program in every round. ``make
@@ -58,7 +58,7 @@ def main() -> int:
     build = ["cargo", "build", "--release", "--quiet", "-p", "iolab-sim", "--example", "speed"]
     subprocess.run(build, cwd=ROOT, check=True)
     rounds = [measure(arguments.requests) for _ in range(arguments.rounds)]
-    print(f"{'simulated requests per second':34}{'median':>12}{'least':>12}{'bar':>12}")
+    print(f"{'requests per CPU second':34}{'median':>12}{'least':>12}{'bar':>12}")
     rows = []
     for key in rounds[0]:
         values = [found[key] for found in rounds]

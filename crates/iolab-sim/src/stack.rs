@@ -29,8 +29,8 @@ use crate::profile::{Profile, Value};
 use crate::queue::{BlockQueue, QueueParameters};
 use crate::target::{CpuCost, Placement, Simulation};
 
-/// Commands that a queue gives to an array at once, if the stack file does not say: the tagged queue
-/// of a SCSI unit. [assume]
+/// Commands that a queue gives to an array at once, if the stack file does not say: the tagged
+/// queue of a SCSI unit. [assume]
 const ARRAY_DEPTH: u32 = 64;
 
 /// A stack, as in a stack file.
