@@ -180,7 +180,7 @@ def test_a_users_mistake_is_one_line_with_reason_and_remedy(
         last = [line for line in run.err.splitlines() if not line.startswith("iolab: note")]
         assert len(last) <= 2, "an announcement at most, then one line"
         assert list(tmp_path.iterdir()) == [], "nothing was made"
-        assert not iolab.log.exists() or "run_trial" not in iolab.log.read_text()
+        assert not iolab.log.exists() or "run_trial" not in iolab.log.read_text().splitlines()
 
 
 def test_knobs_on_a_directory_need_root(iolab):
@@ -208,6 +208,31 @@ def test_trouble_with_the_agent(iolab, mode, code, part):
     run = iolab(*COMPARE, "--scheduler", "none,bfq", mode=mode)
     assert run.code == code, run.err
     assert part in run.err.splitlines()[-1]
+
+
+def test_what_the_agent_declines_on_paper_is_never_begun(iolab, tmp_path):
+    run = iolab(*COMPARE, "--mount-options", "ro", mode="decline")
+    assert (run.code, "'ro' is not for a testbed" in run.err) == (2, True)
+    assert "open_testbed" not in iolab.log.read_text().splitlines()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "/proc/iolab-out", "/dev/null/x"])
+def test_an_out_that_cannot_be_is_refused_before_anything_is_touched(iolab, out):
+    Path("file").write_text("mine")
+    run = iolab(*COMPARE, "--out", out)
+    assert (run.code, "choose another --out" in run.err) == (1, True)
+    assert not iolab.log.exists()
+    assert Path("file").read_text() == "mine"
+
+
+def test_a_full_disk_is_no_place_for_results(iolab, monkeypatch, tmp_path):
+    status = os.statvfs(tmp_path)
+    fields = [*status[:4], 0, *status[5:]]  # statvfs(3): f_bavail, free for ordinary users.
+    monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result(fields))
+    run = iolab(*COMPARE, "--out", "out")
+    assert (run.code, "out cannot hold a study: 0 B are free" in run.err) == (1, True), run.err
+    assert not iolab.log.exists()
 
 
 def test_results_are_shown_even_if_restoring_failed(iolab):

@@ -140,5 +140,11 @@ def test_two_writers_at_once_are_refused(tmp_path):
     _, err = second.communicate(timeout=30)
     assert second.returncode == 1
     assert f"being written by another iolab (process {first.pid})" in err
+    # Nobody who begins anew is told to resume what is running.
+    third = subprocess.run(
+        cli.command, env=cli.environment, capture_output=True, text=True, check=False, timeout=30
+    )
+    assert third.returncode == 1
+    assert f"being written by another iolab (process {first.pid})" in third.stderr
     first.kill()
     first.communicate()

@@ -202,8 +202,41 @@ def test_foreign_files_are_not_studies(tmp_path, content, part):
 def test_missing_and_existing_files(tmp_path, store, path, plan):
     with pytest.raises(StoreError, match="no study in"):
         Store.open_reader(tmp_path / "study.db")
+    with pytest.raises(StoreError, match=rf"another iolab \(process {os.getpid()}\)"):
+        Store.create(path, plan, Origin("0", "loop:1g"))
+    store.close()
     with pytest.raises(StoreError, match="exists already"):
         Store.create(path, plan, Origin("0", "loop:1g"))
+
+
+def test_a_study_that_cannot_be_made_leaves_nothing(tmp_path, plan, monkeypatch):
+    def full(connection):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(schema, "create_schema", full)
+    with pytest.raises(StoreError, match="cannot be made: database or disk is full: make room"):
+        Store.create(tmp_path / "a" / "b" / "study.db", plan, Origin("0", "loop:1g"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_of_which_a_part_is_lost_is_not_continued(path, plan):
+    Store.create(path, plan, Origin("0", "loop:1g")).close()
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(bytes(4096))
+    with pytest.raises(StoreError, match="damaged"):
+        Store.open_writer(path)
+    # The lock was given up.
+    with pytest.raises(StoreError, match="damaged"):
+        Store.open_writer(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_study_that_may_only_be_read_is_not_continued(path, plan):
+    Store.create(path, plan, Origin("0", "loop:1g")).close()
+    path.chmod(0o400)
+    with pytest.raises(StoreError, match="may only be read"):
+        Store.open_writer(path)
 
 
 def test_a_newer_schema_is_refused(path, plan):

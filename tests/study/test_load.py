@@ -179,7 +179,7 @@ def test_missing_file_names_its_neighbour(tmp_path):
     with pytest.raises(StudyError, match="is a directory"):
         load_study(tmp_path)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(StudyError, match="cannot be read"):
+    with pytest.raises(StudyError, match="byte 1 is not UTF-8"):
         load_study(tmp_path / "binary.toml")
 
 
@@ -377,3 +377,22 @@ def test_a_stream_has_a_priority_and_thinks(text, priority):
     assert (stream.priority, stream.think_ns) == (priority, 1_000_000)
     assert study.has_real_time_streams == (priority.class_ == "rt")
     assert parse_study(spec_toml(study)) == study
+
+
+def test_a_file_that_no_study_can_be_is_refused_without_reading_it_whole(tmp_path):
+    huge = tmp_path / "huge.toml"
+    with huge.open("w") as file:
+        file.write(GOOD)
+        file.truncate(1 << 40)  # Sparse: reading it would end the memory.
+    with pytest.raises(StudyError, match="is larger than 1m"):
+        load_study(huge)
+    deep = tmp_path / "deep.toml"
+    deep.write_text("a = " + "[" * 100_000 + "]" * 100_000)
+    with pytest.raises(StudyError, match="nested too deeply"):
+        load_study(deep)
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path):
+    marked = tmp_path / "marked.toml"
+    marked.write_text(GOOD, encoding="utf-8-sig")
+    assert load_study(marked) == parse_study(GOOD)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iolab.errors import StudyError
 from iolab.study.load import study_from_table
 from iolab.study.plan import make_plan
 from iolab.study.source import FlagSource
@@ -101,6 +102,16 @@ def test_more_than_64_treatments_and_few_rounds_are_noted():
     )
     codes = {note.code for note in make_plan(study).notes}
     assert codes == {"many_treatments", "few_rounds"}
+
+
+def test_a_million_treatments_are_refused_before_they_are_made():
+    """They were made, until the memory ended."""
+    factors = {
+        "record_size": [512 * (1 + n) for n in range(1000)],
+        "read_ahead_kb": [4 * n for n in range(1000)],
+    }
+    with pytest.raises(StudyError, match=r"1,000,000 treatments \(1000 record_size x 1000 read_"):
+        make_plan(make(factors=factors))
 
 
 def test_a_tunable_that_does_nothing_under_other_schedulers_is_noted():

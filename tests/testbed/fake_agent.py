@@ -7,6 +7,7 @@
 ``die=tNNNN``     exit 1 with words on standard error in the middle of that trial;
 ``garbage=tNNNN`` answer that trial with a line that is no message;
 ``fail=tNNNN``    answer that trial with error code ``failed``; ``fail=all`` every trial;
+``decline``       refuse every trial in a dry run;
 ``refuse``        refuse to open the testbed;
 ``slow_close=S``  exit S seconds after the end of input or the shutdown, then log ``exit``;
 ``incomplete``    exit with code 3;
@@ -74,7 +75,7 @@ class FakeAgent:
     def serve(self):
         while line := self.next_line():
             request = json.loads(line)
-            log(request["method"])
+            log(("rehearse " if self.is_dry_run else "") + request["method"])
             try:
                 result = getattr(self, request["method"])(request["params"])
             except AnswerError as failure:
@@ -118,6 +119,8 @@ class FakeAgent:
     def run_trial(self, params):
         trial = params["trial"]
         if self.is_dry_run:
+            if "decline" in MODE:
+                raise AnswerError("refused", "the mount option 'ro' is not for a testbed")
             knobs = params["knobs"].items()
             actions = [action("write_knob", name, f"old -> {value}") for name, value in knobs]
             return self.record(params, "dry_run", [], actions)
@@ -227,9 +230,12 @@ class FakeAgent:
         return {**knobs, name: value} if name in knobs else knobs
 
     def close_testbed(self, params):
-        problems = ["/sys/block/loop8/queue/scheduler"] if "unrestored" in MODE else []
+        problems = ["/sys/block/loop8/queue/scheduler"] if self.is_unrestored() else []
         actions = [action("detach_loop", "/dev/loop8")]
         return {"is_restored": not problems, "problems": problems, "actions": actions}
+
+    def is_unrestored(self):
+        return "unrestored" in MODE and not self.is_dry_run
 
     def restore(self, params):
         problems = ["loop8 is busy"] if "unrestored" in MODE else []

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from iolab.errors import RefusedError, RestoreError, StoppedError, TestbedError
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.testbed.agent import Agent, AgentError
 from iolab.testbed.command import agent_command, find_agent
+from iolab.testbed.stopped import stopped_process
 
 FAKE = Path(__file__).with_name("fake_agent.py")
 TRIAL = {"trial": "t0001", "knobs": {}, "stack": None, "workload": {"tests": ["write"]}}
@@ -19,10 +21,10 @@ TRIAL = {"trial": "t0001", "knobs": {}, "stack": None, "workload": {"tests": ["w
 
 @pytest.fixture
 def start(monkeypatch, tmp_path):
-    def start(mode="", stop=None):
+    def start(mode="", stop=None, tell=None):
         monkeypatch.setenv("FAKE_AGENT_MODE", mode)
         monkeypatch.setenv("FAKE_AGENT_LOG", str(tmp_path / "log"))
-        return Agent([str(FAKE)], stop=stop)
+        return Agent([str(FAKE)], stop=stop, tell=tell)
 
     start.log = tmp_path / "log"
     return start
@@ -102,6 +104,44 @@ def test_second_press_ends_everything_at_once(start):
     assert caught.value.exit_code == 130
     assert "end of input" in start.log.read_text()
     stop.close()
+
+
+def test_a_stopped_agent_is_told_of_and_goes_on(start, monkeypatch):
+    """A stopped agent was waited for without a word."""
+    monkeypatch.setattr("iolab.testbed.agent.STOPPED_LOOK_S", 0.05)
+    said = []
+
+    def tell(text):
+        said.append(text)
+        os.kill(agent._process.pid, signal.SIGCONT)
+
+    with start("delay=0.3", tell=tell) as agent:
+        agent.hello("r-1234")
+        os.kill(agent._process.pid, signal.SIGSTOP)
+        record = agent.run_trial(TRIAL)
+        assert record["status"] == "ok"
+        assert [warning["code"] for warning in record["warnings"]] == ["stopped"]
+        assert agent.run_trial(TRIAL)["warnings"] == []
+        pid = agent._process.pid
+    assert "was stopped" in said[0]
+    assert said[0].endswith(f"kill -CONT {pid}")
+    assert said[1:] in ([], [f"iolab: process {pid} goes on"])
+
+
+def test_a_stopped_process_is_found_below_another():
+    script = "sleep 60 & echo $!; wait"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True) as shell:
+        child = int(shell.stdout.readline())
+        try:
+            assert stopped_process(shell.pid) is None
+            os.kill(child, signal.SIGSTOP)
+            deadline = time.monotonic() + 10
+            while (found := stopped_process(shell.pid)) is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert found == child
+        finally:
+            os.kill(child, signal.SIGKILL)
+    assert stopped_process(child) is None
 
 
 def test_the_agent_is_not_in_our_process_group(start):

@@ -158,7 +158,7 @@ def test_one_press_ends_the_trial_and_two_the_study():
 def test_no_agent_is_needed(monkeypatch):
     monkeypatch.setenv("IOLAB_AGENT", "/nowhere")
     start = choose_runner(make_testbed("sim", "fixed-100us", {}), needs_root=False)
-    with start(None) as runner:
+    with start(None, None) as runner:
         assert isinstance(runner, SimRunner)
 
 

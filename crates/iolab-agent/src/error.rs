@@ -159,7 +159,8 @@ impl Error {
 
 fn io_hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "run it as root",
+        io::ErrorKind::PermissionDenied => "use one that this user may write, or run it as root",
+        io::ErrorKind::ReadOnlyFilesystem => "it is mounted read-only: name another place",
         io::ErrorKind::StorageFull => "free some space, or use a smaller testbed",
         _ => "",
     }

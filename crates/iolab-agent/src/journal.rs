@@ -4,11 +4,14 @@
 //! its newline is on disk; a torn last line is a change that never began. The owner holds a lock on
 //! the file as long as it lives, so a journal that can be locked belongs to a dead run.
 //!
+//! Two runs at once must not both change a setting: the second would take the first one's value for
+//! the original. So whoever intends to change one looks, in turn, into the journals of the others.
+//!
 //! Left out: how to undo an entry, which is `restore`'s.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -79,6 +82,14 @@ impl Change {
             | Self::DirectoryCreated { path, .. }
             | Self::MountPointCreated { path }
             | Self::CgroupCreated { path } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The file of the kernel that it changes, if that is a setting which others may change, too.
+    fn setting(&self) -> Option<&Path> {
+        match self {
+            Self::Knob { path, .. } => Some(path),
             _ => None,
         }
     }
@@ -154,6 +165,8 @@ pub struct Journal {
     path: PathBuf,
     header: Header,
     entries: BTreeMap<u64, Entry>,
+    /// Why the file does not say what is settled.
+    unnoted: Option<Error>,
     #[cfg(test)]
     pub(crate) fuse: Option<crate::machine::Fuse>,
 }
@@ -166,7 +179,8 @@ impl Journal {
             .recursive(true)
             .mode(0o700)
             .create(&folder)
-            .map_err(|error| Error::io("create", &folder, error))?;
+            .map_err(|error| unwritable("create", &folder, &error))?;
+        check_place(state_dir)?;
         let path = file_of(state_dir, run);
         let file = OpenOptions::new()
             .read(true)
@@ -174,7 +188,7 @@ impl Journal {
             .create_new(true)
             .mode(0o600)
             .open(&path)
-            .map_err(|error| Error::io("create", &path, error))?;
+            .map_err(|error| unwritable("create", &path, &error))?;
         let header = Header { version: 1, run: run.to_owned(), boot_id: boot_id.to_owned() };
         // A restore may have found it unlocked, taken it for a dead run's, and removed it.
         let file = Flock::lock(file, FlockArg::LockExclusive)
@@ -188,18 +202,23 @@ impl Journal {
             path,
             header: header.clone(),
             entries: BTreeMap::new(),
+            unnoted: None,
             #[cfg(test)]
             fuse: None,
         };
         let Header { version, run, boot_id } = header;
-        journal.append(&[Line::Open { version, run, boot_id }])?;
-        sync_directory(&folder)?;
+        let begun = journal.append(&[Line::Open { version, run, boot_id }]);
+        if let Err(error) = begun.and_then(|()| sync_directory(&folder)) {
+            let _ = fs::remove_file(&journal.path); // Nothing was changed: nobody needs it.
+            return Err(error);
+        }
         Ok(journal)
     }
 
     /// The journal of a dry run, which is nowhere but in memory.
     pub fn on_paper(state_dir: &Path, run: &str, boot_id: &str) -> Self {
         Self {
+            unnoted: None,
             file: None,
             path: file_of(state_dir, run),
             header: Header { version: 1, run: run.to_owned(), boot_id: boot_id.to_owned() },
@@ -224,7 +243,7 @@ impl Journal {
         let opened = OpenOptions::new().read(true).append(true).custom_flags(nofollow).open(path);
         let file = match opened {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("open", path, error)),
         };
         let mut file = match Flock::lock(file, how) {
@@ -244,8 +263,8 @@ impl Journal {
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(|error| Error::io("read", path, error))?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let (header, entries) = parse(path, &String::from_utf8_lossy(&text[..whole]))?;
+        let (header, entries) = parse(path, &whole_lines(&text))?;
+        let whole = whole_bytes(&text);
         if whole < text.len() {
             file.set_len(whole as u64).map_err(|error| Error::io("truncate", path, error))?;
         }
@@ -255,6 +274,7 @@ impl Journal {
             path: path.to_path_buf(),
             header,
             entries,
+            unnoted: None,
             #[cfg(test)]
             fuse: None,
         }))
@@ -281,7 +301,11 @@ impl Journal {
     }
 
     /// Records that `changes` are about to be made; on disk when this returns.
+    ///
+    /// Refused while another run has changed one of the same settings.
     pub fn intend(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        let _turn = self.take_turn()?;
+        self.refuse_taken(&changes)?;
         let first = self.entries.last_key_value().map_or(1, |(id, _)| id + 1);
         let (mut lines, mut entries, mut ids) = (Vec::new(), Vec::new(), Vec::new());
         for (id, change) in (first..).zip(changes) {
@@ -304,6 +328,22 @@ impl Journal {
             }
         }
         Ok(())
+    }
+
+    /// Records how far undoing has come, in memory at least.
+    ///
+    /// A full disk must not turn a machine that was put back into one that was not: once nothing is
+    /// open the file goes, which needs no space; until then a later restore does it again.
+    pub fn settle(&mut self, id: u64, state: State) {
+        if let Err(error) = self.mark(&[id], state) {
+            self.unnoted = Some(error);
+            self.entries.entry(id).and_modify(|entry| entry.state = state);
+        }
+    }
+
+    /// Why the file does not say all that is settled, if so.
+    pub fn unnoted(&self) -> Option<&Error> {
+        self.unnoted.as_ref()
     }
 
     /// Removes the file; nothing may be open any more.
@@ -331,9 +371,89 @@ impl Journal {
             // Half a line (a full disk) would spoil the next one: the change never begins, so the
             // line goes. If even that fails, opening the journal cuts a torn end off.
             let _ = file.set_len(good.len());
-            Error::io("append to", &self.path, error)
+            unwritable("append to", &self.path, &error)
         })
     }
+
+    /// Waits until no other run is between looking and writing.
+    fn take_turn(&self) -> Result<Option<Flock<File>>> {
+        if self.file.is_none() {
+            return Ok(None); // A dry run writes nothing that could be in anybody's way.
+        }
+        let Some(folder) = self.path.parent() else { return Ok(None) };
+        let opened = File::open(folder).map_err(|error| Error::io("open", folder, error))?;
+        Flock::lock(opened, FlockArg::LockExclusive)
+            .map(Some)
+            .map_err(|(_, error)| Error::io("lock", folder, error))
+    }
+
+    fn refuse_taken(&self, changes: &[Change]) -> Result<()> {
+        let wanted = |path: &Path| changes.iter().any(|change| change.setting() == Some(path));
+        if changes.iter().all(|change| change.setting().is_none()) {
+            return Ok(());
+        }
+        let folder = self.path.parent().unwrap_or(&self.path);
+        for path in files_in(folder).into_iter().filter(|path| *path != self.path) {
+            let Ok(text) = fs::read(&path) else { continue }; // It has just finished.
+            let (header, entries) = parse(&path, &whole_lines(&text))?;
+            let open = entries.values().filter(|entry| entry.is_open());
+            let taken = open.filter(|_| header.boot_id == self.header.boot_id);
+            let Some(setting) =
+                taken.filter_map(|entry| entry.change.setting()).find(|p| wanted(p))
+            else {
+                continue;
+            };
+            return Err(Error::refused(
+                format!("{} is being changed by another run, {}", setting.display(), header.run),
+                "wait until that one has ended; if it is dead, run `iolab restore`",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses, as root, a place for journals that others could change: they say what root will write.
+///
+/// Only what exists is looked at; what does not is made for its owner alone.
+pub fn check_place(state_dir: &Path) -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    for folder in [state_dir.to_path_buf(), folder(state_dir)] {
+        // What a link is called is its owner's choice, what it leads to that of another.
+        for found in [fs::symlink_metadata(&folder), fs::metadata(&folder)] {
+            let Ok(found) = found else { continue };
+            let mode = found.mode();
+            let is_writable = mode & 0o022 != 0 && mode & 0o1000 == 0 && !found.is_symlink();
+            let trouble = match found.uid() {
+                0 if is_writable => format!("can be changed by others (mode {:o})", mode & 0o7777),
+                0 => continue,
+                owner => format!("belongs to user {owner}"),
+            };
+            return Err(Error::refused(
+                format!("{} {trouble}, and root acts on the journals in it", folder.display()),
+                format!(
+                    "see what is in it, then: chown root: {0}; chmod go-w {0}",
+                    folder.display()
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn unwritable(action: &str, path: &Path, error: &std::io::Error) -> Error {
+    let hint = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "nothing is changed before the journal says so: make room on that file system"
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            "nothing is changed before the journal says so: it needs a file system that is writable"
+        }
+        ErrorKind::PermissionDenied => "nothing is changed before the journal says so: see HOME",
+        _ => "nothing is changed before the journal says so",
+    };
+    Error::failed(format!("cannot {action} {}: {error}", path.display()), hint)
 }
 
 /// File of a run's journal.
@@ -343,7 +463,11 @@ pub fn file_of(state_dir: &Path, run: &str) -> PathBuf {
 
 /// All journals, by name.
 pub fn files(state_dir: &Path) -> Vec<PathBuf> {
-    let Ok(listing) = fs::read_dir(folder(state_dir)) else { return Vec::new() };
+    files_in(&folder(state_dir))
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<PathBuf> = listing.filter_map(|entry| Some(entry.ok()?.path())).collect();
     found.retain(|path| path.extension().is_some_and(|suffix| suffix == SUFFIX));
     found.sort();
@@ -358,6 +482,15 @@ fn sync_directory(folder: &Path) -> Result<()> {
     File::open(folder)
         .and_then(|directory| directory.sync_all())
         .map_err(|error| Error::io("sync", folder, error))
+}
+
+/// Length without a torn end.
+fn whole_bytes(text: &[u8]) -> usize {
+    text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
+}
+
+fn whole_lines(text: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(&text[..whole_bytes(text)])
 }
 
 fn parse(path: &Path, text: &str) -> Result<(Header, BTreeMap<u64, Entry>)> {
@@ -424,6 +557,42 @@ mod tests {
         assert!(Journal::adopt(&path).unwrap().is_none());
         drop(journal);
         assert!(Journal::adopt(&path).unwrap().is_some());
+    }
+
+    fn setting(old: &str) -> Change {
+        Change::Knob {
+            knob: "vm.vfs_cache_pressure".to_owned(),
+            path: "/proc/sys/vm/vfs_cache_pressure".into(),
+            old: old.to_owned(),
+            new: None,
+            device: None,
+        }
+    }
+
+    /// Two runs at once changed one setting; the second took the first one's value for the original
+    /// and left it behind for good.
+    #[test]
+    fn a_setting_is_changed_by_one_run_at_a_time() {
+        let state = tempfile::tempdir().unwrap();
+        let mut first = Journal::create(state.path(), "run-1", "boot").unwrap();
+        let mut second = Journal::create(state.path(), "run-2", "boot").unwrap();
+        let ids = first.intend(vec![setting("100")]).unwrap();
+        let error = second.intend(vec![change(8), setting("73")]).unwrap_err();
+        assert!(matches!(error, Error::Refused { .. }), "{error}");
+        assert!(error.to_string().contains("run-1"), "{error}");
+        assert_eq!(second.open_entries(), []);
+        second.intend(vec![change(8)]).expect("what is no setting is not shared");
+        first.mark(&ids, State::Restored).unwrap();
+        second.intend(vec![setting("100")]).expect("it has its original value again");
+    }
+
+    #[test]
+    fn a_setting_of_an_earlier_boot_is_free() {
+        let state = tempfile::tempdir().unwrap();
+        let mut first = Journal::create(state.path(), "run-1", "boot-1").unwrap();
+        first.intend(vec![setting("100")]).unwrap();
+        let mut second = Journal::create(state.path(), "run-2", "boot-2").unwrap();
+        second.intend(vec![setting("100")]).unwrap();
     }
 
     #[test]

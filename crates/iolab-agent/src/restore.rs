@@ -115,7 +115,14 @@ pub fn finish(machine: &mut Machine) -> Result<()> {
                 .act(ActionKind::RemoveFile, path, "all is put back", || journal.finish())
                 .map(drop)
         }
-        _ => Ok(()),
+        Some(journal) => match journal.unnoted() {
+            None => Ok(()),
+            Some(error) => Err(Error::failed(
+                format!("what was put back could not be noted ({error})"),
+                "the next `iolab restore` does it again",
+            )),
+        },
+        None => Ok(()),
     }
 }
 
@@ -143,10 +150,7 @@ fn settle(machine: &mut Machine, entry: &Entry, result: Result<Undone>, outcome:
             return;
         }
     };
-    let journal = machine.journal().expect("its entries are being undone");
-    if let Err(error) = journal.mark(&[entry.id], state) {
-        outcome.problems.push(error.to_string());
-    }
+    machine.journal().expect("its entries are being undone").settle(entry.id, state);
 }
 
 fn after(separator: &str, text: &str) -> String {

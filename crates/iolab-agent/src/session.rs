@@ -95,6 +95,7 @@ impl Session {
             return Err(Error::protocol("a testbed is open; close it before the next hello"));
         }
         let state_dir = hello.state_dir.map_or_else(usual_state_dir, Ok)?;
+        journal::check_place(&state_dir)?;
         let boot_id = restore::boot_id();
         let open_journals = open_journals(&state_dir, &boot_id);
         let answer = json!({

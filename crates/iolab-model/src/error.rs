@@ -2,6 +2,8 @@
 
 use thiserror::Error as ThisError;
 
+use crate::nearest::did_you_mean;
+
 /// A positive errno value, as the kernel's headers number them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Errno(pub i32);
@@ -36,7 +38,7 @@ pub enum Error {
         text: String,
     },
     /// A name that is in no list.
-    #[error("unknown {kind} `{name}`; known: {known}")]
+    #[error("unknown {kind} `{name}`{}; known: {known}", did_you_mean(.name, .known.split(", ")))]
     UnknownName {
         /// What sort of thing was named (engine, pattern, ...).
         kind: &'static str,

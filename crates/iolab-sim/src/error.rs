@@ -1,5 +1,6 @@
 //! What can be wrong with a description of a stack, with the nearest valid name.
 
+use iolab_model::nearest::did_you_mean;
 use thiserror::Error as ThisError;
 
 /// A simulation that cannot be set up, or a scenario file that cannot be read.
@@ -7,7 +8,11 @@ use thiserror::Error as ThisError;
 #[derive(Debug, ThisError, PartialEq)]
 pub enum SimError {
     /// A name that is in no list.
-    #[error("unknown {kind} `{name}`{}", nearest(.name, .known))]
+    #[error(
+        "unknown {kind} `{name}`{}; known: {}",
+        did_you_mean(.name, .known.iter().map(String::as_str)),
+        .known.join(", ")
+    )]
     UnknownName {
         /// What sort of thing was named.
         kind: &'static str,
@@ -60,33 +65,6 @@ pub enum SimError {
     },
 }
 
-/// "; did you mean `x`? known: ..." for an unknown name.
-fn nearest(name: &str, known: &[String]) -> String {
-    let best = known.iter().min_by_key(|candidate| edit_distance(name, candidate));
-    match best {
-        Some(best) if edit_distance(name, best) <= name.len().div_ceil(3) => {
-            format!("; did you mean `{best}`? known: {}", known.join(", "))
-        }
-        _ => format!("; known: {}", known.join(", ")),
-    }
-}
-
-/// Levenshtein distance.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,7 +76,7 @@ mod tests {
         let text = error.to_string();
         assert_eq!(
             text,
-            "unknown scheduler `dedline`; did you mean `deadline`? known: deadline, cfq"
+            "unknown scheduler `dedline` (did you mean `deadline`?); known: deadline, cfq"
         );
     }
 }

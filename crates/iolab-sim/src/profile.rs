@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use iolab_model::nearest::with_nearest;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
@@ -103,7 +104,7 @@ impl Profile {
     pub fn parse(subject: &str, text: &str) -> Result<Self, SimError> {
         toml::from_str(text).map_err(|error| SimError::Syntax {
             subject: subject.to_owned(),
-            problem: error.to_string(),
+            problem: with_nearest(&error.to_string()),
         })
     }
 

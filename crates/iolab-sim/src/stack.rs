@@ -18,6 +18,7 @@
 
 use std::collections::BTreeMap;
 
+use iolab_model::nearest::with_nearest;
 use iolab_model::{Ns, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -128,7 +129,7 @@ impl Stack {
     pub fn parse(subject: &str, text: &str) -> Result<Self, SimError> {
         toml::from_str(text).map_err(|error| SimError::Syntax {
             subject: subject.to_owned(),
-            problem: error.to_string(),
+            problem: with_nearest(&error.to_string()),
         })
     }
 

@@ -6,22 +6,24 @@ import argparse
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from iolab import units
 from iolab.cli import outputs
 from iolab.cli.console import Console
 from iolab.cli.finish import show_results
+from iolab.cli.rehearsal import rehearse_stacks
 from iolab.cli.services import Services, iolab_version
 from iolab.errors import (
     AnalysisError,
     IolabError,
     RefusedError,
     StoppedError,
+    StoreError,
     StudyError,
     TestbedError,
 )
@@ -35,13 +37,11 @@ from iolab.store.rows import Caveat
 from iolab.study.factors import find_factor
 from iolab.study.model import Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan
-from iolab.testbed.agent import OpenTestbed, Stop
+from iolab.testbed.agent import OpenTestbed
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_journal_device
-from iolab.testbed.runner import Runner, choose_runner
+from iolab.testbed.runner import Runner, StartRunner, choose_runner
 
 _SEED_MAX: Final = 1 << 31
-
-StartRunner: TypeAlias = Callable[[Stop | None], Runner]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,26 +171,30 @@ def _measure(
     """Run the campaign; an error after the first record does not hide what was stored."""
     outcome: Outcome | None = None
     with ExitStack() as stack:
-        store = _resumed_store(prepared, stack) if prepared.is_resumed else None
-        n_known = len(store.finished_trials()) if store else 0
+        made = outputs.missing_directories(prepared.out_dir)
+        # Before anything of the machine is touched, so that nothing is measured for nobody.
+        open_store = _resumed_store if prepared.is_resumed else _new_store
+        store = open_store(prepared, stack)
+        n_known = len(store.finished_trials())
         try:
-            with start_runner(stop) as runner:
+            with start_runner(stop, prepared.console.note) as runner:
+                rehearse_stacks(
+                    runner, prepared.run_id, prepared.testbed, prepared.plan, prepared.core
+                )
                 _greet(runner, prepared, is_dry_run=False)
                 prepared.console.note(_announcement(prepared))
                 opened = runner.open_testbed(prepared.testbed.agent_spec())
                 try:
                     _check_schedulers(prepared.plan.study, opened)
-                    store = store or _new_store(prepared, stack)
                     outcome = _run_campaign(prepared, store, runner, opened, stop)
                 finally:
                     _close_testbed(runner, outcome)
         except IolabError as error:
-            if store is None:
-                raise
             if len(store.finished_trials()) == n_known:
                 stack.close()
-                if not prepared.is_resumed:
-                    outputs.discard(prepared.database)
+                # A full disk is told to be resumed from.
+                if not prepared.is_resumed and not isinstance(error, StoreError):
+                    outputs.discard(prepared.database, made)
                 raise
             return outcome, error
     return outcome, _error_of(outcome)
@@ -366,7 +370,7 @@ def _rehearse(prepared: Conduct, start_runner: StartRunner) -> None:
     """Print every action of the first round; nothing is changed."""
     console = prepared.console
     plan, study = prepared.plan, prepared.plan.study
-    with start_runner(None) as runner:
+    with start_runner(None, None) as runner:
         _greet(runner, prepared, is_dry_run=True)
         opened = runner.open_testbed(prepared.testbed.agent_spec())
         _check_schedulers(study, opened)

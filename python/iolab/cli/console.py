@@ -1,17 +1,21 @@
 """Printing: results to standard output, everything else to standard error.
 
 On a terminal progress is one line that is rewritten; otherwise a line is printed now and then, so
-that logs stay short.
+that logs stay short. Who asked may have left: a closed pipe or a gone terminal ends the printing,
+not the study.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
+from contextlib import suppress
 from typing import Final, TextIO
 
 from iolab import units
+from iolab.errors import IolabError
 from iolab.run.campaign import Progress
 
 SPARSE_INTERVAL_S: Final = 10.0
@@ -26,26 +30,42 @@ class Console:
         self._out = out or sys.stdout
         self._err = err or sys.stderr
         self._is_terminal = self._err.isatty()
+        self._is_out_terminal = self._out.isatty()
         self._has_line = False
+        self._is_err_gone = False
         self._printed_at_s = -SPARSE_INTERVAL_S
 
     @property
     def width(self) -> int:
         """Columns for tables."""
-        if not self._out.isatty():
+        if not self._is_out_terminal:
             return _WIDTH_DEFAULT
         columns = shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
         return max(_WIDTH_DEFAULT, min(columns, _WIDTH_MAX))
 
     def result(self, text: str = "") -> None:
-        """Print a result."""
+        """Print a result.
+
+        Raises
+        ------
+        IolabError : it cannot be written, for another reason than that its reader has left.
+        """
         self.clear_line()
-        print(text, file=self._out, flush=True)
+        try:
+            print(text, file=self._out, flush=True)
+        except OSError as error:
+            _lead_nowhere(self._out)
+            if isinstance(error, BrokenPipeError) or self._is_out_terminal:
+                return  # Its reader has left: a terminal that is gone answers EIO.
+            raise IolabError(
+                f"the answer cannot be printed: {error.strerror}",
+                "what is stored is safe; print it elsewhere with `iolab report`",
+            ) from None
 
     def note(self, text: str) -> None:
         """Print a message about the work."""
         self.clear_line()
-        print(text, file=self._err, flush=True)
+        self._tell(text + "\n")
 
     def progress(self, progress: Progress) -> None:
         """Show where a campaign is."""
@@ -58,16 +78,25 @@ class Console:
         text = progress_text(progress)
         if self._is_terminal:
             columns = shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
-            print("\r\x1b[K" + text[: columns - 1], end="", file=self._err, flush=True)
+            self._tell("\r\x1b[K" + text[: columns - 1])
             self._has_line = True
         elif progress.kind == "finished" and self._is_time_for_a_line(progress):
-            print(text, file=self._err, flush=True)
+            self._tell(text + "\n")
 
     def clear_line(self) -> None:
         """Make room for other text where the progress line is."""
         if self._has_line:
-            print("\r\x1b[K", end="", file=self._err, flush=True)
+            self._tell("\r\x1b[K")
             self._has_line = False
+
+    def _tell(self, text: str) -> None:
+        if self._is_err_gone:
+            return
+        try:
+            print(text, end="", file=self._err, flush=True)
+        except OSError:
+            self._is_err_gone = True
+            _lead_nowhere(self._err)
 
     def _is_time_for_a_line(self, progress: Progress) -> bool:
         now_s = time.monotonic()
@@ -76,6 +105,22 @@ class Console:
             return False
         self._printed_at_s = now_s
         return True
+
+
+def open_closed_streams() -> None:
+    """Let standard streams that were closed lead nowhere.
+
+    Otherwise the next file that is opened, such as the study's database, would get their number.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
+def _lead_nowhere(stream: TextIO) -> None:
+    """Let what is still buffered go to the null device, also at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def progress_text(progress: Progress) -> str:

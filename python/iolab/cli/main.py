@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Final
 
 from iolab.cli import compare, doctor, report, restore, run, sim
-from iolab.cli.console import Console
+from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
 from iolab.errors import IolabError, StoppedError
@@ -19,6 +19,9 @@ COMMANDS: Final[tuple[ModuleType, ...]] = (compare, run, report, restore, doctor
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
 EXIT_BUG: Final = 70
 """Not a user's mistake and none of rule R12's codes: ``EX_SOFTWARE`` of sysexits.h."""
+
+_MESSAGE_MAX: Final = 2000
+"""Longer ones quote what nobody typed."""
 
 EXAMPLES: Final = """\
 iolab compares I/O schedulers, file systems, options and record sizes, honestly. For example:
@@ -39,7 +42,9 @@ def main(
     console: Console | None = None,
 ) -> int:
     """Run one command; returns the exit code of rule R12."""
-    console = console or Console()
+    if console is None:
+        open_closed_streams()
+        console = Console()
     try:
         return _dispatch(
             list(sys.argv[1:] if arguments is None else arguments), services or Services(), console
@@ -104,4 +109,5 @@ def _help() -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    line = " ".join(text.split())
+    return line if len(line) <= _MESSAGE_MAX else line[:_MESSAGE_MAX] + " ..."

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import itertools
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from iolab import units
 from iolab.errors import StoreError, StudyError
 from iolab.store.db import STORE_NAME, Store
+from iolab.store.lock import WriterLock
+from iolab.store.owner import remove_directories
 from iolab.study.plan import Plan
 from iolab.study.render import spec_toml
 
 OUTPUT_ROOT: Final = Path("iolab-out")
+OUT_BYTES_MIN: Final = 4 << 20
+"""A small study with its reports; who has less cannot store one."""
 _DIFFERENCES_SHOWN: Final = 4
 _OPEN_KEYS: Final = ("rounds", "budget")
 
@@ -51,17 +57,23 @@ def stored_seed(database: Path) -> int:
 
 
 def check_free(out_dir: Path) -> None:
-    """Refuse a directory that already holds a study.
+    """Refuse a directory that already holds a study, or cannot hold one.
 
     Raises
     ------
-    StudyError : it does; says how to go on.
+    StudyError : it does, or cannot; says how to go on.
+    StoreError : another process is writing one there.
     """
     database = out_dir / STORE_NAME
     if not database.exists():
-        if out_dir.exists() and not out_dir.is_dir():
-            raise StudyError(f"{out_dir} is not a directory", "choose another --out")
+        existing = next(
+            folder for folder in (out_dir, *out_dir.absolute().parents) if folder.exists()
+        )
+        if not existing.is_dir():
+            raise StudyError(f"{existing} is not a directory", "choose another --out")
+        _check_room(existing, out_dir)
         return
+    WriterLock(database).refuse_if_held()
     with Store.open_reader(database) as store:
         name = store.study.name
     raise StudyError(
@@ -70,12 +82,27 @@ def check_free(out_dir: Path) -> None:
     )
 
 
-def discard(database: Path) -> None:
-    """Remove a closed store in which nothing was recorded, and its directory if that was all."""
+def _check_room(existing: Path, out_dir: Path) -> None:
+    status = os.statvfs(existing)
+    free = status.f_bavail * status.f_frsize
+    if free < OUT_BYTES_MIN:
+        raise StudyError(
+            f"{out_dir} cannot hold a study: {units.format_bytes_rounded(free)} are free there, "
+            f"the smallest needs {units.format_bytes_rounded(OUT_BYTES_MIN)}",
+            "make room, or choose another --out",
+        )
+
+
+def missing_directories(out_dir: Path) -> list[Path]:
+    """What would have to be made for `out_dir`, the innermost first."""
+    return [folder for folder in (out_dir, *out_dir.parents) if not folder.exists()]
+
+
+def discard(database: Path, made: Sequence[Path]) -> None:
+    """Remove a closed store in which nothing was recorded, and the directories made for it."""
     for suffix in ("", "-wal", "-shm", ".lock"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        database.parent.rmdir()
+    remove_directories(made)
 
 
 def check_same_plan(store: Store, plan: Plan) -> None:

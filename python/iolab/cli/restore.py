@@ -33,14 +33,14 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     """
     del services
     agent_path = find_agent()
-    results = [_restore([str(agent_path)], arguments.run)]
+    results = [_restore([str(agent_path)], arguments.run, console)]
     if os.geteuid() != 0:
         try:
             command = agent_command(agent_path, needs_root=True)
         except TestbedError as error:
             console.note(f"iolab: changes made as root were not looked at: {error}")
         else:
-            results.append(_restore(command, arguments.run))
+            results.append(_restore(command, arguments.run, console))
     for word in ("restored", "obsolete"):
         for result in results:
             for entry in result.get(word, []):
@@ -59,8 +59,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     return 0
 
 
-def _restore(command: list[str], run_id: str | None) -> Mapping[str, Any]:
-    with Agent(command) as agent:
+def _restore(command: list[str], run_id: str | None, console: Console) -> Mapping[str, Any]:
+    with Agent(command, tell=console.note) as agent:
         agent.hello(f"restore-{uuid.uuid4().hex[:8]}")
         result = agent.restore(run_id)
     return {**result, "problems": agent.unrestored}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import time
 import uuid
@@ -24,9 +25,10 @@ from iolab.errors import StoreError
 from iolab.store import schema
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.lock import WriterLock
-from iolab.store.owner import give_to_user, make_directories
+from iolab.store.owner import give_to_user, make_directories, remove_directories
 from iolab.store.read import load_study_data, read_knobs, read_study
 from iolab.store.rows import Caveat, Kind, StudyData, StudyRow, TrialStatus
+from iolab.store.trouble import errors_named, errors_of_making
 from iolab.study.factors import FACTORS
 from iolab.study.plan import Plan, Trial
 from iolab.study.render import spec_toml
@@ -65,31 +67,35 @@ class Store:
         ------
         StoreError : there is one already, or it cannot be made.
         """
+        try:
+            made = make_directories(path.parent)
+        except OSError as error:
+            raise StoreError(
+                f"{path.parent} cannot be made: {error.strerror}", "choose another --out"
+            ) from None
+        lock = _lock(path)  # First, so that who comes second is told who was first.
         if path.exists():
+            lock.release()
             raise StoreError(
                 f"{path} exists already", "continue it with --resume, or choose another --out"
             )
-        try:
-            make_directories(path.parent)
-        except OSError as error:
-            raise StoreError(
-                f"{path.parent} cannot be made: {error}", "choose another --out"
-            ) from None
-        lock = _lock(path)
         draft = path.with_name(path.name + ".new")
         try:
-            for leftover in (draft, *_side_files(draft)):
-                leftover.unlink(missing_ok=True)
-            connection = _connect(draft)
-            with _errors_named(path), _transaction(connection):
-                schema.create_schema(connection)
-                _insert_study(connection, plan, origin)
-            connection.close()
-            draft.rename(path)  # A study is either whole or not there.
-            give_to_user(path)
-            return cls._opened(path, lock)
+            with errors_of_making(path):
+                _remove(draft)
+                connection = _connect(draft)
+                with _transaction(connection):
+                    schema.create_schema(connection)
+                    _insert_study(connection, plan, origin)
+                connection.close()
+                draft.rename(path)  # A study is either whole or not there.
+                give_to_user(path)
+                return cls._opened(path, lock)
         except BaseException:
-            lock.release()
+            _remove(draft)
+            _remove(path)
+            lock.remove()
+            remove_directories(made)
             raise
 
     @classmethod
@@ -101,6 +107,10 @@ class Store:
         StoreError : it is missing, not a study, or being written by somebody else.
         """
         _require(path)
+        if not os.access(path, os.W_OK):
+            raise StoreError(
+                f"{path} may only be read", "resume it as its owner, on a disk that can be written"
+            )
         lock = _lock(path)
         try:
             store = cls._opened(path, lock)
@@ -108,6 +118,7 @@ class Store:
             if version < schema.SCHEMA_VERSION:
                 with store._writing():
                     schema.migrate(store._connection, version)
+            store._check_whole()
             return store
         except BaseException:
             lock.release()
@@ -117,7 +128,7 @@ class Store:
     def open_reader(cls, path: Path) -> Self:
         """Open a study to read it, also while another process writes it."""
         _require(path)
-        with _errors_named(path):
+        with errors_named(path):
             connection = _connect_read_only(path)
         version = schema.check_version(connection, str(path))
         if version < schema.SCHEMA_VERSION:
@@ -126,9 +137,16 @@ class Store:
             connection = _connect_read_only(path)
         return cls(path, connection, None)
 
+    def _check_whole(self) -> None:
+        """Refuse to go on with a study that cannot be written, or of which a part is lost."""
+        with self._writing() as connection:
+            answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        if answer != "ok":
+            raise StoreError(f"{self.path} is damaged ({answer})", "restore a copy")
+
     @classmethod
     def _opened(cls, path: Path, lock: WriterLock) -> Self:
-        with _errors_named(path):
+        with errors_named(path):
             connection = _connect(path)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -235,13 +253,13 @@ class Store:
     @property
     def study(self) -> StudyRow:
         """The question that this database answers."""
-        with _errors_named(self.path):
+        with errors_named(self.path):
             return read_study(self._connection)
 
     def finished_trials(self) -> dict[str, TrialStatus]:
         """Status of every trial that was tried: ok if it ever finished, else the last one."""
         statuses: dict[str, TrialStatus] = {}
-        with _errors_named(self.path):
+        with errors_named(self.path):
             for trial_id, status in self._connection.execute(
                 "SELECT trial_id, status FROM record ORDER BY record_id"
             ):
@@ -251,13 +269,13 @@ class Store:
 
     def elapsed_ns(self) -> int:
         """Time spent in all trials so far, whatever became of them."""
-        with _errors_named(self.path):
+        with errors_named(self.path):
             row = self._connection.execute("SELECT total(elapsed_ns) FROM record").fetchone()
         return int(row[0])
 
     def times_ns(self) -> dict[str, int]:
         """Duration of every finished trial."""
-        with _errors_named(self.path):
+        with errors_named(self.path):
             return dict(
                 self._connection.execute(
                     "SELECT trial_id, elapsed_ns FROM record WHERE status = 'ok'"
@@ -266,7 +284,7 @@ class Store:
 
     def record(self, trial_id: str) -> dict[str, Any]:
         """Whole record of the last attempt at a trial, as the agent sent it."""
-        with _errors_named(self.path):
+        with errors_named(self.path):
             row = self._connection.execute(
                 "SELECT record_zlib FROM record WHERE trial_id = ? ORDER BY record_id DESC LIMIT 1",
                 (trial_id,),
@@ -277,12 +295,12 @@ class Store:
 
     def knobs(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
         """Levels and knobs as read back of the finished trials of the first round."""
-        with _errors_named(self.path):
+        with errors_named(self.path):
             return [(levels, knobs) for _, levels, knobs in read_knobs(self._connection)]
 
     def load_data(self) -> StudyData:
         """Everything stored, ready to be judged and drawn."""
-        with _errors_named(self.path):
+        with errors_named(self.path):
             return load_study_data(self._connection)
 
     @contextmanager
@@ -291,7 +309,7 @@ class Store:
             raise AssertionError("this store was opened for reading")
         if self._is_quiet:
             raise AssertionError("nothing may be written to the store during a trial")
-        with _errors_named(self.path), _transaction(self._connection):
+        with errors_named(self.path), _transaction(self._connection):
             yield self._connection
 
 
@@ -405,7 +423,14 @@ def _lock(path: Path) -> WriterLock:
     try:
         return WriterLock(path).acquire()
     except OSError as error:
-        raise StoreError(f"{path} cannot be locked: {error}", "choose another --out") from None
+        raise StoreError(
+            f"{path} cannot be locked: {error.strerror}", "choose another --out"
+        ) from None
+
+
+def _remove(path: Path) -> None:
+    for file in (path, *_side_files(path)):
+        file.unlink(missing_ok=True)
 
 
 def _side_files(path: Path) -> tuple[Path, ...]:
@@ -448,28 +473,6 @@ def _transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-@contextmanager
-def _errors_named(path: Path) -> Generator[None, None, None]:
-    """Turn SQLite's errors into ours."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        reason = str(error)
-        if "full" in reason or "disk I/O" in reason:
-            raise StoreError(
-                f"{path}: the disk is full, or failed ({reason}); the last record was not stored, "
-                "earlier ones are safe",
-                "free some space, then continue with --resume",
-            ) from error
-        if "not a database" in reason or "malformed" in reason:
-            raise StoreError(
-                f"{path} is damaged or not a study ({reason})", "restore a copy"
-            ) from error
-        raise StoreError(
-            f"{path}: {reason}", "check that the disk and the file are readable and writable"
-        ) from error
 
 
 def _json(value: Any) -> str:

@@ -45,6 +45,21 @@ class WriterLock:
         self._fd = fd
         return self
 
+    def refuse_if_held(self) -> None:
+        """Look whether another process has the lock, without making its file.
+
+        Raises
+        ------
+        StoreError : another process writes this study; names it.
+        """
+        if os.access(self._path, os.R_OK | os.W_OK):
+            self.acquire().release()
+
+    def remove(self) -> None:
+        """Give the lock up and remove its file; only for a database that was not made after all."""
+        self._path.unlink(missing_ok=True)
+        self.release()
+
     def release(self) -> None:
         """Give the lock up."""
         if self._fd >= 0:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -28,8 +29,19 @@ def give_to_user(*paths: Path) -> None:
             os.chown(path, *user, follow_symlinks=False)
 
 
-def make_directories(path: Path) -> None:
-    """Create `path` and its missing parents, all owned by the user behind sudo."""
+def make_directories(path: Path) -> list[Path]:
+    """Create `path` and its missing parents, all owned by the user behind sudo.
+
+    Returns those that were missing, the innermost first.
+    """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     give_to_user(*missing)
+    return missing
+
+
+def remove_directories(made: Iterable[Path]) -> None:
+    """Remove what `make_directories` made, as far as it is empty."""
+    with suppress(OSError):
+        for folder in made:
+            folder.rmdir()

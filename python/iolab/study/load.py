@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -39,6 +40,7 @@ from iolab.study.workloads import parse_name, read_settings, read_workloads
 DEFAULT_MARGIN: Final = 0.05
 DEFAULT_ROUNDS: Final = 5
 MAX_ROUNDS: Final = 1000
+STUDY_BYTES_MAX: Final = 1 << 20
 _STUDY_KEYS: Final = (
     "name",
     "testbed",
@@ -75,15 +77,15 @@ def load_study(
     StudyError : the file cannot be read or does not describe a study; names file, line and key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _read_text(path)
     except FileNotFoundError:
         raise StudyError(f"{path}: there is no such file", _nearby_studies(path)) from None
     except IsADirectoryError:
         raise StudyError(
             f"{path} is a directory", f"name the file, as in {path / 'study.toml'}"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path} cannot be read: {error}", "check the file") from None
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror}", "check the file") from None
     table, source = _parsed(text, str(path))
     if overrides and override_source:
         return study_from_table(
@@ -97,9 +99,29 @@ def parse_study(text: str, file_name: str = "study.toml") -> Study:
     return study_from_table(*_parsed(text, file_name))
 
 
+def _read_text(path: Path) -> str:
+    """Text of a study file, with or without a byte order mark; refuses what cannot be one."""
+    with path.open("rb") as file:
+        content = file.read(STUDY_BYTES_MAX + 1)
+    if len(content) > STUDY_BYTES_MAX:
+        raise StudyError(
+            f"{path} is larger than {units.format_bytes(STUDY_BYTES_MAX)}, which no study is",
+            "name a study file",
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise StudyError(
+            f"{path} is not a text: byte {error.start + 1} is not UTF-8",
+            "name a study file, or save it as UTF-8",
+        ) from None
+
+
 def _parsed(text: str, file_name: str) -> tuple[dict[str, Any], Source]:
     try:
         return tomllib.loads(text), FileSource(file_name, text)
+    except RecursionError:
+        raise StudyError(f"{file_name}: brackets are nested too deeply", "remove some") from None
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         where = f", line {place[1]}, column {place[2]}" if place else ""
@@ -176,7 +198,7 @@ def _read_factors(reader: Reader) -> tuple[Factor, ...]:
             levels.extend(reader.parsed(key, item, definition.parse))
         if not levels:
             reader.refuse(key, f"{key} has no level", "name at least two")
-        repeated = next((level for level in levels if levels.count(level) > 1), None)
+        repeated = next((level for level, count in Counter(levels).items() if count > 1), None)
         if repeated is not None:
             reader.refuse(key, f"level '{repeated}' is given twice", "rounds repeat it; remove one")
         factors[definition.name] = Factor(definition.name, tuple(levels))

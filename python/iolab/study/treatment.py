@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from iolab.errors import StudyError
 from iolab.study.factors import FACTORS, Scope, find_factor
 from iolab.study.load import is_varied_by
-from iolab.study.model import IozoneWorkload, Levels, MixedWorkload, Study, WorkloadPlan
+from iolab.study.model import Factor, IozoneWorkload, Levels, MixedWorkload, Study, WorkloadPlan
 from iolab.study.names import ENGINES
 
 _ASYNCHRONOUS: Final = tuple(engine.name for engine in ENGINES if engine.is_asynchronous)
 DEEP_ENGINE: Final = _ASYNCHRONOUS[0]
 """What keeps several operations in flight if nobody chose an engine."""
+TREATMENTS_MAX: Final = 10_000
+"""At a second each, three hours for one round."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,30 @@ class Treatment:
 
 
 def treatments_of(study: Study) -> tuple[Treatment, ...]:
-    """Full factorial of each workload over the factors it follows, in the order written."""
+    """Full factorial of each workload over the factors it follows, in the order written.
+
+    Raises
+    ------
+    StudyError : more than any machine could run.
+    """
     found = list[Treatment]()
     for workload in study.workloads:
         followed = [factor for factor in study.factors if is_varied_by(workload, factor.name)]
+        _check_count(len(found), followed)
         for levels in itertools.product(*(factor.levels for factor in followed)):
             chosen = tuple(zip((factor.name for factor in followed), levels, strict=True))
             found.append(Treatment(workload, chosen, _effective(study, workload, chosen)))
     return tuple(found)
+
+
+def _check_count(n_before: int, followed: list[Factor]) -> None:
+    count = n_before + math.prod(len(factor.levels) for factor in followed)
+    if count > TREATMENTS_MAX:
+        product = " x ".join(f"{len(factor.levels)} {factor.name}" for factor in followed)
+        raise StudyError(
+            f"a round would have {count:,} treatments ({product}), more than {TREATMENTS_MAX:,}",
+            "drop levels, or split the study",
+        )
 
 
 def _effective(study: Study, workload: WorkloadPlan, levels: Levels) -> Levels:

@@ -21,15 +21,23 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Protocol, Self
 
 from iolab.errors import IolabError, RefusedError, RestoreError, StoppedError, TestbedError
+from iolab.testbed.stopped import stopped_process
 
 PROTOCOL_VERSION: Final = 1
 RESTORE_PATIENCE_S: Final = 60.0
 """How long the agent may take to kill a trial, unmount and restore."""
+STOPPED_LOOK_S: Final = 2.0
+"""How often an agent that is waited for is looked at, whether somebody has stopped it."""
 _EXIT_RESTORE_INCOMPLETE: Final = 3
 _STDERR_LINES: Final = 20
 _CHUNK_BYTES: Final = 1 << 16
 _PRESSES_MEANING_NOW: Final = 2
 _INTERRUPTIBLE: Final = ("run_trial", "open_testbed")
+_STOPPED_WARNING: Final = {
+    "code": "stopped",
+    "message": "the agent or its measuring was stopped by a signal during the trial",
+    "hint": "do not trust its times; run the study again",
+}
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
@@ -83,8 +91,18 @@ class AgentError(TestbedError):
 class Agent:
     """A running agent; a context manager that shuts it down, restoring whatever it changed."""
 
-    def __init__(self, command: Sequence[str], *, stop: Stop | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        stop: Stop | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self._stop = stop
+        self._tell = tell
+        self._stopped: int | None = None
+        self._was_stopped = False
+        self._looked_at_s = time.monotonic()
         self._next_id = 1
         self._buffer = b""
         self._lines = deque[bytes]()
@@ -185,7 +203,11 @@ class Agent:
         TestbedError : the agent is gone, or refused for good.
         StoppedError : the user asked twice; the machine has been restored.
         """
-        return self._request("run_trial", spec, on_progress)
+        self._was_stopped = False
+        record = self._request("run_trial", spec, on_progress)
+        if self._was_stopped:
+            record.setdefault("warnings", []).append(_STOPPED_WARNING)
+        return record
 
     def close_testbed(self, on_progress: OnProgress | None = None) -> dict[str, Any]:
         """Take the testbed apart and restore what was changed.
@@ -288,15 +310,36 @@ class Agent:
         return message  # pyright: ignore[reportUnknownVariableType]
 
     def _read_chunk(self) -> bytes | None:
-        """Bytes from the agent, empty at its end, or None if the user pressed stop."""
+        """Bytes from the agent, empty at its end, or None if there are none yet."""
         stdout = self._process.stdout
         assert stdout is not None, "the agent is started with a pipe"
         sources: list[Any] = [stdout] if self._stop is None else [stdout, self._stop]
-        ready = select.select(sources, [], [])[0]
+        ready = select.select(sources, [], [], STOPPED_LOOK_S)[0]
+        self._look_for_stopped()
         if self._stop is not None and self._stop in ready:
             self._stop.drain()
             return None
+        if not ready:
+            return None
         return os.read(stdout.fileno(), _CHUNK_BYTES)
+
+    def _look_for_stopped(self) -> None:
+        """Say once that the agent, or its measuring, was stopped; and once that it goes on."""
+        now_s = time.monotonic()
+        if self._tell is None or now_s - self._looked_at_s < STOPPED_LOOK_S:
+            return
+        self._looked_at_s = now_s
+        before, self._stopped = self._stopped, stopped_process(self._process.pid)
+        if self._stopped == before:
+            return
+        if self._stopped is None:
+            self._tell(f"iolab: process {before} goes on")
+        else:
+            self._was_stopped = True
+            self._tell(
+                f"iolab: iolab-agent (process {self._stopped}) was stopped by a signal; nothing "
+                f"happens until it goes on: kill -CONT {self._stopped}"
+            )
 
     def _heed_stop(self, method: str) -> None:
         if self._stop is None:
@@ -322,11 +365,11 @@ class Agent:
         interrupt: KeyboardInterrupt | None = None
         while self._process.returncode is None and time.monotonic() < deadline:
             try:
-                self._process.wait(deadline - time.monotonic())
+                self._process.wait(min(STOPPED_LOOK_S, max(0, deadline - time.monotonic())))
             except KeyboardInterrupt as error:
                 interrupt = error  # It is heeded once the machine is restored.
             except subprocess.TimeoutExpired:
-                break
+                self._look_for_stopped()
         if self._process.poll() is None:
             raise RestoreError(
                 f"iolab-agent (process {self._process.pid}) has not finished restoring after "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.command import agent_command, find_agent
@@ -43,8 +43,12 @@ class Runner(Protocol):
         ...
 
 
-def choose_runner(testbed: Testbed, *, needs_root: bool) -> Callable[[Stop | None], Runner]:
-    """What starts the runner of a testbed, given the switch that stops it.
+StartRunner: TypeAlias = Callable[[Stop | None, Callable[[str], None] | None], Runner]
+"""Starts a runner, given the switch that stops it and where it tells what the user should know."""
+
+
+def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
+    """What starts the runner of a testbed.
 
     A password, if one is needed, is asked here, while this process still owns the terminal.
 
@@ -53,6 +57,6 @@ def choose_runner(testbed: Testbed, *, needs_root: bool) -> Callable[[Stop | Non
     TestbedError : the agent is missing, or root is needed and cannot be had.
     """
     if isinstance(testbed, SimTestbed):
-        return lambda stop: SimRunner(stop=stop)
+        return lambda stop, _tell: SimRunner(stop=stop)
     command = agent_command(find_agent(), needs_root=needs_root)
-    return lambda stop: Agent(command, stop=stop)
+    return lambda stop, tell: Agent(command, stop=stop, tell=tell)

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::kernel_log::KernelLog;
 use crate::error::{Error, Result};
-use crate::machine::Machine;
+use crate::machine::{Machine, find_program};
 use crate::mounts;
 use crate::protocol::{ActionKind, Stack, Warning};
 use crate::restore::patiently;
@@ -158,6 +158,12 @@ pub fn check(stack: &Stack, volume: &Volume) -> Result<&'static FileSystem> {
 /// Makes the file system anew.
 pub fn make(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<()> {
     let fs = check(stack, volume)?;
+    if find_program(fs.mkfs).is_none() {
+        return Err(Error::failed(
+            format!("{} is not installed", fs.mkfs),
+            format!("install the programs of {}, or leave it out", fs.name),
+        ));
+    }
     let mut command = vec![fs.mkfs.to_owned()];
     command.extend(fs.mkfs_options.iter().map(|option| (*option).to_owned()));
     command.extend(stack.mkfs_options.iter().cloned());

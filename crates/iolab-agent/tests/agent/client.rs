@@ -21,6 +21,12 @@ pub struct Agent {
 impl Agent {
     /// Starts one and says hello.
     pub fn start(run: &str, state_dir: &Path, is_dry_run: bool) -> (Self, Value) {
+        let (agent, hello) = Self::greet(run, state_dir, is_dry_run);
+        (agent, hello.unwrap())
+    }
+
+    /// Starts one and says hello, which may be refused.
+    pub fn greet(run: &str, state_dir: &Path, is_dry_run: bool) -> (Self, Result<Value, Value>) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_iolab-agent"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -31,7 +37,7 @@ impl Agent {
         let mut agent = Self { child, input, output, next_id: 1 };
         let params = json!({"protocol": 1, "run": run, "is_dry_run": is_dry_run,
             "state_dir": state_dir});
-        let hello = agent.ask("hello", &params).unwrap();
+        let hello = agent.ask("hello", &params);
         (agent, hello)
     }
 

@@ -41,6 +41,40 @@ devices! {
     Fixed = "fixed" => |order: Order<'_>| {
         Ok(Box::new(super::fixed::Fixed::from_profile(order.profile)?) as Box<dyn Layer>)
     },
+    /// Platters that turn and an arm that travels.
+    Disk = "disk" => |order: Order<'_>| {
+        let Order { profile, seed, instance } = order;
+        Ok(Box::new(super::disk::Disk::from_profile(profile, seed, instance)?) as Box<dyn Layer>)
+    },
+    /// A controller's caches in front of the device that the profile names as `inner`.
+    Controller = "controller" => |order: Order<'_>| {
+        let below = inner(order)?;
+        let controller = super::controller::Controller::from_profile(order.profile, below)?;
+        Ok(Box::new(controller) as Box<dyn Layer>)
+    },
+    /// A virtual machine's disk around another device.
+    Guest = "guest" => |order: Order<'_>| {
+        let Order { profile, seed, instance } = order;
+        let below = inner(order)?;
+        Ok(Box::new(super::guest::Guest::from_profile(profile, below, seed, instance)?) as Box<_>)
+    },
+    /// A flash drive.
+    Ssd = "ssd" => |order: Order<'_>| {
+        let Order { profile, seed, instance } = order;
+        Ok(Box::new(super::ssd::Ssd::from_profile(profile, seed, instance)?) as Box<_>)
+    },
+}
+
+/// The device inside a wrapper.
+fn inner(order: Order<'_>) -> Result<Box<dyn Layer>, SimError> {
+    let Some(name) = &order.profile.inner else {
+        return Err(SimError::Inconsistent {
+            subject: format!("profile {}", order.profile.name),
+            problem: "there is no device inside".to_owned(),
+            remedy: "name the profile of one with `inner = ...`".to_owned(),
+        });
+    };
+    build(&Profile::built_in(name)?, order.seed, &format!("{}.inner", order.instance))
 }
 
 /// A device as its profile describes it.

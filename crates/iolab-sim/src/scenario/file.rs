@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use iolab_model::nearest::with_nearest;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -130,7 +131,9 @@ impl ScenarioFile {
     /// Parses a file; `subject` names it in errors.
     pub fn parse(subject: &str, text: &str) -> Result<Self, SimError> {
         let syntax = |problem: String| SimError::Syntax { subject: subject.to_owned(), problem };
-        let file: Self = serde_saphyr::from_str(text).map_err(|error| syntax(error.to_string()))?;
+        let options = serde_saphyr::options! { with_snippet: false };
+        let file: Self = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| syntax(with_nearest(&error.to_string())))?;
         if file.version != 1 {
             let problem = format!("version {}: this program reads version 1", file.version);
             return Err(syntax(problem));

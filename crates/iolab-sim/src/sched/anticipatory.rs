@@ -13,6 +13,7 @@
 //! Source: Linux 2.6.32 block/as-iosched.c (behaviour and constants); S. Iyer, P. Druschel,
 //! *Anticipatory scheduling*, SOSP 2001.
 
+mod batch;
 mod history;
 mod settings;
 mod wait;
@@ -21,8 +22,9 @@ use std::collections::VecDeque;
 
 use iolab_model::{Ns, Sector};
 
+use self::batch::Batch;
 use self::history::{FAR_PAST, History, Ticks};
-use super::common::{INT_MAX, PerRequest, Place, SortedFifo, TickClock};
+use super::common::{PerRequest, Place, SortedFifo, TickClock};
 use crate::api::bio::{Bio, ProcessId};
 use crate::api::request::{RequestId, Requests};
 use crate::api::scheduler::{Attach, Framework, Hz, Merge, MergeEnd, Scheduler, SchedulerContext};
@@ -92,21 +94,6 @@ pub struct Anticipatory {
     wait_expire: u64,
 }
 
-/// Whose turn it is.
-#[derive(Debug)]
-struct Batch {
-    kind: Kind,
-    end: Ticks,
-    /// The other kind still drains.
-    has_changed: bool,
-    /// A sync batch whose first request has not completed.
-    is_new: bool,
-    /// The write batch ran out of writes, so its duration says nothing.
-    is_idled: bool,
-    writes: u64,
-    writes_left: u64,
-}
-
 impl Anticipatory {
     fn ticks(&mut self, now: Ns) -> Ticks {
         self.clock.ticks(now) as Ticks
@@ -173,30 +160,6 @@ impl Anticipatory {
         self.queues[index].fifo.head().is_some_and(|(_, deadline)| deadline.0 < now)
     }
 
-    fn is_batch_over(&self, now: Ticks) -> bool {
-        !self.batch.has_changed
-            && !self.batch.is_new
-            && (now > self.batch.end
-                || self.batch.kind == Kind::Async && self.batch.writes_left == 0)
-    }
-
-    /// Turns to the other kind (or begins anew with the same); answers with the oldest of it.
-    fn begin_batch(&mut self, now: Ticks, kind: Kind) -> Option<RequestId> {
-        if self.batch.kind != kind {
-            self.batch.has_changed = true;
-            if kind == Kind::Async {
-                self.batch.is_new = false;
-            }
-        }
-        self.batch.kind = kind;
-        if kind == Kind::Async {
-            self.batch.writes_left = self.batch.writes;
-            self.batch.is_idled = false;
-        }
-        self.last_check[kind as usize] = now;
-        self.oldest(kind)
-    }
-
     /// The request that should go now; nothing if it pays to wait.
     fn select(&mut self, requests: &Requests, now: Ticks) -> Option<RequestId> {
         let (has_sync, is_async_queued) = (self.has(Kind::Sync), self.has(Kind::Async));
@@ -253,27 +216,6 @@ impl Anticipatory {
             self.move_out(requests, alias);
             self.dispatch_list.push_back(alias);
         }
-    }
-
-    /// Adapts the length of write batches to how long the last one took.
-    fn resize_write_batch(&mut self, now: Ticks) {
-        let target = self.batch_expire[Kind::Async as usize] as Ticks;
-        let duration = (now - self.batch.end + target).max(0);
-        let batch = &mut self.batch;
-        if duration > target && !batch.is_idled {
-            if duration > 3 * target {
-                batch.writes /= 2;
-            } else {
-                batch.writes -= 1;
-            }
-        } else if duration < target && batch.writes_left == 0 {
-            if target > 3 * duration {
-                batch.writes *= 2;
-            } else {
-                batch.writes += 1;
-            }
-        }
-        batch.writes = batch.writes.clamp(1, INT_MAX);
     }
 }
 

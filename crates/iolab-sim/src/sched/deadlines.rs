@@ -172,7 +172,80 @@ impl<S: HasSettings> Rows<S> {
 
 #[cfg(test)]
 mod tests {
+    use iolab_model::Seed;
+
     use super::*;
+    use crate::api::bio::Operation;
+    use crate::api::request::{Request, RequestId, Requests};
+    use crate::sched::SchedulerKind;
+    use crate::sched::exercise::{CONTEXT, bio};
+
+    /// Longest time, in dispatched requests, that the oldest request of a direction waits once it
+    /// has expired. Other requests come all the time.
+    fn longest_wait(kind: SchedulerKind, batch: u64, starved: u64) -> [u64; 2] {
+        let mut scheduler = kind.attach(&CONTEXT);
+        for (name, value) in [
+            ("read_expire", 20),
+            ("write_expire", 20),
+            ("fifo_batch", batch),
+            ("writes_starved", starved),
+        ] {
+            scheduler.tune(name, value).unwrap();
+        }
+        let mut random = Seed(3).stream("starvation", batch);
+        let mut requests = Requests::default();
+        let mut queued: [Vec<(RequestId, Ns)>; 2] = Default::default();
+        let mut overdue: [Option<(RequestId, u64)>; 2] = [None; 2];
+        let mut longest = [0; 2];
+        for step in 0..20_000 {
+            let now = Ns::from_ms(step);
+            while requests.len() < 64 {
+                let is_write = random.below(2) == 1;
+                let operation = if is_write { Operation::Write } else { Operation::Read };
+                let request = Request::of(&bio(operation, random.below(100_000) * 8), now);
+                let id = requests.add(request);
+                scheduler.insert(now, &requests, id);
+                queued[usize::from(is_write)].push((id, now));
+            }
+            for direction in 0..2 {
+                let head = queued[direction].first();
+                let expired = head.filter(|(_, since)| now >= *since + Ns::from_ms(20));
+                let id = expired.map(|&(id, _)| id);
+                if id != overdue[direction].map(|(id, _)| id) {
+                    overdue[direction] = id.map(|id| (id, 0));
+                }
+            }
+            let id = scheduler.dispatch(now, &requests).unwrap();
+            for direction in 0..2 {
+                queued[direction].retain(|(queued, _)| *queued != id);
+                if let Some((_, waited)) = &mut overdue[direction] {
+                    *waited += 1;
+                    longest[direction] = longest[direction].max(*waited);
+                }
+            }
+            scheduler.activate(now, &requests, id);
+            scheduler.complete(now, &requests, id);
+            requests.remove(id);
+        }
+        longest
+    }
+
+    /// Expiry never interrupts a batch nor chooses the direction. So the oldest read, once
+    /// expired, waits for the rest of the present batch and at most one batch of writes; the
+    /// oldest write for the present batch and `writes_starved` batches of reads.
+    #[test]
+    fn the_oldest_expired_request_waits_for_a_bounded_number_of_batches() {
+        for kind in [SchedulerKind::Deadline, SchedulerKind::MqDeadline] {
+            for (batch, starved) in [(1, 1), (4, 2), (16, 2), (8, 5)] {
+                let [read, write] = longest_wait(kind, batch, starved);
+                let bounds = [2 * batch + 1, (1 + starved) * batch + 1];
+                assert!(read <= bounds[0], "{kind}: a read waited for {read}, {bounds:?}");
+                assert!(write <= bounds[1], "{kind}: a write waited for {write}, {bounds:?}");
+                // The bound is no empty one: waits come close to it.
+                assert!(write > starved * batch / 2, "{kind}: {write} of {bounds:?}");
+            }
+        }
+    }
 
     #[test]
     fn writes_wait_for_so_many_read_batches_and_no_more() {

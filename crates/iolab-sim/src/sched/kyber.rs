@@ -222,7 +222,6 @@ impl Scheduler for Kyber {
         }
         self.staging[cpu][domain].push_back(id);
         self.staged[domain] += 1;
-        self.has_token.set(id, false);
     }
 
     fn dispatch(&mut self, _: Ns, _: &Requests) -> Option<RequestId> {

@@ -49,10 +49,48 @@ schedulers! {
     Anticipatory = "anticipatory" => super::anticipatory::Anticipatory,
     /// Sorted batches per direction with deadlines (legacy kernels, to 4.20).
     Deadline = "deadline" => super::deadline::Deadline,
+    /// Completely fair queueing: time slices per process (legacy kernels, to 4.20).
+    Cfq = "cfq" => super::cfq::Cfq,
     /// No scheduler: requests wait for a device tag (blk-mq).
     None = "none" => super::none::None,
     /// Sorted batches per direction with deadlines and priority classes (blk-mq, from 4.11).
     MqDeadline = "mq-deadline" => super::mq_deadline::MqDeadline,
     /// Per kind of operation, with latency targets (blk-mq, from 4.12).
     Kyber = "kyber" => super::kyber::Kyber,
+    /// Budget fair queueing: shares of sectors, waits for sequential readers (blk-mq, since 4.12).
+    Bfq = "bfq" => super::bfq::Bfq,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::exercise::CONTEXT;
+    use crate::tunable::{TunableInfo, Unit};
+
+    fn row_of(info: &TunableInfo) -> String {
+        let TunableInfo { name, unit, default, min, max, .. } = info;
+        let unit = match unit {
+            Unit::Count => "count",
+            Unit::Switch => "0/1",
+            unit => unit.symbol(),
+        };
+        format!("| `{name}` | {unit} | {default} | {min} to {max} |")
+    }
+
+    #[test]
+    fn reference_pages_show_every_tunable_as_it_is() {
+        use SchedulerKind::{Anticipatory, Deadline, Kyber, MqDeadline, Noop};
+        for kind in [Noop, SchedulerKind::None, Deadline, MqDeadline, Anticipatory, Kyber] {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/schedulers");
+            let page = std::fs::read_to_string(format!("{folder}/{kind}.md")).unwrap();
+            let tunables = kind.attach(&CONTEXT).tunables();
+            for info in &tunables {
+                assert!(page.contains(&row_of(info)), "{kind}: no row `{}`", row_of(info));
+            }
+            let has_range =
+                |line: &&str| line.split('|').nth(4).is_some_and(|cell| cell.contains(" to "));
+            let rows = page.lines().filter(has_range);
+            assert_eq!(rows.count(), tunables.len(), "{kind}: the page has other rows");
+        }
+    }
 }

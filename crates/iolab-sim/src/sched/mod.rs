@@ -1,9 +1,14 @@
-//! The I/O schedulers: one file each, one row here.
+//! The I/O schedulers: one file or folder each, one row in the list.
 
 pub mod anticipatory;
 pub mod common;
 mod list;
 
+#[cfg(test)]
+pub(crate) mod exercise;
+
+pub mod cfq;
+pub mod bfq;
 pub mod deadline;
 pub mod deadlines;
 pub mod kyber;

@@ -1,8 +1,8 @@
 //! none: no scheduler at all (blk-mq).
 //!
-//! Requests are issued as soon as they have a device tag; what waits are bios, in arrival order, and
-//! a waiting bio cannot be merged into. The queue in front does that waiting: for this scheduler
-//! its request slots *are* the device's tags, so the list here is never long.
+//! Requests are issued as soon as they have a device tag; what waits are bios, in arrival order,
+//! and a waiting bio cannot be merged into. The queue in front does that waiting: for this
+//! scheduler its request slots *are* the device's tags, so the list here is never long.
 //!
 //! Source: Linux 6.18 block/blk-mq.c (behaviour).
 

@@ -1,7 +1,7 @@
 //! RAID 5: one parity unit per row, which moves from disk to disk.
 //!
-//! Any one member may be lost. What it does is in [`super::parity`]: the addresses in `geometry`, the
-//! reads and writes of a row in `plan`.
+//! Any one member may be lost. What it does is in [`super::parity`]: the addresses in `geometry`,
+//! the reads and writes of a row in `plan`.
 //!
 //! Sources: Patterson, Gibson and Katz (SIGMOD 1988); Chen et al. (1994).
 

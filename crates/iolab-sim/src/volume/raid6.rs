@@ -1,7 +1,7 @@
 //! RAID 6: two parity units per row, P (XOR) and Q (Reed-Solomon), which move from disk to disk.
 //!
-//! Any two members may be lost in reality; one in this model. What it does is in [`super::parity`]: the addresses in `geometry`, the
-//! reads and writes of a row in `plan`.
+//! Any two members may be lost in reality; one in this model. What it does is in
+//! [`super::parity`]: the addresses in `geometry`, the reads and writes of a row in `plan`.
 //!
 //! Sources: Patterson, Gibson and Katz (SIGMOD 1988); Chen et al. (1994).
 

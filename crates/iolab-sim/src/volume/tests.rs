@@ -5,4 +5,6 @@ mod errors;
 mod fan_out;
 mod geometry;
 mod nvram;
+mod pages;
 mod plan;
+mod queues;

@@ -13,10 +13,11 @@ use iolab_model::{Ns, Sector};
 use super::array::{Array, Owner, Timer};
 use super::geometry::{Geometry, Role};
 use super::rows::Phase;
-use crate::api::bio::{Flags, Operation, Submitter};
+use crate::api::bio::{Flags, Operation, Priority, PriorityClass, ProcessId, Submitter};
 use crate::error::SimError;
 use crate::volume::members::Command;
 use crate::volume::parameters::VolumeParameters;
+use crate::volume::transfer::Transfer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -41,6 +42,17 @@ pub(super) struct Rebuild {
     started: Ns,
     pending: u32,
     has_activity: bool,
+}
+
+/// The kernel thread that rebuilds: a process of its own, of everybody's priority.
+const REBUILD_SUBMITTER: Submitter = Submitter {
+    process: ProcessId(u32::MAX),
+    priority: Priority { class: PriorityClass::BestEffort, level: 4 },
+    cpu: 0,
+};
+
+const fn rebuild_command(operation: Operation) -> Command {
+    Command { operation, flags: Flags::NONE, submitter: REBUILD_SUBMITTER }
 }
 
 /// Time to move `sectors` at a speed.
@@ -121,18 +133,6 @@ impl Array {
         }
     }
 
-    const fn rebuild_command(operation: Operation) -> Command {
-        let submitter = Submitter {
-            process: crate::api::bio::ProcessId(u32::MAX),
-            priority: crate::api::bio::Priority {
-                class: crate::api::bio::PriorityClass::BestEffort,
-                level: 4,
-            },
-            cpu: 0,
-        };
-        Command { operation, flags: Flags::NONE, submitter }
-    }
-
     fn read_window(&mut self, now: Ns) {
         let (Some(rebuild), Some(lost)) = (&mut self.rebuild, self.lost) else { return };
         let (geometry, unit) = (self.geometry, u64::from(self.geometry.unit));
@@ -146,7 +146,7 @@ impl Array {
                 }
             }
         }
-        let command = Self::rebuild_command(Operation::Read);
+        let command = rebuild_command(Operation::Read);
         rebuild.step = Step::Reading;
         rebuild.pending = 0;
         self.counts.rebuild_read += self.transfers.sectors();
@@ -158,14 +158,14 @@ impl Array {
     fn write_window(&mut self, now: Ns) {
         let (Some(rebuild), Some(lost)) = (&mut self.rebuild, self.lost) else { return };
         let unit = u64::from(self.geometry.unit);
-        let write = crate::volume::transfer::Transfer {
+        let write = Transfer {
             member: lost,
             sector: Sector(rebuild.window.start * unit),
             sectors: ((rebuild.window.end - rebuild.window.start) * unit) as u32,
         };
         self.counts.rebuild_written += u64::from(write.sectors);
         rebuild.step = Step::Writing;
-        let command = Self::rebuild_command(Operation::Write);
+        let command = rebuild_command(Operation::Write);
         rebuild.pending = self.members.send(now, write, command, Owner::Rebuild);
     }
 

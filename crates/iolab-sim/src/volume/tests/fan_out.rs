@@ -265,7 +265,8 @@ proptest! {
         for line in log.borrow().iter().filter(|line| !line.is_end) {
             let is_write = line.bio.operation == Operation::Write;
             let member = if is_write { line.member } else { family(kind, line.member) };
-            seen.extend((line.bio.sector.0..line.bio.end().0).map(|s| (is_write, member, Sector(s))));
+            let sectors = line.bio.sector.0..line.bio.end().0;
+            seen.extend(sectors.map(|sector| (is_write, member, Sector(sector))));
         }
         expected.sort_unstable();
         seen.sort_unstable();

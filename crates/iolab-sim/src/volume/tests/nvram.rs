@@ -133,7 +133,7 @@ fn a_rebuild_keeps_to_its_speeds() {
     let starts = |line: &&super::super::testing::Line| {
         line.bio.operation == Operation::Read && !line.is_end && line.member == 0
     };
-    let last = log.borrow().iter().filter(starts).next_back().copied().unwrap();
+    let last = log.borrow().iter().rfind(starts).copied().unwrap();
     assert_eq!(last.at, Ns(63 * 15_625_000));
     assert!(log.borrow().iter().all(|line| line.bio.sectors <= 2048));
 }

@@ -310,6 +310,11 @@ pub(super) fn rules(unit: u32) -> impl Strategy<Value = Rule> {
     )
 }
 
+/// One write of a row: data unit, first sector, length.
+fn parts() -> impl Strategy<Value = Vec<(u16, u64, u64)>> {
+    prop::collection::vec((0_u16..7, 0_u64..12, 1_u64..13), 1..5)
+}
+
 proptest! {
     /// Whatever is written, with whatever rule and whoever is lost: the reads of the plan suffice
     /// to compute the parity of the new data, and nothing else is written.
@@ -318,7 +323,7 @@ proptest! {
         (parities, data, row, layout) in (1_u16..3, 2_u16..7, 0_u64..20, layouts()),
         rule in rules(12),
         lost in prop::option::of(0_u16..8),
-        writes in prop::collection::vec(prop::collection::vec((0_u16..7, 0_u64..12, 1_u64..13), 1..5), 1..12),
+        writes in prop::collection::vec(parts(), 1..12),
     ) {
         let geometry = Geometry { disks: data + parities, parities, unit: 12, layout };
         let lost = lost.filter(|&lost| lost < geometry.disks);
@@ -334,7 +339,8 @@ proptest! {
             plan.make(rule, RowWrite { geometry, row, touched: &touched, lost: role });
             let new = |index: u16, offset: u64| {
                 let is_new = touched[usize::from(index)].covers(offset, offset + 1);
-                is_new.then(|| gf_multiply(version, 3).wrapping_add(index as u8 * 17 + offset as u8))
+                let salt = index as u8 * 17 + offset as u8;
+                is_new.then(|| gf_multiply(version, 3).wrapping_add(salt))
             };
             twin.execute(&as_parts(row, 12, &plan.reads), &as_parts(row, 12, &plan.writes), &new);
             for (index, unit) in (0..).zip(&mut expected) {

@@ -1,0 +1,187 @@
+//! The drive's use of the mechanism: reads, writes, read-ahead.
+
+use iolab_model::Ns;
+
+use super::super::mechanism::Pass;
+use super::super::parameters::QueuedWriteLoss;
+use super::super::queue::Command;
+use super::super::read_cache::Lookup;
+use super::super::statistics::Service;
+use super::super::write_cache::Extent;
+use super::{Disk, ReadAhead, Task};
+
+impl Disk {
+    /// Brings the read-ahead up to now.
+    pub(super) fn update_read_ahead(&mut self, now: Ns) {
+        if let Some(ahead) = &mut self.read_ahead {
+            let before = ahead.pass.sector;
+            self.mechanism.run_until(&mut ahead.pass, now, ahead.limit);
+            self.statistics.read_ahead += ahead.pass.sector - before;
+            self.read_cache.extend(ahead.segment, ahead.pass.sector);
+            self.mechanism.settle_on(&ahead.pass.place);
+        }
+    }
+
+    pub(super) fn stop_read_ahead(&mut self, now: Ns) {
+        self.update_read_ahead(now);
+        self.read_ahead = None;
+    }
+
+    /// A write makes what was read stale, and stops a read-ahead that runs into it.
+    pub(super) fn invalidate(&mut self, now: Ns, extent: Extent) {
+        if let Some(ahead) = self.read_ahead {
+            let from = self.read_cache.segment(ahead.segment).start;
+            if from < extent.end && extent.start < ahead.limit {
+                self.stop_read_ahead(now);
+            }
+        }
+        self.read_cache.invalidate(extent.start, extent.end);
+    }
+
+    /// Reads that start in here are served by the running read-ahead.
+    pub(super) fn stream(&self) -> Option<(u64, u64)> {
+        self.read_ahead
+            .as_ref()
+            .filter(|ahead| ahead.pass.sector < ahead.limit)
+            .map(|ahead| (self.read_cache.segment(ahead.segment).start, ahead.limit))
+    }
+
+    /// Moves the heads and waits for the first sector.
+    fn position(&mut self, at: Ns, start: u64, is_write: bool, service: &mut Service) -> Pass {
+        let place = self.mechanism.geometry.place(start);
+        service.has_moved |= place.cylinder != self.mechanism.cylinder;
+        service.seek = self.mechanism.travel(place.cylinder, place.head, is_write);
+        let ready = at + Ns(service.seek);
+        service.rotation = self.mechanism.wait(ready, self.mechanism.geometry.angle_of(&place));
+        Pass { sector: start, time: ready + Ns(service.rotation), place, is_write }
+    }
+
+    /// Positions and writes; `bus` is how long the data take to come.
+    pub(super) fn write_media(&mut self, now: Ns, service: &mut Service, extent: Extent, bus: u64) {
+        let at = now + Ns(service.overhead);
+        let mut pass = self.position(at, extent.start, true, service);
+        let begun = pass.time;
+        self.mechanism.run_to(&mut pass, extent.end);
+        service.transfer = pass.time.since(begun).0;
+        let period = self.mechanism.geometry.period().0;
+        while pass.time < at + Ns(bus) {
+            // The data are not there in time: another revolution.
+            service.rotation += period;
+            pass.time += Ns(period);
+        }
+        self.mechanism.settle_on(&pass.place);
+    }
+
+    pub(super) fn start_write(&mut self, now: Ns, command: &Command) {
+        self.stop_read_ahead(now);
+        let extent = Extent { start: command.start, end: command.end };
+        let follows = self
+            .last_write
+            .is_some_and(|(at, end)| at == command.start && end == now && command.arrived < end);
+        let mut service =
+            Service { overhead: self.parameters.overhead_write, ..Service::default() };
+        if follows && self.parameters.queued_write_loss != QueuedWriteLoss::Exact {
+            self.follow(extent, &mut service);
+        } else {
+            let bus = (extent.end - extent.start) * self.parameters.bus_sector;
+            self.write_media(now, &mut service, extent, bus);
+        }
+        self.run(now, &service, Task::Write(command.id, extent.end - extent.start));
+        self.last_write = Some((extent.end, now + service.total()));
+    }
+
+    /// A contiguous write that was queued: the loss that the parameter says, then the sustained
+    /// media rate with track skew (cylinder skew is neglected).
+    fn follow(&mut self, extent: Extent, service: &mut Service) {
+        let geometry = &self.mechanism.geometry;
+        let zone = geometry.zone(extent.start);
+        let (track, skew) = (u64::from(zone.track_sectors), u64::from(zone.track_skew));
+        let period = geometry.period().0;
+        let sectors = extent.end - extent.start;
+        service.transfer = sectors * period * (track + skew) / (track * track);
+        if self.parameters.queued_write_loss == QueuedWriteLoss::Uniform {
+            service.rotation = self.losses.below(period);
+        } else {
+            // The overhead hides behind the transfer before.
+            service.overhead = service.overhead.saturating_sub(service.transfer);
+        }
+        let last = geometry.place(extent.end - 1);
+        self.mechanism.settle_on(&last);
+    }
+
+    pub(super) fn start_read(&mut self, now: Ns, command: &Command, stream: Option<(u64, u64)>) {
+        let serves = |(from, to): (u64, u64)| from <= command.start && command.start < to;
+        if stream.is_some_and(serves) && self.read_ahead.is_some() {
+            return self.read_from_stream(now, command);
+        }
+        self.stop_read_ahead(now);
+        let mut start = command.start;
+        let mut segment = None;
+        if let Lookup::Partial(index) = self.read_cache.lookup(start, command.end) {
+            start = self.read_cache.segment(index).end;
+            segment = Some(index);
+            self.statistics.hit += start - command.start;
+            self.statistics.partial_hits += 1;
+        }
+        segment = segment.or_else(|| self.read_cache.continued(start));
+        let mut service = Service { overhead: self.parameters.overhead_read, ..Service::default() };
+        let mut pass = self.position(now + Ns(service.overhead), start, false, &mut service);
+        let begun = pass.time;
+        self.mechanism.run_to(&mut pass, command.end);
+        service.transfer = pass.time.since(begun).0;
+        self.mechanism.settle_on(&pass.place);
+        service.bus = self.bus_after(command.end - start, service.transfer);
+        self.statistics.media_read += command.end - start;
+        if self.read_cache.is_on() {
+            self.keep_and_read_ahead(command, segment, start, pass);
+        }
+        self.run(now, &service, Task::Read(command.id));
+    }
+
+    /// Bus time after the media transfer: the last sector, or more if the bus starts late or is
+    /// slower than the media.
+    const fn bus_after(&self, sectors: u64, transfer: u64) -> u64 {
+        let one = self.parameters.bus_sector;
+        let begun = (transfer * self.parameters.bus_watermark) >> 20;
+        let rest = (begun + sectors * one).saturating_sub(transfer);
+        if rest > one { rest } else { one }
+    }
+
+    /// Keeps what was read and goes on reading.
+    fn keep_and_read_ahead(
+        &mut self,
+        command: &Command,
+        segment: Option<usize>,
+        start: u64,
+        pass: Pass,
+    ) {
+        let index = segment.unwrap_or_else(|| self.read_cache.allocate(start, command.end));
+        self.read_cache.extend(index, command.end);
+        self.read_cache.touch(index);
+        if segment.is_some() || !self.parameters.is_read_ahead_sequential {
+            let limit = self.read_cache.limit(command.start, command.end);
+            let limit = limit.min(self.mechanism.geometry.sectors());
+            self.read_ahead = Some(ReadAhead { segment: index, pass, limit });
+        }
+    }
+
+    /// The wanted sectors are passing under the head: wait for the last one.
+    fn read_from_stream(&mut self, now: Ns, command: &Command) {
+        let Some(ahead) = &mut self.read_ahead else { return };
+        let limit = self.read_cache.limit(command.start, command.end);
+        ahead.limit = ahead.limit.max(limit.min(self.mechanism.geometry.sectors()));
+        let before = ahead.pass.sector;
+        self.mechanism.run_to(&mut ahead.pass, command.end);
+        self.statistics.read_ahead += ahead.pass.sector - before;
+        self.read_cache.extend(ahead.segment, ahead.pass.sector);
+        self.read_cache.touch(ahead.segment);
+        let sectors = command.end - command.start;
+        let (hit, one) = (self.parameters.overhead_hit, self.parameters.bus_sector);
+        let media = ahead.pass.time.since(now + Ns(hit)).0;
+        let bus = (sectors * one).saturating_sub(media).max(one);
+        let service = Service { overhead: hit, transfer: media, bus, ..Service::default() };
+        self.statistics.hit += sectors;
+        self.statistics.partial_hits += 1;
+        self.run(now, &service, Task::Read(command.id));
+    }
+}

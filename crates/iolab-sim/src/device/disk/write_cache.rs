@@ -1,0 +1,262 @@
+//! Write cache: dirty extents that wait to be destaged.
+//!
+//! Models room in sectors and in number of extents, coalescing of overlapping and adjoining
+//! writes, and the choice of the extent with the shortest positioning time. Leaves out which
+//! extent a real drive's firmware would prefer for other reasons, and keeping data for reads after
+//! they are on the media.
+//!
+//! Source: `DiskSim` 4.0 manual (2008), "Disk module" (write segments, combining of sequential
+//! writes); shortest positioning time: Worthington, Ganger, Patt (1994).
+
+use std::collections::BTreeMap;
+
+use iolab_model::Ns;
+
+use super::mechanism::Mechanism;
+
+/// An extent in media sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First sector.
+    pub start: u64,
+    /// First sector after it.
+    pub end: u64,
+}
+
+/// Dirty data.
+#[derive(Clone, Debug)]
+pub struct WriteCache {
+    extents: BTreeMap<u64, u64>,
+    room: u64,
+    most_extents: usize,
+    dirty: u64,
+    /// Sectors promised to writes whose data are on the bus.
+    reserved: u64,
+    reserved_extents: usize,
+    destaging: Vec<Extent>,
+}
+
+impl WriteCache {
+    /// Room for so many media sectors in so many extents; no room means off.
+    pub const fn new(room: u64, most_extents: usize) -> Self {
+        Self {
+            extents: BTreeMap::new(),
+            room,
+            most_extents,
+            dirty: 0,
+            reserved: 0,
+            reserved_extents: 0,
+            destaging: Vec::new(),
+        }
+    }
+
+    /// Media sectors of room.
+    pub const fn room(&self) -> u64 {
+        self.room
+    }
+
+    /// Dirty media sectors, those under way to the media included.
+    pub fn dirty(&self) -> u64 {
+        let moving = self.destaging.iter().map(|extent| extent.end - extent.start);
+        self.dirty + moving.sum::<u64>()
+    }
+
+    /// Whether nothing acknowledged or on the bus is missing on the media.
+    pub const fn is_clean(&self) -> bool {
+        self.dirty == 0 && self.reserved == 0 && self.destaging.is_empty()
+    }
+
+    /// Whether there is something to start destaging.
+    pub const fn can_destage(&self) -> bool {
+        self.dirty > 0
+    }
+
+    /// Whether a write fits.
+    pub fn fits(&self, extent: Extent) -> bool {
+        let extents = self.extents.len() + self.reserved_extents + self.destaging.len();
+        self.dirty() + self.reserved + extent.end - extent.start <= self.room
+            && (extents < self.most_extents || self.touches(extent))
+    }
+
+    /// Whether it joins a dirty extent.
+    fn touches(&self, extent: Extent) -> bool {
+        let before = self.extents.range(..=extent.end).next_back();
+        before.is_some_and(|(_, &end)| end >= extent.start)
+    }
+
+    /// Sets room aside.
+    pub const fn reserve(&mut self, extent: Extent) {
+        self.reserved += extent.end - extent.start;
+        self.reserved_extents += 1;
+    }
+
+    /// The data for which room was set aside are here; answers the sectors that were overwritten
+    /// in the cache.
+    pub fn insert(&mut self, extent: Extent) -> u64 {
+        self.reserved -= extent.end - extent.start;
+        self.reserved_extents -= 1;
+        let absorbed = self.forget(extent);
+        let mut joined = extent;
+        let before = self.extents.range(..extent.start).next_back();
+        if let Some((&start, _)) = before.filter(|&(_, &end)| end == extent.start) {
+            joined.start = start;
+        }
+        if let Some(end) = self.extents.remove(&extent.end) {
+            joined.end = end;
+        }
+        self.extents.insert(joined.start, joined.end);
+        self.dirty += extent.end - extent.start;
+        absorbed
+    }
+
+    /// Drops dirty data that newer data replace; answers how many sectors.
+    pub fn forget(&mut self, extent: Extent) -> u64 {
+        let mut gone = 0;
+        while let Some((&start, &end)) = self.extents.range(..extent.end).next_back() {
+            if end <= extent.start {
+                break;
+            }
+            self.extents.remove(&start);
+            gone += end.min(extent.end) - start.max(extent.start);
+            if end > extent.end {
+                self.extents.insert(extent.end, end);
+            }
+            if start < extent.start {
+                self.extents.insert(start, extent.start);
+                break;
+            }
+        }
+        self.dirty -= gone;
+        gone
+    }
+
+    /// Whether all of an extent is dirty here.
+    pub fn holds(&self, extent: Extent) -> bool {
+        let inside = |start: u64, end: u64| start <= extent.start && extent.end <= end;
+        self.destaging.iter().any(|moving| inside(moving.start, moving.end))
+            || self
+                .extents
+                .range(..=extent.start)
+                .next_back()
+                .is_some_and(|(&start, &end)| inside(start, end))
+    }
+
+    /// The dirty extent with the shortest positioning time, and that time.
+    ///
+    /// Looks outwards from the arm and stops where the seek alone takes longer than the best
+    /// found, so the number of extents hardly matters.
+    pub fn nearest(&self, mechanism: &Mechanism, now: Ns) -> Option<(u64, u64)> {
+        let here = mechanism.geometry.first_sector(mechanism.cylinder);
+        let mut best: Option<(u64, u64)> = None;
+        let mut look = |start: u64| -> bool {
+            let place = mechanism.geometry.place(start);
+            let distance = place.cylinder.abs_diff(mechanism.cylinder);
+            if best.is_some_and(|(_, time)| mechanism.curve.floor(distance) >= time) {
+                return false;
+            }
+            let travel = mechanism.travel(place.cylinder, place.head, true);
+            let angle = mechanism.geometry.angle_of(&place);
+            let time = travel + mechanism.wait(now + Ns(travel), angle);
+            if best.is_none_or(|(_, least)| time < least) {
+                best = Some((start, time));
+            }
+            true
+        };
+        for (&start, _) in self.extents.range(here..) {
+            if !look(start) {
+                break;
+            }
+        }
+        for (&start, _) in self.extents.range(..here).rev() {
+            if !look(start) {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Takes at most `most` sectors from the front of an extent to write them.
+    pub fn begin(&mut self, start: u64, most: u64) -> Extent {
+        let end = self.extents.remove(&start).expect("`nearest` names an extent that is there");
+        let cut = end.min(start + most);
+        if cut < end {
+            self.extents.insert(cut, end);
+        }
+        self.dirty -= cut - start;
+        let extent = Extent { start, end: cut };
+        self.destaging.push(extent);
+        extent
+    }
+
+    /// An extent under way is on the media.
+    pub fn finish(&mut self, extent: Extent) {
+        self.destaging.retain(|moving| *moving != extent);
+    }
+
+    /// The first dirty extent from a sector on, or else the first of all, whose data are not on
+    /// their way already in an older version.
+    pub fn next_from(&self, sector: u64) -> Option<u64> {
+        let is_free = |&(&start, &end): &(&u64, &u64)| {
+            !self.destaging.iter().any(|moving| moving.start < end && start < moving.end)
+        };
+        let mut after = self.extents.range(sector..);
+        let mut before = self.extents.range(..sector);
+        after.find(is_free).or_else(|| before.find(is_free)).map(|(&start, _)| start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn extent(start: u64, end: u64) -> Extent {
+        Extent { start, end }
+    }
+
+    fn put(cache: &mut WriteCache, extent: Extent) -> u64 {
+        cache.reserve(extent);
+        cache.insert(extent)
+    }
+
+    #[test]
+    fn adjoining_writes_become_one_extent() {
+        let mut cache = WriteCache::new(100, 2);
+        put(&mut cache, extent(10, 20));
+        put(&mut cache, extent(30, 40));
+        assert!(!cache.fits(extent(50, 51)), "a third extent");
+        assert!(cache.fits(extent(40, 45)), "continues the second");
+        put(&mut cache, extent(20, 30));
+        assert_eq!(cache.extents, BTreeMap::from([(10, 40)]));
+        assert!(cache.holds(extent(12, 39)) && !cache.holds(extent(12, 41)));
+        assert!(!cache.fits(extent(40, 111)), "70 sectors are free");
+    }
+
+    proptest! {
+        /// In lock step with a set of sectors.
+        #[test]
+        fn dirty_sectors_are_those_of_a_naive_set(
+            writes in proptest::collection::vec((0_u64..60, 1_u64..12, 0_u8..4), 1..60)
+        ) {
+            let mut cache = WriteCache::new(1_000, usize::MAX);
+            let mut naive = BTreeSet::new();
+            for (start, length, action) in writes {
+                let written = extent(start, start + length);
+                let before = naive.iter().filter(|s| (start..start + length).contains(*s)).count();
+                if action == 0 {
+                    prop_assert_eq!(cache.forget(written), before as u64);
+                    naive.retain(|s| !(start..start + length).contains(s));
+                } else {
+                    prop_assert_eq!(put(&mut cache, written), before as u64);
+                    naive.extend(start..start + length);
+                }
+                prop_assert_eq!(cache.dirty(), naive.len() as u64);
+                let listed: Vec<u64> = cache.extents.iter().flat_map(|(&s, &e)| s..e).collect();
+                prop_assert!(listed.iter().eq(naive.iter()));
+                let ends: Vec<(u64, u64)> = cache.extents.iter().map(|(&s, &e)| (s, e)).collect();
+                prop_assert!(ends.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+            }
+        }
+    }
+}
