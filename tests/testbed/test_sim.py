@@ -1,6 +1,7 @@
 """Simulated testbeds: what is opened, what a trial leaves, how it is stopped."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +81,26 @@ def test_a_stack_file_is_named_by_its_whole_path(tmp_path, monkeypatch):
     testbed = make_testbed("sim", "mirror.toml", {})
     assert testbed.text == f"sim:{tmp_path}/mirror.toml"
     assert testbed.title == "mirror"
+
+
+def test_a_stack_file_that_has_changed_is_another_testbed(tmp_path):
+    path = tmp_path / "mirror.toml"
+    path.write_text(RAID, encoding="utf-8")
+    kind, argument, options = make_testbed("sim", str(path), {}).request
+    path.write_text(f"# A comment changes nothing.\n{RAID}", encoding="utf-8")
+    assert make_testbed(kind, argument, dict(options)).request == (kind, argument, options)
+    path.write_text(RAID.replace("members = 2", "members = 3"), encoding="utf-8")
+    with pytest.raises(TestbedError, match="not the stack that the study was made for"):
+        make_testbed(kind, argument, dict(options))
+
+
+def test_the_stacks_of_the_documents_can_be_built(tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "simulate-a-stack.md"
+    block = page.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0]
+    (tmp_path / "raid5.toml").write_text(block, encoding="utf-8")
+    testbed = make_testbed("sim", str(tmp_path / "raid5.toml"), {})
+    assert testbed.description["is_rotational"]
+    assert testbed.description["capacity_bytes"] > 15e12
 
 
 @pytest.mark.parametrize(

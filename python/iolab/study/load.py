@@ -55,7 +55,13 @@ _STUDY_KEYS: Final = (
     "workloads",
 )
 _TESTBED_ARGUMENTS: Final = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
-_TESTBED_OPTIONS: Final = ("image_dir", "device_count", "logical_block_bytes", "allow_knobs_on")
+_TESTBED_OPTIONS: Final = (
+    "image_dir",
+    "device_count",
+    "logical_block_bytes",
+    "allow_knobs_on",
+    "digest",
+)
 
 
 def load_study(

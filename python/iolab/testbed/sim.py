@@ -9,6 +9,7 @@ Left out: file systems, the page cache, several processes at once.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ _TAG_WORDS: Final = {
 }
 """What the provenance tags of a profile's numbers mean, most trustworthy first."""
 _PRESSES_MEANING_NOW: Final = 2
+_DIGEST: Final = "digest"
+"""Option of a testbed made from a file: a hash of the stack that the file described."""
+_DIGEST_DIGITS: Final = 16
 
 
 class Simulator(Protocol):
@@ -79,8 +83,10 @@ class SimTestbed:
 
     @property
     def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-        """Kind and argument; there are no options."""
-        return "sim", self.argument, ()
+        """Kind and argument; of a file also what it said, so that another one is another plan."""
+        if not self.argument.endswith(STACK_ENDING):
+            return "sim", self.argument, ()
+        return "sim", self.argument, ((_DIGEST, _digest(self.stack_json)),)
 
     @property
     def title(self) -> str:
@@ -154,9 +160,9 @@ def simulated_testbed(
     StudyError : no such profile, or the file is no stack; names the nearest, or the place.
     TestbedError : nothing is named, or the file cannot be read.
     """
-    if options:
-        name = next(iter(options))
-        raise TestbedError(f"a sim testbed has no {name}", "leave it out")
+    for name in options:
+        if name != _DIGEST:
+            raise TestbedError(f"a sim testbed has no {name}", "leave it out")
     simulator = simulator or _simulator()
     if not argument:
         raise TestbedError(
@@ -169,7 +175,16 @@ def simulated_testbed(
         argument = str(path)
     else:
         stack_json = simulator.sim_profile_stack(argument)
+    if options.get(_DIGEST, _digest(stack_json)) != _digest(stack_json):
+        raise TestbedError(
+            f"{argument} is not the stack that the study was made for",
+            f"restore the file, or take {_DIGEST} out of the study's testbed",
+        )
     return SimTestbed(argument, stack_json, json.loads(simulator.sim_describe(stack_json)))
+
+
+def _digest(stack_json: str) -> str:
+    return hashlib.sha256(stack_json.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
 def _read(path: Path) -> str:
