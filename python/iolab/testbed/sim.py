@@ -224,8 +224,9 @@ class SimRunner:
         """Return the runner itself."""
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
         """Nothing was changed, so that nothing is to be put back."""
+        del error_type
 
     def hello(self, run_id: str, *, is_dry_run: bool = False) -> Hello:
         """Who runs the trials: this process, as whoever started it."""
