@@ -10,6 +10,7 @@ installed, so that `make docs` calls this with ``--names`` first and installs th
 import argparse
 import importlib
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -45,6 +46,20 @@ def names_text() -> str:
     command: Any = importlib.import_module("iolab.testbed.command")
     agent = [str(command.find_agent()), "names"]
     return subprocess.run(agent, capture_output=True, text=True, check=True).stdout
+
+
+def simulated_text() -> str:
+    """What a simulated queue has, as the simulator's own lists say."""
+    core: Any = importlib.import_module("iolab._core")
+    titles = {
+        name: json.loads(core.sim_profile(name))["title"] for name in core.sim_profile_names()
+    }
+    tables = {
+        "schedulers": json.loads(core.sim_schedulers()),
+        "knobs": core.sim_knob_names(),
+        "profiles": [{"name": name, "title": title} for name, title in titles.items()],
+    }
+    return json.dumps(tables, indent=2, ensure_ascii=False) + "\n"
 
 
 def factors_page() -> str:
@@ -219,7 +234,10 @@ def _title(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
-NAMES: dict[str, Callable[[], str]] = {"python/iolab/study/names.json": names_text}
+NAMES: dict[str, Callable[[], str]] = {
+    "python/iolab/study/names.json": names_text,
+    "python/iolab/study/simulated.json": simulated_text,
+}
 PAGES: dict[str, Callable[[], str]] = {
     **NAMES,
     "docs/reference/cli.md": cli_page,
