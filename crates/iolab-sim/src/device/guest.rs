@@ -78,18 +78,6 @@ impl Lognormal {
     }
 }
 
-/// The profile of the device inside, which must not be a guest's disk again.
-pub fn inner_profile(profile: &Profile) -> Result<Profile, SimError> {
-    let wrong = |problem: &str| SimError::Inconsistent {
-        subject: format!("profile {}", profile.name),
-        problem: problem.to_owned(),
-        remedy: "name the profile of a drive as `inner`".to_owned(),
-    };
-    let name = profile.inner.as_ref().ok_or_else(|| wrong("no device inside"))?;
-    let inner = Profile::built_in(name)?;
-    if inner.kind == profile.kind { Err(wrong("a guest's disk inside another")) } else { Ok(inner) }
-}
-
 /// A delay station around a device.
 pub struct Guest {
     parameters: GuestParameters,

@@ -7,8 +7,8 @@ mod list;
 #[cfg(test)]
 pub(crate) mod exercise;
 
-pub mod cfq;
 pub mod bfq;
+pub mod cfq;
 pub mod deadline;
 pub mod deadlines;
 pub mod kyber;

@@ -134,7 +134,7 @@ fn the_list_of_devices_builds_the_guest_around_its_drive() {
     let mut bare = profile;
     bare.inner = None;
     let error = crate::device::build(&bare, Seed(1), "disk").err().unwrap();
-    assert!(error.to_string().contains("no device inside"), "{error}");
+    assert!(error.to_string().contains("there is no device inside"), "{error}");
     bare.inner = Some("vmware-guest".to_owned());
     let error = crate::device::build(&bare, Seed(1), "disk").err().unwrap();
     assert!(error.to_string().contains("inside another"), "{error}");

@@ -2,6 +2,7 @@
 
 use iolab_model::Ns;
 
+use super::super::queue::{Marks, QueueId};
 use super::driver::Driver;
 use super::{cfq, read};
 use crate::api::bio::{Bio, BioId, Flags, Operation, Priority, PriorityClass};
@@ -330,6 +331,101 @@ fn an_asynchronous_queue_has_an_allowance() {
         ..Scenario::default()
     }
     .check();
+}
+
+/// A queue of the idle class gives the device away after each request.
+#[test]
+fn the_idle_class_takes_turns_by_request() {
+    Scenario {
+        depth: 2,
+        arrivals: "i1@0 3 read 0 idle, i2@0 3 read 8 idle, j1@0 4 read 1000000 idle",
+        expected: "i1@0 j1@0 i2@5000",
+        ..Scenario::default()
+    }
+    .check();
+}
+
+/// The slice of 10 ms ends at 115 with a request at the device: the only queue of its group is not
+/// served before that is complete, unless `group_idle` is 0. (The reads before make the group's
+/// mean think time 7 ms; the pauses of 16, 6 and 10 ms alone would be too long. `a2` is longer than
+/// a page, or else the timer would run on and end the slice at 113.)
+#[test]
+fn the_group_is_idled_for_while_requests_are_at_the_device() {
+    let arrivals = "w1@0 1 read 0, w2@6000 1 read 8, w3@12000 1 read 16, w4@18000 1 read 24, \
+                    w5@24000 1 read 32, a1@100000 1 read 40, \
+                    a2@111000 1 read 48 n16, a3@115500 1 read 64";
+    let rows = [(8, "116000"), (0, "115500")];
+    for (group_idle, last) in rows {
+        let tunables = &[("slice_sync", 10), ("low_latency", 0), ("group_idle", group_idle)];
+        let scenario = Scenario { tunables, depth: 2, arrivals, ..Scenario::default() };
+        let (_, order) = scenario.run();
+        assert!(order.ends_with(&format!("a1@100000 a2@111000 a3@{last}")), "{order}");
+    }
+}
+
+/// A driver with process 1's reads at these milliseconds, `slice_sync` set, run up to the last.
+fn up_to_last(slice_sync: u64, reads_ms: &[u64]) -> Driver {
+    let mut cfq = cfq(true);
+    cfq.tune("slice_sync", slice_sync).unwrap();
+    cfq.tune("low_latency", 0).unwrap();
+    let mut driver = Driver::new(cfq, Ns::from_ms(5), 1);
+    for (index, &ms) in reads_ms.iter().enumerate() {
+        driver.arrive(Ns::from_ms(ms), read(1, index as u64 * 8, 8));
+    }
+    let last = Ns::from_ms(*reads_ms.last().unwrap());
+    while driver.next_event() <= last {
+        driver.step(&mut |_, _| None);
+    }
+    driver
+}
+
+fn is_slice_new(driver: &Driver) -> bool {
+    driver.cfq.queues[driver.cfq.active.unwrap()].marks.has(Marks::FRESH)
+}
+
+/// A small request of the only queue leaves the timer running; at 13 both the timer and the slice
+/// end, but the request that came at 13 still belongs to that slice.
+#[test]
+fn the_timer_does_not_throw_out_a_request_that_came_in_time() {
+    let driver = up_to_last(8, &[0, 13]);
+    assert_eq!(driver.log.len(), 2);
+    assert!(!is_slice_new(&driver));
+}
+
+/// The only queue of a group gets its slice extended when it ends with the queue empty; the next
+/// request begins a new one.
+#[test]
+fn an_extended_slice_ends_with_the_next_request() {
+    let driver = up_to_last(5, &[0, 7]);
+    assert!(!is_slice_new(&driver), "5 to 10: a2 is in the first slice");
+    let driver = up_to_last(5, &[0, 7, 14]);
+    assert_eq!(driver.log[2].at, Ns::from_ms(14));
+    assert!(is_slice_new(&driver), "12 is after 10: extended for a3, which begins a new slice");
+}
+
+/// Keys in the service trees, worked out: the first queue is due 80 ms ago (none is counted yet);
+/// preempted before its first completion, it keeps its whole slice as residual, so it is due at
+/// 2 + 80 - 100; real time goes a second before itself. The idle class is due 200 ms from now, or
+/// after its last.
+#[test]
+fn queues_are_due_as_the_rules_say() {
+    let mut driver = Driver::new(cfq(true), Ns::from_ms(5), 1);
+    let (_, _, late) = arrival("t@2000 3 read 1000000 rt");
+    let (_, _, idle) = arrival("i@2000 4 read 2000000 idle");
+    let (_, _, idler) = arrival("j@2000 5 read 3000000 idle");
+    driver.arrive(Ns(0), read(1, 0, 8));
+    driver.arrive(Ns(0), read(1, 8, 8));
+    driver.step(&mut |_, _| None);
+    let keys = |driver: &Driver| -> Vec<i64> {
+        let queues = (0..driver.cfq.queues.slots()).map(|id| QueueId(id as u32));
+        queues.map(|id| driver.cfq.queues[id].place.unwrap().1).collect()
+    };
+    assert_eq!(keys(&driver), [-80]);
+    for bio in [late, idle, idler] {
+        driver.arrive(Ns::from_ms(2), bio);
+    }
+    driver.step(&mut |_, _| None);
+    assert_eq!(keys(&driver), [2 + 80 - 100, 2 - 1_000, 2 + 200, 2 + 400]);
 }
 
 /// A full pool still has one slot for the process that the device waits for, once per slice.
