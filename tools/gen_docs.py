@@ -66,7 +66,7 @@ def factors_page() -> str:
     """Everything that can be varied or held."""
     factors: Any = importlib.import_module("iolab.study.factors")
     definitions = [definition for definition in factors.FACTORS if "." not in definition.name]
-    dotted = [definition for definition in factors.FACTORS if "." in definition.name]
+    dotted = [d for d in factors.FACTORS if "." in d.name and not d.only_on]
     heads = ["factor", "levels", "default", "root", "what it is", "also understood"]
     return page(
         "Factors",
@@ -79,7 +79,27 @@ def factors_page() -> str:
         "## Sysctls and the schedulers' own tunables",
         "Written `SCHEDULER.TUNABLE`; a tunable applies only while its scheduler is active.",
         table(heads[:1] + heads[4:5], [[f"`{d.name}`", d.help] for d in dotted]),
+        *_simulated_factors(),
     )
+
+
+def _simulated_factors() -> list[str]:
+    """What a simulated queue has beside or instead of the knobs above."""
+    simulated: Any = importlib.import_module("iolab.study.simulated")
+    knobs = ", ".join(f"`{name}`" for name in simulated.KNOBS)
+    levels = ", ".join(f"`{scheduler.name}`" for scheduler in simulated.SCHEDULERS)
+    body = [
+        [f"`{s.name}.{t.name}`", t.unit, f"{t.default}", f"{t.min} to {t.max}", t.about]
+        for s in simulated.SCHEDULERS
+        for t in s.tunables
+    ]
+    return [
+        "## In simulation",
+        f"On a `sim` testbed the knobs are {knobs} and the tunables below; none needs root. Levels"
+        f" of `scheduler` are {levels}. Defaults are those of a rotational device at 1000 clock"
+        " ticks per second.",
+        table(["tunable", "unit", "default", "range", "what it is"], body),
+    ]
 
 
 def _factor_row(definition: Any) -> list[str]:

@@ -34,7 +34,7 @@ def trust_figures(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str
     trials = verdict.trials
     excluded = max((c.rounds_excluded for c in headline), default=0)
     figures = [
-        *simulation_figures(data),
+        *simulation_figures(data)[:1],
         ("rounds used", _span(rounds) + (f" ({excluded} left out)" if excluded else "")),
         ("trials ok / planned", f"{trials.ok} / {trials.planned}"),
         ("trials failed", str(trials.failed)),

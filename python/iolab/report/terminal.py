@@ -118,9 +118,10 @@ def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) 
                 for c in rows
                 if (c.workload, c.is_direct, c.metric) == (workload, is_direct, metric)
             ]
-            mode = mode_text(verdict.compared_factor, is_direct)
+            # A simulation has no other mode, and a line has 80 columns.
+            mode = kind_word(data.study) or mode_text(verdict.compared_factor, is_direct)
             label = METRIC_BY_NAME[metric].label
-            title = ", ".join(t for t in (workload, kind_word(data.study), mode, label) if t)
+            title = ", ".join(t for t in (workload, mode, label) if t)
             header = f"{title} (1 = {verdict.baseline}, above 1 = better)"
             lines += ["", _fit(header, width).rstrip()]
             shown = members

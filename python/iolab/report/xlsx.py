@@ -14,7 +14,12 @@ from typing import Any, Final
 
 from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import group_title, levels_of, primary_summaries
-from iolab.report.collect import DrawnChart, throughput_mode, trust_figures
+from iolab.report.collect import (
+    DrawnChart,
+    simulation_figures,
+    throughput_mode,
+    trust_figures,
+)
 from iolab.report.html import question
 from iolab.report.xlsx_charts import CHART_ROWS, HEADER_HEIGHT, SheetWriter, write_charts
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -106,7 +111,7 @@ def _verdict_sheet(
     )
     rows = [_comparison_row(c) for c in [*verdict.pooled, *verdict.secondary]]
     row = _table(out, 4, columns, rows) + 1
-    for label, value in trust_figures(data, verdict):
+    for label, value in [*trust_figures(data, verdict), *simulation_figures(data)[1:]]:
         out.sheet.write_string(row, 0, label)
         out.sheet.write_string(row, 1, value)
         row += 1

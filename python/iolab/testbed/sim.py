@@ -51,6 +51,10 @@ class Simulator(Protocol):
         """Size, title and provenance, as JSON."""
         ...
 
+    def sim_schedulers(self) -> str:
+        """Every scheduler with its tunables, as JSON."""
+        ...
+
     def sim_knobs(self, stack_json: str, knobs_json: str, /) -> str:
         """Knobs as a trial would read them back, as JSON."""
         ...
@@ -249,7 +253,7 @@ class SimRunner:
             directory="",
             devices=(self._name,),
             knob_devices=(self._name,),
-            schedulers=_scheduler_names(),
+            schedulers=tuple(row["name"] for row in json.loads(self._simulator.sim_schedulers())),
             warnings=(spec["warning"],),
             actions=(self._action("simulate", str(spec["description"]["title"])),),
             description={"class": CLASS_LETTER, **description},
@@ -303,9 +307,3 @@ class SimRunner:
 
     def _presses(self) -> int:
         return 0 if self._stop is None else self._stop.presses
-
-
-def _scheduler_names() -> tuple[str, ...]:
-    from iolab.study.simulated import SCHEDULERS
-
-    return tuple(scheduler.name for scheduler in SCHEDULERS)
