@@ -55,6 +55,8 @@ schedulers! {
     MqDeadline = "mq-deadline" => super::mq_deadline::MqDeadline,
     /// Per kind of operation, with latency targets (blk-mq, from 4.12).
     Kyber = "kyber" => super::kyber::Kyber,
+    /// Budget fair queueing: shares of sectors, waits for sequential readers (blk-mq, since 4.12).
+    Bfq = "bfq" => super::bfq::Bfq,
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod list;
 #[cfg(test)]
 pub(crate) mod exercise;
 
+pub mod bfq;
 pub mod deadline;
 pub mod deadlines;
 pub mod kyber;
