@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use iolab_sim::replay::{Recording, predict};
+use iolab_sim::replay::{Recording, Twin, predict, simulate};
 use iolab_sim::sched::SchedulerKind;
 
 fn recording(name: &str) -> Recording {
@@ -43,5 +43,44 @@ fn mq_deadline_is_predicted() {
     for (workload, gate) in [("deep", 0.98), ("mixed", 0.95), ("sync", 0.88)] {
         let share = share(workload, SchedulerKind::MqDeadline);
         assert!(share >= gate, "{workload}: {share} < {gate}");
+    }
+}
+
+/// The closed-loop twin of a recording, printed side by side.
+fn twin(workload: &str, scheduler: SchedulerKind) -> Twin {
+    let recording = recording(&format!("{workload}-{scheduler}"));
+    let twin = simulate(&recording, scheduler, &std::collections::BTreeMap::new()).unwrap();
+    println!("{workload}-{scheduler}: overhead {:.0} ns", twin.overhead_ns);
+    for (name, figures) in [("real", &twin.real), ("simulated", &twin.simulated)] {
+        println!(
+            "  {name}: {} requests, ascending {:.3}, merges {}, joined {}",
+            figures.requests, figures.ascending, figures.merges, figures.joined
+        );
+        for p in &figures.processes {
+            println!(
+                "    {} {} x{}: {} requests, wait {:.3} ms, share {:.3}",
+                p.process,
+                p.direction,
+                p.outstanding,
+                p.requests,
+                p.wait_ns / 1e6,
+                p.share
+            );
+        }
+    }
+    twin
+}
+
+#[test]
+fn all_twins() {
+    for workload in ["deep", "mixed", "sync"] {
+        for kind in [
+            SchedulerKind::None,
+            SchedulerKind::MqDeadline,
+            SchedulerKind::Kyber,
+            SchedulerKind::Bfq,
+        ] {
+            twin(workload, kind);
+        }
     }
 }
