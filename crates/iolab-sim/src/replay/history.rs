@@ -19,9 +19,15 @@ pub struct Life {
     pub bio: Bio,
     /// When it was submitted.
     pub queued: Ns,
+    /// When it became a request, or part of one; if that took long (it waited for a slot), when it
+    /// was submitted.
+    pub entered: Ns,
     /// When it ended; [`Ns::MAX`] if the recording ends before.
     pub completed: Ns,
 }
+
+/// A submission that takes longer has slept.
+const ENTRY_MAX: Ns = Ns::from_us(100);
 
 /// Direction of a bio.
 pub const fn direction_of(bio: &Bio) -> Direction {
@@ -36,7 +42,14 @@ pub fn lives(rows: &[Row]) -> Vec<Life> {
         let direction = direction_of(&row.bio);
         if row.action == Action::Queued {
             open.entry((direction, row.bio.sector)).or_default().push_back(all.len());
-            all.push(Life { bio: row.bio, queued: row.at, completed: Ns::MAX });
+            let (bio, queued) = (row.bio, row.at);
+            all.push(Life { bio, queued, entered: queued, completed: Ns::MAX });
+        }
+        if matches!(row.action, Action::Inserted | Action::BackMerged | Action::FrontMerged)
+            && let Some(&index) = open.get(&(direction, row.bio.sector)).and_then(VecDeque::back)
+            && row.at.since(all[index].queued) < ENTRY_MAX
+        {
+            all[index].entered = row.at;
         }
         if row.action != Action::Completed {
             continue;

@@ -59,12 +59,12 @@ impl Actor {
         own.sort_by_key(|life| life.queued);
         let bios = own.iter().map(|life| life.bio).collect();
         let concurrency = concurrency(&own);
-        let stop = EPOCH + own.last().map_or(Ns(0), |life| life.queued);
-        let starts = own.iter().take(concurrency).map(|life| EPOCH + life.queued).collect();
+        let stop = EPOCH + own.last().map_or(Ns(0), |life| life.entered);
+        let starts = own.iter().take(concurrency).map(|life| EPOCH + life.entered).collect();
         let mut ends: Vec<Ns> = own.iter().map(|life| life.completed).collect();
         ends.sort_unstable();
         let followers = own.iter().skip(concurrency);
-        let thinks = followers.zip(&ends).map(|(life, &end)| life.queued.since(end)).collect();
+        let thinks = followers.zip(&ends).map(|(life, &end)| life.entered.since(end)).collect();
         Self { bios, starts, thinks, planned: 0, planned_at: Ns(0), stop }
     }
 
