@@ -7,7 +7,7 @@ mod recording;
 mod simulate;
 
 pub use history::{Figures, ProcessFigures};
-pub use one_head::{DeviceModel, OneHead};
+pub use one_head::{DeviceModel, Fit, OneHead};
 pub use predict::{Prediction, predict};
 pub use recording::{Recording, Row, Setup};
 pub use simulate::{Twin, simulate};

@@ -6,11 +6,13 @@
 //! multiplied by a scale (which makes the angle turn faster). What is left out: threads of the
 //! serving process that overtake each other (2 to 5 % of the recorded completions).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
+use iolab_model::trace_event::Action;
 use iolab_model::{Ns, Sector};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use super::recording::Row;
 use crate::api::bio::{Bio, BioId};
 use crate::api::layer::{Info, Layer, WriteCache};
 
@@ -62,11 +64,102 @@ impl DeviceModel {
     }
 }
 
+/// What the model does not say of the device of a recording: where its angle stood, and what a
+/// request costs beyond the model (hand-over to the serving process, and its stalls).
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Fit {
+    /// Angle at time 0, in turns.
+    pub phase: f64,
+    /// Mean time beyond the model, in ns.
+    pub overhead_ns: f64,
+}
+
+/// A recorded service: from where to where, when, how long.
+#[derive(Clone, Copy, Debug)]
+struct Service {
+    from: Sector,
+    to: Sector,
+    sectors: u32,
+    start: Ns,
+    duration: Ns,
+}
+
+/// Angles that are tried.
+const PHASES: u32 = 400;
+
+impl Fit {
+    /// Measures both: the angle at which the typical error is least, and the mean error there.
+    pub fn of(rows: &[Row], model: &DeviceModel) -> Self {
+        let services = services(rows);
+        let errors = |phase: f64| -> Vec<f64> {
+            let fit = Self { phase, overhead_ns: 0.0 };
+            services.iter().map(|s| s.duration.0 as f64 - fit.service(model, s)).collect()
+        };
+        let typical = |phase: f64| {
+            let mut sizes: Vec<f64> = errors(phase).iter().map(|error| error.abs()).collect();
+            sizes.sort_unstable_by(f64::total_cmp);
+            sizes.get(sizes.len() / 2).copied().unwrap_or(0.0)
+        };
+        let phases = (0..PHASES).map(|step| f64::from(step) / f64::from(PHASES));
+        let tried = phases.map(|phase| (typical(phase), phase));
+        let (_, phase) = tried.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
+        let errors = errors(phase);
+        let mean = errors.iter().sum::<f64>() / (errors.len() as f64).max(1.0);
+        Self { phase, overhead_ns: mean.max(0.0) }
+    }
+
+    /// The same device on a clock that shows `epoch` where the recording's shows 0.
+    #[must_use]
+    pub fn shifted(&self, epoch: Ns, turn: f64) -> Self {
+        Self { phase: self.phase - epoch.0 as f64 / turn, ..*self }
+    }
+
+    fn service(&self, model: &DeviceModel, service: &Service) -> f64 {
+        let seek = model.seek(service.from, service.to);
+        let mut total = self.overhead_ns + seek + model.transfer(service.sectors);
+        if service.from != service.to {
+            let turn = model.turn();
+            let angle = (service.start.0 as f64 + seek) / turn + self.phase;
+            let target = (service.to.0 % TRACK) as f64 / TRACK as f64;
+            let ahead = target - angle;
+            total += turn * (ahead - ahead.floor());
+        }
+        total
+    }
+}
+
+/// What the recorded device served, one after the other.
+fn services(rows: &[Row]) -> Vec<Service> {
+    let mut issued: BTreeMap<Sector, Ns> = BTreeMap::new();
+    let mut last: Option<&Row> = None;
+    let mut all = Vec::new();
+    for row in rows {
+        if row.action == Action::Issued {
+            issued.insert(row.bio.sector, row.at);
+        }
+        if row.action != Action::Completed {
+            continue;
+        }
+        if let (Some(before), Some(&at)) = (last, issued.get(&row.bio.sector)) {
+            let start = at.max(before.at);
+            all.push(Service {
+                from: before.bio.end(),
+                to: row.bio.sector,
+                sectors: row.bio.sectors,
+                start,
+                duration: row.at.since(start),
+            });
+        }
+        last = Some(row);
+    }
+    all
+}
+
 /// One head.
 #[derive(Debug)]
 pub struct OneHead {
     model: DeviceModel,
-    overhead: f64,
+    fit: Fit,
     depth: u32,
     /// Served first to last, with the instant at which each ends.
     serving: VecDeque<(Ns, BioId)>,
@@ -75,24 +168,9 @@ pub struct OneHead {
 }
 
 impl OneHead {
-    /// A device of the recorded model; `overhead` (ns) is added to every request.
-    pub fn new(model: DeviceModel, depth: u32, overhead: f64) -> Self {
-        let (serving, head) = (VecDeque::new(), Sector(0));
-        Self { model, overhead, depth, serving, free_at: Ns(0), head }
-    }
-
-    fn service(&self, start: Ns, bio: &Bio) -> Ns {
-        let seek = self.model.seek(self.head, bio.sector);
-        let mut total = self.overhead + seek + self.model.transfer(bio.sectors);
-        if bio.sector != self.head {
-            let turn = self.model.turn();
-            let turns = (start.0 as f64 + seek) / turn;
-            let angle = turns - turns.floor();
-            let target = (bio.sector.0 % TRACK) as f64 / TRACK as f64;
-            let ahead = target - angle;
-            total += turn * (ahead - ahead.floor());
-        }
-        Ns(total.max(0.0).round() as u64)
+    /// A device of the recorded model.
+    pub const fn new(model: DeviceModel, depth: u32, fit: Fit) -> Self {
+        Self { model, fit, depth, serving: VecDeque::new(), free_at: Ns(0), head: Sector(0) }
     }
 }
 
@@ -111,7 +189,10 @@ impl Layer for OneHead {
 
     fn submit(&mut self, now: Ns, bio: &Bio) {
         let start = now.max(self.free_at);
-        self.free_at = start + self.service(start, bio);
+        let (from, to, sectors) = (self.head, bio.sector, bio.sectors);
+        let service = Service { from, to, sectors, start, duration: Ns(0) };
+        let duration = self.fit.service(&self.model, &service);
+        self.free_at = start + Ns(duration.max(0.0).round() as u64);
         self.head = bio.end();
         self.serving.push_back((self.free_at, bio.id));
     }
@@ -137,7 +218,7 @@ mod tests {
         let model = DeviceModel { kind: "hdd".into(), scale: 0.2, size_mib: 512 };
         // A quarter of the size: 0.2 * (0.8 + 9.2 / 2) ms.
         assert!((model.seek(Sector(0), Sector(262_144)) - 1_080_000.0).abs() < 1e-6);
-        let mut device = OneHead::new(model, 4, 0.0);
+        let mut device = OneHead::new(model, 4, Fit::default());
         let bio = Bio {
             id: BioId(0),
             operation: Operation::Read,

@@ -9,11 +9,10 @@
 use std::collections::BTreeMap;
 
 use iolab_model::Ns;
-use iolab_model::trace_event::Action;
 use serde::Serialize;
 
 use super::history::{Figures, Life, figures, lives, row_of};
-use super::one_head::{DeviceModel, OneHead};
+use super::one_head::{Fit, OneHead};
 use super::recording::{Recording, Row, Setup};
 use crate::api::bio::{Bio, BioId, ProcessId};
 use crate::api::layer::Layer;
@@ -37,8 +36,8 @@ pub struct Twin {
     /// The simulated events.
     #[serde(skip)]
     pub rows: Vec<Row>,
-    /// What was added to every request's service time, in ns; measured from the recording.
-    pub overhead_ns: f64,
+    /// What the model of the device does not say, measured from the recording.
+    pub fit: Fit,
 }
 
 /// A process of the recording.
@@ -156,7 +155,8 @@ impl Stage {
 }
 
 /// Runs the processes of a recording in a closed loop under the scheduler `kind`; `tunables` replace
-/// the recorded ones.
+/// the recorded ones. The device's angle begins as measured plus `turned` turns: other angles give
+/// other histories of the same kind, which tells what is chance.
 ///
 /// # Errors
 ///
@@ -165,6 +165,7 @@ pub fn simulate(
     recording: &Recording,
     kind: SchedulerKind,
     tunables: &BTreeMap<String, u64>,
+    turned: f64,
 ) -> Result<Twin, SimError> {
     let setup = &recording.setup;
     let model = setup.device_model.clone().filter(|model| model.kind == "hdd");
@@ -176,8 +177,9 @@ pub fn simulate(
         });
     };
     let all = lives(&recording.rows);
-    let overhead_ns = overhead(&recording.rows, &model);
-    let device = OneHead::new(model, setup.driver_queue_depth, overhead_ns);
+    let mut fit = Fit::of(&recording.rows, &model);
+    fit.phase += turned;
+    let device = OneHead::new(model.clone(), setup.driver_queue_depth, fit.shifted(EPOCH, model.turn()));
     let parameters = parameters(setup, kind, tunables);
     let attached = Ns(EPOCH.0 - ATTACHED_BEFORE.0);
     let mut queue = BlockQueue::new(attached, &parameters, Box::new(device))?;
@@ -199,7 +201,7 @@ pub fn simulate(
     let events = stage.queue.take_events();
     let rows: Vec<Row> = events.iter().map(|event| row_of(event, EPOCH)).collect();
     let real = figures(&recording.rows, setup.scheduler);
-    Ok(Twin { real, simulated: figures(&rows, kind), rows, overhead_ns })
+    Ok(Twin { real, simulated: figures(&rows, kind), rows, fit })
 }
 
 fn parameters(
@@ -226,28 +228,3 @@ fn parameters(
     }
 }
 
-/// Mean of what the recorded device took beyond its model: hand-over to the serving process and its
-/// stalls. The rotational wait counts with its mean, half a turn.
-fn overhead(rows: &[Row], model: &DeviceModel) -> f64 {
-    let mut issued: BTreeMap<_, Ns> = BTreeMap::new();
-    let mut last: Option<&Row> = None;
-    let (mut total, mut count) = (0.0, 0_u32);
-    for row in rows {
-        if row.action == Action::Issued {
-            issued.insert(row.bio.sector, row.at);
-        }
-        if row.action != Action::Completed {
-            continue;
-        }
-        if let (Some(before), Some(&at)) = (last, issued.get(&row.bio.sector)) {
-            let (from, to) = (before.bio.end(), row.bio.sector);
-            let rotation = if from == to { 0.0 } else { model.turn() / 2.0 };
-            let service = row.at.since(at.max(before.at)).0 as f64;
-            let modelled = model.seek(from, to) + rotation + model.transfer(row.bio.sectors);
-            total += service - modelled;
-            count += 1;
-        }
-        last = Some(row);
-    }
-    (total / f64::from(count.max(1))).max(0.0)
-}
