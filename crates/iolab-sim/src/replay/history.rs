@@ -191,24 +191,22 @@ impl Counter {
 /// The figures of a stream made under `kind`.
 pub fn figures(rows: &[Row], kind: SchedulerKind) -> Figures {
     // Without a scheduler nothing is inserted: a request waits from its allocation on.
-    let is_inserted_at =
-        if kind == SchedulerKind::None { Action::Got } else { Action::Inserted };
+    let is_inserted_at = if kind == SchedulerKind::None { Action::Got } else { Action::Inserted };
     let mut counter = Counter::default();
     for row in rows {
         counter.follow(row, is_inserted_at);
     }
     counter.count_bios(&lives(rows));
     let sectors: u64 = counter.accounts.values().map(|account| account.sectors).sum();
-    let of_process = |(&(process, direction), account): (&(ProcessId, Direction), &Account)| {
-        ProcessFigures {
+    let of_process =
+        |(&(process, direction), account): (&(ProcessId, Direction), &Account)| ProcessFigures {
             process: process.0,
             direction: ["read", "write"][direction.index()],
             requests: account.requests,
             wait_ns: account.wait as f64 / account.requests.max(1) as f64,
             share: account.sectors as f64 / sectors.max(1) as f64,
             outstanding: account.outstanding_max,
-        }
-    };
+        };
     Figures {
         requests: counter.requests,
         ascending: counter.ascending as f64 / counter.issues.max(1) as f64,

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use iolab_model::Ns;
+use iolab_model::trace_event::Action;
 use serde::Serialize;
 
 use super::history::{Figures, Life, figures, lives, row_of};
@@ -118,7 +119,8 @@ impl Stage {
         let mut done = Vec::new();
         loop {
             let now = self.submissions.next_event().min(self.queue.next_event());
-            if now == Ns::MAX || (self.submissions.is_empty() && self.owners.len() == self.free.len())
+            if now == Ns::MAX
+                || (self.submissions.is_empty() && self.owners.len() == self.free.len())
             {
                 return;
             }
@@ -179,8 +181,11 @@ pub fn simulate(
     let all = lives(&recording.rows);
     let mut fit = Fit::of(&recording.rows, &model);
     fit.phase += turned;
-    let device = OneHead::new(model.clone(), setup.driver_queue_depth, fit.shifted(EPOCH, model.turn()));
-    let parameters = parameters(setup, kind, tunables);
+    let device =
+        OneHead::new(model.clone(), setup.driver_queue_depth, fit.shifted(EPOCH, model.turn()));
+    let mut parameters = parameters(setup, kind, tunables);
+    let longest = longest_kb(&recording.rows);
+    parameters.max_sectors_kb = parameters.max_sectors_kb.into_iter().chain(longest).min();
     let attached = Ns(EPOCH.0 - ATTACHED_BEFORE.0);
     let mut queue = BlockQueue::new(attached, &parameters, Box::new(device))?;
     queue.record_events();
@@ -228,3 +233,16 @@ fn parameters(
     }
 }
 
+/// Length of the longest recorded request that is a merged one.
+///
+/// The number of memory segments of a request is limited too; how many of them a bio has depends on
+/// where its buffer lies, which a recording does not tell. So the limit is what it shows.
+fn longest_kb(rows: &[Row]) -> Option<u32> {
+    let longest = |action: Action| {
+        let lengths = rows.iter().filter(|row| row.action == action).map(|row| row.bio.sectors);
+        lengths.max().unwrap_or(0)
+    };
+    let (bio, request) = (longest(Action::Queued), longest(Action::Issued));
+    let queued = rows.iter().filter(|row| row.action == Action::BackMerged).count();
+    (queued > 0 && request > bio).then_some(request / 2)
+}
