@@ -1,7 +1,8 @@
 //! The simulator's open books: profiles, schedulers, scenario files, recordings.
 
 use iolab_sim::error::SimError;
-use iolab_sim::replay::{Recording, predict};
+use iolab_sim::probe::probe;
+use iolab_sim::replay::{Recording, predict, simulate};
 use iolab_sim::scenario::{ScenarioFile, judge_all};
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::{Framework, Hz, Profile, SchedulerContext};
@@ -88,4 +89,31 @@ pub fn sim_predict(
         predict(&recording, kind, &tunables)
     });
     answer(py, prediction)
+}
+
+/// Runs the processes of a recording in a closed loop; figures real and simulated as JSON.
+#[pyfunction]
+pub fn sim_replay(
+    py: Python<'_>,
+    subject: &str,
+    csv: &str,
+    setup_json: &str,
+    scheduler: &str,
+    tunables_json: &str,
+) -> PyResult<String> {
+    let kind: SchedulerKind = scheduler.parse().map_err(|e| study_error(py, e))?;
+    let tunables: std::collections::BTreeMap<String, u64> =
+        serde_json::from_str(tunables_json).map_err(|e| study_error(py, e))?;
+    let twin = py.detach(|| {
+        let recording = Recording::parse(subject, csv, setup_json)?;
+        simulate(&recording, kind, &tunables, 0.0)
+    });
+    answer(py, twin)
+}
+
+/// Probes the device of a built-in profile: sweeps over size, depth and distance, as JSON.
+#[pyfunction]
+pub fn sim_probe(py: Python<'_>, name: &str, seed: u64) -> PyResult<String> {
+    let findings = py.detach(|| probe(&Profile::built_in(name)?, iolab_model::Seed(seed)));
+    answer(py, findings)
 }

@@ -30,5 +30,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(books::sim_schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_scenarios, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_predict, module)?)?;
+    module.add_function(wrap_pyfunction!(books::sim_probe, module)?)?;
+    module.add_function(wrap_pyfunction!(books::sim_replay, module)?)?;
     Ok(())
 }

@@ -8,8 +8,10 @@
 
 pub mod api;
 pub mod calendar;
+pub mod compare;
 pub mod device;
 pub mod error;
+pub mod probe;
 pub mod profile;
 pub mod queue;
 pub mod replay;

@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use iolab_sim::replay::{Recording, predict};
+use iolab_sim::replay::{Figures, Recording, Twin, predict, simulate};
 use iolab_sim::sched::SchedulerKind;
 
 fn recording(name: &str) -> Recording {
@@ -44,4 +44,149 @@ fn mq_deadline_is_predicted() {
         let share = share(workload, SchedulerKind::MqDeadline);
         assert!(share >= gate, "{workload}: {share} < {gate}");
     }
+}
+
+/// The closed-loop twin of a recording.
+fn twin(workload: &str, scheduler: SchedulerKind, turned: f64) -> Twin {
+    let recording = recording(&format!("{workload}-{scheduler}"));
+    simulate(&recording, scheduler, &std::collections::BTreeMap::new(), turned).unwrap()
+}
+
+fn print(twin: &Twin) {
+    println!("{:?}", twin.fit);
+    for (name, figures) in [("real", &twin.real), ("simulated", &twin.simulated)] {
+        println!(
+            "  {name}: {} requests, ascending {:.3}, merges {}, joined {}",
+            figures.requests, figures.ascending, figures.merges, figures.joined
+        );
+        for p in &figures.processes {
+            println!(
+                "    {} {} x{}: {} requests, wait {:.3} ms, share {:.3}",
+                p.process,
+                p.direction,
+                p.outstanding,
+                p.requests,
+                p.wait_ns / 1e6,
+                p.share
+            );
+        }
+    }
+}
+
+/// What lies outside the bars: ascending share 0.03, waits 15 %, shares 5 points.
+fn misses(twin: &Twin) -> Vec<String> {
+    let (real, simulated) = (&twin.real, &twin.simulated);
+    let mut misses = Vec::new();
+    if (real.ascending - simulated.ascending).abs() > 0.03 {
+        misses.push(format!("ascending {:.3}, {:.3}", real.ascending, simulated.ascending));
+    }
+    assert_eq!(real.processes.len(), simulated.processes.len());
+    for (a, b) in real.processes.iter().zip(&simulated.processes) {
+        assert_eq!((a.process, a.direction), (b.process, b.direction));
+        if (b.wait_ns / a.wait_ns - 1.0).abs() > 0.15 {
+            let (a_ms, b_ms) = (a.wait_ns / 1e6, b.wait_ns / 1e6);
+            misses.push(format!("{} {}: waits {a_ms:.2}, {b_ms:.2} ms", a.process, a.direction));
+        }
+        if (a.share - b.share).abs() > 0.05 {
+            misses.push(format!(
+                "{} {}: share {:.3}, {:.3}",
+                a.process, a.direction, a.share, b.share
+            ));
+        }
+    }
+    misses
+}
+
+fn check(workload: &str, scheduler: SchedulerKind) {
+    let twin = twin(workload, scheduler, 0.0);
+    print(&twin);
+    assert_eq!(misses(&twin), Vec::<String>::new(), "{workload}-{scheduler}");
+}
+
+#[test]
+fn kyber_deep_has_a_twin() {
+    check("deep", SchedulerKind::Kyber);
+}
+
+#[test]
+fn kyber_mixed_has_a_twin() {
+    check("mixed", SchedulerKind::Kyber);
+}
+
+/// Order, shares, and the waits of all readers and of all writers together; and the waits of single
+/// processes that are missed, which are no others than these.
+fn check_together(workload: &str, scheduler: SchedulerKind, missed: &[u32]) {
+    let twin = twin(workload, scheduler, 0.0);
+    print(&twin);
+    for miss in misses(&twin) {
+        let process: u32 = miss.split(' ').next().unwrap().parse().unwrap_or(0);
+        assert!(miss.contains("waits") && missed.contains(&process), "{miss}");
+    }
+    let readers = |figures: &Figures| {
+        let all = figures.processes.iter().filter(|p| p.direction == "read");
+        let (n, wait) = all.fold((0.0, 0.0), |(n, wait), p| {
+            let requests = p.requests as f64;
+            (n + requests, wait + requests * p.wait_ns)
+        });
+        wait / n
+    };
+    let ratio = readers(&twin.simulated) / readers(&twin.real);
+    assert!((ratio - 1.0).abs() < 0.15, "readers wait {ratio} times as long");
+}
+
+/// Expected to fail: four readers and a writer go round in a cycle that hardly changes in 4 s, and who
+/// waits for whose request is settled by the first milliseconds. All readers together wait 7.15 ms
+/// in the recording, 6.96 ms in the twin; two of them have changed places (17549 waits 7.96 and
+/// 6.31 ms, the sequential 17551 waits 6.23 and 8.07 ms).
+#[test]
+#[should_panic(expected = "17549 read")]
+fn kyber_sync_has_a_twin() {
+    check("sync", SchedulerKind::Kyber);
+}
+
+#[test]
+fn kyber_sync_agrees_in_all_but_the_places_of_two_readers() {
+    check_together("sync", SchedulerKind::Kyber, &[17549, 17551]);
+}
+
+#[test]
+fn bfq_deep_has_a_twin() {
+    check("deep", SchedulerKind::Bfq);
+}
+
+#[test]
+fn bfq_mixed_has_a_twin() {
+    check("mixed", SchedulerKind::Bfq);
+}
+
+/// Expected to fail: between 890 and 1270 ms the recording shows queues merged but for two readers,
+/// which starve until their queues, split off at about 690 ms, may be merged late (600 ms after
+/// a split). The twin merges and splits by the same rules, but at other instants, which decide who
+/// starves: over sixteen starting angles reader 17340 waits between 5.9 and 9.7 ms (recorded: 8.5).
+/// The writer, part of every merged queue, waits 7.4 to 9.0 ms (recorded: 11.6).
+#[test]
+#[should_panic(expected = "17340 read")]
+fn bfq_sync_has_a_twin() {
+    check("sync", SchedulerKind::Bfq);
+}
+
+#[test]
+fn bfq_sync_agrees_in_all_but_three_waits() {
+    check_together("sync", SchedulerKind::Bfq, &[17340, 17342, 17343]);
+}
+
+#[test]
+fn chance_moves_the_waits_of_single_processes_under_bfq() {
+    let waits: Vec<f64> = [0.0, 0.0625, 0.125]
+        .iter()
+        .map(|&turned| twin("sync", SchedulerKind::Bfq, turned).simulated.processes[2].wait_ns)
+        .collect();
+    assert!(waits[2] / waits[0] > 1.3, "{waits:?}");
+}
+
+#[test]
+fn mq_deadline_has_twins() {
+    check("deep", SchedulerKind::MqDeadline);
+    check("mixed", SchedulerKind::MqDeadline);
+    check("sync", SchedulerKind::MqDeadline);
 }

@@ -7,6 +7,7 @@ use iolab_model::trace_event::Action;
 use iolab_model::{Ns, Sector};
 use serde::Deserialize;
 
+use super::one_head::DeviceModel;
 use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
 use crate::error::SimError;
 use crate::sched::SchedulerKind;
@@ -31,6 +32,12 @@ pub struct Setup {
     pub cpus: u16,
     /// As the queue said.
     pub rotational: u8,
+    /// Longest request.
+    #[serde(default)]
+    pub max_sectors_kb: Option<u32>,
+    /// What is known of the device.
+    #[serde(default)]
+    pub device_model: Option<DeviceModel>,
 }
 
 /// One trace event.
