@@ -151,7 +151,9 @@ class Recorder:
 
     def _fio(self, folder: Path, device: Path) -> None:
         job = folder / "job.fio"
-        head = f"[global]\nfilename={device}\ndirect=1\ntime_based\nruntime={self.arguments.runtime}\n"
+        head = (
+            f"[global]\nfilename={device}\ndirect=1\ntime_based\nruntime={self.arguments.runtime}\n"
+        )
         job.write_text(head + Path(self.arguments.workload).read_text())
         with (folder / "fio.txt").open("w") as output:
             subprocess.run(["fio", str(job)], check=True, stdout=output)
@@ -183,9 +185,9 @@ class Recorder:
             "rotational": read("rotational"),
             "max_sectors_kb": read("max_sectors_kb"),
             "lost_events": lost,
-            "device_model": model if self.arguments.model else {"kind": "unknown"} | {
-                "scale": 1.0, "size_mib": SIZE_MIB
-            },
+            "device_model": model
+            if self.arguments.model
+            else {"kind": "unknown"} | {"scale": 1.0, "size_mib": SIZE_MIB},
             "workload": Path(self.arguments.workload).read_text(),
             "runtime_s": self.arguments.runtime,
             "events": len(rows),

@@ -18,9 +18,11 @@ __all__ = [
     "sim_knob_names",
     "sim_knobs",
     "sim_predict",
+    "sim_probe",
     "sim_profile",
     "sim_profile_names",
     "sim_profile_stack",
+    "sim_replay",
     "sim_scenarios",
     "sim_schedulers",
     "sim_stack",
@@ -274,4 +276,44 @@ def sim_predict(subject: str, csv: str, setup_json: str, scheduler: str, tunable
     Raises
     ------
     iolab.errors.StudyError : not a recording, or a scheduler that cannot be replayed.
+    """
+
+def sim_replay(subject: str, csv: str, setup_json: str, scheduler: str, tunables_json: str) -> str:
+    """Run the processes of a recording again, in a closed loop against a simulated queue.
+
+    Parameters
+    ----------
+    subject : names the recording in messages.
+    csv : the recording, events in order of time.
+    setup_json : queue, device and scheduler as they were recorded.
+    scheduler : name of the simulated one.
+    tunables_json : ``{NAME: VALUE}``, units of sysfs; they replace the recorded ones.
+
+    Returns
+    -------
+    str : ``{"real", "simulated", "fit"}``; the first two are ``{"requests", "ascending", "merges",
+        "joined", "processes"}`` (counts, a share in [0, 1], and rows per process and direction),
+        ``fit`` is ``{"phase" (turns), "overhead_ns"}``.
+
+    Raises
+    ------
+    iolab.errors.StudyError : not a recording, or a device that is not known.
+    """
+
+def sim_probe(name: str, seed: int) -> str:
+    """Probe the simulated device of a built-in profile as one would probe a stranger's.
+
+    Parameters
+    ----------
+    name : one of `sim_profile_names`.
+    seed : of the positions drawn.
+
+    Returns
+    -------
+    str : ``{"profile", "sizes", "depth", "seek"}``: sweeps of time over size, of rate over depth
+        and, for disks, of time over distance (else null).
+
+    Raises
+    ------
+    iolab.errors.StudyError : no such profile; names the nearest.
     """

@@ -73,6 +73,7 @@ pub fn sim_scenarios(py: Python<'_>, subject: &str, text: &str) -> PyResult<Stri
 
 /// Predicts every issue of a recording; counts and first misses as JSON.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "the signature is Python's")]
 pub fn sim_predict(
     py: Python<'_>,
     subject: &str,
@@ -93,6 +94,7 @@ pub fn sim_predict(
 
 /// Runs the processes of a recording in a closed loop; figures real and simulated as JSON.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "the signature is Python's")]
 pub fn sim_replay(
     py: Python<'_>,
     subject: &str,
