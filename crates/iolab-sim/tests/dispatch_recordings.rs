@@ -10,7 +10,10 @@ use iolab_sim::replay::{Figures, Recording, Twin, predict, simulate};
 use iolab_sim::sched::SchedulerKind;
 
 fn recording(name: &str) -> Recording {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/dispatch");
+    // Our own recordings have a folder of their own.
+    let folder = if name.starts_with("three-") { "dispatch-own" } else { "dispatch" };
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let folder = golden.join(folder);
     let packed = std::fs::File::open(folder.join(format!("{name}.csv.gz"))).unwrap();
     let mut csv = String::new();
     flate2::read::GzDecoder::new(packed).read_to_string(&mut csv).unwrap();
@@ -189,4 +192,13 @@ fn mq_deadline_has_twins() {
     check("deep", SchedulerKind::MqDeadline);
     check("mixed", SchedulerKind::MqDeadline);
     check("sync", SchedulerKind::MqDeadline);
+}
+
+#[test]
+fn our_own_recordings_give_the_same() {
+    let predicted = share("three", SchedulerKind::MqDeadline);
+    assert!(predicted >= 0.98, "{predicted}");
+    check("three", SchedulerKind::MqDeadline);
+    check("three", SchedulerKind::Kyber);
+    check("three", SchedulerKind::Bfq);
 }
