@@ -10,6 +10,7 @@ installed, so that `make docs` calls this with ``--names`` first and installs th
 import argparse
 import importlib
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -47,11 +48,25 @@ def names_text() -> str:
     return subprocess.run(agent, capture_output=True, text=True, check=True).stdout
 
 
+def simulated_text() -> str:
+    """What a simulated queue has, as the simulator's own lists say."""
+    core: Any = importlib.import_module("iolab._core")
+    titles = {
+        name: json.loads(core.sim_profile(name))["title"] for name in core.sim_profile_names()
+    }
+    tables = {
+        "schedulers": json.loads(core.sim_schedulers()),
+        "knobs": core.sim_knob_names(),
+        "profiles": [{"name": name, "title": title} for name, title in titles.items()],
+    }
+    return json.dumps(tables, indent=2, ensure_ascii=False) + "\n"
+
+
 def factors_page() -> str:
     """Everything that can be varied or held."""
     factors: Any = importlib.import_module("iolab.study.factors")
     definitions = [definition for definition in factors.FACTORS if "." not in definition.name]
-    dotted = [definition for definition in factors.FACTORS if "." in definition.name]
+    dotted = [d for d in factors.FACTORS if "." in d.name and not d.only_on]
     heads = ["factor", "levels", "default", "root", "what it is", "also understood"]
     return page(
         "Factors",
@@ -64,7 +79,27 @@ def factors_page() -> str:
         "## Sysctls and the schedulers' own tunables",
         "Written `SCHEDULER.TUNABLE`; a tunable applies only while its scheduler is active.",
         table(heads[:1] + heads[4:5], [[f"`{d.name}`", d.help] for d in dotted]),
+        *_simulated_factors(),
     )
+
+
+def _simulated_factors() -> list[str]:
+    """What a simulated queue has beside or instead of the knobs above."""
+    simulated: Any = importlib.import_module("iolab.study.simulated")
+    knobs = ", ".join(f"`{name}`" for name in simulated.KNOBS)
+    levels = ", ".join(f"`{scheduler.name}`" for scheduler in simulated.SCHEDULERS)
+    body = [
+        [f"`{s.name}.{t.name}`", t.unit, f"{t.default}", f"{t.min} to {t.max}", t.about]
+        for s in simulated.SCHEDULERS
+        for t in s.tunables
+    ]
+    return [
+        "## In simulation",
+        f"On a `sim` testbed the knobs are {knobs} and the tunables below; none needs root. Levels"
+        f" of `scheduler` are {levels}. Defaults are those of a rotational device at 1000 clock"
+        " ticks per second.",
+        table(["tunable", "unit", "default", "range", "what it is"], body),
+    ]
 
 
 def _factor_row(definition: Any) -> list[str]:
@@ -219,7 +254,10 @@ def _title(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
-NAMES: dict[str, Callable[[], str]] = {"python/iolab/study/names.json": names_text}
+NAMES: dict[str, Callable[[], str]] = {
+    "python/iolab/study/names.json": names_text,
+    "python/iolab/study/simulated.json": simulated_text,
+}
 PAGES: dict[str, Callable[[], str]] = {
     **NAMES,
     "docs/reference/cli.md": cli_page,

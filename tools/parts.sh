@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 minutes_of() {
     case $1 in
         setup) echo 7 ;;
-        test-rust) echo 5 ;;
+        test-rust) echo 9 ;;
         test-python) echo 7 ;;
         *) echo 1 ;;
     esac

@@ -1,8 +1,10 @@
-"""The compiled half: typed workload builders, histograms, in-process targets.
+"""The compiled half: typed workload builders, histograms, in-process targets, the simulator.
 
 Everything crosses as JSON text; the shapes are those of
 ``docs/design/0002-agent-protocol.md``.
 """
+
+from collections.abc import Callable
 
 __all__ = [
     "__version__",
@@ -12,6 +14,17 @@ __all__ = [
     "mixed_workload",
     "patterns",
     "run_in_process",
+    "sim_describe",
+    "sim_knob_names",
+    "sim_knobs",
+    "sim_predict",
+    "sim_profile",
+    "sim_profile_names",
+    "sim_profile_stack",
+    "sim_scenarios",
+    "sim_schedulers",
+    "sim_stack",
+    "simulate_trial",
 ]
 
 __version__: str
@@ -40,7 +53,8 @@ def mixed_workload(spec_json: str) -> str:
     ----------
     spec_json : ``{"name", "duration_ns", "engine", "workers_as", "seed", "access", "streams": [
         {"name", "read_share", "pattern", "io_size_bytes", "depth", "workers", "file_bytes",
-        "rate_ops_per_s", "fsync_every"}]}``.
+        "rate_ops_per_s", "fsync_every", "think_ns", "priority"}]}``; a priority is
+        ``{"class": "rt", "level": 0}`` (also ``be``, ``idle``) or null.
 
     Returns
     -------
@@ -90,4 +104,174 @@ def run_in_process(workload_json: str) -> str:
     Returns
     -------
     str : the ``phases`` of a record.
+    """
+
+def sim_stack(subject: str, text: str) -> str:
+    """Stack in a stack file, checked by building it once.
+
+    Parameters
+    ----------
+    subject : names the file in messages.
+    text : TOML; docs/reference/stack-file.md.
+
+    Returns
+    -------
+    str : the stack as JSON, which the other functions take.
+
+    Raises
+    ------
+    iolab.errors.StudyError : not a stack; names the place, or the nearest valid name.
+    """
+
+def sim_profile_stack(profile: str) -> str:
+    """Stack of a built-in profile: a queue in front of the device.
+
+    Parameters
+    ----------
+    profile : one of `sim_profile_names`.
+
+    Returns
+    -------
+    str : the stack as JSON.
+
+    Raises
+    ------
+    iolab.errors.StudyError : no such profile; names the nearest.
+    """
+
+def sim_describe(stack_json: str) -> str:
+    """What can be said of a stack before anything runs on it.
+
+    Parameters
+    ----------
+    stack_json : what `sim_stack` or `sim_profile_stack` gave.
+
+    Returns
+    -------
+    str : ``{"name", "title", "capacity_bytes", "is_rotational", "scheduler", "facts",
+        "provenance"}``; ``provenance`` counts the parameters of all profiles by tag (``code``,
+        ``doc``, ``meas``, ``fit``, ``assume``).
+
+    Raises
+    ------
+    iolab.errors.StudyError : the stack cannot be built.
+    """
+
+def sim_knob_names() -> list[str]:
+    """Names of the knobs of a simulated queue, the tunables of its scheduler aside.
+
+    Returns
+    -------
+    list of str, for instance ``nr_requests``.
+    """
+
+def sim_knobs(stack_json: str, knobs_json: str) -> str:
+    """Check knobs against a stack and read them back as a trial would.
+
+    Parameters
+    ----------
+    stack_json : what `sim_stack` or `sim_profile_stack` gave.
+    knobs_json : texts by name, ``{"scheduler": "bfq", "bfq.slice_idle": "8"}``; units are those of
+        sysfs.
+
+    Returns
+    -------
+    str : the same as the scheduler has them, truncated as in the kernel; tunables of other
+        schedulers are left out.
+
+    Raises
+    ------
+    iolab.errors.StudyError : an unknown knob, or a value out of range.
+    """
+
+def simulate_trial(stack_json: str, trial_json: str, should_stop: Callable[[], bool] | None) -> str:
+    """Run one trial in virtual time; the interpreter is free meanwhile.
+
+    Parameters
+    ----------
+    stack_json : what `sim_stack` or `sim_profile_stack` gave.
+    trial_json : trial spec of the agent protocol; ``stack`` must be null.
+    should_stop : asked now and then; true ends the trial as ``interrupted``.
+
+    Returns
+    -------
+    str : record of the agent protocol, times in simulated ns except ``started_at_unix_ns`` and
+        ``elapsed_ns``; with ``simulation``: ``{"event_hash", "counters"}``.
+
+    Raises
+    ------
+    iolab.errors.StudyError : the workload, a knob or the stack cannot be simulated.
+    """
+
+def sim_profile_names() -> list[str]:
+    """Names of the built-in profiles.
+
+    Returns
+    -------
+    list of str, sorted.
+    """
+
+def sim_profile(name: str) -> str:
+    """One built-in profile with unit, provenance and source of every number.
+
+    Parameters
+    ----------
+    name : one of `sim_profile_names`.
+
+    Returns
+    -------
+    str : ``{"name", "kind", "title", "notes", "parameters": {NAME: {"value", "unit", "tag",
+        "source"}}, "inner"}``; ``inner`` is the profile of the device inside, of wrappers only.
+
+    Raises
+    ------
+    iolab.errors.StudyError : no such profile; names the nearest.
+    """
+
+def sim_schedulers() -> str:
+    """Every simulated scheduler with its tunables.
+
+    Returns
+    -------
+    str : list of ``{"name", "framework", "tunables": [{"name", "unit", "default", "min", "max",
+        "about"}]}``; ``framework`` is ``legacy`` or ``blk-mq``, defaults are those of a rotational
+        device at 1000 clock ticks per second.
+    """
+
+def sim_scenarios(subject: str, text: str) -> str:
+    """Run every scenario of a scenario file.
+
+    Parameters
+    ----------
+    subject : names the file in messages.
+    text : YAML.
+
+    Returns
+    -------
+    str : list of ``{"id", "scheduler", "title", "expected", "obtained", "is_ok"}``.
+
+    Raises
+    ------
+    iolab.errors.StudyError : not a scenario file; names the field.
+    """
+
+def sim_predict(subject: str, csv: str, setup_json: str, scheduler: str, tunables_json: str) -> str:
+    """Predict every issue of a recording of the real kernel.
+
+    Parameters
+    ----------
+    subject : names the recording in messages.
+    csv : the recording, events in order of time.
+    setup_json : queue and scheduler as they were recorded.
+    scheduler : name of the one that predicts.
+    tunables_json : ``{NAME: VALUE}``, units of sysfs; they replace the recorded ones.
+
+    Returns
+    -------
+    str : ``{"predicted", "issues", "misses": [[time (ns), recorded sector, chosen sector]]}``;
+        counts of requests, the first misses only.
+
+    Raises
+    ------
+    iolab.errors.StudyError : not a recording, or a scheduler that cannot be replayed.
     """

@@ -53,7 +53,9 @@ class _Page(HTMLParser):
             assert self.open.pop() == tag
 
 
-@pytest.fixture(params=["demo", "record_sizes", "published_d2", "single", "empty", "threads"])
+@pytest.fixture(
+    params=["demo", "record_sizes", "published_d2", "simulated", "single", "empty", "threads"]
+)
 def study(request: pytest.FixtureRequest, canned: ModuleType) -> StudyData:
     """Give each canned study in turn."""
     makers = {
@@ -259,3 +261,44 @@ def test_unwritable_directory_is_a_users_error(canned: ModuleType, tmp_path: Pat
     study = canned.make_study()
     with pytest.raises(AnalysisError, match="cannot be written"):
         write_all(study, judge(study), blocker)
+
+
+def test_a_simulation_says_so_wherever_numbers_stand(canned: ModuleType) -> None:
+    """Nobody who sees one of these alone may take its numbers for measured ones."""
+    study = canned.simulated()
+    verdict = judge(study)
+    charts = draw_all(study, verdict)
+    assert verdict.sentence.startswith("Simulated on sim:disk. ")
+    provenance = "12 from data sheets, 3 assumed"
+    text = render(study, verdict)
+    assert "\niozone, simulated, throughput" in text
+    assert provenance in " ".join(text.split())
+    page = render_html(study, verdict, charts)
+    assert "<title>iolab: scheduler study (simulated)</title>" in page
+    assert page.index(provenance) < page.index("How far to trust this")
+    assert "<h2>Simulated stack</h2>" in page
+    assert "<h2>Environment</h2>" not in page
+    book = openpyxl.load_workbook(BytesIO(render_xlsx(study, verdict, charts)))
+    assert book.properties.subject == "simulated"
+    assert "(simulated)" in book["Verdict"]["A2"].value
+    assert "(simulated)" in book["Runs"]["A1"].value
+    assert json.loads(render_json(study, verdict))["study"]["kind"] == "simulated"
+
+
+def test_rounds_that_are_equal_are_explained(canned: ModuleType) -> None:
+    verdict = judge(canned.simulated())
+    words = {c.level: c.effect.word for c in verdict.pooled}
+    assert words == {"deadline": "same", "cfq": "worse"}
+    intervals = [c.effect.interval_95 for c in verdict.pooled]
+    assert all(interval and interval.low == pytest.approx(interval.high) for interval in intervals)
+    message = next(c.message for c in verdict.caveats if c.code == "rounds_by_seed")
+    assert "rounds differ only by seed" in message
+    assert "In 2 of 2 comparisons" in message
+    assert verdict.position is None
+
+
+def test_a_real_study_is_not_called_anything_else(canned: ModuleType) -> None:
+    study = canned.demo()
+    verdict = judge(study)
+    assert "imulated" not in render(study, verdict)
+    assert "imulated" not in _html(study)

@@ -60,6 +60,7 @@ def test_a_mixed_workload_holds_its_own_knobs(plan_of, core):
         "file_size": "1m",
         "depth": 4,
         "rate": "500/s",
+        "priority": "rt/2",
     }
     mixed = {
         "name": "mix",
@@ -90,6 +91,8 @@ def test_a_mixed_workload_holds_its_own_knobs(plan_of, core):
                 "file_bytes": 1 << 20,
                 "rate_ops_per_s": 500.0,
                 "fsync_every": 0,
+                "think_ns": 0,
+                "priority": {"class": "rt", "level": 2},
             }
         ],
     }

@@ -11,6 +11,7 @@ from iolab.study.model import (
     Factor,
     IozoneWorkload,
     MixedWorkload,
+    Priority,
     Stream,
     Study,
     TestbedRequest,
@@ -97,7 +98,7 @@ BAD = [
     ('margin = "5%"', 'baseline = "kyber"', ["not a level of scheduler", "mq-deadline"]),
     ('margin = "5%"', 'baseline = "cfq"', ["offers 'bfq'"]),
     ('testbed = "loop:1g"\n', "", ["'testbed' is missing"]),
-    ('"loop:1g"', "7", ["loop:1g or dir:PATH"]),
+    ('"loop:1g"', "7", ["loop:1g, dir:PATH or sim:PROFILE"]),
     ('"loop:1g"', '{ kind = "loop", sise = "1g" }', ["did you mean 'size'"]),
     ('"loop:1g"', '{ kind = "lop" }', ["did you mean 'loop'"]),
     ('"schedulers"', '"a/b"', ["line 1", "not a name"]),
@@ -273,6 +274,108 @@ def studies(draw):
 
 @given(studies())
 def test_rendering_a_study_and_loading_it_gives_an_equal_study(study):
+    assert parse_study(spec_toml(study)) == study
+
+
+def simulated(text="", *, testbed="sim:fixed-100us", stream="", factor='["noop", "deadline"]'):
+    """Small study whose only mistake is the caller's."""
+    return parse_study(
+        f'''
+testbed = "{testbed}"
+seed = 1
+[factors]
+scheduler = {factor}
+[settings]
+{text}
+[[workloads]]
+kind = "mixed"
+duration = "1s"
+[[workloads.streams]]
+name = "reader"
+direction = "read"
+record_size = "4k"
+file_size = "1m"
+{stream}
+'''
+    )
+
+
+def test_a_simulated_queue_has_the_older_schedulers_and_their_tunables():
+    study = simulated('"deadline.fifo_batch" = 4')
+    assert study.levels_in_use("scheduler") == ("noop", "deadline")
+    assert dict(study.settings) == {"deadline.fifo_batch": "4"}
+    make_plan(study)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('"deadline.fifo_batch" = -1', ["out of range", "from 0 to"]),
+        ('"deadline.front_merges" = 2', ["out of range", "from 0 to 1"]),
+        ('"deadline.fifo_bach" = 1', ["did you mean 'deadline.fifo_batch'"]),
+        ("read_ahead_kb = 128", ["a sim testbed has no knob read_ahead_kb"]),
+        ('"vm.dirty_ratio" = 10', ["a sim testbed has no knob vm.dirty_ratio"]),
+    ],
+)
+def test_a_knob_that_a_simulated_queue_lacks_is_refused_where_it_stands(text, parts):
+    with pytest.raises(StudyError) as caught:
+        simulated(text)
+    for part in ("study.toml, line 7, settings", *parts):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("direct = false", "come with a later release: use --direct"),
+        ('cache = "warm"', "no page cache yet"),
+        ('memory_limit = "1g"', "no memory that could be limited"),
+        ('fs = "xfs"', "no file systems yet"),
+        ("external_journal = true", "no file systems yet"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_in_one_line(text, part):
+    with pytest.raises(StudyError, match=part):
+        make_plan(simulated(text))
+
+
+def test_a_tunable_of_an_older_scheduler_needs_a_simulation():
+    with pytest.raises(StudyError, match=r"settings.*no scheduler of the running kernel"):
+        simulated('"deadline.fifo_batch" = 4', testbed="loop:1g", factor='["none", "mq-deadline"]')
+
+
+@pytest.mark.parametrize(
+    ("stream", "parts"),
+    [
+        ('priority = "rt/8"', ["level goes from 0", "to 7"]),
+        ('priority = "idl"', ["did you mean 'idle'", "be/7"]),
+        ('priority = "idle/3"', ["idle has no levels"]),
+        ("priority = 3", ["'3' is not a priority"]),
+        ('think = "long"', ["not a duration"]),
+        ('think = "1ms"\ndepth = 4', ["one in flight, not 4"]),
+    ],
+)
+def test_priorities_and_think_times_that_mean_nothing(stream, parts):
+    with pytest.raises(StudyError) as caught:
+        simulated(stream=stream)
+    for part in ("study.toml, line 1", *parts):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "priority"),
+    [
+        ("rt/0", Priority("rt", 0)),
+        ("be/2", Priority("be", 2)),
+        ("be", Priority("be", 4)),
+        ("idle", Priority("idle")),
+    ],
+)
+def test_a_stream_has_a_priority_and_thinks(text, priority):
+    study = simulated(stream=f'priority = "{text}"\nthink = "1ms"')
+    stream = study.workloads[0].streams[0]
+    assert (stream.priority, stream.think_ns) == (priority, 1_000_000)
+    assert study.has_real_time_streams == (priority.class_ == "rt")
     assert parse_study(spec_toml(study)) == study
 
 

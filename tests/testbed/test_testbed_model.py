@@ -41,7 +41,6 @@ def test_a_directory_is_made_absolute(tmp_path, monkeypatch):
     [
         ("device", "/dev/sda", {}, 2, "come with a later release"),
         ("device", "", {}, 2, "come with a later release"),
-        ("sim", "hdd", {}, 1, "come with a later release"),
         ("loop", "1x", {}, 1, "not a size"),
         ("loop", "1g", {"image_dir": "/nowhere"}, 1, "not a directory for images"),
         ("loop", "1g", {"device_count": "3"}, 1, "not one of 1, 2"),

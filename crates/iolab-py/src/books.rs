@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::error::study_error;
+use crate::simulate::KNOBS;
 
 fn answer<T: Serialize>(py: Python<'_>, result: Result<T, SimError>) -> PyResult<String> {
     let value = result.map_err(|e| study_error(py, e))?;
@@ -33,6 +34,12 @@ struct SchedulerBook {
     name: &'static str,
     framework: &'static str,
     tunables: Vec<iolab_sim::tunable::TunableInfo>,
+}
+
+/// Names of the knobs of a simulated queue, tunables of its scheduler aside.
+#[pyfunction]
+pub fn sim_knob_names() -> Vec<&'static str> {
+    KNOBS.to_vec()
 }
 
 /// Every simulated scheduler with its tunables, as JSON; defaults are those of a rotational device

@@ -1,15 +1,19 @@
-//! Trials on simulated stacks, in this process; the record is that of the agent protocol.
+//! Trials on simulated stacks, in this process; the record is that of the agent protocol, with a
+//! section `simulation` for what only a simulation knows.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::run_simulated;
 use iolab_drive::record::{DeviceRecord, PhaseRecord};
-use iolab_model::{Error, Seed};
+use iolab_model::{Error, Ns, Sector, Seed};
+use iolab_sim::error::SimError;
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::{QueueOverrides, Stack};
-use iolab_sim::target::SimTarget;
+use iolab_sim::target::{SimTarget, Simulation};
+use iolab_sim::{Hz, SchedulerContext};
 use iolab_workload::Workload;
 use iolab_workload::spec::Phase;
 use pyo3::prelude::*;
@@ -26,7 +30,7 @@ const DIRECTORY: &str = "/simulated";
 struct TrialSpec {
     trial: String,
     stack: Option<Value>,
-    knobs: std::collections::BTreeMap<String, String>,
+    knobs: BTreeMap<String, String>,
     workload: Workload,
 }
 
@@ -38,12 +42,34 @@ struct Record {
     started_at_unix_ns: u64,
     elapsed_ns: u64,
     engine: String,
-    knobs: std::collections::BTreeMap<String, String>,
+    knobs: BTreeMap<String, String>,
     stack: Option<Value>,
-    facts: std::collections::BTreeMap<String, String>,
+    facts: BTreeMap<String, String>,
     warnings: Vec<Value>,
     actions: Vec<Value>,
     phases: Vec<PhaseRecord>,
+    simulation: Inside,
+}
+
+/// What only a simulation knows of a trial.
+#[derive(Debug, Serialize)]
+struct Inside {
+    /// Equal runs have equal hashes.
+    event_hash: String,
+    /// What the layers counted, layout of the files included.
+    counters: BTreeMap<String, f64>,
+}
+
+/// What is said of a stack before anything runs on it.
+#[derive(Debug, Serialize)]
+struct Description {
+    name: String,
+    title: String,
+    capacity_bytes: u64,
+    is_rotational: bool,
+    scheduler: &'static str,
+    facts: BTreeMap<String, String>,
+    provenance: BTreeMap<String, usize>,
 }
 
 /// Parses a stack file; answers with its canonical JSON.
@@ -66,6 +92,43 @@ fn checked(py: Python<'_>, stack: &Stack) -> PyResult<String> {
     serde_json::to_string(stack).map_err(|e| study_error(py, e))
 }
 
+/// Size, title, facts and provenance of the parameters of a stack, as JSON.
+#[pyfunction]
+pub fn sim_describe(py: Python<'_>, stack_json: &str) -> PyResult<String> {
+    let stack: Stack = serde_json::from_str(stack_json).map_err(|e| study_error(py, e))?;
+    let description = describe(&stack).map_err(|e| study_error(py, e))?;
+    serde_json::to_string(&description).map_err(|e| study_error(py, e))
+}
+
+fn describe(stack: &Stack) -> Result<Description, SimError> {
+    let simulation = stack.build(&QueueOverrides::default(), Seed(0))?;
+    let mut provenance = BTreeMap::new();
+    for profile in stack.profiles()? {
+        for (tag, count) in profile.provenance() {
+            *provenance.entry(tag).or_insert(0) += count;
+        }
+    }
+    Ok(Description {
+        name: stack.name.clone(),
+        title: stack.title.clone(),
+        capacity_bytes: simulation.info().capacity.0 * Sector::SIZE.0,
+        is_rotational: simulation.info().is_rotational,
+        scheduler: stack.queue.as_ref().map_or(SchedulerKind::None, |q| q.scheduler).name(),
+        facts: stack.facts()?.into_iter().collect(),
+        provenance,
+    })
+}
+
+/// Checks knobs against a stack; answers with what a trial would read back, as JSON.
+#[pyfunction]
+pub fn sim_knobs(py: Python<'_>, stack_json: &str, knobs_json: &str) -> PyResult<String> {
+    let stack: Stack = serde_json::from_str(stack_json).map_err(|e| study_error(py, e))?;
+    let knobs: Knobs = serde_json::from_str(knobs_json).map_err(|e| study_error(py, e))?;
+    let simulation = overrides(&knobs).and_then(|o| Ok((stack.build(&o, Seed(0))?, o)));
+    let read = simulation.and_then(|(s, o)| read_back(&stack, &knobs, &o, s.info().is_rotational));
+    serde_json::to_string(&read.map_err(|e| study_error(py, e))?).map_err(|e| study_error(py, e))
+}
+
 /// Runs one trial on a stack; `should_stop` is asked now and then. Answers with the record.
 #[pyfunction]
 pub fn simulate_trial(
@@ -81,24 +144,50 @@ pub fn simulate_trial(
     serde_json::to_string(&record).map_err(|e| study_error(py, e))
 }
 
-fn run(stack: &Stack, spec: TrialSpec, should_stop: Option<Py<PyAny>>) -> Result<Record, Error> {
-    let wrong =
-        |problem: String, remedy: &str| Error::BadWorkload { problem, remedy: remedy.to_owned() };
+/// What can be wrong with a trial: its workload, or the stack and its knobs.
+#[derive(Debug)]
+enum TrialError {
+    Workload(Error),
+    Stack(SimError),
+}
+
+impl From<Error> for TrialError {
+    fn from(error: Error) -> Self {
+        Self::Workload(error)
+    }
+}
+
+impl From<SimError> for TrialError {
+    fn from(error: SimError) -> Self {
+        Self::Stack(error)
+    }
+}
+
+impl std::fmt::Display for TrialError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Workload(error) => error.fmt(formatter),
+            Self::Stack(error) => error.fmt(formatter),
+        }
+    }
+}
+
+fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record, TrialError> {
     if spec.stack.is_some() {
-        return Err(wrong(
-            "a simulated stack has no file systems yet".into(),
-            "leave out fs, mkfs_options and mount_options",
-        ));
+        return Err(TrialError::Workload(Error::BadWorkload {
+            problem: "a simulated stack has no file systems yet".into(),
+            remedy: "leave out fs, mkfs_options and mount_options".into(),
+        }));
     }
     spec.workload.check()?;
     let overrides = overrides(&spec.knobs)?;
     let (started, wall) = (Instant::now(), SystemTime::now());
-    let simulation = stack
-        .build(&overrides, spec.workload.seed)
-        .map_err(|e| wrong(e.to_string(), "correct the study or the stack file"))?;
-    let facts = stack.facts().map_err(|e| wrong(e.to_string(), "correct the stack file"))?;
+    let simulation = stack.build(&overrides, spec.workload.seed)?;
+    let knobs = read_back(stack, &spec.knobs, &overrides, simulation.info().is_rotational)?;
+    let facts = stack.facts()?;
     let target = SimTarget::new(simulation, facts.clone());
-    let mut observer = Watch { target: &target, should_stop, marks: Vec::new(), is_stopped: false };
+    let mut observer =
+        Watch { target: &target, should_stop: stop, marks: Vec::new(), is_stopped: false };
     let mut phases = Vec::new();
     for phase in &spec.workload.phases {
         phases.push(run_phase(&target, (&spec.workload, phase), &mut observer)?);
@@ -106,11 +195,10 @@ fn run(stack: &Stack, spec: TrialSpec, should_stop: Option<Py<PyAny>>) -> Result
             break;
         }
     }
-    let mut facts: std::collections::BTreeMap<_, _> = facts.into_iter().collect();
-    facts.insert("sim.event_hash".into(), target.inspect(|s| format!("{:016x}", s.event_hash())));
-    for (name, value) in target.inspect(iolab_sim::target::Simulation::counters) {
-        facts.entry(format!("sim.counter.{name}")).or_insert_with(|| value.to_string());
-    }
+    let simulation = Inside {
+        event_hash: target.inspect(|s| format!("{:016x}", s.event_hash())),
+        counters: target.inspect(Simulation::counters).into_iter().collect(),
+    };
     Ok(Record {
         trial: spec.trial,
         status: if observer.is_stopped { "interrupted" } else { "ok" },
@@ -118,12 +206,13 @@ fn run(stack: &Stack, spec: TrialSpec, should_stop: Option<Py<PyAny>>) -> Result
         started_at_unix_ns: wall.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64),
         elapsed_ns: started.elapsed().as_nanos() as u64,
         engine: spec.workload.engine.clone(),
-        knobs: spec.knobs,
+        knobs,
         stack: None,
-        facts,
+        facts: facts.into_iter().collect(),
         warnings: Vec::new(),
         actions: Vec::new(),
         phases,
+        simulation,
     })
 }
 
@@ -160,7 +249,7 @@ struct Watch<'a> {
 
 impl Observer for Watch<'_> {
     fn starting(&mut self) {
-        self.marks.push(self.target.inspect(iolab_sim::target::Simulation::counters));
+        self.marks.push(self.target.inspect(Simulation::counters));
     }
 
     fn should_stop(&mut self) -> bool {
@@ -173,7 +262,7 @@ impl Observer for Watch<'_> {
     }
 
     fn ended(&mut self) {
-        self.marks.push(self.target.inspect(iolab_sim::target::Simulation::counters));
+        self.marks.push(self.target.inspect(Simulation::counters));
     }
 }
 
@@ -193,42 +282,87 @@ fn between(before: &[(String, f64)], after: &[(String, f64)]) -> DeviceRecord {
     }
 }
 
+/// Knobs of a study, by name.
+type Knobs = BTreeMap<String, String>;
+
 /// Knobs of a study, under the names of the agent, as settings of every queue.
-fn overrides(knobs: &std::collections::BTreeMap<String, String>) -> Result<QueueOverrides, Error> {
-    let number = |name: &str, text: &str| {
-        text.parse::<u64>().map_err(|_| Error::BadWorkload {
-            problem: format!("{name} = {text}"),
-            remedy: "give a whole number".into(),
-        })
-    };
+///
+/// A tunable of a scheduler other than the trial's own has nobody to take it.
+fn overrides(knobs: &Knobs) -> Result<QueueOverrides, TrialError> {
     let mut overrides = QueueOverrides::default();
     if let Some(name) = knobs.get("scheduler") {
         overrides.scheduler = Some(name.parse()?);
     }
     for (name, text) in knobs {
-        let small = || number(name, text).map(|value| value.min(u64::from(u32::MAX)) as u32);
+        let small = || number(name, text, u64::from(u32::MAX)).map(|value| value as u32);
         match name.as_str() {
             "scheduler" => {}
             "nr_requests" => overrides.nr_requests = Some(small()?),
             "driver_queue_depth" => overrides.queue_depth = Some(small()?),
             "max_sectors_kb" => overrides.max_sectors_kb = Some(small()?),
-            "nomerges" => overrides.nomerges = Some(small()?.min(2) as u8),
+            "nomerges" => overrides.nomerges = Some(number(name, text, 2)? as u8),
             _ => {
                 let Some((scheduler, tunable)) = name.split_once('.') else {
-                    return Err(Error::UnknownName {
+                    return Err(TrialError::Stack(SimError::UnknownName {
                         kind: "knob of a simulated queue",
                         name: name.clone(),
-                        known: "scheduler, nr_requests, driver_queue_depth, max_sectors_kb, \
-                                nomerges, SCHEDULER.TUNABLE"
-                            .into(),
-                    });
+                        known: KNOBS.map(str::to_owned).into(),
+                    }));
                 };
                 let owner: SchedulerKind = scheduler.parse()?;
                 if overrides.scheduler == Some(owner) {
-                    overrides.tunables.insert(tunable.to_owned(), number(name, text)?);
+                    overrides.tunables.insert(tunable.to_owned(), number(name, text, u64::MAX)?);
                 }
             }
         }
     }
     Ok(overrides)
+}
+
+/// Knobs that a simulated queue has, tunables of its scheduler aside.
+pub const KNOBS: [&str; 5] =
+    ["scheduler", "nr_requests", "driver_queue_depth", "max_sectors_kb", "nomerges"];
+
+fn number(name: &str, text: &str, max: u64) -> Result<u64, SimError> {
+    match text.parse::<u64>() {
+        Ok(value) if value <= max => Ok(value),
+        _ => Err(SimError::Inconsistent {
+            subject: format!("{name} = {text}"),
+            problem: format!("not a whole number from 0 to {max}"),
+            remedy: "give another one".into(),
+        }),
+    }
+}
+
+/// The knobs as they stand once set: a scheduler truncates its tunables as the kernel does.
+fn read_back(
+    stack: &Stack,
+    knobs: &Knobs,
+    overrides: &QueueOverrides,
+    is_rotational: bool,
+) -> Result<Knobs, TrialError> {
+    let mut read: Knobs =
+        knobs.iter().filter(|(name, _)| KNOBS.contains(&name.as_str())).map(owned).collect();
+    let Some(kind) = overrides.scheduler else { return Ok(read) };
+    let queue = stack.queue.clone().unwrap_or_default();
+    let context = SchedulerContext {
+        is_rotational: queue.rotational.unwrap_or(is_rotational),
+        hz: Hz(queue.hz),
+        slots: overrides.nr_requests.or(queue.nr_requests).unwrap_or(256),
+        depth: overrides.queue_depth.or(queue.queue_depth).unwrap_or(32),
+        cpus: queue.cpus,
+        attached: Ns(0),
+    };
+    let mut scheduler = kind.attach(&context);
+    for (name, &value) in &overrides.tunables {
+        scheduler.tune(name, value)?;
+    }
+    for name in overrides.tunables.keys() {
+        read.insert(format!("{}.{name}", kind.name()), scheduler.tunable(name)?.to_string());
+    }
+    Ok(read)
+}
+
+fn owned((name, value): (&String, &String)) -> (String, String) {
+    (name.clone(), value.clone())
 }

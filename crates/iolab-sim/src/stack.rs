@@ -29,6 +29,10 @@ use crate::profile::{Profile, Value};
 use crate::queue::{BlockQueue, QueueParameters};
 use crate::target::{CpuCost, Placement, Simulation};
 
+/// Commands that a queue gives to an array at once, if the stack file does not say: the tagged
+/// queue of a SCSI unit. [assume]
+const ARRAY_DEPTH: u32 = 64;
+
 /// A stack, as in a stack file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -236,7 +240,11 @@ impl Builder<'_> {
         if !is_queued && spec.queue.is_none() {
             return Ok(below);
         }
-        let parameters = self.overrides.apply(&spec.queue.clone().unwrap_or_default());
+        let mut parameters = self.overrides.apply(&spec.queue.clone().unwrap_or_default());
+        if spec.volume.is_some() {
+            // An array queues without limit; without one here a scheduler would have no say.
+            parameters.queue_depth.get_or_insert(ARRAY_DEPTH);
+        }
         Ok(Box::new(BlockQueue::new(Ns(0), &parameters, below)?))
     }
 

@@ -37,9 +37,9 @@ from iolab.store.rows import Caveat
 from iolab.study.factors import find_factor
 from iolab.study.model import Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan
-from iolab.testbed.agent import Agent, OpenTestbed
-from iolab.testbed.command import agent_command, find_agent
+from iolab.testbed.agent import OpenTestbed
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_journal_device
+from iolab.testbed.runner import Runner, StartRunner, choose_runner
 
 _SEED_MAX: Final = 1 << 31
 
@@ -65,7 +65,8 @@ class Conduct:
     @property
     def needs_root(self) -> bool:
         """Whether the testbed, or a factor in use, needs it."""
-        return self.testbed.needs_root or bool(_root_factors(self.plan.study))
+        is_asked = self.testbed.can_need_root and bool(_root_factors(self.plan.study))
+        return self.testbed.needs_root or is_asked
 
 
 def conduct(
@@ -77,12 +78,11 @@ def conduct(
     for note in prepared.plan.notes:
         console.note(f"iolab: note: {note.message}: {note.hint}")
     _note_tiny_budget(prepared)
-    agent_path = find_agent()
     # A rehearsal changes nothing, so it needs no root even where the study does.
     needs_root = prepared.needs_root and not arguments.dry_run
-    command = agent_command(agent_path, needs_root=needs_root)
+    start_runner = choose_runner(prepared.testbed, needs_root=needs_root)
     if arguments.dry_run:
-        _rehearse(prepared, command)
+        _rehearse(prepared, start_runner)
         if is_drawn:
             console.result(
                 f"The order is that of seed {prepared.plan.seed}; the run draws another one, "
@@ -91,7 +91,7 @@ def conduct(
         return 0
     with ExitStack() as stack:
         stop = stack.enter_context(pressed_by_signals())
-        outcome, problem = _measure(prepared, command, stop)
+        outcome, problem = _measure(prepared, start_runner, stop)
     if outcome is not None:
         _tell_outcome(outcome, console)
     code = _show(prepared, services, console, outcome, is_strict=arguments.strict)
@@ -134,8 +134,8 @@ def _prepare(
 
 def _note_tiny_budget(prepared: Conduct) -> None:
     budget_ns = prepared.plan.study.budget_ns
-    round_ns = prepared.plan.round_cost().duration_ns
-    if budget_ns is not None and round_ns > budget_ns:
+    round_ns = prepared.testbed.expected_ns(prepared.plan.round_cost().duration_ns)
+    if budget_ns is not None and round_ns is not None and round_ns > budget_ns:
         prepared.console.note(
             "iolab: note: not even one round may fit: it takes roughly "
             f"{units.format_duration_rounded(round_ns)} (estimate), the budget is "
@@ -158,14 +158,15 @@ def _root_factors(study: Study) -> list[str]:
     held = [study.settings, *(workload.settings for workload in study.workloads)]
     names = [factor.name for factor in study.factors]
     names += [name for levels in held for name, _ in levels]
-    return [name for name in dict.fromkeys(names) if find_factor(name).needs_root]
+    wanting = [name for name in dict.fromkeys(names) if find_factor(name).needs_root]
+    return [*wanting, *(["priority rt"] if study.has_real_time_streams else [])]
 
 
 # Measuring.
 
 
 def _measure(
-    prepared: Conduct, command: list[str], stop: StopSwitch
+    prepared: Conduct, start_runner: StartRunner, stop: StopSwitch
 ) -> tuple[Outcome | None, IolabError | None]:
     """Run the campaign; an error after the first record does not hide what was stored."""
     outcome: Outcome | None = None
@@ -176,18 +177,18 @@ def _measure(
         store = open_store(prepared, stack)
         n_known = len(store.finished_trials())
         try:
-            with Agent(command, stop=stop, tell=prepared.console.note) as agent:
+            with start_runner(stop, prepared.console.note) as runner:
                 rehearse_stacks(
-                    agent, prepared.run_id, prepared.testbed, prepared.plan, prepared.core
+                    runner, prepared.run_id, prepared.testbed, prepared.plan, prepared.core
                 )
-                _greet(agent, prepared, is_dry_run=False)
+                _greet(runner, prepared, is_dry_run=False)
                 prepared.console.note(_announcement(prepared))
-                opened = agent.open_testbed(prepared.testbed.agent_spec())
+                opened = runner.open_testbed(prepared.testbed.agent_spec())
                 try:
                     _check_schedulers(prepared.plan.study, opened)
-                    outcome = _run_campaign(prepared, store, agent, opened, stop)
+                    outcome = _run_campaign(prepared, store, runner, opened, stop)
                 finally:
-                    _close_testbed(agent, outcome)
+                    _close_testbed(runner, outcome)
         except IolabError as error:
             if len(store.finished_trials()) == n_known:
                 stack.close()
@@ -199,16 +200,16 @@ def _measure(
     return outcome, _error_of(outcome)
 
 
-def _close_testbed(agent: Agent, outcome: Outcome | None) -> None:
-    """Close in order if the agent is well; otherwise the end of its input does it."""
+def _close_testbed(runner: Runner, outcome: Outcome | None) -> None:
+    """Close in order if the runner is well; otherwise its end does it."""
     if outcome is not None:
-        agent.close_testbed()
+        runner.close_testbed()
 
 
 def _run_campaign(
     prepared: Conduct,
     store: Store,
-    agent: Agent,
+    runner: Runner,
     opened: OpenTestbed,
     stop: StopSwitch,
 ) -> Outcome:
@@ -226,7 +227,7 @@ def _run_campaign(
         report=console.progress,
         spent_ns=time.monotonic_ns() - prepared.started_ns,
     )
-    campaign = Campaign(prepared.plan, store, agent, prepared.core, start)
+    campaign = Campaign(prepared.plan, store, runner, prepared.core, start)
     try:
         return campaign.run()
     finally:
@@ -245,7 +246,12 @@ def _new_store(prepared: Conduct, stack: ExitStack) -> Store:
     store = Store.create(
         prepared.database,
         prepared.plan,
-        Origin(iolab_version(), prepared.testbed.text, caveats=tuple(caveats)),
+        Origin(
+            iolab_version(),
+            prepared.testbed.text,
+            kind=prepared.testbed.record_kind,
+            caveats=tuple(caveats),
+        ),
     )
     return stack.enter_context(store)
 
@@ -274,8 +280,8 @@ def _store_caveats(prepared: Conduct) -> list[Caveat]:
     ]
 
 
-def _greet(agent: Agent, prepared: Conduct, *, is_dry_run: bool) -> None:
-    hello = agent.hello(prepared.run_id, is_dry_run=is_dry_run)
+def _greet(runner: Runner, prepared: Conduct, *, is_dry_run: bool) -> None:
+    hello = runner.hello(prepared.run_id, is_dry_run=is_dry_run)
     if hello.open_journals and not is_dry_run:
         n_entries = sum(int(journal.get("entries", 0)) for journal in hello.open_journals)
         raise RefusedError(
@@ -308,8 +314,7 @@ def _announcement(prepared: Conduct) -> str:
     )
     return (
         f"iolab: {study.name} on {prepared.testbed.text}: {len(plan.treatments)} treatments, "
-        f"{rounds}{budget}; a round writes about {units.format_bytes_rounded(cost.written_bytes)} "
-        f"(roughly {units.format_duration_rounded(cost.duration_ns)}); "
+        f"{rounds}{budget}; {prepared.testbed.round_text(cost.written_bytes, cost.duration_ns)}; "
         f"results in {prepared.out_dir}"
     )
 
@@ -361,32 +366,32 @@ def _show(
 # Rehearsing.
 
 
-def _rehearse(prepared: Conduct, command: list[str]) -> None:
-    """Print every action of the first round; the agent changes nothing."""
+def _rehearse(prepared: Conduct, start_runner: StartRunner) -> None:
+    """Print every action of the first round; nothing is changed."""
     console = prepared.console
     plan, study = prepared.plan, prepared.plan.study
-    with Agent(command) as agent:
-        _greet(agent, prepared, is_dry_run=True)
-        opened = agent.open_testbed(prepared.testbed.agent_spec())
+    with start_runner(None, None) as runner:
+        _greet(runner, prepared, is_dry_run=True)
+        opened = runner.open_testbed(prepared.testbed.agent_spec())
         _check_schedulers(study, opened)
         console.result(f"Nothing is changed. Study '{study.name}' would do this:")
         _print_actions("prepare the testbed", opened.actions, console)
         plot = None
         for trial in plan.round_trials(1):
             is_fresh = trial.is_plot_start or trial.treatment.whole_plot != plot
-            record = agent.run_trial(trial_spec(trial, prepared.core, is_fresh_fs=is_fresh))
+            record = runner.run_trial(trial_spec(trial, prepared.core, is_fresh_fs=is_fresh))
             plot = trial.treatment.whole_plot
             _print_actions(
                 f"trial {trial.trial_id}: {trial.treatment.name}",
                 record.get("actions", []),
                 console,
             )
-        _print_actions("restore", agent.close_testbed().get("actions", []), console)
+        _print_actions("restore", runner.close_testbed().get("actions", []), console)
     rounds = f"{study.rounds} rounds" if study.rounds else "as many rounds as the budget admits"
     cost = plan.round_cost()
     console.result(
-        f"{rounds} of {len(plan.treatments)} treatments, each round in another order; a round "
-        f"writes about {units.format_bytes_rounded(cost.written_bytes)}, files take "
+        f"{rounds} of {len(plan.treatments)} treatments, each round in another order; "
+        f"{prepared.testbed.round_text(cost.written_bytes, cost.duration_ns)}, files take "
         f"{units.format_bytes_rounded(cost.file_bytes)} at most."
     )
 

@@ -13,7 +13,7 @@ DEFAULT_TESTS: Final = "write,read,random-read,random-write"
 DEFAULT_RECORD_SIZES: Final = "4k,16k,64k"
 _BUFFERED_FLAG: Final = "--buffered"
 _STUDY_FLAGS: Final = {
-    "testbed": ("--on", "TESTBED", "where: loop[:SIZE] or dir:PATH"),
+    "testbed": ("--on", "TESTBED", "where: loop[:SIZE], dir:PATH, sim:PROFILE or sim:STACK.toml"),
     "name": ("--name", "NAME", "name of the study"),
     "rounds": ("--rounds", "N", "complete rounds (5 if there is no budget either)"),
     "budget": ("--budget", "TIME", "stop before a round that would not fit, as in 30m"),
@@ -124,6 +124,9 @@ def _add_factor_flag(group: Any, definition: FactorDefinition) -> None:
     text = definition.help.replace("%", "%%")
     if definition.choices:
         text += f": {', '.join(definition.choices)}"
+    if definition.former_choices:
+        former = ", ".join(name for name, _ in definition.former_choices)
+        text += f"; in simulation also {former}"
     if definition.default is not None and definition.kind is not FactorKind.BOOL:
         text += f" ({definition.default})"
     common: dict[str, Any] = {"dest": definition.name, "default": []}

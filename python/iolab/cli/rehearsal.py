@@ -13,12 +13,12 @@ from typing import Any
 from iolab.run.core import Core
 from iolab.run.trial import trial_spec
 from iolab.study.plan import Plan
-from iolab.testbed.agent import Agent
 from iolab.testbed.model import Testbed
+from iolab.testbed.runner import Runner
 
 
-def rehearse_stacks(agent: Agent, run_id: str, testbed: Testbed, plan: Plan, core: Core) -> None:
-    """Let `agent` look at every stack and memory limit of `plan` once.
+def rehearse_stacks(runner: Runner, run_id: str, testbed: Testbed, plan: Plan, core: Core) -> None:
+    """Let `runner` look at every stack and memory limit of `plan` once.
 
     Raises
     ------
@@ -27,11 +27,11 @@ def rehearse_stacks(agent: Agent, run_id: str, testbed: Testbed, plan: Plan, cor
     specs = _distinct_specs(plan, core)
     if not specs:
         return
-    agent.hello(run_id, is_dry_run=True)
-    agent.open_testbed(testbed.agent_spec())
+    runner.hello(run_id, is_dry_run=True)
+    runner.open_testbed(testbed.agent_spec())
     for spec in specs:
-        agent.run_trial(spec)
-    agent.close_testbed()
+        runner.run_trial(spec)
+    runner.close_testbed()
 
 
 def _distinct_specs(plan: Plan, core: Core) -> list[dict[str, Any]]:

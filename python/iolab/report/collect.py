@@ -34,6 +34,7 @@ def trust_figures(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str
     trials = verdict.trials
     excluded = max((c.rounds_excluded for c in headline), default=0)
     figures = [
+        *simulation_figures(data)[:1],
         ("rounds used", _span(rounds) + (f" ({excluded} left out)" if excluded else "")),
         ("trials ok / planned", f"{trials.ok} / {trials.planned}"),
         ("trials failed", str(trials.failed)),
@@ -44,8 +45,16 @@ def trust_figures(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str
     ]
     cost = harness_cost_ns(data)
     if cost is not None:
-        figures.insert(5, ("harness cost per op", f"{cost:.0f} ns"))
+        figures.insert(-2, ("harness cost per op", f"{cost:.0f} ns"))
     return figures
+
+
+def simulation_figures(data: StudyData) -> list[tuple[str, str]]:
+    """Return what was simulated, and where the numbers of the model come from; real: nothing."""
+    if data.study.kind != "simulated":
+        return []
+    said = [c.message for c in data.caveats if c.code == "simulated"]
+    return [("results", "simulated"), *(("model", message) for message in said[:1])]
 
 
 def harness_cost_ns(data: StudyData) -> float | None:

@@ -10,12 +10,17 @@ from datetime import UTC, datetime
 from importlib.resources import files
 
 from iolab.report.chart import ChartSpec
-from iolab.report.collect import DrawnChart, throughput_mode, trust_figures
+from iolab.report.collect import (
+    DrawnChart,
+    simulation_figures,
+    throughput_mode,
+    trust_figures,
+)
 from iolab.report.markup import Markup, join, tag
 from iolab.report.svg import render_svg
 from iolab.report.tables import cell_table, data_table, facts_tables, plain_table, verdict_table
 from iolab.stats.methods import METHODS
-from iolab.stats.sentence import margin_text
+from iolab.stats.sentence import kind_word, margin_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -37,7 +42,7 @@ def render_html(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", http_equiv="Content-Security-Policy", content=SECURITY),
-        tag("title", f"iolab: {data.study.name}"),
+        tag("title", _title(data)),
         tag("style", Markup(style)),
     )
     body = tag(
@@ -49,11 +54,25 @@ def render_html(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
+def _title(data: StudyData) -> str:
+    kind = kind_word(data.study)
+    return f"iolab: {data.study.name}" + (f" ({kind})" if kind else "")
+
+
+def _kind_box(data: StudyData) -> Markup | None:
+    """Draw the band that nobody can overlook: nothing below was measured on a real device."""
+    figures = simulation_figures(data)
+    if not figures:
+        return None
+    return tag("p", tag("b", "Simulated. "), *(text for _, text in figures[1:]), class_="kind")
+
+
 def _first_page(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> Markup:
     first = {drawn.row.name: drawn.specs for drawn in charts if drawn.row.is_first_page}
     forest = first.get("forest", ())[:1]
     return join(
         tag("header", tag("h1", data.study.name), tag("p", question(data), class_="question")),
+        _kind_box(data),
         tag("p", verdict.sentence, class_=f"verdict {verdict.headline_word}"),
         *(_figure(spec) for spec in forest),
         _trust_box(data, verdict, first.get("run_order", ())),
@@ -115,7 +134,8 @@ def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) 
     if threads is not None:
         parts.append(_section("Throughput mode", data_table(threads, "throughput_mode")))
     parts.append(_section("Caveats", _caveats(verdict)))
-    parts.append(_section("Environment", facts_tables(data), _settings(data)))
+    environment = "Simulated stack" if kind_word(data.study) else "Environment"
+    parts.append(_section(environment, facts_tables(data), _settings(data)))
     parts.append(_section("Methods", *_methods(data, verdict)))
     parts.append(
         _section(
@@ -169,7 +189,9 @@ def _settings(data: StudyData) -> Markup:
 def _methods(data: StudyData, verdict: StudyVerdict) -> list[Markup]:
     """Return the methods paragraph, ready to be quoted, and the sources."""
     study, trials = data.study, verdict.trials
-    kind = "a simulated stack (deterministic)" if study.kind == "simulated" else "a real stack"
+    kind = "a real stack"
+    if study.kind == "simulated":
+        kind = "a simulated stack (deterministic: rounds differ only by seed)"
     text = (
         f"{study.rounds_planned} rounds were planned, each running every treatment once in a fresh"
         " random order (hard-to-change factors as whole plots of their own random order; seed"

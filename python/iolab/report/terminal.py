@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import margin_text, mode_text
+from iolab.stats.sentence import kind_word, margin_text, mode_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -69,7 +69,7 @@ def render(
     glyphs = UNICODE if is_unicode else PLAIN
     blocks = [
         _wrap(verdict.sentence, width),
-        _pooled(verdict, width, glyphs),
+        _pooled(data, verdict, width, glyphs),
         _cells(verdict, width, glyphs),
         _caveats(data, verdict, width),
     ]
@@ -104,7 +104,7 @@ def _fit(text: str, room: int) -> str:
     return text.ljust(room)
 
 
-def _pooled(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
+def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
     """Draw one line per pooled comparison, grouped by workload and metric."""
     lines: list[str] = []
     rows = [*verdict.pooled, *verdict.secondary]
@@ -118,8 +118,10 @@ def _pooled(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
                 for c in rows
                 if (c.workload, c.is_direct, c.metric) == (workload, is_direct, metric)
             ]
-            mode = mode_text(verdict.compared_factor, is_direct)
-            title = ", ".join(t for t in (workload, mode, METRIC_BY_NAME[metric].label) if t)
+            # A simulation has no other mode, and a line has 80 columns.
+            mode = kind_word(data.study) or mode_text(verdict.compared_factor, is_direct)
+            label = METRIC_BY_NAME[metric].label
+            title = ", ".join(t for t in (workload, mode, label) if t)
             header = f"{title} (1 = {verdict.baseline}, above 1 = better)"
             lines += ["", _fit(header, width).rstrip()]
             shown = members
@@ -249,9 +251,10 @@ def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
 def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
     """List the caveats, each once, with what to do."""
     trials = verdict.trials
+    kind = kind_word(data.study)
     first = (
-        f"Trials: {trials.ok} of {trials.planned} ok, {trials.failed} failed; margin"
-        f" {margin_text(verdict.margin)}, seed {data.study.seed}."
+        f"{f'{kind} trials'.strip().capitalize()}: {trials.ok} of {trials.planned} ok,"
+        f" {trials.failed} failed; margin {margin_text(verdict.margin)}, seed {data.study.seed}."
     )
     lines = [_wrap(first, width)]
     for c in verdict.caveats:

@@ -14,10 +14,16 @@ from typing import Any, Final
 
 from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import group_title, levels_of, primary_summaries
-from iolab.report.collect import DrawnChart, throughput_mode, trust_figures
+from iolab.report.collect import (
+    DrawnChart,
+    simulation_figures,
+    throughput_mode,
+    trust_figures,
+)
 from iolab.report.html import question
 from iolab.report.xlsx_charts import CHART_ROWS, HEADER_HEIGHT, SheetWriter, write_charts
 from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.sentence import kind_word
 from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary
 from iolab.store.rows import Measurement, StudyData
 
@@ -45,9 +51,10 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     }
     book = xlsxwriter.Workbook(buffer, options)
     made = datetime.fromtimestamp(data.study.created_at_unix_ns // 10**9, tz=UTC)
-    book.set_properties(
-        {"title": f"iolab: {data.study.name}", "created": made.replace(tzinfo=None)}
-    )
+    properties = {"title": f"iolab: {data.study.name}", "created": made.replace(tzinfo=None)}
+    if kind_word(data.study):
+        properties["subject"] = kind_word(data.study)
+    book.set_properties(properties)
     formats = _formats(book)
     sheets = {name: SheetWriter(book, book.add_worksheet(name), formats) for name in SHEETS}
     specs = {name: [s for d in charts if d.row.sheet == name for s in d.specs] for name in SHEETS}
@@ -104,7 +111,7 @@ def _verdict_sheet(
     )
     rows = [_comparison_row(c) for c in [*verdict.pooled, *verdict.secondary]]
     row = _table(out, 4, columns, rows) + 1
-    for label, value in trust_figures(data, verdict):
+    for label, value in [*trust_figures(data, verdict), *simulation_figures(data)[1:]]:
         out.sheet.write_string(row, 0, label)
         out.sheet.write_string(row, 1, value)
         row += 1
@@ -154,6 +161,8 @@ def _runs_sheet(
             if not found:
                 continue
             name = level or "all trials"
+            kind = kind_word(data.study)
+            name = f"{name} ({kind})" if kind else name
             title = f"{name}: {metric.label} in {metric.unit}, {group_title(verdict, group)}"
             out.sheet.write_string(row, 0, title, out.formats["title"])
             row = _runs_table(out, row + 1, found, values, rounds) + 1
@@ -277,7 +286,11 @@ def _environment_sheet(out: SheetWriter, data: StudyData) -> None:
         for name, values in sorted(data.varying_facts.items())
         for value in sorted(set(values.values()))
     ]
-    row = _table(out, 0, ("fact that changed between trials", "value", "trials"), varying) + 1
+    if kind_word(data.study):
+        text = "Facts of the simulated stack; nothing here was read from this machine."
+        out.sheet.write_string(0, 0, text, out.formats["bold"])
+    first = 2 if kind_word(data.study) else 0
+    row = _table(out, first, ("fact that changed between trials", "value", "trials"), varying) + 1
     row = (
         _table(out, row, ("fact, the same in all trials", "value"), sorted(data.facts.items())) + 1
     )

@@ -14,7 +14,7 @@ from iolab import units
 from iolab.run.core import Core
 from iolab.study.estimate import time_limit_ns
 from iolab.study.factors import DEFAULT_OPTIONS, find_factor
-from iolab.study.model import IozoneWorkload, MixedWorkload
+from iolab.study.model import IozoneWorkload, MixedWorkload, Priority
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.model import RESERVE_BYTES
 
@@ -107,6 +107,8 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
             "file_bytes": stream.file_bytes,
             "rate_ops_per_s": stream.rate_ops_per_s,
             "fsync_every": stream.fsync_every,
+            "think_ns": stream.think_ns,
+            "priority": _priority(stream.priority),
         }
         for stream in workload.streams
     ]
@@ -117,6 +119,10 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
         "streams": streams,
         **shared,
     }
+
+
+def _priority(priority: Priority | None) -> dict[str, Any] | None:
+    return None if priority is None else {"class": priority.class_, "level": priority.level}
 
 
 def _shared_input(trial: Trial) -> dict[str, Any]:

@@ -57,8 +57,11 @@ def best_levels(ledger: Ledger, group: Group) -> BestLevels | None:
 def position_note(ledger: Ledger) -> PositionNote | None:
     """Test whether the place inside a round moved the first workload's primary metric.
 
-    Each trial enters once, with the mean of its oriented ln-values over its operations.
+    Each trial enters once, with the mean of its oriented ln-values over its operations. Simulated
+    trials do not know each other, so that their place cannot matter.
     """
+    if ledger.data.study.kind == "simulated":
+        return None
     metric = next((m for m in METRICS if m.name in ledger.cells), None)
     if metric is None:
         return None

@@ -12,6 +12,8 @@ from iolab.store.rows import Caveat
 
 POSITION_P: Final = 0.01
 """Below this the place inside a round is worth a warning."""
+EQUAL_ROUNDS: Final = 1e-9
+"""Relative width below which an interval has none: what is left is the rounding of logarithms."""
 FEW_ROUNDS: Final = 5
 """Fewer rounds than this: the interval is honest, but wide and trusts normality."""
 
@@ -58,6 +60,7 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
     yield from _about_trials(verdict)
     yield from _about_cells(verdict)
     yield from _about_equal_levels(ledger)
+    yield from _about_spread(ledger, verdict)
     position = verdict.position
     if position is not None and position.p < POSITION_P:
         yield (
@@ -116,6 +119,29 @@ def _about_equal_levels(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
         first = equal[0]
         hint = f"{first.hint[:1].upper()}{first.hint[1:]}; any difference between them is noise."
         yield Caveat("equal_levels", "; ".join(e.message for e in equal) + ".", hint), len(equal)
+
+
+def _about_spread(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    """Rounds of a simulation may be equal to the last digit, which looks like a mistake."""
+    if ledger.data.study.kind != "simulated":
+        return
+    equal = [
+        c
+        for c in verdict.pooled
+        if c.effect.interval_95 is not None
+        and c.effect.interval_95.high <= c.effect.interval_95.low * (1 + EQUAL_ROUNDS)
+    ]
+    message = "simulated: rounds differ only by seed."
+    if equal:
+        message += (
+            f" In {len(equal)} of {len(verdict.pooled)} comparisons nothing depended on it, so that"
+            " all rounds are equal and the interval has no width."
+        )
+    hint = (
+        "An interval here is what the seed can change; how far the model is from a real device is"
+        " another question."
+    )
+    yield Caveat("rounds_by_seed", message, hint), 1
 
 
 def _about_trials(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:

@@ -79,7 +79,7 @@ def judge(data: StudyData) -> StudyVerdict:
     )
     return dataclasses.replace(
         draft,
-        sentence=wording.headline_sentence(draft),
+        sentence=f"{wording.kind_sentence(study)} {wording.headline_sentence(draft)}".strip(),
         caveats=collect_caveats(ledger, draft),
     )
 

@@ -13,6 +13,7 @@ from iolab.stats.ledger import decides_cache, level_text
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.store.rows import StudyRow
 
 NAMES_MAX: Final = 3
 """More levels than this with one word are counted, not listed."""
@@ -33,6 +34,16 @@ def headline_sentence(verdict: StudyVerdict) -> str:
     parts += [text for text in (_plateau(verdict), _warmth(verdict), _generator(headline)) if text]
     parts += verdict.trade_offs[:1]
     return " ".join(parts)
+
+
+def kind_sentence(study: StudyRow) -> str:
+    """Say in a sentence of its own that nothing real was measured; nothing for a real study."""
+    return f"Simulated on {study.testbed}." if study.kind == "simulated" else ""
+
+
+def kind_word(study: StudyRow) -> str:
+    """Say ``simulated`` wherever numbers stand; nothing for a real study."""
+    return "simulated" if study.kind == "simulated" else ""
 
 
 def mode_text(compared_factor: str, is_direct: bool) -> str:

@@ -20,6 +20,39 @@ from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
 SECTOR_BYTES: Final = 512
 TREATMENTS_MANY: Final = 64
 ROUNDS_FEW: Final = 5
+_WITHOUT_FILE_SYSTEM: Final = {
+    "dir": (
+        "a directory keeps the file system it lies on",
+        "use --on loop:1g, which makes its own",
+    ),
+    "sim": (
+        "simulated stacks have no file systems yet, files lie on the device itself",
+        "leave it out, or use --on loop:1g",
+    ),
+}
+_POSSIBLE_LEVELS: Final = {
+    "sim": (
+        (
+            "direct",
+            ("true",),
+            "buffered files in simulation come with a later release",
+            "use --direct",
+        ),
+        (
+            "cache",
+            ("cold", "as_is"),
+            "simulated stacks have no page cache yet",
+            "leave it out: direct I/O is cold",
+        ),
+        (
+            "memory_limit",
+            ("none",),
+            "simulated workers use no memory that could be limited",
+            "leave it out",
+        ),
+    ),
+}
+"""Kind of testbed to factor, levels that it can do, why not others, and what to do instead."""
 _TWINS: Final = tuple((knob.name, knob.twin) for knob in KNOBS if knob.twin)
 
 
@@ -40,6 +73,7 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
     StudyError : some treatment cannot mean anything; names it and what to change.
     """
     _check_testbed_has_stack(study)
+    _check_testbed_can(study, treatments)
     _check_tunables(study)
     for treatment in treatments:
         for rule in _TREATMENT_RULES:
@@ -127,15 +161,20 @@ def _factors_in_use(study: Study) -> list[str]:
 
 
 def _check_testbed_has_stack(study: Study) -> None:
-    if study.testbed.kind != "dir":
+    if study.testbed.has_file_system:
         return
+    why = _WITHOUT_FILE_SYSTEM[study.testbed.kind]
     for name in _factors_in_use(study):
         if find_factor(name).scope is Scope.STACK:
-            raise StudyError(
-                f"{name} cannot be chosen on {study.testbed.text}: a directory keeps the file "
-                "system it lies on",
-                "use --on loop:1g, which makes its own",
-            )
+            raise StudyError(f"{name} cannot be chosen on {study.testbed.text}: {why[0]}", why[1])
+
+
+def _check_testbed_can(study: Study, treatments: Sequence[Treatment]) -> None:
+    for name, possible, reason, hint in _POSSIBLE_LEVELS.get(study.testbed.kind, ()):
+        for treatment in treatments:
+            level = treatment.effective.get(name, possible[0])
+            if level not in possible:
+                raise StudyError(f"{name} = {level} on {study.testbed.text}: {reason}", hint)
 
 
 def _check_tunables(study: Study) -> None:

@@ -3,7 +3,9 @@
 One row per factor drives the command line's flags, the validation of study files and the help
 texts. Knobs are factors too; a scheduler's own tunables are named ``SCHEDULER.TUNABLE``. Which
 knobs and engines there are is the agent's to say (rule R9, :mod:`iolab.study.names`); what a value
-does on the running kernel is checked by the agent, which reads back what it wrote.
+does on the running kernel is checked by the agent, which reads back what it wrote. A simulated
+queue has schedulers of its own, older ones among them (:mod:`iolab.study.simulated`):
+:func:`factor_on` gives a factor as a kind of testbed has it.
 """
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.study import simulated
 from iolab.study.names import ENGINES, KNOBS, KnobName
 
 DEFAULT_OPTIONS: Final = "defaults"
@@ -55,7 +58,8 @@ class FactorDefinition:
     workloads without streams of their own, ``Scope.ACCESS`` and ``Scope.MACHINE`` to all.
     ``default`` is the level of a trial for which nobody chose one; None leaves the machine's own.
     ``former_choices`` are names of older kernels, each with what comes closest today; numbers that
-    ``are_codes`` lie on no scale.
+    ``are_codes`` lie on no scale. ``bounds`` are the least and the greatest whole number accepted;
+    ``only_on`` names the kinds of testbed that have it, if not all do.
     """
 
     name: str
@@ -71,6 +75,8 @@ class FactorDefinition:
     default: str | None = None
     is_knob: bool = False
     are_codes: bool = False
+    bounds: tuple[int, int] | None = None
+    only_on: tuple[str, ...] = ()
 
     @property
     def flag(self) -> str:
@@ -102,7 +108,16 @@ class FactorDefinition:
             return (self.empty_level,)
         if self.kind is FactorKind.NAME:
             return (self._parse_name(value),)
-        return _PARSERS[self.kind](value)
+        levels = _PARSERS[self.kind](value)
+        if self.bounds is not None:
+            for level in levels:
+                self._check_bounds(int(level))
+        return levels
+
+    def _check_bounds(self, value: int) -> None:
+        low, high = self.bounds or (value, value)
+        if not low <= value <= high:
+            raise ValueError(f"{self.name} = {value} is out of range: it goes from {low} to {high}")
 
     def _parse_name(self, value: Any) -> str:
         text = str(value).strip()
@@ -204,6 +219,27 @@ def _knob(knob: KnobName) -> FactorDefinition:
         are_codes=knob.are_codes,
     )
 
+
+def _simulated_tunables() -> dict[str, FactorDefinition]:
+    """Tunables of the simulated schedulers, as a simulated queue has them."""
+    return {
+        f"{scheduler.name}.{tunable.name}": FactorDefinition(
+            f"{scheduler.name}.{tunable.name}",
+            FactorKind.KNOB,
+            Scope.MACHINE,
+            f"{scheduler.name}: {tunable.about.rstrip('.')}"
+            + (f", {tunable.unit}" if tunable.unit else ""),
+            is_knob=True,
+            bounds=(tunable.min, tunable.max),
+            only_on=("sim",),
+        )
+        for scheduler in simulated.SCHEDULERS
+        for tunable in scheduler.tunables
+    }
+
+
+_REAL_KNOBS: Final = frozenset(knob.name for knob in KNOBS)
+_SIMULATED_TUNABLES: Final = _simulated_tunables()
 
 FACTORS: Final[tuple[FactorDefinition, ...]] = (
     *(_knob(knob) for knob in KNOBS if knob.choices),
@@ -334,6 +370,7 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         default="after",
     ),
     *(_knob(knob) for knob in KNOBS if not knob.choices),
+    *(row for name, row in _SIMULATED_TUNABLES.items() if name not in _REAL_KNOBS),
 )
 
 _BY_NAME: Final = {definition.name: definition for definition in FACTORS}
@@ -363,7 +400,47 @@ def find_factor(name: str) -> FactorDefinition:
     )
 
 
+def factor_on(testbed_kind: str, name: str) -> FactorDefinition:
+    """Definition of a factor as a kind of testbed (``loop``, ``sim`` ...) has it.
+
+    Raises
+    ------
+    StudyError : there is no such factor, or not there; says what comes nearest, or where it is.
+    """
+    definition = find_factor(name)
+    if definition.only_on and testbed_kind not in definition.only_on:
+        raise StudyError(
+            f"{definition.name} is a tunable that no scheduler of the running kernel has",
+            "use it in simulation: --on sim:PROFILE",
+        )
+    variants = _VARIANTS.get(testbed_kind)
+    if variants is None or not definition.is_knob:
+        return definition
+    if definition.name not in variants:
+        raise StudyError(
+            f"a {testbed_kind} testbed has no knob {definition.name}"
+            f"{nearest(definition.name, variants)}",
+            f"it has {', '.join(name for name in variants if '.' not in name)} and the schedulers' "
+            "own tunables",
+        )
+    return variants[definition.name]
+
+
+def _variants() -> dict[str, dict[str, FactorDefinition]]:
+    """Knobs that differ from one kind of testbed to another; a kind without a row has them all."""
+    knobs = {name: replace(_BY_NAME[name], needs_root=False) for name in simulated.KNOBS}
+    names = tuple(scheduler.name for scheduler in simulated.SCHEDULERS)
+    knobs["scheduler"] = replace(knobs["scheduler"], choices=names, former_choices=())
+    return {"sim": knobs | _SIMULATED_TUNABLES}
+
+
+_VARIANTS: Final = _variants()
+_SCHEDULERS: Final = frozenset(
+    (*_BY_NAME["scheduler"].choices, *(scheduler.name for scheduler in simulated.SCHEDULERS))
+)
+
+
 def scheduler_of(name: str) -> str | None:
     """Scheduler that a tunable belongs to: ``bfq`` of ``bfq.slice_idle``."""
     head, dot, _ = name.partition(".")
-    return head if dot and head in _BY_NAME["scheduler"].choices else None
+    return head if dot and head in _SCHEDULERS else None

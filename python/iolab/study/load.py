@@ -10,12 +10,21 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from iolab import units
 from iolab.errors import StudyError
-from iolab.study.factors import FactorDefinition, FactorKind, Scope, find_factor, nearest
+from iolab.study.factors import (
+    FactorDefinition,
+    FactorKind,
+    Scope,
+    factor_on,
+    find_factor,
+    nearest,
+)
 from iolab.study.model import (
     Factor,
     Levels,
@@ -46,7 +55,13 @@ _STUDY_KEYS: Final = (
     "workloads",
 )
 _TESTBED_ARGUMENTS: Final = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
-_TESTBED_OPTIONS: Final = ("image_dir", "device_count", "logical_block_bytes", "allow_knobs_on")
+_TESTBED_OPTIONS: Final = (
+    "image_dir",
+    "device_count",
+    "logical_block_bytes",
+    "allow_knobs_on",
+    "digest",
+)
 
 
 def load_study(
@@ -126,6 +141,9 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
     """The study in a nested table, as a file or flags give it."""
     reader = Reader(table, source)
     reader.only(_STUDY_KEYS)
+    testbed = reader.read("testbed", _parse_testbed) if "testbed" in table else None
+    if testbed is not None:
+        reader = replace(reader, find=partial(factor_on, testbed.kind))
     factors = _read_factors(reader.table("factors").flat())
     settings_reader = reader.table("settings").flat()
     settings = dict(read_settings(settings_reader))
@@ -152,7 +170,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
     budget_ns = reader.read_or("budget", units.parse_duration_ns, None)
     return Study(
         name=reader.read_or("name", parse_name, "study"),
-        testbed=reader.read("testbed", _parse_testbed),
+        testbed=testbed or reader.read("testbed", _parse_testbed),
         factors=varied,
         settings=tuple(sorted(settings.items())),
         workloads=workloads,
@@ -178,7 +196,7 @@ def is_varied_by(workload: WorkloadPlan, factor: str) -> bool:
 def _read_factors(reader: Reader) -> tuple[Factor, ...]:
     factors: dict[str, Factor] = {}
     for key, value in reader.values.items():
-        definition = reader.parsed(key, key, find_factor)
+        definition = reader.parsed(key, key, reader.find)
         if definition.name in factors:
             reader.refuse(key, f"{definition.name} is given twice", "keep one of them")
         levels = list[str]()
@@ -232,7 +250,7 @@ def _read_compared(
 
 
 def _read_baseline(reader: Reader, compared: Factor) -> str:
-    definition = find_factor(compared.name)
+    definition = reader.find(compared.name)
 
     def parse(value: Any) -> str:
         level = definition.parse(value)[0]
@@ -263,7 +281,7 @@ def _parse_testbed(value: Any) -> TestbedRequest:
         kind, _, argument = value.strip().partition(":")
         return TestbedRequest("dir" if kind == "directory" else kind, argument)
     if not isinstance(value, dict):
-        raise ValueError("a testbed is a text such as loop:1g or dir:PATH, or a table")
+        raise ValueError("a testbed is a text such as loop:1g, dir:PATH or sim:PROFILE, or a table")
     table = dict[str, Any](value)  # pyright: ignore
     kind = str(table.get("kind", ""))
     kind = "dir" if kind == "directory" else kind
@@ -271,7 +289,7 @@ def _parse_testbed(value: Any) -> TestbedRequest:
     if argument_key is None:
         raise ValueError(
             f"'{kind}' is not a kind of testbed{nearest(kind, _TESTBED_ARGUMENTS)}; "
-            "known are loop, dir"
+            "known are loop, dir, sim"
         )
     known = ("kind", argument_key, *_TESTBED_OPTIONS)
     for key in table:

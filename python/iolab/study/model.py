@@ -39,6 +39,11 @@ class TestbedRequest:
         """Short form as typed on the command line, ``loop:1g``; options are left out."""
         return f"{self.kind}:{self.argument}" if self.argument else self.kind
 
+    @property
+    def has_file_system(self) -> bool:
+        """Whether it makes a file system of its own, which a study may choose."""
+        return self.kind not in ("dir", "sim")
+
 
 @dataclass(frozen=True, slots=True)
 class IozoneWorkload:
@@ -54,6 +59,19 @@ class IozoneWorkload:
 
 
 @dataclass(frozen=True, slots=True)
+class Priority:
+    """I/O priority of a worker, as `ionice` knows it; level 0 is the most urgent of 0 to 7."""
+
+    class_: Literal["rt", "be", "idle"]
+    level: int = 4
+
+    @property
+    def text(self) -> str:
+        """As written in a study: ``rt/0``, ``be/2``, ``idle``."""
+        return "idle" if self.class_ == "idle" else f"{self.class_}/{self.level}"
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
     """Some equal workers of a mixed workload, running beside other streams."""
 
@@ -66,6 +84,10 @@ class Stream:
     file_bytes: int
     rate_ops_per_s: float | None = None
     fsync_every: int = 0
+    think_ns: int = 0
+    """Pause after each operation."""
+    priority: Priority | None = None
+    """None leaves what a process is born with, best effort 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +133,17 @@ class Study:
     def factor(self, name: str) -> Factor | None:
         """The varied factor called `name`, if there is one."""
         return next((factor for factor in self.factors if factor.name == name), None)
+
+    @property
+    def has_real_time_streams(self) -> bool:
+        """Whether some stream asks for real-time priority."""
+        streams = [
+            stream
+            for workload in self.workloads
+            if isinstance(workload, MixedWorkload)
+            for stream in workload.streams
+        ]
+        return any(stream.priority and stream.priority.class_ == "rt" for stream in streams)
 
     def levels_in_use(self, name: str) -> tuple[str, ...]:
         """Every level of `name` that some trial has, varied or held, without repetition."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 from iolab.errors import IolabError, StudyError
-from iolab.study.factors import nearest
+from iolab.study.factors import FactorDefinition, find_factor, nearest
 from iolab.study.source import KeyPath, Source
 
 T = TypeVar("T")
@@ -20,6 +20,8 @@ class Reader:
     values: Mapping[str, Any]
     source: Source
     path: KeyPath = ()
+    find: Callable[[str], FactorDefinition] = find_factor
+    """Definition of a factor, as the study's testbed has it."""
 
     def refuse(self, key: str | None, reason: str, hint: str = "") -> NoReturn:
         """Raise a :class:`StudyError` that points at `key` (None: at the table itself)."""
@@ -61,7 +63,7 @@ class Reader:
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             self.refuse(key, "this must be a table", f"write it as [{key}]")
-        return Reader(value, self.source, (*self.path, key))  # pyright: ignore
+        return replace(self, values=value, path=(*self.path, key))
 
     def flat(self) -> Reader:
         """Dotted keys as one key each; ``vm.dirty_ratio = 10`` is a table in a table in TOML."""
@@ -72,7 +74,7 @@ class Reader:
                 values.update({f"{key}.{name}": level for name, level in inner.items()})
             else:
                 values[key] = value
-        return Reader(values, self.source, self.path)
+        return replace(self, values=values)
 
     def tables(self, key: str) -> list[Reader]:
         """Readers of an array of tables; empty if it is absent."""
@@ -81,6 +83,6 @@ class Reader:
         if not is_list or not all(isinstance(item, dict) for item in value):  # pyright: ignore
             self.refuse(key, "this must be a list of tables", f"write each one as [[{key}]]")
         return [
-            Reader(item, self.source, (*self.path, key, index))  # pyright: ignore
+            replace(self, values=item, path=(*self.path, key, index))
             for index, item in enumerate(value)  # pyright: ignore
         ]

@@ -68,6 +68,10 @@ def _stream(stream: Stream) -> list[str]:
         lines.append(f"rate = {stream.rate_ops_per_s!r}")
     if stream.fsync_every:
         lines.append(f"fsync_every = {stream.fsync_every}")
+    if stream.think_ns:
+        lines.append(f"think = {_text(units.format_duration(stream.think_ns))}")
+    if stream.priority is not None:
+        lines.append(f"priority = {_text(stream.priority.text)}")
     return lines
 
 

@@ -93,7 +93,7 @@ def _check_count(n_before: int, followed: list[Factor]) -> None:
 
 def _effective(study: Study, workload: WorkloadPlan, levels: Levels) -> Levels:
     """Defaults, then the study's settings, the treatment's levels, the workload's own."""
-    has_stack = study.testbed.kind != "dir"
+    has_stack = study.testbed.has_file_system
     asked = dict(study.settings) | dict(levels) | dict(workload.settings)
     result = dict[str, str]()
     for definition in FACTORS:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, get_args
 
 from iolab import units
-from iolab.study.factors import FACTORS, MAX_COUNT, Scope, find_factor, nearest
+from iolab.study.factors import FACTORS, MAX_COUNT, Scope, nearest
 from iolab.study.model import (
     IozoneWorkload,
     Levels,
     MixedWorkload,
     Pattern,
+    Priority,
     Stream,
     WorkloadPlan,
 )
@@ -43,7 +45,11 @@ _STREAM_KEYS: Final = (
     "file_size",
     "rate",
     "fsync_every",
+    "think",
+    "priority",
 )
+_CLASSES: Final = ("rt", "be", "idle")
+_LEVEL_MAX: Final = 7
 
 
 def parse_name(value: Any) -> str:
@@ -137,7 +143,7 @@ def _read_mixed(reader: Reader) -> MixedWorkload:
 
 def _merged(reader: Reader, inline: dict[str, Any], scopes: tuple[Scope, ...]) -> Levels:
     """Levels held for one workload: its own keys and its ``settings`` table."""
-    levels = dict(read_settings(Reader(inline, reader.source, reader.path), scopes))
+    levels = dict(read_settings(replace(reader, values=inline), scopes))
     table = reader.table("settings").flat()
     for name, level in read_settings(table, scopes):
         if name in levels:
@@ -150,7 +156,7 @@ def read_settings(reader: Reader, scopes: tuple[Scope, ...] = tuple(Scope)) -> L
     """Factors held at one level each, of the given scopes only."""
     levels: dict[str, str] = {}
     for key, value in reader.values.items():
-        definition = reader.parsed(key, key, find_factor)
+        definition = reader.parsed(key, key, reader.find)
         if definition.scope not in scopes:
             reader.refuse(key, f"{key} of a mixed workload belongs to its streams")
         parsed = reader.parsed(key, value, definition.parse)
@@ -174,10 +180,37 @@ def _read_stream(reader: Reader) -> Stream:
         file_bytes=reader.read("file_size", units.parse_bytes),
         rate_ops_per_s=reader.read_or("rate", _rate, None),
         fsync_every=reader.read_or("fsync_every", _count_or_zero, 0),
+        think_ns=reader.read_or("think", units.parse_duration_ns, 0),
+        priority=reader.read_or("priority", parse_priority, None),
     )
+    if stream.think_ns and stream.depth > 1:
+        reader.refuse(
+            "think",
+            f"a worker that thinks between operations has one in flight, not {stream.depth}",
+            "leave out depth, or use more workers",
+        )
     if stream.fsync_every and stream.read_share == 1:
         reader.refuse("fsync_every", "a stream that only reads has nothing to fsync", "remove it")
     return stream
+
+
+def parse_priority(value: Any) -> Priority:
+    """Class and level of an I/O priority, as `ionice` knows them: ``rt/0``, ``be/2``, ``idle``."""
+    name, slash, level = str(value).strip().partition("/")
+    if name not in _CLASSES:
+        raise ValueError(
+            f"'{value}' is not a priority{nearest(name, _CLASSES)}; write rt/0 to rt/7, be/0 to "
+            "be/7 (0 is the most urgent) or idle"
+        )
+    if name == "idle":
+        if slash:
+            raise ValueError(f"'{value}': idle has no levels; write idle")
+        return Priority("idle")
+    if not slash:
+        return Priority(name)  # pyright: ignore[reportArgumentType]
+    if not level.isdecimal() or int(level) > _LEVEL_MAX:
+        raise ValueError(f"'{value}': the level goes from 0 (most urgent) to {_LEVEL_MAX}")
+    return Priority(name, int(level))  # pyright: ignore[reportArgumentType]
 
 
 def _stream_name(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""What a testbed is: a private loop device, or a directory on a live file system.
+"""What a testbed is: a private loop device, a directory on a live file system, a simulation.
 
 Parsing is strict and touches nothing: it only looks whether paths exist. Whole devices (class C)
-and simulated stacks come with later releases and are refused here by name.
+come with a later release and are refused here by name.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
+from iolab.testbed.sim import SimTestbed, simulated_testbed
 
 DEFAULT_LOOP_BYTES: Final = 1 << 30
 DEFAULT_IMAGE_DIR: Final = Path("/var/tmp")
@@ -26,8 +27,30 @@ RESERVE_SHARE: Final = 0.05
 """... or, on a small file system, less than this share of it: a 4 GiB disk can be measured, too."""
 
 
+class RealTestbed:
+    """What testbeds on the running kernel have in common."""
+
+    __slots__ = ()
+
+    can_need_root: ClassVar[bool] = True
+    """Whether factors such as knobs need root here."""
+    record_kind: ClassVar[Literal["real", "simulated"]] = "real"
+    """What its records are; a report never mixes the two in one comparison."""
+
+    def round_text(self, written_bytes: int, duration_ns: int) -> str:
+        """What a round does to the device, and how long it may take."""
+        return (
+            f"a round writes about {units.format_bytes_rounded(written_bytes)} (roughly "
+            f"{units.format_duration_rounded(duration_ns)})"
+        )
+
+    def expected_ns(self, duration_ns: int) -> int | None:
+        """How long a round takes that was guessed to take `duration_ns`; None if unknown."""
+        return duration_ns
+
+
 @dataclass(frozen=True, slots=True)
-class LoopTestbed:
+class LoopTestbed(RealTestbed):
     """An image file made, formatted and removed by iolab (class B)."""
 
     needs_root: ClassVar[bool] = True
@@ -84,7 +107,7 @@ class LoopTestbed:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryTestbed:
+class DirectoryTestbed(RealTestbed):
     """A directory of the user; only a sub-directory made by iolab is written (class A, A+)."""
 
     path: Path
@@ -142,7 +165,7 @@ class DirectoryTestbed:
         )
 
 
-Testbed: TypeAlias = LoopTestbed | DirectoryTestbed
+Testbed: TypeAlias = LoopTestbed | DirectoryTestbed | SimTestbed
 
 
 def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
@@ -162,17 +185,17 @@ def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbe
             "use --on loop:1g (a private image) or --on dir:PATH",
         )
     if kind == "sim":
-        raise TestbedError(
-            f"sim:{argument} cannot be used: simulated stacks come with a later release",
-            "use --on loop:1g or --on dir:PATH",
-        )
+        return simulated_testbed(argument, options)
     guess = f"dir:{kind}" if "/" in kind or Path(kind).is_dir() else "dir:PATH"
-    raise TestbedError(f"'{kind}' is not a kind of testbed", f"use --on loop:1g or --on {guess}")
+    raise TestbedError(
+        f"'{kind}' is not a kind of testbed",
+        f"use --on loop:1g, --on {guess} or --on sim:PROFILE",
+    )
 
 
 def with_journal_device(testbed: Testbed) -> Testbed:
     """The same testbed with a second device, for an external journal."""
-    if isinstance(testbed, DirectoryTestbed):
+    if not isinstance(testbed, LoopTestbed):
         return testbed
     return replace(testbed, device_count=max(2, testbed.device_count))
 

@@ -52,9 +52,20 @@ devices! {
         let controller = super::controller::Controller::from_profile(order.profile, below)?;
         Ok(Box::new(controller) as Box<dyn Layer>)
     },
+    /// A virtual machine's disk around another device.
+    Guest = "guest" => |order: Order<'_>| {
+        let Order { profile, seed, instance } = order;
+        let below = inner(order)?;
+        Ok(Box::new(super::guest::Guest::from_profile(profile, below, seed, instance)?) as Box<_>)
+    },
+    /// A flash drive.
+    Ssd = "ssd" => |order: Order<'_>| {
+        let Order { profile, seed, instance } = order;
+        Ok(Box::new(super::ssd::Ssd::from_profile(profile, seed, instance)?) as Box<_>)
+    },
 }
 
-/// The device inside a wrapper.
+/// The device inside a wrapper, which is not of the wrapper's own kind.
 fn inner(order: Order<'_>) -> Result<Box<dyn Layer>, SimError> {
     let Some(name) = &order.profile.inner else {
         return Err(SimError::Inconsistent {
@@ -63,7 +74,15 @@ fn inner(order: Order<'_>) -> Result<Box<dyn Layer>, SimError> {
             remedy: "name the profile of one with `inner = ...`".to_owned(),
         });
     };
-    build(&Profile::built_in(name)?, order.seed, &format!("{}.inner", order.instance))
+    let inside = Profile::built_in(name)?;
+    if inside.kind == order.profile.kind {
+        return Err(SimError::Inconsistent {
+            subject: format!("profile {}", order.profile.name),
+            problem: format!("`inner` = {name} is a {} inside another", inside.kind),
+            remedy: "name a device of another kind".to_owned(),
+        });
+    }
+    build(&inside, order.seed, &format!("{}.inner", order.instance))
 }
 
 /// A device as its profile describes it.

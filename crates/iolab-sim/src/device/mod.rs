@@ -5,5 +5,7 @@ mod list;
 pub mod controller;
 pub mod disk;
 pub mod fixed;
+pub mod guest;
+pub mod ssd;
 
 pub use list::{DeviceKind, build, profile};

@@ -1,6 +1,6 @@
 //! Request slots: who may have one, who waits.
 //!
-//! Legacy: two pools (sync, async) of `nr_requests`, with batchers who may exceed the limit by half.
+//! Legacy: two pools (sync, async) of `nr_requests`, with batchers who may exceed it by half.
 //! blk-mq: one pool; `none` has the device's tags. Left out: per-CPU tag caches and the batched
 //! wake-up of sleepers.
 //!

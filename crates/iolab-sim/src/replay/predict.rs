@@ -4,8 +4,8 @@
 //! recorded one, and then the recorded one is forced, so that one miss does not cause the next.
 //! The queue decides one request ahead: right after an issue it pulls the next request, which then
 //! waits for a tag and can no longer be overtaken (blk-mq keeps it on the hardware queue's dispatch
-//! list). So a choice is made at the previous issue, or at the first insertion after it. What cannot
-//! be predicted: a request inserted on another CPU between the decision and its time stamp.
+//! list). So a choice is made at the previous issue, or at the first insertion after it. Not to be
+//! predicted: a request inserted on another CPU between the decision and its time stamp.
 
 use std::collections::BTreeMap;
 

@@ -49,6 +49,8 @@ schedulers! {
     Anticipatory = "anticipatory" => super::anticipatory::Anticipatory,
     /// Sorted batches per direction with deadlines (legacy kernels, to 4.20).
     Deadline = "deadline" => super::deadline::Deadline,
+    /// Completely fair queueing: time slices per process (legacy kernels, to 4.20).
+    Cfq = "cfq" => super::cfq::Cfq,
     /// No scheduler: requests wait for a device tag (blk-mq).
     None = "none" => super::none::None,
     /// Sorted batches per direction with deadlines and priority classes (blk-mq, from 4.11).

@@ -1,4 +1,4 @@
-//! The I/O schedulers: one file each, one row here.
+//! The I/O schedulers: one file or folder each, one row in the list.
 
 pub mod anticipatory;
 pub mod common;
@@ -8,6 +8,7 @@ mod list;
 pub(crate) mod exercise;
 
 pub mod bfq;
+pub mod cfq;
 pub mod deadline;
 pub mod deadlines;
 pub mod kyber;

@@ -7,7 +7,8 @@
 //!
 //! Sources: Ruemmler and Wilkes, "An introduction to disk drive modeling" (IEEE Computer, 1994);
 //! Bucy, Schindler, Schlosser, Ganger, "The `DiskSim` simulation environment version 4.0
-//! reference manual" (2008); Worthington, Ganger, Patt, "Scheduling algorithms for modern disk drives" (1994).
+//! reference manual" (2008); Worthington, Ganger, Patt, "Scheduling algorithms for modern disk
+//! drives" (1994).
 
 pub mod drive;
 pub mod geometry;

@@ -23,10 +23,30 @@ pub struct Extent {
     pub end: u64,
 }
 
+/// A dirty extent: where it ends, and where on the platters it starts once that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Dirty {
+    end: u64,
+    spot: Option<Spot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    cylinder: u32,
+    head: u32,
+    angle: u32,
+}
+
+impl Dirty {
+    const fn to(end: u64) -> Self {
+        Self { end, spot: None }
+    }
+}
+
 /// Dirty data.
 #[derive(Clone, Debug)]
 pub struct WriteCache {
-    extents: BTreeMap<u64, u64>,
+    extents: BTreeMap<u64, Dirty>,
     room: u64,
     most_extents: usize,
     dirty: u64,
@@ -81,7 +101,7 @@ impl WriteCache {
     /// Whether it joins a dirty extent.
     fn touches(&self, extent: Extent) -> bool {
         let before = self.extents.range(..=extent.end).next_back();
-        before.is_some_and(|(_, &end)| end >= extent.start)
+        before.is_some_and(|(_, dirty)| dirty.end >= extent.start)
     }
 
     /// Sets room aside.
@@ -96,15 +116,13 @@ impl WriteCache {
         self.reserved -= extent.end - extent.start;
         self.reserved_extents -= 1;
         let absorbed = self.forget(extent);
-        let mut joined = extent;
-        let before = self.extents.range(..extent.start).next_back();
-        if let Some((&start, _)) = before.filter(|&(_, &end)| end == extent.start) {
-            joined.start = start;
+        let end = self.extents.remove(&extent.end).map_or(extent.end, |dirty| dirty.end);
+        match self.extents.range_mut(..extent.start).next_back() {
+            Some((_, before)) if before.end == extent.start => before.end = end,
+            _ => {
+                self.extents.insert(extent.start, Dirty::to(end));
+            }
         }
-        if let Some(end) = self.extents.remove(&extent.end) {
-            joined.end = end;
-        }
-        self.extents.insert(joined.start, joined.end);
         self.dirty += extent.end - extent.start;
         absorbed
     }
@@ -112,17 +130,22 @@ impl WriteCache {
     /// Drops dirty data that newer data replace; answers how many sectors.
     pub fn forget(&mut self, extent: Extent) -> u64 {
         let mut gone = 0;
-        while let Some((&start, &end)) = self.extents.range(..extent.end).next_back() {
+        while let Some((&start, dirty)) = self.extents.range_mut(..extent.end).next_back() {
+            let end = dirty.end;
             if end <= extent.start {
                 break;
             }
-            self.extents.remove(&start);
             gone += end.min(extent.end) - start.max(extent.start);
-            if end > extent.end {
-                self.extents.insert(extent.end, end);
+            let is_cut = start < extent.start;
+            if is_cut {
+                dirty.end = extent.start;
+            } else {
+                self.extents.remove(&start);
             }
-            if start < extent.start {
-                self.extents.insert(start, extent.start);
+            if end > extent.end {
+                self.extents.insert(extent.end, Dirty::to(end));
+            }
+            if is_cut {
                 break;
             }
         }
@@ -138,37 +161,36 @@ impl WriteCache {
                 .extents
                 .range(..=extent.start)
                 .next_back()
-                .is_some_and(|(&start, &end)| inside(start, end))
+                .is_some_and(|(&start, dirty)| inside(start, dirty.end))
     }
 
     /// The dirty extent with the shortest positioning time, and that time.
     ///
     /// Looks outwards from the arm and stops where the seek alone takes longer than the best
     /// found, so the number of extents hardly matters.
-    pub fn nearest(&self, mechanism: &Mechanism, now: Ns) -> Option<(u64, u64)> {
+    pub fn nearest(&mut self, mechanism: &Mechanism, now: Ns) -> Option<(u64, u64)> {
         let here = mechanism.geometry.first_sector(mechanism.cylinder);
         let mut best: Option<(u64, u64)> = None;
-        let mut look = |start: u64| -> bool {
-            let place = mechanism.geometry.place(start);
-            let distance = place.cylinder.abs_diff(mechanism.cylinder);
+        let mut look = |start: u64, dirty: &mut Dirty| -> bool {
+            let spot = dirty.spot.get_or_insert_with(|| spot(mechanism, start));
+            let distance = spot.cylinder.abs_diff(mechanism.cylinder);
             if best.is_some_and(|(_, time)| mechanism.curve.floor(distance) >= time) {
                 return false;
             }
-            let travel = mechanism.travel(place.cylinder, place.head, true);
-            let angle = mechanism.geometry.angle_of(&place);
-            let time = travel + mechanism.wait(now + Ns(travel), angle);
+            let travel = mechanism.travel(spot.cylinder, spot.head, true);
+            let time = travel + mechanism.wait(now + Ns(travel), u64::from(spot.angle));
             if best.is_none_or(|(_, least)| time < least) {
                 best = Some((start, time));
             }
             true
         };
-        for (&start, _) in self.extents.range(here..) {
-            if !look(start) {
+        for (&start, dirty) in self.extents.range_mut(here..) {
+            if !look(start, dirty) {
                 break;
             }
         }
-        for (&start, _) in self.extents.range(..here).rev() {
-            if !look(start) {
+        for (&start, dirty) in self.extents.range_mut(..here).rev() {
+            if !look(start, dirty) {
                 break;
             }
         }
@@ -177,10 +199,10 @@ impl WriteCache {
 
     /// Takes at most `most` sectors from the front of an extent to write them.
     pub fn begin(&mut self, start: u64, most: u64) -> Extent {
-        let end = self.extents.remove(&start).expect("`nearest` names an extent that is there");
-        let cut = end.min(start + most);
-        if cut < end {
-            self.extents.insert(cut, end);
+        let dirty = self.extents.remove(&start).expect("the caller was told of this extent");
+        let cut = dirty.end.min(start + most);
+        if cut < dirty.end {
+            self.extents.insert(cut, Dirty::to(dirty.end));
         }
         self.dirty -= cut - start;
         let extent = Extent { start, end: cut };
@@ -196,13 +218,19 @@ impl WriteCache {
     /// The first dirty extent from a sector on, or else the first of all, whose data are not on
     /// their way already in an older version.
     pub fn next_from(&self, sector: u64) -> Option<u64> {
-        let is_free = |&(&start, &end): &(&u64, &u64)| {
-            !self.destaging.iter().any(|moving| moving.start < end && start < moving.end)
+        let is_free = |&(&start, dirty): &(&u64, &Dirty)| {
+            !self.destaging.iter().any(|moving| moving.start < dirty.end && start < moving.end)
         };
         let mut after = self.extents.range(sector..);
         let mut before = self.extents.range(..sector);
         after.find(is_free).or_else(|| before.find(is_free)).map(|(&start, _)| start)
     }
+}
+
+fn spot(mechanism: &Mechanism, start: u64) -> Spot {
+    let place = mechanism.geometry.place(start);
+    let angle = mechanism.geometry.angle_of(&place) as u32;
+    Spot { cylinder: place.cylinder, head: place.head, angle }
 }
 
 #[cfg(test)]
@@ -213,6 +241,10 @@ mod tests {
 
     fn extent(start: u64, end: u64) -> Extent {
         Extent { start, end }
+    }
+
+    fn listed(cache: &WriteCache) -> Vec<(u64, u64)> {
+        cache.extents.iter().map(|(&start, dirty)| (start, dirty.end)).collect()
     }
 
     fn put(cache: &mut WriteCache, extent: Extent) -> u64 {
@@ -228,7 +260,7 @@ mod tests {
         assert!(!cache.fits(extent(50, 51)), "a third extent");
         assert!(cache.fits(extent(40, 45)), "continues the second");
         put(&mut cache, extent(20, 30));
-        assert_eq!(cache.extents, BTreeMap::from([(10, 40)]));
+        assert_eq!(listed(&cache), [(10, 40)]);
         assert!(cache.holds(extent(12, 39)) && !cache.holds(extent(12, 41)));
         assert!(!cache.fits(extent(40, 111)), "70 sectors are free");
     }
@@ -252,9 +284,8 @@ mod tests {
                     naive.extend(start..start + length);
                 }
                 prop_assert_eq!(cache.dirty(), naive.len() as u64);
-                let listed: Vec<u64> = cache.extents.iter().flat_map(|(&s, &e)| s..e).collect();
-                prop_assert!(listed.iter().eq(naive.iter()));
-                let ends: Vec<(u64, u64)> = cache.extents.iter().map(|(&s, &e)| (s, e)).collect();
+                let ends = listed(&cache);
+                prop_assert!(ends.iter().flat_map(|&(s, e)| s..e).eq(naive.iter().copied()));
                 prop_assert!(ends.windows(2).all(|pair| pair[0].1 <= pair[1].0));
             }
         }

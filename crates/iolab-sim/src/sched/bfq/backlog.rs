@@ -1,7 +1,7 @@
 //! The requests of one queue: by sector and by age, without allocation once grown.
 //!
-//! A queue seldom holds more requests than the block layer has slots (256), so a sorted vector beats
-//! a tree; the list by age is linked through a side table with one row per request slot.
+//! A queue seldom holds more requests than the block layer has slots (256), so a sorted vector
+//! beats a tree; the list by age is linked through a side table with one row per request slot.
 
 use iolab_model::Sector;
 

@@ -1,4 +1,4 @@
-//! A request arrives: what it tells about its process, and what it changes for the queue in service.
+//! A request arrives: what it tells about its process, what it changes for the queue in service.
 
 use super::entity::Class;
 use super::expire::Reason;

@@ -1,8 +1,8 @@
 //! Which process uses which queue, and when a queue is gone.
 //!
-//! A queue lives as long as a process uses it, a request belongs to it, it counts in a service tree,
-//! is in service, or may be merged into later. Queues for async writes are shared by all processes
-//! of one class and level, and stay.
+//! A queue lives as long as a process uses it, a request belongs to it, it counts in a service
+//! tree, is in service, or may be merged into later. Queues for async writes are shared by all
+//! processes of one class and level, and stay.
 
 use super::entity::{Class, Entity, weight_of_level};
 use super::expire::Reason;

@@ -166,6 +166,18 @@ fn flags_and_submitter_go_down_and_flushes_to_all() {
 }
 
 #[test]
+fn a_durable_write_makes_all_that_it_is_written_with_durable() {
+    let (mut volume, log) = recorded(&parameters(Raid5, UNIT), 4, 1 << 20, |_, _| ());
+    let plain = |id: u32| bio(id, Operation::Write, u64::from(id) * 8, 8);
+    let durable = Bio { flags: Flags::FUA, ..plain(1) };
+    run(&mut *volume, &[(Ns(0), plain(0)), (Ns(0), durable), (Ns(0), plain(2))]);
+    assert_eq!(commands(&log), (2, 2));
+    let log = log.borrow();
+    let mut writes = log.iter().filter(|line| line.bio.operation == Operation::Write);
+    assert!(writes.all(|line| line.bio.flags == Flags::FUA));
+}
+
+#[test]
 fn computing_parity_takes_time() {
     let timed = |xor_ns_per_kib| {
         let fixed = |_| Box::new(Fixed::new(Ns(1_000), 1, false)) as Box<dyn Layer>;

@@ -61,6 +61,17 @@ fn a_mirror_reads_the_nearest_head_and_streams_stay() {
 }
 
 #[test]
+fn a_stream_stays_although_a_write_has_moved_the_heads() {
+    let (mut volume, log) = recorded(&parameters(Raid1, 1), 2, 1 << 20, |_, _| ());
+    let at = |id, operation, sector| (Ns::from_ms(u64::from(id)), bio(id, operation, sector, 8));
+    let read = |id, sector| at(id, Operation::Read, sector);
+    // Head 0 goes to 500000, so the stream from 0 is on disk 1; the write leaves a tie.
+    let write = at(2, Operation::Write, 900_000);
+    run(&mut *volume, &[read(0, 500_000), read(1, 0), write, read(3, 8)]);
+    assert_eq!(first_commands(&log.borrow()).last(), Some(&(1, 8)));
+}
+
+#[test]
 fn a_mirror_without_heads_reads_the_least_busy() {
     let (mut volume, log) = recorded(&parameters(Raid1, 1), 3, 1 << 20, |_, info| {
         info.is_rotational = false;

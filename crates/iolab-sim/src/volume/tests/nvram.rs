@@ -45,6 +45,17 @@ fn small_sequential_writes_become_full_stripes() {
     assert!(last.bio.sector.0 < UNIT, "{last:?}");
 }
 
+/// Commands per dirty sector decide: a full row (5 for 1024) before a small write (4 for 8).
+#[test]
+fn the_cheapest_row_per_sector_is_destaged_first() {
+    let (mut volume, log) = recorded(&cached(1 << 30), 5, 1 << 20, |_, _| ());
+    let full = bio(1, Operation::Write, 4 * UNIT, 4 * UNIT as u32);
+    run(&mut *volume, &[(Ns(0), bio(0, Operation::Write, 0, 8)), (Ns(0), full)]);
+    assert_eq!(commands(&log), (2, 2 + 5));
+    let rows: Vec<u64> = log.borrow().iter().map(|line| line.bio.sector.0 / UNIT).collect();
+    assert!(rows.is_sorted_by(|a, b| a >= b), "{rows:?}");
+}
+
 #[test]
 fn nothing_is_destaged_before_the_host_is_idle_or_the_cache_is_four_fifths_full() {
     let (mut volume, log) = recorded(&cached(10 * 512 * 1024), 5, 1 << 20, |_, _| ());

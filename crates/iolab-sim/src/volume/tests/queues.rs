@@ -40,6 +40,28 @@ fn a_member_queue_merges_what_several_bios_left_adjacent() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
+    /// A hardware array: one queue with a scheduler in front of a volume over bare devices.
+    #[test]
+    fn any_scheduler_over_any_volume(
+        seed in any::<u64>(),
+        kind in prop::sample::select(VolumeKind::ALL),
+        scheduler in prop::sample::select(SchedulerKind::ALL),
+        (unit, gap) in (1_u64..40, 0_u64..60_000),
+    ) {
+        let device = |_| Box::new(Fixed::new(Ns::from_us(100), 2, true)) as Box<dyn Layer>;
+        let array = build((0..4).map(device).collect(), &parameters(kind, unit)).unwrap();
+        let options = QueueParameters { scheduler, ..QueueParameters::default() };
+        let mut top = BlockQueue::new(Ns(0), &options, array).unwrap();
+        let bios = random_bios(seed, 2_000, 60, Ns(gap));
+        run(&mut top, &bios);
+        let asked = |operation| -> u64 {
+            let ours = bios.iter().filter(|(_, bio)| bio.operation == operation);
+            ours.map(|(_, bio)| u64::from(bio.sectors) * 512).sum()
+        };
+        prop_assert_eq!(counter(top.below(), "read_bytes"), asked(Operation::Read));
+        prop_assert_eq!(counter(top.below(), "write_bytes"), asked(Operation::Write));
+    }
+
     /// Every bio is done exactly once whatever stands above and below, and the bytes add up.
     #[test]
     fn any_volume_over_any_scheduler(

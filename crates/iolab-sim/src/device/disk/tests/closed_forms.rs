@@ -157,7 +157,7 @@ fn contradictions_in_a_profile_are_named() {
         ),
         (
             refused("scsi7200-1995", "queued_write_loss", text("unifrom")),
-            "unknown value of a parameter `unifrom`; did you mean `uniform`? known: none, \
+            "unknown value of a parameter `unifrom` (did you mean `uniform`?); known: none, \
              uniform, exact",
         ),
         (

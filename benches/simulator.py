@@ -1,0 +1,80 @@
+"""How many requests per second of CPU time go through simulated stacks, without probes.
+
+Every figure is the median over rounds of a closed loop of 32 random 4 KiB requests (one in four a
+write) from four processes; the order of stacks is that of the program in every round. ``make
+bench``, or ``python benches/simulator.py [--rounds N] [--requests N]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BARS = {
+    ("noop", "fixed-100us"): 2_000_000,
+    ("none", "fixed-100us"): 2_000_000,
+    ("mq-deadline", "fixed-100us"): 1_000_000,
+    ("cfq", "sata7200-4tb"): 500_000,
+    ("bfq", "sata7200-4tb"): 500_000,
+    ("none", "sata-860pro-256"): 300_000,
+    ("none", "nvme-pc601-256"): 300_000,
+}
+"""Least requests per second that we want, by scheduler and profile."""
+
+
+def target_directory() -> Path:
+    """Where cargo puts what it builds."""
+    command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--offline"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return Path(json.loads(done.stdout)["target_directory"])
+
+
+def measure(requests: int) -> dict[tuple[str, str], float]:
+    """One round: requests per second by scheduler and profile."""
+    program = target_directory() / "release" / "examples" / "speed"
+    cpu = max(os.sched_getaffinity(0))
+    done = subprocess.run(
+        ["taskset", "-c", str(cpu), str(program), str(requests)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    rows = map(json.loads, done.stdout.splitlines())
+    return {(row["scheduler"], row["profile"]): row["requests_per_s"] for row in rows}
+
+
+def main() -> int:
+    """Print the table and write it beside the other benches."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=400_000)
+    arguments = parser.parse_args()
+    build = ["cargo", "build", "--release", "--quiet", "-p", "iolab-sim", "--example", "speed"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    rounds = [measure(arguments.requests) for _ in range(arguments.rounds)]
+    print(f"{'requests per CPU second':34}{'median':>12}{'least':>12}{'bar':>12}")
+    rows = []
+    for key in rounds[0]:
+        values = [found[key] for found in rounds]
+        bar = BARS.get(key)
+        median = statistics.median(values)
+        verdict = "" if bar is None else (" ok" if median >= bar else " BELOW")
+        print(
+            f"{key[0]:14}{key[1]:20}{median:12,.0f}{min(values):12,.0f}"
+            f"{'' if bar is None else format(bar, ','):>12}{verdict}"
+        )
+        rows.append({"scheduler": key[0], "profile": key[1], "median": median, "bar": bar})
+    out = target_directory() / "bench-simulator.json"
+    out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    print(f"written to {out.name} in the target directory")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Who runs the trials of a testbed: the agent on a real one, this process on a simulated one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, Self, TypeAlias
+
+from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
+from iolab.testbed.command import agent_command, find_agent
+from iolab.testbed.model import Testbed
+from iolab.testbed.sim import SimRunner, SimTestbed
+
+
+class Runner(Protocol):
+    """What conducts a study: opens a testbed, runs trials one by one, closes it."""
+
+    def __enter__(self) -> Self:
+        """Return the runner itself."""
+        ...
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        """End; whatever was changed is put back."""
+        ...
+
+    def hello(self, run_id: str, *, is_dry_run: bool = False) -> Hello:
+        """Say who runs the trials."""
+        ...
+
+    def open_testbed(
+        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
+    ) -> OpenTestbed:
+        """Prepare a testbed."""
+        ...
+
+    def run_trial(
+        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
+    ) -> dict[str, Any]:
+        """Run one trial; returns its record."""
+        ...
+
+    def close_testbed(self, on_progress: OnProgress | None = None) -> dict[str, Any]:
+        """Take the testbed apart."""
+        ...
+
+
+StartRunner: TypeAlias = Callable[[Stop | None, Callable[[str], None] | None], Runner]
+"""Starts a runner, given the switch that stops it and where it tells what the user should know."""
+
+
+def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
+    """What starts the runner of a testbed.
+
+    A password, if one is needed, is asked here, while this process still owns the terminal.
+
+    Raises
+    ------
+    TestbedError : the agent is missing, or root is needed and cannot be had.
+    """
+    if isinstance(testbed, SimTestbed):
+        return lambda stop, _tell: SimRunner(stop=stop)
+    command = agent_command(find_agent(), needs_root=needs_root)
+    return lambda stop, tell: Agent(command, stop=stop, tell=tell)

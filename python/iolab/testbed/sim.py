@@ -1,0 +1,309 @@
+"""Simulated stacks: a testbed that needs nothing of the machine, and what runs trials on it.
+
+``sim:PROFILE`` is a queue in front of a built-in device; ``sim:STACK.toml`` is a file (volumes,
+queues of their own, other parameters; `docs/reference/stack-file.md`). Trials run in this process,
+in virtual time: no agent, no root, nothing to restore. The record has the shape of the agent's.
+
+Left out: file systems, the page cache, several processes at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, Protocol, Self
+
+from iolab import units
+from iolab.errors import StoppedError, TestbedError
+from iolab.testbed.agent import Hello, OpenTestbed, Stop
+
+CLASS_LETTER: Final = "S"
+STACK_ENDING: Final = ".toml"
+_TAG_WORDS: Final = {
+    "code": "from source code",
+    "doc": "from data sheets",
+    "meas": "measured and published",
+    "fit": "fitted to published measurements",
+    "assume": "assumed",
+}
+"""What the provenance tags of a profile's numbers mean, most trustworthy first."""
+_PRESSES_MEANING_NOW: Final = 2
+_DIGEST: Final = "digest"
+"""Option of a testbed made from a file: a hash of the stack that the file described."""
+_DIGEST_DIGITS: Final = 16
+
+
+class Simulator(Protocol):
+    """What is needed of `iolab._core`."""
+
+    def sim_profile_stack(self, profile: str, /) -> str:
+        """Stack of a built-in profile, as JSON."""
+        ...
+
+    def sim_stack(self, subject: str, text: str, /) -> str:
+        """Stack in a file, as JSON."""
+        ...
+
+    def sim_describe(self, stack_json: str, /) -> str:
+        """Size, title and provenance, as JSON."""
+        ...
+
+    def sim_schedulers(self) -> str:
+        """Every scheduler with its tunables, as JSON."""
+        ...
+
+    def sim_knobs(self, stack_json: str, knobs_json: str, /) -> str:
+        """Knobs as a trial would read them back, as JSON."""
+        ...
+
+    def simulate_trial(
+        self, stack_json: str, trial_json: str, should_stop: Callable[[], bool] | None, /
+    ) -> str:
+        """Record of a trial, as JSON."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SimTestbed:
+    """A simulated stack (class S)."""
+
+    needs_root: ClassVar[bool] = False
+    can_need_root: ClassVar[bool] = False
+    record_kind: ClassVar[Literal["real", "simulated"]] = "simulated"
+
+    argument: str
+    """Profile or absolute path of a stack file."""
+    stack_json: str
+    description: Mapping[str, Any]
+    """What `sim_describe` says of the stack."""
+
+    @property
+    def text(self) -> str:
+        """Canonical short form."""
+        return f"sim:{self.argument}"
+
+    @property
+    def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+        """Kind and argument; of a file also what it said, so that another one is another plan."""
+        if not self.argument.endswith(STACK_ENDING):
+            return "sim", self.argument, ()
+        return "sim", self.argument, ((_DIGEST, _digest(self.stack_json)),)
+
+    @property
+    def title(self) -> str:
+        """One line for people; the name if the stack has no title."""
+        return str(self.description["title"] or self.description["name"])
+
+    @property
+    def provenance(self) -> str:
+        """Where the numbers come from: ``12 from data sheets, 3 assumed``."""
+        return provenance_text(self.description["provenance"])
+
+    def agent_spec(self) -> dict[str, Any]:
+        """What the runner opens."""
+        return {
+            "kind": "sim",
+            "name": self.argument,
+            "stack": json.loads(self.stack_json),
+            "stack_json": self.stack_json,
+            "description": dict(self.description),
+            "warning": self._warning(),
+        }
+
+    def check_space(self, file_bytes: int) -> None:
+        """Refuse a study whose files do not fit onto the simulated device.
+
+        Raises
+        ------
+        TestbedError : too little space.
+        """
+        capacity = int(self.description["capacity_bytes"])
+        if file_bytes > capacity:
+            raise TestbedError(
+                f"{self.text} holds {units.format_bytes_rounded(capacity)}; the files need "
+                f"{units.format_bytes_rounded(file_bytes)} at the same time",
+                "use smaller files or fewer workers",
+            )
+
+    def round_text(self, written_bytes: int, duration_ns: int) -> str:
+        """What a round does; how long it takes is not known before the first one."""
+        del written_bytes, duration_ns
+        return "simulated, nothing is written but the results"
+
+    def expected_ns(self, duration_ns: int) -> int | None:
+        """Nothing can be said about the duration before anything ran."""
+        del duration_ns
+
+    def _warning(self) -> dict[str, str]:
+        hint = f"`iolab sim profiles {self.argument}` prints every number with its source"
+        if self.argument.endswith(STACK_ENDING):
+            hint = "`iolab sim profiles NAME` prints every number of a profile with its source"
+        return {
+            "code": "simulated",
+            "message": f"{self.title}: simulated; parameters: {self.provenance}",
+            "hint": hint,
+        }
+
+
+def provenance_text(counts: Mapping[str, int]) -> str:
+    """``12 from data sheets, 3 assumed``, most trustworthy first."""
+    known = [f"{counts[tag]} {words}" for tag, words in _TAG_WORDS.items() if counts.get(tag)]
+    return ", ".join(known) or "none"
+
+
+def simulated_testbed(
+    argument: str, options: Mapping[str, str], simulator: Simulator | None = None
+) -> SimTestbed:
+    """The testbed of ``sim:PROFILE`` or ``sim:STACK.toml``.
+
+    Raises
+    ------
+    StudyError : no such profile, or the file is no stack; names the nearest, or the place.
+    TestbedError : nothing is named, or the file cannot be read.
+    """
+    for name in options:
+        if name != _DIGEST:
+            raise TestbedError(f"a sim testbed has no {name}", "leave it out")
+    simulator = simulator or _simulator()
+    if not argument:
+        raise TestbedError(
+            "sim: needs a profile or a stack file",
+            "as in --on sim:PROFILE; `iolab sim profiles` lists them",
+        )
+    if argument.endswith(STACK_ENDING) or "/" in argument:
+        path = Path(argument).expanduser().absolute()
+        stack_json = simulator.sim_stack(str(path), _read(path))
+        argument = str(path)
+    else:
+        stack_json = simulator.sim_profile_stack(argument)
+    if options.get(_DIGEST, _digest(stack_json)) != _digest(stack_json):
+        raise TestbedError(
+            f"{argument} is not the stack that the study was made for",
+            f"restore the file, or take {_DIGEST} out of the study's testbed",
+        )
+    return SimTestbed(argument, stack_json, json.loads(simulator.sim_describe(stack_json)))
+
+
+def _digest(stack_json: str) -> str:
+    return hashlib.sha256(stack_json.encode()).hexdigest()[:_DIGEST_DIGITS]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise TestbedError(
+            f"there is no stack file {path}",
+            "name a file, or a profile: `iolab sim profiles` lists them",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise TestbedError(f"{path} cannot be read: {error}", "check the file") from None
+
+
+def _simulator() -> Simulator:
+    try:
+        from iolab import _core
+    except ImportError as error:
+        raise TestbedError(
+            f"the compiled part of iolab is missing ({error})",
+            "run `pip install .` in the source directory",
+        ) from None
+    return _core
+
+
+class SimRunner:
+    """Runs trials on a simulated stack, with the face of the agent's client."""
+
+    def __init__(self, *, stop: Stop | None = None, simulator: Simulator | None = None) -> None:
+        self._stop = stop
+        self._simulator = simulator or _simulator()
+        self._is_dry_run = False
+        self._name = ""
+        self._stack_json = ""
+
+    def __enter__(self) -> Self:
+        """Return the runner itself."""
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        """Nothing was changed, so that nothing is to be put back."""
+        del error_type
+
+    def hello(self, run_id: str, *, is_dry_run: bool = False) -> Hello:
+        """Who runs the trials: this process, as whoever started it."""
+        del run_id
+        self._is_dry_run = is_dry_run
+        return Hello(version="", is_root=False, boot_id="", open_journals=())
+
+    def open_testbed(
+        self,
+        spec: Mapping[str, Any],
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> OpenTestbed:
+        """Take the stack; `spec` is what `SimTestbed.agent_spec` gave."""
+        del on_progress
+        self._name = f"sim:{spec['name']}"
+        self._stack_json = str(spec["stack_json"])
+        description = {key: value for key, value in spec.items() if key != "stack_json"}
+        return OpenTestbed(
+            class_letter=CLASS_LETTER,
+            directory="",
+            devices=(self._name,),
+            knob_devices=(self._name,),
+            schedulers=tuple(row["name"] for row in json.loads(self._simulator.sim_schedulers())),
+            warnings=(spec["warning"],),
+            actions=(self._action("simulate", str(spec["description"]["title"])),),
+            description={"class": CLASS_LETTER, **description},
+        )
+
+    def run_trial(
+        self,
+        spec: Mapping[str, Any],
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
+        """Simulate one trial; returns its record.
+
+        Raises
+        ------
+        StudyError : the workload or a knob cannot be simulated.
+        StoppedError : the user asked twice.
+        """
+        if self._is_dry_run:
+            return self._rehearsed(spec)
+        if on_progress is not None:
+            on_progress({"phase": "simulating"})
+        text = self._simulator.simulate_trial(
+            self._stack_json, json.dumps(dict(spec)), self._should_stop
+        )
+        if self._presses() >= _PRESSES_MEANING_NOW:
+            raise StoppedError("stopped at once; a simulation leaves nothing behind")
+        record: dict[str, Any] = json.loads(text)
+        return record
+
+    def close_testbed(
+        self, on_progress: Callable[[Mapping[str, Any]], None] | None = None
+    ) -> dict[str, Any]:
+        """End; there is nothing to restore."""
+        del on_progress
+        return {"is_restored": True, "actions": []}
+
+    def _rehearsed(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Actions of a trial that is not simulated; its knobs are checked nevertheless."""
+        knobs = json.loads(
+            self._simulator.sim_knobs(self._stack_json, json.dumps(dict(spec["knobs"])))
+        )
+        actions = [self._action("set", f"{name} = {value}") for name, value in knobs.items()]
+        phases = ", ".join(phase["name"] for phase in spec["workload"]["phases"])
+        return {"actions": [*actions, self._action("simulate", phases)]}
+
+    def _action(self, kind: str, detail: str) -> dict[str, str]:
+        return {"class": CLASS_LETTER, "kind": kind, "target": self._name, "detail": detail}
+
+    def _should_stop(self) -> bool:
+        return self._presses() > 0
+
+    def _presses(self) -> int:
+        return 0 if self._stop is None else self._stop.presses

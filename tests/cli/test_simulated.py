@@ -1,0 +1,158 @@
+"""Simulated studies from the command line: no agent, no root, the same commands and files."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from iolab.cli.console import Console
+from iolab.cli.main import main
+from iolab.store.db import Store
+
+STORE = Path("o/study.db")
+COMPARE = [
+    *("compare", "--on", "sim:fixed-100us", "--scheduler", "noop,deadline", "--test", "read"),
+    *("--record-size", "4k", "--file-size", "1m", "--rounds", "2", "--seed", "7"),
+]
+STACK = """
+name = "stripe"
+title = "Two devices, striped"
+[volume]
+members = 2
+parameters = { layout = "raid0", unit_bytes = 65536 }
+member.device.profile = "fixed-100us"
+"""
+
+
+@pytest.fixture
+def iolab(monkeypatch, tmp_path):
+    """Run one command in an empty directory on a machine without an agent."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("IOLAB_DEBUG", raising=False)
+    monkeypatch.setenv("IOLAB_AGENT", "/nowhere/iolab-agent")
+
+    def run(*arguments):
+        out, err = io.StringIO(), io.StringIO()
+        code = main(list(arguments), console=Console(out, err))
+        assert "Traceback" not in err.getvalue()
+        return code, out.getvalue(), err.getvalue()
+
+    return run
+
+
+def test_a_study_ends_with_sentence_report_and_store(iolab):
+    code, out, err = iolab(*COMPARE, "--out", "o")
+    assert code == 0, err
+    assert out.startswith("Simulated on sim:fixed-100us.")
+    assert "a round writes" not in err
+    document = json.loads(Path("o/verdict.json").read_text(encoding="utf-8"))
+    assert document["study"]["kind"] == "simulated"
+    with Store.open_reader(STORE) as store:
+        data = store.load_data()
+    assert data.study.kind == "simulated"
+    assert {caveat.code for caveat in data.caveats} >= {"simulated"}
+    assert all(name.startswith(("sim.", "testbed.")) for name in data.facts)
+    assert data.varying_facts == {}
+    assert all(detail["harness_ns_per_op"] is None for detail in data.phase_details)
+
+
+def test_the_same_seed_gives_the_same_numbers(iolab):
+    values = []
+    for out in ("o", "p"):
+        assert iolab(*COMPARE, "--out", out)[0] == 0
+        with Store.open_reader(STORE.parent.with_name(out) / "study.db") as store:
+            values.append([(m.trial_id, m.metric, m.value) for m in store.load_data().measurements])
+    assert values[0] == values[1]
+
+
+def test_a_study_is_resumed_with_more_rounds(iolab):
+    assert iolab(*COMPARE, "--out", "o")[0] == 0
+    code, _, err = iolab(*COMPARE, "--rounds", "3", "--out", "o", "--resume")
+    assert code == 0, err
+    assert "6 trials finished, 3 complete rounds" in err
+
+
+def test_a_changed_stack_file_is_another_plan(iolab, tmp_path):
+    path = tmp_path / "stack.toml"
+    path.write_text(STACK, encoding="utf-8")
+    arguments = [*COMPARE, "--on", "sim:stack.toml", "--out", "o"]
+    code, out, err = iolab(*arguments)
+    assert code == 0, err
+    assert "Two devices, striped: simulated" in " ".join(out.split())
+    path.write_text(STACK.replace("65536", "131072"), encoding="utf-8")
+    code, _, err = iolab(*arguments, "--resume")
+    assert code == 1
+    assert "holds another plan" in err
+
+
+def test_a_dry_run_says_what_would_be_simulated(iolab, tmp_path):
+    code, out, err = iolab(*COMPARE, "--knob", "deadline.fifo_batch=4", "--dry-run")
+    assert code == 0, err
+    assert "[S] set sim:fixed-100us: deadline.fifo_batch = 4" in out
+    assert "[S] simulate sim:fixed-100us: read" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--buffered"], "buffered files in simulation come with a later release: use --direct"),
+        (["--fs", "ext4"], "no file systems yet"),
+        (["--memory-limit", "1g"], "no memory that could be limited"),
+        (["--cache", "warm"], "no page cache yet"),
+        (["--knob", "deadline.fifo_bach=1"], "did you mean 'deadline.fifo_batch'"),
+        (["--knob", "deadline.front_merges=2"], "it goes from 0 to 1"),
+        (["--file-size", "2t"], "sim:fixed-100us holds 1 TiB"),
+        (["--allow-knobs-on", "vda"], "a sim testbed has no allow_knobs_on"),
+    ],
+)
+def test_what_cannot_be_is_one_line(iolab, tmp_path, arguments, part):
+    code, out, err = iolab(*COMPARE, *arguments)
+    assert (code, out) == (1, "")
+    assert part in err
+    assert len([line for line in err.splitlines() if "note:" not in line]) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_interrupt_ends_a_long_trial_and_keeps_what_is_finished(tmp_path):
+    """Twelve simulated minutes at depth 32 take far longer than the test; Ctrl-C ends them."""
+    study = tmp_path / "study.toml"
+    study.write_text(
+        """
+testbed = "sim:fixed-100us"
+seed = 1
+rounds = 2
+[factors]
+scheduler = ["noop", "deadline"]
+[[workloads]]
+kind = "mixed"
+duration = "12m"
+[[workloads.streams]]
+name = "reader"
+direction = "read"
+record_size = "4k"
+depth = 32
+file_size = "1m"
+""",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "iolab.cli", "run", str(study), "--out", str(tmp_path / "o")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "parameters: 4 assumed" in line:
+                break
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        try:
+            rest = process.communicate(timeout=25)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 130, rest
+    assert "stopped on request" in rest
