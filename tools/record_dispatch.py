@@ -1,11 +1,11 @@
-"""Record the order in which a Linux scheduler issues requests.
+r"""Record the order in which a Linux scheduler issues requests.
 
 Needs root and fio. Attaches a loop device of its own to a file that it makes, runs a fio job on it
 under a scheduler with four driver tags, and writes the kernel's block events as NAME.csv.gz and
 NAME.json, in the format of tests/golden/dispatch. Everything that it makes or changes (file, loop
 device, trace instance, mount of tracefs) it removes again, also after an error or an interrupt.
 
-    python tools/record_dispatch.py NAME --scheduler mq-deadline --tunable fifo_batch=4 \\
+    python tools/record_dispatch.py NAME --scheduler mq-deadline --tunable fifo_batch=4 \
         --workload JOB.fio --output DIRECTORY [--runtime 4] [--model]
 
 Times are those of the kernel's text output, microseconds; their order is the kernel's own. With
@@ -151,7 +151,9 @@ class Recorder:
 
     def _fio(self, folder: Path, device: Path) -> None:
         job = folder / "job.fio"
-        head = f"[global]\nfilename={device}\ndirect=1\ntime_based\nruntime={self.arguments.runtime}\n"
+        head = (
+            f"[global]\nfilename={device}\ndirect=1\ntime_based\nruntime={self.arguments.runtime}\n"
+        )
         job.write_text(head + Path(self.arguments.workload).read_text())
         with (folder / "fio.txt").open("w") as output:
             subprocess.run(["fio", str(job)], check=True, stdout=output)
@@ -183,9 +185,9 @@ class Recorder:
             "rotational": read("rotational"),
             "max_sectors_kb": read("max_sectors_kb"),
             "lost_events": lost,
-            "device_model": model if self.arguments.model else {"kind": "unknown"} | {
-                "scale": 1.0, "size_mib": SIZE_MIB
-            },
+            "device_model": model
+            if self.arguments.model
+            else {"kind": "unknown"} | {"scale": 1.0, "size_mib": SIZE_MIB},
             "workload": Path(self.arguments.workload).read_text(),
             "runtime_s": self.arguments.runtime,
             "events": len(rows),

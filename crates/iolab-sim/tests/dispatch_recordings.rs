@@ -137,10 +137,10 @@ fn check_together(workload: &str, scheduler: SchedulerKind, missed: &[u32]) {
     assert!((ratio - 1.0).abs() < 0.15, "readers wait {ratio} times as long");
 }
 
-/// Expected to fail: four readers and a writer go round in a cycle that hardly changes in 4 s, and who
-/// waits for whose request is settled by the first milliseconds. All readers together wait 7.15 ms
-/// in the recording, 6.96 ms in the twin; two of them have changed places (17549 waits 7.96 and
-/// 6.31 ms, the sequential 17551 waits 6.23 and 8.07 ms).
+/// Expected to fail: five readers and a writer go round in a cycle that hardly changes in 4 s, and
+/// who waits for whose request is settled by the first milliseconds. All readers together wait
+/// 7.15 ms in the recording, 6.96 ms in the twin; two of them have changed places (17549 waits 7.96
+/// and 6.31 ms, the sequential 17551 waits 6.23 and 8.07 ms).
 #[test]
 #[should_panic(expected = "17549 read")]
 fn kyber_sync_has_a_twin() {

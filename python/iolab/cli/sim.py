@@ -101,7 +101,7 @@ def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int
     setup = json.loads(setup_text)
     scheduler = arguments.scheduler or str(setup.get("scheduler"))
     tunables = json.dumps(dict(map(_tunable, arguments.tunable)))
-    inputs = (str(path), _read(path), setup_text, scheduler, tunables)
+    inputs = ((str(path), _read(path), setup_text), scheduler, tunables)
     if scheduler in _FORCEABLE:
         _print_prediction(scheduler, json.loads(core.sim_predict(*inputs)), console)
     else:
@@ -206,9 +206,7 @@ def _print_depth(depth: dict[str, Any], console: Console) -> None:
     console.result("\nDepth sweep, random 4 KiB reads")
     console.result(f"{'depth':>6}{'requests/s':>14}{'response, us':>16}")
     for point in depth["points"]:
-        console.result(
-            f"{point['depth']:>6}{point['rate']:>14.1f}{point['response_us']:>16.1f}"
-        )
+        console.result(f"{point['depth']:>6}{point['rate']:>14.1f}{point['response_us']:>16.1f}")
     console.result(
         f"R0 {depth['alone_us']:.1f} us, Xmax {depth['rate_max']:.1f}/s, "
         f"knee N* = Xmax * R0 = {depth['knee']:.2f}"

@@ -1,8 +1,8 @@
 """Whether the numbers of a published table agree with each other, as far as their rounding allows.
 
 Two checks: a printed mean against the mean of its printed runs, and a printed product against the
-product of its factors (rate x size = bandwidth, rate x latency = queue). A printed number stands for
-every number that rounds to it: half a unit of its last place either way.
+product of its factors (rate x size = bandwidth, rate x latency = queue). A printed number stands
+for every number that rounds to it: half a unit of its last place either way.
 """
 
 from __future__ import annotations
