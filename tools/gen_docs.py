@@ -247,6 +247,11 @@ def index_page(root: Path = ROOT) -> str:
         lines = [f"- [{_title(path)}]({folder}/{path.name})" for path in pages]
         if lines:
             blocks += [f"## {folder.capitalize()}", "\n".join(lines)]
+        for inner in sorted(path for path in (index.parent / folder).glob("*") if path.is_dir()):
+            place = inner.relative_to(index.parent).as_posix()
+            names = sorted(path.name for path in inner.glob("*.md"))
+            links = [f"[{name.removesuffix('.md')}]({place}/{name})" for name in names]
+            blocks.append(f"Simulated {inner.name}: {', '.join(links)}.")
     return "\n\n".join(blocks) + "\n"
 
 

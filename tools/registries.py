@@ -17,7 +17,8 @@ class Registry:
 
     ``begin`` finds the opening bracket of the list; ``row`` takes its names, in group 1, out of
     the text between the brackets. Each entry of ``companions`` is a file pattern (of which one
-    must exist) and, after a ``::``, a regular expression that one such file must contain.
+    must exist; `` or `` separates alternatives) and, after a ``::``, a regular expression that one
+    such file must contain.
     """
 
     name: str
@@ -106,7 +107,53 @@ COMMANDS = Registry(
     ),
 )
 
-REGISTRIES: tuple[Registry, ...] = (ENGINES, AGENT_KNOBS, CHARTS, METRICS, METHODS, COMMANDS)
+SCHEDULERS = Registry(
+    name="scheduler",
+    file="crates/iolab-sim/src/sched/list.rs",
+    begin=r"schedulers!\s*\{",
+    row=_NAMED_ROW,
+    companions=(
+        "crates/iolab-sim/src/sched/{row}.rs or crates/iolab-sim/src/sched/{row}/mod.rs",
+        "docs/reference/schedulers/{name}.md",
+        "tests/golden/scheduler/scheduler-scenarios.yaml::scheduler: {name}",
+    ),
+)
+
+VOLUMES = Registry(
+    name="volume",
+    file="crates/iolab-sim/src/volume/list.rs",
+    begin=r"volumes!\s*\{",
+    row=_NAMED_ROW,
+    companions=(
+        "crates/iolab-sim/src/volume/{row}.rs",
+        "docs/reference/volumes/{name}.md",
+        "crates/iolab-sim/src/volume/tests/*.rs::VolumeKind::",
+    ),
+)
+
+DEVICES = Registry(
+    name="device",
+    file="crates/iolab-sim/src/device/list.rs",
+    begin=r"devices!\s*\{",
+    row=_NAMED_ROW,
+    companions=(
+        "crates/iolab-sim/src/device/{row}.rs or crates/iolab-sim/src/device/{row}/mod.rs",
+        "docs/reference/devices/{name}.md",
+        "crates/iolab-sim/profiles/*.toml::kind = \"{name}\"",
+    ),
+)
+
+REGISTRIES: tuple[Registry, ...] = (
+    ENGINES,
+    AGENT_KNOBS,
+    CHARTS,
+    METRICS,
+    METHODS,
+    COMMANDS,
+    SCHEDULERS,
+    VOLUMES,
+    DEVICES,
+)
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -155,7 +202,8 @@ def _fill(companion: str, row: str) -> str:
 
 def _exists(root: Path, files: list[str], companion: str) -> bool:
     pattern, _, contents = companion.partition("::")
-    matching = [name for name in files if Path(name).match(pattern)]
+    patterns = pattern.split(" or ")
+    matching = [name for name in files if any(map(Path(name).match, patterns))]
     if not contents:
         return bool(matching)
     return any(re.search(contents, (root / name).read_text(encoding="utf-8")) for name in matching)

@@ -277,6 +277,7 @@ def test_a_simulation_says_so_wherever_numbers_stand(canned: ModuleType) -> None
     assert "<title>iolab: scheduler study (simulated)</title>" in page
     assert page.index(provenance) < page.index("How far to trust this")
     assert "<h2>Simulated stack</h2>" in page
+    assert "too few trials to test" not in page
     assert "<h2>Environment</h2>" not in page
     book = openpyxl.load_workbook(BytesIO(render_xlsx(study, verdict, charts)))
     assert book.properties.subject == "simulated"

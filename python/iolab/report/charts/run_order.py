@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table
 from iolab.report.charts.common import level_slots
+from iolab.stats.sentence import kind_word
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData, TrialRow
 
@@ -26,7 +27,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             name="run_order",
             kind="strip",
             title="Order of the trials",
-            caption=_caption(verdict, len(rounds)),
+            caption=_caption(data, verdict, len(rounds)),
             x=Axis("place in the round"),
             y=Axis("round", categories=tuple(f"round {r}" for r in rounds)),
             panels=(
@@ -85,10 +86,12 @@ def _square(trial: TrialRow, row: int) -> Point:
     )
 
 
-def _caption(verdict: StudyVerdict, rounds: int) -> str:
+def _caption(data: StudyData, verdict: StudyVerdict, rounds: int) -> str:
     """Say whether the place inside a round mattered."""
     opening = f"{rounds} round{'' if rounds == 1 else 's'}, each in a fresh random order"
     position = verdict.position
+    if kind_word(data.study):
+        return f"{opening}; simulated trials do not know each other, so that places do not matter."
     if position is None:
         return f"{opening}; too few trials to test whether the place in a round matters."
     change = f"{(position.ratio - 1) * 100:+.1f} %"
