@@ -74,7 +74,6 @@ pub fn sim_scenarios(py: Python<'_>, subject: &str, text: &str) -> PyResult<Stri
 /// Predicts every issue of a recording (its name, events and description); counts and first misses
 /// as JSON.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "the signature is Python's")]
 pub fn sim_predict(
     py: Python<'_>,
     recording: (String, String, String),
@@ -95,7 +94,6 @@ pub fn sim_predict(
 /// Runs the processes of a recording (its name, events and description) in a closed loop; figures
 /// real and simulated as JSON.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "the signature is Python's")]
 pub fn sim_replay(
     py: Python<'_>,
     recording: (String, String, String),
