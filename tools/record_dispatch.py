@@ -1,11 +1,11 @@
-"""Record the order in which a Linux scheduler issues requests.
+r"""Record the order in which a Linux scheduler issues requests.
 
 Needs root and fio. Attaches a loop device of its own to a file that it makes, runs a fio job on it
 under a scheduler with four driver tags, and writes the kernel's block events as NAME.csv.gz and
 NAME.json, in the format of tests/golden/dispatch. Everything that it makes or changes (file, loop
 device, trace instance, mount of tracefs) it removes again, also after an error or an interrupt.
 
-    python tools/record_dispatch.py NAME --scheduler mq-deadline --tunable fifo_batch=4 \\
+    python tools/record_dispatch.py NAME --scheduler mq-deadline --tunable fifo_batch=4 \
         --workload JOB.fio --output DIRECTORY [--runtime 4] [--model]
 
 Times are those of the kernel's text output, microseconds; their order is the kernel's own. With

@@ -257,14 +257,13 @@ def sim_scenarios(subject: str, text: str) -> str:
     iolab.errors.StudyError : not a scenario file; names the field.
     """
 
-def sim_predict(subject: str, csv: str, setup_json: str, scheduler: str, tunables_json: str) -> str:
+def sim_predict(recording: tuple[str, str, str], scheduler: str, tunables_json: str) -> str:
     """Predict every issue of a recording of the real kernel.
 
     Parameters
     ----------
-    subject : names the recording in messages.
-    csv : the recording, events in order of time.
-    setup_json : queue and scheduler as they were recorded.
+    recording : its name for messages; its events as CSV, in order of time; queue and scheduler as
+        they were recorded, as JSON.
     scheduler : name of the one that predicts.
     tunables_json : ``{NAME: VALUE}``, units of sysfs; they replace the recorded ones.
 
@@ -278,40 +277,39 @@ def sim_predict(subject: str, csv: str, setup_json: str, scheduler: str, tunable
     iolab.errors.StudyError : not a recording, or a scheduler that cannot be replayed.
     """
 
-def sim_replay(subject: str, csv: str, setup_json: str, scheduler: str, tunables_json: str) -> str:
+def sim_replay(recording: tuple[str, str, str], scheduler: str, tunables_json: str) -> str:
     """Run the processes of a recording again, in a closed loop against a simulated queue.
 
     Parameters
     ----------
-    subject : names the recording in messages.
-    csv : the recording, events in order of time.
-    setup_json : queue, device and scheduler as they were recorded.
-    scheduler : name of the simulated one.
+    recording : as of `sim_predict`; its ``device_model`` must be of kind ``hdd``.
+    scheduler : name of the one that is simulated.
     tunables_json : ``{NAME: VALUE}``, units of sysfs; they replace the recorded ones.
 
     Returns
     -------
-    str : ``{"real", "simulated", "fit"}``; the first two are ``{"requests", "ascending", "merges",
-        "joined", "processes"}`` (counts, a share in [0, 1], and rows per process and direction),
-        ``fit`` is ``{"phase" (turns), "overhead_ns"}``.
+    str : ``{"real": FIGURES, "simulated": FIGURES, "fit": {"phase" (turns), "overhead_ns"}}``;
+        FIGURES is ``{"requests", "ascending", "merges", "joined", "processes": [{"process",
+        "direction", "requests", "wait_ns", "share", "outstanding"}]}``, shares between 0 and 1.
 
     Raises
     ------
-    iolab.errors.StudyError : not a recording, or a device that is not known.
+    iolab.errors.StudyError : not a recording, or of a device without a model.
     """
 
 def sim_probe(name: str, seed: int) -> str:
-    """Probe the simulated device of a built-in profile as one would probe a stranger's.
+    """Measure the device of a built-in profile in virtual time, its read cache off.
 
     Parameters
     ----------
     name : one of `sim_profile_names`.
-    seed : of the positions drawn.
+    seed : of the random places.
 
     Returns
     -------
-    str : ``{"profile", "sizes", "depth", "seek"}``: sweeps of time over size, of rate over depth
-        and, for disks, of time over distance (else null).
+    str : ``{"profile", "sizes": [{"pattern", "direction", "fixed_us", "rate_mb_s", "points"}],
+        "depth": {"alone_us", "rate_max" (1/s), "knee", "points"}, "seek": {"rpm", "short", "long",
+        "boundary" (cylinders), "mean_ms", "points"}}``; ``seek`` is null but of disks.
 
     Raises
     ------

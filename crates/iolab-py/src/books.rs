@@ -71,14 +71,12 @@ pub fn sim_scenarios(py: Python<'_>, subject: &str, text: &str) -> PyResult<Stri
     answer(py, ScenarioFile::parse(subject, text).and_then(|file| judge_all(&file)))
 }
 
-/// Predicts every issue of a recording; counts and first misses as JSON.
+/// Predicts every issue of a recording (its name, events and description); counts and first misses
+/// as JSON.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "the signature is Python's")]
 pub fn sim_predict(
     py: Python<'_>,
-    subject: &str,
-    csv: &str,
-    setup_json: &str,
+    recording: (String, String, String),
     scheduler: &str,
     tunables_json: &str,
 ) -> PyResult<String> {
@@ -86,20 +84,19 @@ pub fn sim_predict(
     let tunables: std::collections::BTreeMap<String, u64> =
         serde_json::from_str(tunables_json).map_err(|e| study_error(py, e))?;
     let prediction = py.detach(|| {
+        let (subject, csv, setup_json) = &recording;
         let recording = Recording::parse(subject, csv, setup_json)?;
         predict(&recording, kind, &tunables)
     });
     answer(py, prediction)
 }
 
-/// Runs the processes of a recording in a closed loop; figures real and simulated as JSON.
+/// Runs the processes of a recording (its name, events and description) in a closed loop; figures
+/// real and simulated as JSON.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "the signature is Python's")]
 pub fn sim_replay(
     py: Python<'_>,
-    subject: &str,
-    csv: &str,
-    setup_json: &str,
+    recording: (String, String, String),
     scheduler: &str,
     tunables_json: &str,
 ) -> PyResult<String> {
@@ -107,6 +104,7 @@ pub fn sim_replay(
     let tunables: std::collections::BTreeMap<String, u64> =
         serde_json::from_str(tunables_json).map_err(|e| study_error(py, e))?;
     let twin = py.detach(|| {
+        let (subject, csv, setup_json) = &recording;
         let recording = Recording::parse(subject, csv, setup_json)?;
         simulate(&recording, kind, &tunables, 0.0)
     });

@@ -16,10 +16,13 @@ from iolab.errors import IolabError, StudyError
 from iolab.study.factors import nearest
 
 NAME = "sim"
-HELP = "look into the simulator: scenarios, dispatch, profiles, schedulers"
+HELP = "look into the simulator: scenarios, dispatch, probe, profiles, schedulers"
 
 EXIT_CHECK_FAILED: Final = 5
 _ENDING: Final = ".csv.gz"
+_FORCEABLE: Final = ("none", "mq-deadline")
+_MISSES_SHOWN: Final = 5
+_SEEK_STEP: Final = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,18 +101,64 @@ def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int
     setup = json.loads(setup_text)
     scheduler = arguments.scheduler or str(setup.get("scheduler"))
     tunables = json.dumps(dict(map(_tunable, arguments.tunable)))
-    text = _read(path)
-    found = json.loads(core.sim_predict(str(path), text, setup_text, scheduler, tunables))
+    inputs = ((str(path), _read(path), setup_text), scheduler, tunables)
+    if scheduler in _FORCEABLE:
+        _print_prediction(scheduler, json.loads(core.sim_predict(*inputs)), console)
+    else:
+        console.result(
+            f"{scheduler}: its choices cannot be forced one by one; compare distributions"
+        )
+    if setup.get("device_model", {}).get("kind") == "hdd":
+        _print_twin(scheduler, setup["scheduler"], json.loads(core.sim_replay(*inputs)), console)
+    else:
+        console.result("The device of this recording has no model, so there is no twin of it.")
+    return 0
+
+
+def _print_prediction(scheduler: str, found: dict[str, Any], console: Console) -> None:
     share = 100 * found["predicted"] / max(1, found["issues"])
     console.result(
         f"{scheduler}: predicted {found['predicted']} of {found['issues']} = {share:.2f} %"
     )
-    for at_ns, recorded, chosen in found["misses"][:5]:
+    for at_ns, recorded, chosen in found["misses"][:_MISSES_SHOWN]:
         console.result(
             f"  miss at {at_ns / 1e6:.3f} ms: the kernel issued sector {recorded}, "
             f"the model chose {'nothing' if chosen is None else chosen}"
         )
-    return 0
+
+
+def _print_twin(scheduler: str, recorded: str, twin: dict[str, Any], console: Console) -> None:
+    real, simulated = twin["real"], twin["simulated"]
+    console.result("")
+    if scheduler != recorded:
+        console.result(f"Real under {recorded}, simulated under {scheduler}.")
+    console.result(f"{'':34}{'real':>11}{'simulated':>11}{'difference':>13}")
+    _row(console, "ascending share", real["ascending"], simulated["ascending"], ".3f")
+    _row(console, "requests served", real["requests"], simulated["requests"], "d")
+    _row(console, "bios merged", real["merges"], simulated["merges"], "d")
+    _row(console, "requests joined", real["joined"], simulated["joined"], "d")
+    others = {(row["process"], row["direction"]): row for row in simulated["processes"]}
+    for row in real["processes"]:
+        other = others.get((row["process"], row["direction"]))
+        if other is None:
+            continue
+        name = f"{row['process']} {row['direction']}"
+        wait, other_wait = row["wait_ns"] / 1e6, other["wait_ns"] / 1e6
+        _row(console, f"{name}: mean wait, ms", wait, other_wait, ".3f")
+        _row(console, f"{name}: share of bytes, %", 100 * row["share"], 100 * other["share"], ".1f")
+    phase, overhead_us = twin["fit"]["phase"] % 1, twin["fit"]["overhead_ns"] / 1e3
+    console.result(
+        f"\nDevice: angle {phase:.4f} turns at the first event, {overhead_us:.1f} us per request"
+        "\nbeyond its model; both measured from the recording."
+    )
+
+
+def _row(console: Console, name: str, real: float, simulated: float, form: str) -> None:
+    if form == "d" or "wait" in name:
+        change = f"{100 * (simulated / real - 1):+.1f} %" if real else "-"
+    else:
+        change = f"{simulated - real:+z{form}}" + (" points" if "%" in name else "")
+    console.result(f"{name:34}{real:>11{form}}{simulated:>11{form}}{change:>13}")
 
 
 def _tunable(text: str) -> tuple[str, int]:
@@ -117,6 +166,67 @@ def _tunable(text: str) -> tuple[str, int]:
     if not equals or not value.isdecimal():
         raise StudyError(f"--tunable {text} is not NAME=NUMBER", "as in --tunable fifo_batch=8")
     return name, int(value)
+
+
+# Probing.
+
+
+def _declare_probe(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", help="a name from `iolab sim profiles`")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random places (1)")
+
+
+def _probe(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+    found = json.loads(core.sim_probe(arguments.profile, arguments.seed))
+    console.result(f"{found['profile']}, simulated; read cache off; times in virtual time\n")
+    console.result("Size sweep, depth 1: median response in us, and what the line misses")
+    sweeps = found["sizes"]
+    heads = [f"{sweep['pattern'][:4]}. {sweep['direction']}" for sweep in sweeps]
+    console.result(f"{'KiB':>6}" + "".join(f"{head:>18}" for head in heads))
+    for index, point in enumerate(sweeps[0]["points"]):
+        cells = [
+            f"{sweep['points'][index]['median_us']:>9.1f}"
+            f" {sweep['points'][index]['residual_us']:>+z8.1f}"
+            for sweep in sweeps
+        ]
+        console.result(f"{point['kib']:>6}" + "".join(f"{cell:>18}" for cell in cells))
+    console.result(f"{'a, us':>6}" + "".join(f"{sweep['fixed_us']:>18.1f}" for sweep in sweeps))
+    rates = [
+        "none" if sweep["rate_mb_s"] is None else f"{sweep['rate_mb_s']:.1f} MB/s"
+        for sweep in sweeps
+    ]
+    console.result(f"{'1/b':>6}" + "".join(f"{rate:>18}" for rate in rates))
+    _print_depth(found["depth"], console)
+    if found["seek"]:
+        _print_seek(found["seek"], console)
+    return 0
+
+
+def _print_depth(depth: dict[str, Any], console: Console) -> None:
+    console.result("\nDepth sweep, random 4 KiB reads")
+    console.result(f"{'depth':>6}{'requests/s':>14}{'response, us':>16}")
+    for point in depth["points"]:
+        console.result(f"{point['depth']:>6}{point['rate']:>14.1f}{point['response_us']:>16.1f}")
+    console.result(
+        f"R0 {depth['alone_us']:.1f} us, Xmax {depth['rate_max']:.1f}/s, "
+        f"knee N* = Xmax * R0 = {depth['knee']:.2f}"
+    )
+
+
+def _print_seek(seek: dict[str, Any], console: Console) -> None:
+    console.result("\nSeek sweep: mean access less half a turn, overhead and transfer")
+    console.result(f"{'cylinders':>10}{'seek, ms':>12}{'fitted, ms':>12}")
+    # One per doubling is enough to see the curve.
+    for point in seek["points"][::_SEEK_STEP]:
+        console.result(
+            f"{point['distance']:>10}{point['seek_ms']:>12.3f}{point['fitted_ms']:>12.3f}"
+        )
+    short, long = seek["short"], seek["long"]
+    console.result(
+        f"d < {seek['boundary']}: {short['intercept']:.3f} + {short['slope']:.5f} * sqrt(d) ms\n"
+        f"beyond: {long['intercept']:.3f} + {long['slope']:.7f} * d ms\n"
+        f"mean seek {seek['mean_ms']:.2f} ms, {seek['rpm']:.1f} turns per minute"
+    )
 
 
 # Profiles and schedulers.
@@ -193,7 +303,12 @@ _SUBJECTS: Final[dict[str, _Subject]] = {
     "dispatch": (
         _declare_dispatch,
         _dispatch,
-        "Let a simulated scheduler predict every issue of a recording of the real kernel.",
+        "Replay a recording of the real kernel: predict every issue, then run its processes again.",
+    ),
+    "probe": (
+        _declare_probe,
+        _probe,
+        "Measure a simulated device like a stranger: sweeps over size, depth and seek distance.",
     ),
     "profiles": (
         _declare_profiles,

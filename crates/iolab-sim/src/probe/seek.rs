@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::Bench;
 use super::closed_loop::{Ask, run};
+use super::findings::Bench;
 use crate::api::bio::Operation;
 use crate::compare::{Line, Point, mean, median};
 use crate::device::disk::geometry::Geometry;
@@ -118,8 +118,8 @@ fn access(bench: &Bench, geometry: &Geometry, distance: u32) -> Result<f64, SimE
     Ok(mean(&second))
 }
 
-/// Both pieces; the boundary lies where splitting the points leaves the least error, and there where
-/// the pieces are nearest to each other.
+/// Both pieces; the boundary lies where splitting the points leaves the least error, and there
+/// where the pieces are nearest to each other.
 fn fit(measured: &[(u32, f64)]) -> SeekSweep {
     let point = |x: f64, y: f64| Point { x, y, weight: 1.0 };
     let short: Vec<Point> = measured.iter().map(|&(d, y)| point(f64::from(d).sqrt(), y)).collect();

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Bench;
 use super::closed_loop::{Ask, run};
+use super::findings::Bench;
 use crate::api::bio::Operation;
 use crate::compare::{Line, Point, median};
 use crate::error::SimError;

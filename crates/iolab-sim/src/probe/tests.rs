@@ -1,7 +1,11 @@
 //! Probes of devices whose parameters are known.
 
+use iolab_model::Seed;
+
+use super::findings::Bench;
 use super::*;
 use crate::device::disk::Disk;
+use crate::profile::Profile;
 
 #[test]
 fn a_fixed_device_is_found_out() {

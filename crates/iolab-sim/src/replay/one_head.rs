@@ -1,10 +1,10 @@
 //! The device of the recordings: one head that serves issued requests first come, first served.
 //!
 //! Its times are those of the service-time model behind the recorded device, see
-//! tests/golden/dispatch/README.md: seek `0.8 ms + 9.2 ms * sqrt(distance / size)` (none if the next
-//! byte follows), rotational wait from a 120 Hz angle with 1 MiB per track, 120 MB/s, everything
-//! multiplied by a scale (which makes the angle turn faster). What is left out: threads of the
-//! serving process that overtake each other (2 to 5 % of the recorded completions).
+//! tests/golden/dispatch/README.md: seek `0.8 ms + 9.2 ms * sqrt(distance / size)` (none if the
+//! next byte follows), rotational wait from a 120 Hz angle with 1 MiB per track, 120 MB/s,
+//! everything multiplied by a scale (which makes the angle turn faster). What is left out: threads
+//! of the serving process that overtake each other (2 to 5 % of the recorded completions).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -202,7 +202,10 @@ impl Layer for OneHead {
     }
 
     fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
-        while let Some((_, id)) = self.serving.pop_front_if(|entry| entry.0 <= now) {
+        while let Some(&(at, id)) = self.serving.front()
+            && at <= now
+        {
+            self.serving.pop_front();
             done.push(id);
         }
     }

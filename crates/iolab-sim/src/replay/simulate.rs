@@ -1,10 +1,10 @@
 //! The closed-loop twin of a recording: its processes run again, against a simulated queue.
 //!
-//! Every process submits its own recorded bios in their order, keeps as many of them outstanding as
-//! it did in the recording, and thinks between the end of one and the submission of the next as long
-//! as it did there. So it is the scheduler that decides how fast each of them gets on. Left out:
-//! time the CPUs spend, and stalls of the process that served the recorded device, except for their
-//! mean, which is part of the overhead per request.
+//! Every process submits its own recorded bios in their order, keeps as many of them outstanding
+//! as it did in the recording, and thinks between the end of one and the submission of the next as
+//! long as it did there. So it is the scheduler that decides how fast each of them gets on. Left
+//! out: time the CPUs spend, and stalls of the process that served the recorded device, except for
+//! their mean, which is part of the overhead per request.
 
 use std::collections::BTreeMap;
 
@@ -156,9 +156,9 @@ impl Stage {
     }
 }
 
-/// Runs the processes of a recording in a closed loop under the scheduler `kind`; `tunables` replace
-/// the recorded ones. The device's angle begins as measured plus `turned` turns: other angles give
-/// other histories of the same kind, which tells what is chance.
+/// Runs the processes of a recording in a closed loop under the scheduler `kind`; `tunables`
+/// replace the recorded ones. The device's angle begins as measured plus `turned` turns: other
+/// angles give other histories of the same kind, which tells what is chance.
 ///
 /// # Errors
 ///
