@@ -44,7 +44,14 @@ def test_help_needs_nothing():
 
 @pytest.mark.parametrize(
     "name",
-    ["py.typed", "_core.pyi", "study/names.json", "store/schema.sql", "report/templates/page.css"],
+    [
+        "py.typed",
+        "_core.pyi",
+        "study/names.json",
+        "study/simulated.json",
+        "store/schema.sql",
+        "report/templates/page.css",
+    ],
 )
 def test_data_files_are_installed(name):
     files = {str(path) for path in importlib.metadata.files("iolab") or []}

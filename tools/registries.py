@@ -139,7 +139,7 @@ DEVICES = Registry(
     companions=(
         "crates/iolab-sim/src/device/{row}.rs or crates/iolab-sim/src/device/{row}/mod.rs",
         "docs/reference/devices/{name}.md",
-        "crates/iolab-sim/profiles/*.toml::kind = \"{name}\"",
+        'crates/iolab-sim/profiles/*.toml::kind = "{name}"',
     ),
 )
 

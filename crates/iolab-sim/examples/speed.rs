@@ -70,7 +70,7 @@ fn run(scheduler: SchedulerKind, profile: &str, requests: u32) -> (Duration, Ns)
             queue.submit(now, &bio(id));
         }
     }
-    (cpu() - started, now.since(epoch))
+    (cpu().saturating_sub(started), now.since(epoch))
 }
 
 /// CPU time of this (only) thread, first field of proc(5) `schedstat`.

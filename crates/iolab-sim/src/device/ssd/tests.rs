@@ -3,7 +3,6 @@
 mod amplification;
 mod behaviour;
 mod properties;
-mod speed;
 
 use std::collections::BTreeMap;
 
