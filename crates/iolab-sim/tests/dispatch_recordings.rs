@@ -6,6 +6,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use iolab_model::trace_event::Action;
 use iolab_sim::replay::{Figures, Recording, Twin, predict, simulate};
 use iolab_sim::sched::SchedulerKind;
 
@@ -137,10 +138,10 @@ fn check_together(workload: &str, scheduler: SchedulerKind, missed: &[u32]) {
     assert!((ratio - 1.0).abs() < 0.15, "readers wait {ratio} times as long");
 }
 
-/// Expected to fail: five readers and a writer go round in a cycle that hardly changes in 4 s, and
-/// who waits for whose request is settled by the first milliseconds. All readers together wait
-/// 7.15 ms in the recording, 6.96 ms in the twin; two of them have changed places (17549 waits 7.96
-/// and 6.31 ms, the sequential 17551 waits 6.23 and 8.07 ms).
+/// Expected to fail. All readers together wait 7.15 ms in the recording and 6.96 ms in the twin,
+/// but two of the five seem to have changed places (17549 waits 7.96 and 6.31 ms, the sequential
+/// 17551 waits 6.23 and 8.07 ms). Why is not established: the twin gives the same at every angle
+/// of the platter; overtaking completions and single stalls of the device are not modelled.
 #[test]
 #[should_panic(expected = "17549 read")]
 fn kyber_sync_has_a_twin() {
@@ -162,11 +163,12 @@ fn bfq_mixed_has_a_twin() {
     check("mixed", SchedulerKind::Bfq);
 }
 
-/// Expected to fail: between 890 and 1270 ms the recording shows queues merged but for two readers,
-/// which starve until their queues, split off at about 690 ms, may be merged late (600 ms after
-/// a split). The twin merges and splits by the same rules, but at other instants, which decide who
-/// starves: over sixteen starting angles reader 17340 waits between 5.9 and 9.7 ms (recorded: 8.5).
-/// The writer, part of every merged queue, waits 7.4 to 9.0 ms (recorded: 11.6).
+/// Expected to fail. Between 890 and 1270 ms the recording hardly serves readers 17340 and 17342;
+/// by the order of issues the other queues are merged then, and these two join 600 ms after they
+/// issued apart, which would fit a late merge after a split (an inference: a recording shows no
+/// queues). The twin has no such gap. At other angles reader 17340 waits up to 9.7 ms (recorded:
+/// 8.5, at the recorded angle 5.9); the writer waits 9.0 ms and at no angle tried as long as the
+/// recorded 11.6, which is not explained.
 #[test]
 #[should_panic(expected = "17340 read")]
 fn bfq_sync_has_a_twin() {
@@ -178,13 +180,68 @@ fn bfq_sync_agrees_in_all_but_three_waits() {
     check_together("sync", SchedulerKind::Bfq, &[17340, 17342, 17343]);
 }
 
+/// Number of sixteen starting angles, the recorded one first, at which the twin is within all bars.
+fn angles_within_bars(workload: &str, scheduler: SchedulerKind) -> usize {
+    let is_within =
+        |step: &u32| misses(&twin(workload, scheduler, f64::from(*step) / 16.0)).is_empty();
+    (0..16).filter(is_within).count()
+}
+
+/// How much of the agreement depends on the angle, that is, on chance.
 #[test]
-fn chance_moves_the_waits_of_single_processes_under_bfq() {
-    let waits: Vec<f64> = [0.0, 0.0625, 0.125]
-        .iter()
-        .map(|&turned| twin("sync", SchedulerKind::Bfq, turned).simulated.processes[2].wait_ns)
-        .collect();
-    assert!(waits[2] / waits[0] > 1.3, "{waits:?}");
+fn the_agreement_of_some_twins_depends_on_the_angle() {
+    for (workload, kind, expected) in [
+        ("deep", SchedulerKind::Kyber, 16),
+        ("mixed", SchedulerKind::Kyber, 16),
+        ("sync", SchedulerKind::Kyber, 0),
+        ("three", SchedulerKind::Kyber, 16),
+        ("deep", SchedulerKind::Bfq, 16),
+        ("mixed", SchedulerKind::Bfq, 10),
+        ("sync", SchedulerKind::Bfq, 0),
+        ("three", SchedulerKind::Bfq, 16),
+    ] {
+        let found = angles_within_bars(workload, kind);
+        println!("{workload}-{kind}: {found} of 16");
+        assert_eq!(found, expected, "{workload}-{kind}");
+    }
+}
+
+#[test]
+fn waits_under_bfq_in_sync_depend_on_the_angle() {
+    let waits = |process: usize| {
+        let at = |step| twin("sync", SchedulerKind::Bfq, f64::from(step) / 16.0);
+        let waits = (0..16).map(move |step| at(step).simulated.processes[process].wait_ns / 1e6);
+        waits.fold((f64::INFINITY, 0.0_f64), |(least, most), w| (least.min(w), most.max(w)))
+    };
+    let ((_, reader_most), (writer_least, writer_most)) = (waits(2), waits(5));
+    assert!((reader_most - 9.7).abs() < 0.1, "{reader_most}");
+    assert!((writer_least - 7.4).abs() < 0.1 && (writer_most - 9.0).abs() < 0.1);
+}
+
+/// What the model of the device leaves out: completions before one that was issued earlier.
+#[test]
+fn completions_of_the_recorded_device_overtake_each_other() {
+    let mut shares = Vec::new();
+    for workload in ["deep", "mixed", "sync"] {
+        for scheduler in ["none", "mq-deadline", "kyber", "bfq"] {
+            let (mut under_way, mut overtaking, mut all) = (Vec::new(), 0.0, 0.0);
+            for row in recording(&format!("{workload}-{scheduler}")).rows {
+                match row.action {
+                    Action::Issued => under_way.push(row.bio.sector),
+                    Action::Completed => {
+                        let place = under_way.iter().position(|&s| s == row.bio.sector);
+                        under_way.remove(place.unwrap());
+                        all += 1.0;
+                        overtaking += f64::from(u8::from(place != Some(0)));
+                    }
+                    _ => {}
+                }
+            }
+            shares.push(overtaking / all);
+        }
+    }
+    let (least, most) = shares.iter().fold((1.0_f64, 0.0_f64), |(l, m), &s| (l.min(s), m.max(s)));
+    assert!((least - 0.006).abs() < 0.001 && (most - 0.107).abs() < 0.003, "{least} {most}");
 }
 
 #[test]

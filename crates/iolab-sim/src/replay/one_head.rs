@@ -4,7 +4,7 @@
 //! tests/golden/dispatch/README.md: seek `0.8 ms + 9.2 ms * sqrt(distance / size)` (none if the
 //! next byte follows), rotational wait from a 120 Hz angle with 1 MiB per track, 120 MB/s,
 //! everything multiplied by a scale (which makes the angle turn faster). What is left out: threads
-//! of the serving process that overtake each other (2 to 5 % of the recorded completions).
+//! of the serving process that overtake each other (0.6 to 11 % of the recorded completions).
 
 use std::collections::{BTreeMap, VecDeque};
 
