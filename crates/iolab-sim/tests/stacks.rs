@@ -23,16 +23,18 @@ struct Work {
     in_flight: u32,
     processes: u32,
     read_share: u64,
+    refuse_every: u32,
     seed: u64,
 }
 
 fn work() -> impl Strategy<Value = Work> {
-    (50_u32..200, 1_u32..48, 1_u32..6, 0_u64..=4, any::<u64>()).prop_map(
-        |(bios, in_flight, processes, read_share, seed)| Work {
+    (50_u32..200, 1_u32..48, 1_u32..6, 0_u64..=4, 0_u32..8, any::<u64>()).prop_map(
+        |(bios, in_flight, processes, read_share, refuse_every, seed)| Work {
             bios,
             in_flight,
             processes,
             read_share,
+            refuse_every,
             seed,
         },
     )
@@ -63,7 +65,12 @@ fn device(name: &str, index: u32) -> Box<dyn Layer> {
 }
 
 /// A queue over the device, or over a hardware array of four of them.
-fn stack(scheduler: SchedulerKind, name: &str, layout: Option<VolumeKind>) -> BlockQueue {
+fn stack(
+    scheduler: SchedulerKind,
+    name: &str,
+    layout: Option<VolumeKind>,
+    work: &Work,
+) -> BlockQueue {
     let below = match layout {
         None => device(name, 0),
         Some(layout) => {
@@ -75,7 +82,8 @@ fn stack(scheduler: SchedulerKind, name: &str, layout: Option<VolumeKind>) -> Bl
             volume::build(members, &parameters).unwrap()
         }
     };
-    let parameters = QueueParameters { scheduler, ..QueueParameters::default() };
+    let refuse_every = work.refuse_every;
+    let parameters = QueueParameters { scheduler, refuse_every, ..QueueParameters::default() };
     BlockQueue::new(Ns(0), &parameters, below).unwrap()
 }
 
@@ -170,7 +178,7 @@ proptest! {
         layout in layouts(),
         work in work(),
     ) {
-        let mut queue = stack(scheduler, name, layout);
+        let mut queue = stack(scheduler, name, layout, &work);
         let outcome = run(&mut queue, &work);
         let accounting = queue.accounting();
         // Every byte asked for went below exactly once: merging changes requests, not bytes.
@@ -188,8 +196,8 @@ proptest! {
         layout in layouts(),
         work in work(),
     ) {
-        let first = run(&mut stack(scheduler, name, layout), &work);
-        let second = run(&mut stack(scheduler, name, layout), &work);
+        let first = run(&mut stack(scheduler, name, layout, &work), &work);
+        let second = run(&mut stack(scheduler, name, layout, &work), &work);
         prop_assert_eq!(first, second);
     }
 }
@@ -198,11 +206,12 @@ proptest! {
 /// platform takes part in it. A change here changes results and belongs into the change log.
 #[test]
 fn event_hashes_are_what_they_were() {
-    let work = Work { bios: 400, in_flight: 16, processes: 4, read_share: 3, seed: 7 };
+    let work =
+        Work { bios: 400, in_flight: 16, processes: 4, read_share: 3, refuse_every: 0, seed: 7 };
     let mut lines = String::new();
     for &scheduler in SchedulerKind::ALL {
         for name in ["sata7200-4tb", "nvme-pc601-256", "vmware-guest"] {
-            let outcome = run(&mut stack(scheduler, name, None), &work);
+            let outcome = run(&mut stack(scheduler, name, None, &work), &work);
             writeln!(lines, "{scheduler} {name} {:016x} {}", outcome.hash, outcome.ended.0)
                 .unwrap();
         }
@@ -218,7 +227,8 @@ fn event_hashes_are_what_they_were() {
 
 #[test]
 fn more_hardware_is_never_slower_where_it_cannot_be() {
-    let work = Work { bios: 300, in_flight: 24, processes: 3, read_share: 4, seed: 11 };
+    let work =
+        Work { bios: 300, in_flight: 24, processes: 3, read_share: 4, refuse_every: 0, seed: 11 };
     let time = |depth: u32| {
         let fixed = iolab_sim::device::fixed::Fixed::new(Ns::from_us(100), depth, false);
         let parameters =

@@ -52,6 +52,8 @@ pub struct BlockQueue {
     pub(crate) plug: Vec<RequestId>,
     pub(super) dispatch_list: VecDeque<RequestId>,
     pub(super) in_flight: u32,
+    pub(super) refuse_every: u32,
+    pub(super) offered: u32,
     pub(super) flush: FlushMachine,
     pub(super) steps: Vec<Next>,
     pub(super) finished: Vec<BioId>,
@@ -108,6 +110,8 @@ impl BlockQueue {
             plug: Vec::new(),
             dispatch_list: VecDeque::new(),
             in_flight: 0,
+            refuse_every: parameters.refuse_every,
+            offered: 0,
             flush: FlushMachine::default(),
             steps: Vec::new(),
             finished: Vec::new(),
@@ -156,6 +160,9 @@ impl BlockQueue {
         self.run_at = Ns::MAX;
         while self.in_flight < self.depth {
             let Some(id) = self.next_request(now) else { return };
+            if self.is_refused(now, id) {
+                return;
+            }
             self.issue(now, id);
         }
         if self.dispatch_list.len() < self.look_ahead
@@ -175,6 +182,25 @@ impl BlockQueue {
             self.index.remove(id, self.requests[id].end());
         }
         Some(id)
+    }
+
+    /// Puts a request back if the device refuses it; the next completion runs the queue again.
+    fn is_refused(&mut self, now: Ns, id: RequestId) -> bool {
+        self.offered = self.offered.wrapping_add(1);
+        let is_refused = self.refuse_every > 0
+            && self.in_flight > 0
+            && self.offered.is_multiple_of(self.refuse_every);
+        if is_refused {
+            let request = self.requests[id];
+            if self.flush.is_bypassing(self.chains.first(id)) {
+                self.dispatch_list.push_front(id);
+            } else {
+                self.scheduler.activate(now, &self.requests, id);
+                self.scheduler.requeue(now, &self.requests, id);
+            }
+            self.trace(now, Action::Requeued, &request);
+        }
+        is_refused
     }
 
     fn issue(&mut self, now: Ns, id: RequestId) {

@@ -158,6 +158,10 @@ impl BlockQueue {
         if self.plug.len() >= PLUG_REQUESTS || self.plug.last().is_some_and(is_long) {
             self.unplug(now);
         }
+        if self.plug.is_empty() {
+            let request = self.requests[id];
+            self.trace(now, Action::Plugged, &request);
+        }
         self.plug.push(id);
     }
 
@@ -308,6 +312,10 @@ impl BlockQueue {
     pub(crate) fn unplug(&mut self, now: Ns) {
         let mut plug = core::mem::take(&mut self.plug);
         let is_batch = plug.len() > 1;
+        if let Some(&first) = plug.first() {
+            let request = self.requests[first];
+            self.trace(now, Action::Unplugged, &request);
+        }
         if is_batch && self.framework == Framework::Legacy {
             plug.sort_by_key(|&id| self.requests[id].sector);
         }

@@ -8,6 +8,8 @@ mod intake;
 mod merge;
 mod parameters;
 mod slots;
+#[cfg(test)]
+mod tests;
 
 pub use accounting::Accounting;
 pub use block::BlockQueue;

@@ -33,6 +33,9 @@ pub struct QueueParameters {
     pub cpus: u16,
     /// Overrides what the device says of itself.
     pub rotational: Option<bool>,
+    /// The device refuses every so manieth request once it has work (`QUEUE FULL` of a SCSI target);
+    /// it is put back and offered again after the next completion. 0: never.
+    pub refuse_every: u32,
 }
 
 impl Default for QueueParameters {
@@ -49,6 +52,7 @@ impl Default for QueueParameters {
             hz: 1000,
             cpus: 1,
             rotational: None,
+            refuse_every: 0,
         }
     }
 }
