@@ -87,9 +87,18 @@ pub fn sim_profile_stack(py: Python<'_>, profile: &str) -> PyResult<String> {
 }
 
 fn checked(py: Python<'_>, stack: &Stack) -> PyResult<String> {
+    stack.check_memory(allowed_bytes()).map_err(|e| study_error(py, e))?;
     let built = stack.build(&QueueOverrides::default(), Seed(0));
     built.map_err(|e| study_error(py, e))?;
     serde_json::to_string(stack).map_err(|e| study_error(py, e))
+}
+
+/// Half of what the kernel could give without swapping (proc(5), `MemAvailable`).
+fn allowed_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().split(' ').next()?.parse::<u64>().ok());
+    kib.map_or(u64::MAX, |kib| kib * 1024 / 2)
 }
 
 /// Size, title, facts and provenance of the parameters of a stack, as JSON.

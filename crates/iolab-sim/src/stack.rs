@@ -163,6 +163,29 @@ impl Stack {
         Ok(Simulation::new(layer, self.cpu, self.placement))
     }
 
+    /// What its devices' tables take at most.
+    pub fn memory_bytes(&self) -> Result<u64, SimError> {
+        memory(self.device.as_ref(), self.volume.as_ref())
+    }
+
+    /// Refuses a stack that would need more memory than allowed, before any is taken.
+    pub fn check_memory(&self, allowed_bytes: u64) -> Result<(), SimError> {
+        let needed = self.memory_bytes()?;
+        if needed <= allowed_bytes {
+            return Ok(());
+        }
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        Err(SimError::Inconsistent {
+            subject: format!("stack {}", self.name),
+            problem: format!(
+                "needs {} MiB of memory, {} MiB may be used",
+                mib(needed),
+                mib(allowed_bytes)
+            ),
+            remedy: "use fewer members or smaller drives (parameter logical_capacity)".into(),
+        })
+    }
+
     /// The profiles of all devices in it, overrides applied, by their place in the stack.
     pub fn profiles(&self) -> Result<Vec<Profile>, SimError> {
         let mut all = Vec::new();
@@ -184,6 +207,20 @@ impl Stack {
             facts.push((name, format!("{} (parameters: {})", profile.title, counts.join(", "))));
         }
         Ok(facts)
+    }
+}
+
+fn memory(device: Option<&DeviceSpec>, volume: Option<&VolumeSpec>) -> Result<u64, SimError> {
+    let own = match device {
+        Some(spec) => device::memory_bytes(&device::profile(&spec.profile, &spec.parameters)?)?,
+        None => 0,
+    };
+    match volume {
+        Some(v) => {
+            let member = memory(v.member.device.as_ref(), v.member.volume.as_ref())?;
+            Ok(own.saturating_add(member.saturating_mul(u64::from(v.members))))
+        }
+        None => Ok(own),
     }
 }
 
@@ -264,6 +301,22 @@ mod tests {
         let stack = Stack::parse("x.toml", "name = \"x\"").unwrap();
         let error = stack.build(&QueueOverrides::default(), Seed(1)).err().unwrap().to_string();
         assert!(error.contains("either a device or a volume"), "{error}");
+    }
+
+    #[test]
+    fn too_many_flash_drives_are_refused_before_they_are_made() {
+        let text = r#"
+            name = "shelf"
+            [volume]
+            members = 24
+            parameters = { layout = "raid0", unit_bytes = 65536 }
+            member.device.profile = "sata-860pro-256"
+        "#;
+        let stack = Stack::parse("x.toml", text).unwrap();
+        let error = stack.check_memory(1 << 30).unwrap_err().to_string();
+        assert!(error.starts_with("stack shelf: needs "), "{error}");
+        assert!(error.contains("1024 MiB may be used"), "{error}");
+        assert_eq!(stack.check_memory(u64::MAX), Ok(()));
     }
 
     #[test]

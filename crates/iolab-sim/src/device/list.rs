@@ -95,6 +95,20 @@ pub fn build(profile: &Profile, seed: Seed, instance: &str) -> Result<Box<dyn La
     kind.make(Order { profile, seed, instance })
 }
 
+/// What a device's tables take at most; those of mechanics are small.
+pub fn memory_bytes(profile: &Profile) -> Result<u64, SimError> {
+    const SMALL: u64 = 1 << 20;
+    let own = if profile.kind == DeviceKind::Ssd.name() {
+        super::ssd::Ssd::memory_bytes(profile)?
+    } else {
+        SMALL
+    };
+    match &profile.inner {
+        Some(inner) => Ok(own + memory_bytes(&Profile::built_in(inner)?)?),
+        None => Ok(own),
+    }
+}
+
 /// The built-in profile of that name with some values replaced.
 pub fn profile(name: &str, values: &BTreeMap<String, Value>) -> Result<Profile, SimError> {
     let mut profile = Profile::built_in(name)?;

@@ -8,4 +8,4 @@ pub mod fixed;
 pub mod guest;
 pub mod ssd;
 
-pub use list::{DeviceKind, build, profile};
+pub use list::{DeviceKind, build, memory_bytes, profile};
