@@ -12,7 +12,8 @@ use iolab_sim::sched::SchedulerKind;
 
 fn recording(name: &str) -> Recording {
     // Our own recordings have a folder of their own.
-    let folder = if name.starts_with("three-") { "dispatch-own" } else { "dispatch" };
+    let is_own = name.starts_with("three-") || name.starts_with("again-");
+    let folder = if is_own { "dispatch-own" } else { "dispatch" };
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let folder = golden.join(folder);
     let packed = std::fs::File::open(folder.join(format!("{name}.csv.gz"))).unwrap();
@@ -258,4 +259,33 @@ fn our_own_recordings_give_the_same() {
     check("three", SchedulerKind::MqDeadline);
     check("three", SchedulerKind::Kyber);
     check("three", SchedulerKind::Bfq);
+}
+
+#[test]
+fn kyber_mixed_has_a_twin_again() {
+    check("again-mixed", SchedulerKind::Kyber);
+}
+
+/// Expected to fail: the sequential reader waits 3.1 and 4.7 ms, the sequential writer 14.5 and
+/// 6.2 ms, and shares differ by up to 16 points; order and the waits of the random processes agree.
+#[test]
+#[should_panic(expected = "32161 write")]
+fn bfq_mixed_has_a_twin_again() {
+    check("again-mixed", SchedulerKind::Bfq);
+}
+
+/// Expected to fail. The twin adds the same mean overhead to every request, here 1.5 ms; in the
+/// recording it grows with the length (0.6 ms at 4 KiB, 2.6 ms at 512 KiB on average). A linear
+/// overhead was tried and does not repair it. The cause is not established.
+#[test]
+#[should_panic(expected = "ascending")]
+fn kyber_sync_has_a_twin_again() {
+    check("again-sync", SchedulerKind::Kyber);
+}
+
+/// Expected to fail, by far; the overhead is as above. The cause is not established.
+#[test]
+#[should_panic(expected = "ascending")]
+fn bfq_sync_has_a_twin_again() {
+    check("again-sync", SchedulerKind::Bfq);
 }
