@@ -33,6 +33,9 @@ use crate::target::{CpuCost, Placement, Simulation};
 /// queue of a SCSI unit. [assume]
 const ARRAY_DEPTH: u32 = 64;
 
+/// Members of one volume; md takes 384 (Linux drivers/md: `MD_SB_DISKS` of version 1 metadata).
+const MEMBERS_MAX: u32 = 384;
+
 /// A stack, as in a stack file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +156,7 @@ impl Stack {
 
     /// A simulation of it.
     pub fn build(&self, overrides: &QueueOverrides, seed: Seed) -> Result<Simulation, SimError> {
+        self.check_cost()?;
         let builder = Builder { stack: self, overrides, seed };
         let top = MemberSpec {
             queue: self.queue.clone(),
@@ -161,6 +165,23 @@ impl Stack {
         };
         let layer = builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))?;
         Ok(Simulation::new(layer, self.cpu, self.placement))
+    }
+
+    /// Software that takes a second per step is a slip of the pen.
+    fn check_cost(&self) -> Result<(), SimError> {
+        const MOST_NS: u64 = 1_000_000_000;
+        let CpuCost { call_ns, submit_ns, complete_ns } = self.cpu;
+        let costs = [("call_ns", call_ns), ("submit_ns", submit_ns), ("complete_ns", complete_ns)];
+        match costs.into_iter().find(|&(_, ns)| ns > MOST_NS) {
+            None => Ok(()),
+            Some((name, ns)) => Err(SimError::OutOfRange {
+                name: format!("cpu: {name}"),
+                value: ns as f64,
+                unit: "ns".into(),
+                min: 0.0,
+                max: MOST_NS as f64,
+            }),
+        }
     }
 
     /// What its devices' tables take at most.
@@ -286,6 +307,15 @@ impl Builder<'_> {
     }
 
     fn volume(&self, volume: &VolumeSpec, instance: &str) -> Result<Box<dyn Layer>, SimError> {
+        if !(1..=MEMBERS_MAX).contains(&volume.members) {
+            return Err(SimError::OutOfRange {
+                name: format!("{instance}: members"),
+                value: f64::from(volume.members),
+                unit: String::new(),
+                min: 1.0,
+                max: f64::from(MEMBERS_MAX),
+            });
+        }
         let member = |index| self.layer(&volume.member, &format!("{instance}.{index}"), false);
         let members: Result<Vec<_>, _> = (0..volume.members).map(member).collect();
         crate::volume::build(members?, &volume.parameters)

@@ -289,3 +289,20 @@ fn kyber_sync_has_a_twin_again() {
 fn bfq_sync_has_a_twin_again() {
     check("again-sync", SchedulerKind::Bfq);
 }
+
+/// Found in simulation, then on the kernel: two sequential readers that bfq has served in long turns
+/// (`low_latency` 0) rest for 3 s together, and are served in strict alternation afterwards. After the
+/// pause neither counts as I/O bound, so each is left when it is empty; from then on each comes back
+/// in time, with budget left, and takes the device from the other.
+#[test]
+fn readers_that_pause_together_take_the_device_from_each_other_ever_after() {
+    let recording = recording("pause-bfq");
+    let tunables = std::collections::BTreeMap::new();
+    let twin = simulate(&recording, SchedulerKind::Bfq, &tunables, 0.0).unwrap();
+    print(&twin);
+    // Half of the issues after the pause go down; before it nearly none do.
+    for figures in [&twin.real, &twin.simulated] {
+        assert!((0.72..0.78).contains(&figures.ascending), "{}", figures.ascending);
+    }
+    assert!((twin.real.ascending - twin.simulated.ascending).abs() < 0.03);
+}

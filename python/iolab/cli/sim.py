@@ -19,6 +19,7 @@ NAME = "sim"
 HELP = "look into the simulator: scenarios, dispatch, probe, profiles, schedulers"
 
 EXIT_CHECK_FAILED: Final = 5
+_SEED_END: Final = 1 << 63
 _ENDING: Final = ".csv.gz"
 _FORCEABLE: Final = ("none", "mq-deadline")
 _MISSES_SHOWN: Final = 5
@@ -97,9 +98,16 @@ def _declare_dispatch(parser: argparse.ArgumentParser) -> None:
 def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     path = Path(arguments.recording)
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
-    setup_text = _read(path.with_name(f"{stem}.json"))
-    setup = json.loads(setup_text)
-    scheduler = arguments.scheduler or str(setup.get("scheduler"))
+    described = path.with_name(f"{stem}.json")
+    setup_text = _read(described)
+    setup = _description(described, setup_text)
+    scheduler = arguments.scheduler or str(setup["scheduler"])
+    known = [row["name"] for row in json.loads(core.sim_schedulers())]
+    if scheduler not in known:
+        raise StudyError(
+            f"'{scheduler}' is no simulated scheduler{nearest(scheduler, known)}",
+            f"there are {', '.join(known)}",
+        )
     tunables = json.dumps(dict(map(_tunable, arguments.tunable)))
     inputs = ((str(path), _read(path), setup_text), scheduler, tunables)
     if scheduler in _FORCEABLE:
@@ -113,6 +121,17 @@ def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int
     else:
         console.result("The device of this recording has no model, so there is no twin of it.")
     return 0
+
+
+def _description(path: Path, text: str) -> dict[str, Any]:
+    try:
+        setup = json.loads(text)
+    except ValueError as error:
+        raise StudyError(f"{path} is not JSON: {error}", "it describes the queue") from None
+    if not isinstance(setup, dict) or "scheduler" not in setup:
+        raise StudyError(f"{path} does not name the scheduler", 'as in "scheduler": "bfq"')
+    described: dict[str, Any] = setup  # pyright: ignore[reportUnknownVariableType]
+    return described
 
 
 def _print_prediction(scheduler: str, found: dict[str, Any], console: Console) -> None:
@@ -177,6 +196,8 @@ def _declare_probe(parser: argparse.ArgumentParser) -> None:
 
 
 def _probe(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+    if not 0 <= arguments.seed < _SEED_END:
+        raise StudyError(f"--seed {arguments.seed} is not a seed", "from 0 to 2**63 - 1")
     found = json.loads(core.sim_probe(arguments.profile, arguments.seed))
     console.result(f"{found['profile']}, simulated; read cache off; times in virtual time\n")
     console.result("Size sweep, depth 1: median response in us, and what the line misses")

@@ -58,6 +58,11 @@ pub trait Layer {
     /// Does what is due at `now` (not before [`Layer::next_event`]) and appends finished bios.
     fn advance(&mut self, now: Ns, done: &mut Vec<BioId>);
 
+    /// Makes every sector hold data, as if they had been written long ago; before any bio.
+    ///
+    /// Only flash cares: reading what was never written touches no cell.
+    fn age(&mut self) {}
+
     /// Flat names and values of what was counted (bytes, seeks, cache hits, ...), for the record.
     fn counters(&self) -> Vec<(String, f64)> {
         Vec::new()

@@ -25,6 +25,9 @@ pub struct Findings {
     pub seek: Option<SeekSweep>,
 }
 
+/// Flash drives are probed at most this large: their times do not depend on it, their tables do.
+const FLASH_BYTES: f64 = 32_768_000_000.0;
+
 /// Makes fresh devices of one profile.
 pub(crate) struct Bench {
     pub(super) profile: Profile,
@@ -38,11 +41,21 @@ impl Bench {
             let off = BTreeMap::from([("read_segments".to_owned(), Value::Number(0.0))]);
             profile.override_with(&off)?;
         }
+        let capacity = profile.parameters.get("logical_capacity").map(|p| p.value.clone());
+        if let Some(Value::Number(bytes)) = capacity
+            && bytes > FLASH_BYTES
+        {
+            let small =
+                BTreeMap::from([("logical_capacity".to_owned(), Value::Number(FLASH_BYTES))]);
+            profile.override_with(&small)?;
+        }
         Ok(Self { profile, seed })
     }
 
     pub(super) fn device(&self) -> Result<Box<dyn Layer>, SimError> {
-        device::build(&self.profile, self.seed, "probed")
+        let mut device = device::build(&self.profile, self.seed, "probed")?;
+        device.age();
+        Ok(device)
     }
 }
 

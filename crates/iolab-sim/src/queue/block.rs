@@ -71,7 +71,8 @@ impl BlockQueue {
         below: Box<dyn Layer>,
     ) -> Result<Self, SimError> {
         let device = below.info();
-        let depth = parameters.queue_depth.unwrap_or(device.depth).min(device.depth).max(1);
+        parameters.check(device.depth)?;
+        let depth = parameters.queue_depth.unwrap_or(device.depth).min(device.depth);
         let kind = parameters.scheduler;
         let framework = kind.framework();
         let slots = slots_of(parameters, kind, depth);
@@ -335,7 +336,7 @@ fn slots_of(parameters: &QueueParameters, kind: SchedulerKind, depth: u32) -> u3
         (_, Framework::Legacy) => 128,
         (_, Framework::MultiQueue) => 2 * depth.min(128),
     };
-    let wanted = parameters.nr_requests.unwrap_or(by_default).max(1);
+    let wanted = parameters.nr_requests.unwrap_or(by_default);
     if kind == SchedulerKind::None { wanted.min(depth) } else { wanted }
 }
 

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::SimError;
 use crate::sched::SchedulerKind;
+
+/// Most requests or commands that make sense; a queue of a fast flash drive has 65536 slots.
+const DEPTH_MAX: u32 = 65_536;
 
 /// The settings of a queue; what is absent takes the kernel's default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,8 +37,8 @@ pub struct QueueParameters {
     pub cpus: u16,
     /// Overrides what the device says of itself.
     pub rotational: Option<bool>,
-    /// The device refuses every so manieth request once it has work (`QUEUE FULL` of a SCSI target);
-    /// it is put back and offered again after the next completion. 0: never.
+    /// The device refuses every so manieth request once it has work (`QUEUE FULL` of a SCSI
+    /// target); it is put back and offered again after the next completion. 0: never.
     pub refuse_every: u32,
 }
 
@@ -53,6 +57,66 @@ impl Default for QueueParameters {
             cpus: 1,
             rotational: None,
             refuse_every: 0,
+        }
+    }
+}
+
+/// A number's name, value, range and unit.
+type Checked = (&'static str, Option<u32>, (u32, u32), &'static str);
+
+impl QueueParameters {
+    /// Refuses what a queue in front of a device of this depth cannot have.
+    pub fn check(&self, device_depth: u32) -> Result<(), SimError> {
+        let depth_max = device_depth.min(DEPTH_MAX);
+        let numbers: [Checked; 8] = [
+            ("nr_requests", self.nr_requests, (1, DEPTH_MAX), "requests"),
+            ("queue_depth", self.queue_depth, (1, depth_max), "commands"),
+            ("look_ahead", Some(self.look_ahead), (0, 1), "requests"),
+            ("nomerges", Some(u32::from(self.nomerges)), (0, 2), ""),
+            // A request holds at least a page (Linux block/blk-settings.c).
+            ("max_sectors_kb", self.max_sectors_kb, (4, 1 << 20), "KiB"),
+            ("max_segments", self.max_segments, (1, 1 << 16), "segments"),
+            ("hz", Some(self.hz), (100, 1000), "ticks/s"),
+            ("cpus", Some(u32::from(self.cpus)), (1, 4096), "CPUs"),
+        ];
+        for (name, value, (min, max), unit) in numbers {
+            if let Some(value) = value.filter(|value| !(min..=max).contains(value)) {
+                return Err(SimError::OutOfRange {
+                    name: format!("queue: {name}"),
+                    value: f64::from(value),
+                    unit: unit.to_owned(),
+                    min: f64::from(min),
+                    max: f64::from(max),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_deeper_than_its_device_is_refused() {
+        let parameters = QueueParameters { queue_depth: Some(64), ..QueueParameters::default() };
+        let error = parameters.check(32).unwrap_err().to_string();
+        assert_eq!(error, "queue: queue_depth = 64 commands: must be 1 to 32 commands");
+        assert_eq!(parameters.check(u32::MAX), Ok(()));
+    }
+
+    #[test]
+    fn zero_slots_merges_beyond_two_and_odd_clocks_are_refused() {
+        let usual = QueueParameters::default;
+        for wrong in [
+            QueueParameters { nr_requests: Some(0), ..usual() },
+            QueueParameters { nomerges: 3, ..usual() },
+            QueueParameters { max_sectors_kb: Some(3), ..usual() },
+            QueueParameters { hz: 0, ..usual() },
+            QueueParameters { cpus: 0, ..usual() },
+        ] {
+            assert!(wrong.check(32).is_err(), "{wrong:?}");
         }
     }
 }

@@ -73,8 +73,23 @@ impl Recording {
         let parsed = lines.enumerate().filter(|(_, line)| !line.is_empty()).map(|(index, line)| {
             row(line).ok_or_else(|| syntax(format!("line {}: `{line}`", index + 2)))
         });
-        Ok(Self { setup, rows: parsed.collect::<Result<_, _>>()? })
+        let rows = parsed.collect::<Result<Vec<Row>, _>>()?;
+        check(&rows).map_err(syntax)?;
+        Ok(Self { setup, rows })
     }
+}
+
+/// Refuses what is no recording of a queue at work.
+fn check(rows: &[Row]) -> Result<(), String> {
+    if let Some(index) = rows.windows(2).position(|pair| pair[1].at < pair[0].at) {
+        return Err(format!("line {}: earlier than the line before", index + 3));
+    }
+    for (action, name) in [(Action::Issued, "issue"), (Action::Completed, "completion")] {
+        if !rows.iter().any(|row| row.action == action) {
+            return Err(format!("has no {name} ({action}): record the block:* events of a run"));
+        }
+    }
+    Ok(())
 }
 
 fn row(line: &str) -> Option<Row> {

@@ -92,6 +92,9 @@ pub struct VolumeParameters {
     /// Time to store a write in (or read it from) the NVRAM, in us; 300.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nvram_latency_us: Option<u64>,
+    /// Rate of the controller's link to the host for what the NVRAM takes or gives, in MB/s; 400.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nvram_rate_mb_s: Option<u64>,
     /// Fill above which the NVRAM is emptied although the host is busy, in percent; 80.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nvram_high_percent: Option<u64>,
@@ -123,6 +126,8 @@ const XOR_NS_PER_KIB: u64 = 100;
 const STRIPE_CACHE_BYTES: u64 = 256 * 4096;
 /// Assumed. [assume]
 const NVRAM_LATENCY_US: u64 = 300;
+/// Assumed: payload of 4 Gb/s Fibre Channel, the class of such controllers. [assume]
+const NVRAM_RATE_MB_S: u64 = 400;
 /// Assumed. [assume]
 const NVRAM_HIGH_PERCENT: u64 = 80;
 /// Assumed: longer than a host thinks between two writes of a stream. [assume]
@@ -155,6 +160,7 @@ impl VolumeParameters {
             stripe_cache_bytes: None,
             nvram_bytes: None,
             nvram_latency_us: None,
+            nvram_rate_mb_s: None,
             nvram_high_percent: None,
             nvram_idle_us: None,
             destage_rows: None,
@@ -209,6 +215,11 @@ impl VolumeParameters {
         self.nvram_latency_us.unwrap_or(NVRAM_LATENCY_US)
     }
 
+    pub(super) fn nvram_rate_mb_s(&self) -> Result<u64, SimError> {
+        let rate = self.nvram_rate_mb_s.unwrap_or(NVRAM_RATE_MB_S);
+        in_range("nvram_rate_mb_s", rate, (1, 1_000_000), "MB/s")
+    }
+
     pub(super) fn nvram_high_percent(&self) -> Result<u64, SimError> {
         let value = self.nvram_high_percent.unwrap_or(NVRAM_HIGH_PERCENT);
         in_range("nvram_high_percent", value, (0, 100), "percent")
@@ -246,7 +257,7 @@ impl VolumeParameters {
     }
 
     /// The options of RAID 5 and 6, and whether they are given.
-    pub(super) const fn parity_options(&self) -> [(&'static str, bool); 17] {
+    pub(super) const fn parity_options(&self) -> [(&'static str, bool); 18] {
         [
             ("parity_layout", self.parity_layout.is_some()),
             ("write_rule", self.write_rule.is_some()),
@@ -258,6 +269,7 @@ impl VolumeParameters {
             ("stripe_cache_bytes", self.stripe_cache_bytes.is_some()),
             ("nvram_bytes", self.nvram_bytes.is_some()),
             ("nvram_latency_us", self.nvram_latency_us.is_some()),
+            ("nvram_rate_mb_s", self.nvram_rate_mb_s.is_some()),
             ("nvram_high_percent", self.nvram_high_percent.is_some()),
             ("nvram_idle_us", self.nvram_idle_us.is_some()),
             ("destage_rows", self.destage_rows.is_some()),

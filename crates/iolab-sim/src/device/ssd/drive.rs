@@ -194,6 +194,10 @@ impl Ssd {
 }
 
 impl Layer for Ssd {
+    fn age(&mut self) {
+        self.fill(1.0);
+    }
+
     fn info(&self) -> Info {
         let geometry = &self.parameters.geometry;
         let per_unit = self.sectors_per_unit();

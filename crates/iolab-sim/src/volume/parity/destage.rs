@@ -1,6 +1,6 @@
 //! A controller's non-volatile write cache, and when its rows go to the disks.
 //!
-//! A write is done `latency` after it finds room. Rows are destaged, cheapest per sector first
+//! A write is done `latency` after it found room and crossed the link to the host. Rows are destaged, cheapest per sector first
 //! (commands of the row's plan divided by its dirty sectors: full rows come first), above the fill
 //! limit or while writes wait for room up to `destage_rows` at a time, and one at a time once no
 //! request has come for the idle time. Left out: a read cache, batteries that fail.
@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use iolab_model::Ns;
+use iolab_model::{Ns, Sector};
 
 use super::array::{Array, Timer};
 use super::plan::RowWrite;
@@ -22,7 +22,10 @@ use crate::volume::parameters::VolumeParameters;
 pub(super) struct Nvram {
     capacity: u64,
     high: u64,
-    pub(super) latency: Ns,
+    latency: Ns,
+    bytes_per_s: u64,
+    /// When the host's link has moved everything so far.
+    link_free: Ns,
     idle: Ns,
     rows_max: u32,
     pub(super) dirty: u64,
@@ -40,10 +43,13 @@ impl Nvram {
         let capacity = parameters.nvram_sectors();
         let percent = parameters.nvram_high_percent()?;
         let rows_max = parameters.destage_rows()? as u32;
+        let bytes_per_s = parameters.nvram_rate_mb_s()? * 1_000_000;
         Ok((capacity > 0).then(|| Self {
             capacity,
             high: capacity * percent / 100,
             latency: Ns::from_us(parameters.nvram_latency_us()),
+            bytes_per_s,
+            link_free: Ns(0),
             idle: Ns::from_us(parameters.nvram_idle_us()),
             rows_max,
             dirty: 0,
@@ -58,6 +64,14 @@ impl Nvram {
     /// Whether a write fits; one larger than the whole cache is taken when it is empty.
     pub(super) const fn has_room(&self, sectors: u64) -> bool {
         self.dirty == 0 || self.dirty + sectors <= self.capacity
+    }
+
+    /// When data of this size have crossed the link to the host and are answered for.
+    pub(super) fn transfer(&mut self, now: Ns, sectors: u32) -> Ns {
+        let bytes = u128::from(sectors) * u128::from(Sector::SIZE.0);
+        let duration = bytes * 1_000_000_000 / u128::from(self.bytes_per_s);
+        self.link_free = self.link_free.max(now) + Ns(duration as u64);
+        self.link_free + self.latency
     }
 
     /// A row has been written.

@@ -45,8 +45,9 @@ impl Array {
             self.parents[owner].pending += commands;
         }
         if transfers.is_empty() {
-            let latency = self.nvram.as_ref().map_or(Ns(0), |nvram| nvram.latency);
-            self.finishing.plan(now + latency, owner);
+            let nvram = self.nvram.as_mut();
+            let end = nvram.map_or(now, |nvram| nvram.transfer(now, bio.sectors));
+            self.finishing.plan(end, owner);
         }
         self.transfers = transfers;
     }

@@ -53,7 +53,7 @@ impl Array {
         self.counts.absorbed += u64::from(bio.sectors) - new_sectors;
         if let Some(nvram) = &mut self.nvram {
             nvram.dirty += new_sectors;
-            self.finishing.plan(now + nvram.latency, owner);
+            self.finishing.plan(nvram.transfer(now, bio.sectors), owner);
             self.note_ready(now);
         }
     }
