@@ -237,6 +237,7 @@ def test_leaving_waits_until_the_agent_has_ended(start, error):
 def test_ctrl_c_while_waiting_for_the_agent_still_waits(start):
     # A test run in the background of a shell inherits SIGINT as ignored.
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def leave():
         with start("slow_close=0.8") as agent:
             agent.hello("r-1234")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from iolab import _core
+from iolab.cli.main import main
 from iolab.errors import StoppedError, StudyError, TestbedError
 from iolab.run.record import derive
 from iolab.run.trial import trial_spec
@@ -191,3 +192,11 @@ def test_provenance_names_the_most_trustworthy_first():
 def test_the_description_can_be_stored():
     _, answer = opened(make_testbed("sim", "fixed-100us", {}))
     assert json.loads(json.dumps(dict(answer.description)))["class"] == "S"
+
+
+def test_a_level_out_of_range_is_refused_before_anything_is_made(tmp_path, capsys):
+    out = tmp_path / "out"
+    flags = ["--on", "sim:fixed-100us", "--scheduler", "mq-deadline", "--nomerges", "0,3"]
+    assert main(["compare", *flags, "--out", str(out)]) == 1
+    assert "nomerges = 3: not a whole number from 0 to 2" in capsys.readouterr().err
+    assert not out.exists()

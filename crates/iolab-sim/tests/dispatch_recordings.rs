@@ -290,10 +290,10 @@ fn bfq_sync_has_a_twin_again() {
     check("again-sync", SchedulerKind::Bfq);
 }
 
-/// Found in simulation, then on the kernel: two sequential readers that bfq has served in long turns
-/// (`low_latency` 0) rest for 3 s together, and are served in strict alternation afterwards. After the
-/// pause neither counts as I/O bound, so each is left when it is empty; from then on each comes back
-/// in time, with budget left, and takes the device from the other.
+/// Found in simulation, then on the kernel: two sequential readers that bfq has served in long
+/// turns (`low_latency` 0) rest for 3 s together, and are served in strict alternation afterwards.
+/// After the pause neither counts as I/O bound, so each is left when it is empty; from then on each
+/// comes back in time, with budget left, and takes the device from the other.
 #[test]
 fn readers_that_pause_together_take_the_device_from_each_other_ever_after() {
     let recording = recording("pause-bfq");

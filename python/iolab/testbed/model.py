@@ -34,6 +34,7 @@ class RealTestbed:
 
     can_need_root: ClassVar[bool] = True
     """Whether factors such as knobs need root here."""
+    has_knobs_on_paper: ClassVar[bool] = False
     record_kind: ClassVar[Literal["real", "simulated"]] = "real"
     """What its records are; a report never mixes the two in one comparison."""
 

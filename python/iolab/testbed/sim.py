@@ -72,6 +72,7 @@ class SimTestbed:
 
     needs_root: ClassVar[bool] = False
     can_need_root: ClassVar[bool] = False
+    has_knobs_on_paper: ClassVar[bool] = True
     record_kind: ClassVar[Literal["real", "simulated"]] = "simulated"
 
     argument: str

@@ -1,9 +1,10 @@
 //! A controller's non-volatile write cache, and when its rows go to the disks.
 //!
-//! A write is done `latency` after it found room and crossed the link to the host. Rows are destaged, cheapest per sector first
-//! (commands of the row's plan divided by its dirty sectors: full rows come first), above the fill
-//! limit or while writes wait for room up to `destage_rows` at a time, and one at a time once no
-//! request has come for the idle time. Left out: a read cache, batteries that fail.
+//! A write is done `latency` after it found room and crossed the link to the host. Rows are
+//! destaged, cheapest per sector first (commands of the row's plan divided by its dirty sectors:
+//! full rows come first), above the fill limit or while writes wait for room up to `destage_rows`
+//! at a time, and one at a time once no request has come for the idle time. Left out: a read cache,
+//! batteries that fail.
 //!
 //! Source: Chen et al. (1994), section on NVRAM; the numbers are assumed.
 
