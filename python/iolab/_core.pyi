@@ -26,6 +26,7 @@ __all__ = [
     "sim_scenarios",
     "sim_schedulers",
     "sim_stack",
+    "sim_trace",
     "simulate_trial",
 ]
 
@@ -184,6 +185,24 @@ def sim_knobs(stack_json: str, knobs_json: str) -> str:
     Raises
     ------
     iolab.errors.StudyError : an unknown knob, or a value out of range.
+    """
+
+def sim_trace(stack_json: str, trial_json: str) -> str:
+    """Simulate one trial and keep what the block layer does.
+
+    Parameters
+    ----------
+    stack_json : from `sim_stack` or `sim_profile_stack`.
+    trial_json : trial spec of the agent protocol.
+
+    Returns
+    -------
+    str : CSV ``ts_ns,event,sector,nr_sectors,rwbs,ioprio,pid,cpu``, as recordings of the kernel;
+        ns from the first event, 512-byte sectors.
+
+    Raises
+    ------
+    iolab.errors.StudyError : the stack, a knob or the workload cannot be simulated.
     """
 
 def simulate_trial(stack_json: str, trial_json: str, should_stop: Callable[[], bool] | None) -> str:

@@ -1,7 +1,9 @@
 """The simulator's open books from the command line."""
 
+import gzip
 import io
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,36 @@ def test_an_unknown_profile_is_a_users_mistake(iolab):
     code, _, err = iolab("sim", "probe", "fixed-100")
     assert code == 1
     assert "fixed-100us" in err
+
+
+STUDY = """
+testbed = "sim:fixed-100us"
+seed = 3
+rounds = 1
+[factors]
+scheduler = ["mq-deadline", "bfq"]
+[settings]
+file_size = "1m"
+[[workloads]]
+kind = "iozone"
+tests = ["write", "random-read"]
+"""
+
+
+def test_a_simulated_trial_leaves_the_events_of_the_block_layer(iolab, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("study.toml").write_text(STUDY)
+    code, out, _ = iolab("sim", "trace", "study.toml", "--out", "one.csv.gz")
+    assert (code, "events in one.csv.gz" in out) == (0, True)
+    text = gzip.decompress(Path("one.csv.gz").read_bytes()).decode()
+    rows = [line.split(",") for line in text.splitlines()[1:]]
+    times = [int(row[0]) for row in rows]
+    assert times == sorted(times)
+    counts = Counter(row[1] for row in rows)
+    # 1 MiB in records of 4 KiB, written and read: each bio is a request of its own.
+    assert counts["Q"] == counts["I"] == counts["D"] == counts["C"] == 512
+    assert Counter(row[4] for row in rows if row[1] == "D") == {"WS": 256, "R": 256}
+    code, _, err = iolab("sim", "trace", "study.toml", "--out", "one.csv.gz")
+    assert (code, "one.csv.gz is there already" in err) == (1, True)
+    code, _, err = iolab("sim", "trace", "study.toml", "--trial", "t7", "--out", "two.csv.gz")
+    assert (code, "the last is t0002" in err) == (1, True)

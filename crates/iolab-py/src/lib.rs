@@ -24,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::sim_describe, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::sim_knobs, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate_trial, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::sim_trace, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_knob_names, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_profile_names, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_profile, module)?)?;

@@ -10,6 +10,7 @@ use iolab_drive::pump::run_simulated;
 use iolab_drive::record::{DeviceRecord, PhaseRecord};
 use iolab_model::{Error, Ns, Sector, Seed};
 use iolab_sim::error::SimError;
+use iolab_sim::replay::to_csv;
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::{QueueOverrides, Stack};
 use iolab_sim::target::{SimTarget, Simulation};
@@ -179,6 +180,27 @@ impl std::fmt::Display for TrialError {
             Self::Stack(error) => error.fmt(formatter),
         }
     }
+}
+
+/// The trace events of a trial as CSV, its timed regions and what lies around them.
+#[pyfunction]
+pub fn sim_trace(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyResult<String> {
+    let stack: Stack = serde_json::from_str(stack_json).map_err(|e| study_error(py, e))?;
+    let spec: TrialSpec = serde_json::from_str(trial_json).map_err(|e| study_error(py, e))?;
+    py.detach(|| trace(&stack, &spec)).map_err(|e| study_error(py, e))
+}
+
+fn trace(stack: &Stack, spec: &TrialSpec) -> Result<String, TrialError> {
+    spec.workload.check()?;
+    let mut simulation = stack.build(&overrides(&spec.knobs)?, spec.workload.seed)?;
+    simulation.record_events();
+    let target = SimTarget::new(simulation, Vec::new());
+    let mut observer =
+        Watch { target: &target, should_stop: None, marks: Vec::new(), is_stopped: false };
+    for phase in &spec.workload.phases {
+        run_phase(&target, (&spec.workload, phase), &mut observer)?;
+    }
+    Ok(to_csv(&target.take_events()))
 }
 
 fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record, TrialError> {

@@ -6,6 +6,7 @@ import argparse
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,10 +14,15 @@ from iolab.cli.console import Console
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services
 from iolab.errors import IolabError, StudyError
+from iolab.run.trial import trial_spec
 from iolab.study.factors import nearest
+from iolab.study.load import load_study
+from iolab.study.model import TestbedRequest
+from iolab.study.plan import make_plan
+from iolab.testbed.model import make_testbed
 
 NAME = "sim"
-HELP = "look into the simulator: scenarios, dispatch, probe, profiles, schedulers"
+HELP = "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers"
 
 EXIT_CHECK_FAILED: Final = 5
 _SEED_END: Final = 1 << 63
@@ -310,6 +316,44 @@ def _schedulers(arguments: argparse.Namespace, core: Any, console: Console) -> i
     return 0
 
 
+# Traces.
+
+
+def _declare_trace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", metavar="STUDY.toml", help="a study on sim:...")
+    parser.add_argument("--trial", metavar="ID", default="t0001", help="which one (t0001)")
+    parser.add_argument("--seed", type=int, metavar="N", help="if the study names none")
+    parser.add_argument("--out", metavar=f"FILE{_ENDING}", required=True, help="is made anew")
+
+
+def _trace(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+    out = Path(arguments.out)
+    if not out.name.endswith(_ENDING):
+        raise StudyError(f"--out {out} does not end in {_ENDING}", f"as in --out trace{_ENDING}")
+    if out.exists():
+        raise StudyError(f"{out} is there already", "name another file, or remove it")
+    study = load_study(Path(arguments.study))
+    if study.seed is None:
+        study = study.with_seed(1 if arguments.seed is None else arguments.seed)
+    testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
+    if testbed.record_kind != "simulated":
+        raise StudyError(f"{testbed.text} is not simulated", "use a study on sim:...")
+    plan = make_plan(replace(study, testbed=TestbedRequest(*testbed.request)))
+    trials = {trial.trial_id: trial for trial in plan.trials(study.rounds or 1)}
+    if arguments.trial not in trials:
+        raise StudyError(f"there is no trial {arguments.trial}", f"the last is {max(trials)}")
+    spec = trial_spec(trials[arguments.trial], core, is_fresh_fs=False)
+    stack = json.dumps(testbed.agent_spec()["stack"])
+    text = core.sim_trace(stack, json.dumps(spec))
+    try:
+        out.write_bytes(gzip.compress(text.encode(), mtime=0))
+    except OSError as error:
+        raise StudyError(f"{out} cannot be written: {error}", "name another file") from None
+    name = trials[arguments.trial].treatment.name
+    console.result(f"{name}: {text.count(chr(10)) - 1} events in {out}")
+    return 0
+
+
 _Subject = tuple[
     Callable[[argparse.ArgumentParser], None],
     Callable[[argparse.Namespace, Any, Console], int],
@@ -330,6 +374,11 @@ _SUBJECTS: Final[dict[str, _Subject]] = {
         _declare_probe,
         _probe,
         "Measure a simulated device like a stranger: sweeps over size, depth and seek distance.",
+    ),
+    "trace": (
+        _declare_trace,
+        _trace,
+        "Write the block-layer events of one trial of a simulated study, as CSV.",
     ),
     "profiles": (
         _declare_profiles,

@@ -1,6 +1,6 @@
 //! `Layer`: anything that takes bios and finishes them later: a queue, a volume, a device.
 
-use iolab_model::{Ns, Sector};
+use iolab_model::{Ns, Sector, TraceEvent};
 
 use super::bio::{Bio, BioId};
 
@@ -62,6 +62,14 @@ pub trait Layer {
     ///
     /// Only flash cares: reading what was never written touches no cell.
     fn age(&mut self) {}
+
+    /// Keeps trace events from now on, where there is a queue.
+    fn record_events(&mut self) {}
+
+    /// Takes the trace events kept so far; those of several queues are not in order.
+    fn take_events(&mut self, events: &mut Vec<TraceEvent>) {
+        let _ = events;
+    }
 
     /// Flat names and values of what was counted (bytes, seeks, cache hits, ...), for the record.
     fn counters(&self) -> Vec<(String, f64)> {

@@ -123,16 +123,6 @@ impl BlockQueue {
         })
     }
 
-    /// Keeps trace events from now on; without this they cost nothing.
-    pub fn record_events(&mut self) {
-        self.events.get_or_insert_default();
-    }
-
-    /// Takes the trace events kept so far.
-    pub fn take_events(&mut self) -> Vec<TraceEvent> {
-        self.events.as_mut().map(core::mem::take).unwrap_or_default()
-    }
-
     /// What was counted.
     pub const fn accounting(&self) -> &Accounting {
         &self.accounting
@@ -320,6 +310,16 @@ impl Layer for BlockQueue {
         } else if self.run_at <= now {
             self.run(now);
         }
+    }
+
+    fn record_events(&mut self) {
+        self.events.get_or_insert_default();
+        self.below.record_events();
+    }
+
+    fn take_events(&mut self, events: &mut Vec<TraceEvent>) {
+        events.extend(self.events.iter_mut().flat_map(core::mem::take));
+        self.below.take_events(events);
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

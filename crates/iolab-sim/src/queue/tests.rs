@@ -34,7 +34,9 @@ fn observed(parameters: &QueueParameters, bios: &[Bio]) -> String {
     }
     assert_eq!(done.len(), bios.len());
     let text = |e: &TraceEvent| format!("{}{}+{}", e.action, e.sector.0, e.sectors);
-    queue.take_events().iter().map(text).collect::<Vec<_>>().join(" ")
+    let mut events = Vec::new();
+    queue.take_events(&mut events);
+    events.iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
 fn parameters() -> QueueParameters {

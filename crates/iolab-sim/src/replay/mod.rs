@@ -9,5 +9,5 @@ mod simulate;
 pub use history::{Figures, ProcessFigures};
 pub use one_head::{DeviceModel, Fit, OneHead};
 pub use predict::{Prediction, predict};
-pub use recording::{Recording, Row, Setup};
+pub use recording::{Recording, Row, Setup, to_csv};
 pub use simulate::{Twin, simulate};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_model::priority::{Priority, PriorityClass};
 use iolab_model::trace_event::Action;
-use iolab_model::{Ns, Sector};
+use iolab_model::{Ns, Sector, TraceEvent};
 use serde::Deserialize;
 
 use super::one_head::DeviceModel;
@@ -90,6 +90,23 @@ fn check(rows: &[Row]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Trace events as CSV, as recordings are kept; times count from the first event.
+pub fn to_csv(events: &[TraceEvent]) -> String {
+    let first = events.first().map_or(Ns(0), |event| event.at);
+    let mut text = format!("{HEADER}\n");
+    for event in events {
+        // The kernel's trace points tell the priority of requests only.
+        let tells = matches!(event.action, Action::Inserted | Action::Issued | Action::Completed);
+        let priority = if tells { format!("{:#06x}", event.priority) } else { String::new() };
+        let TraceEvent { at, action, sector, sectors, process, cpu, .. } = event;
+        let (ns, rwbs) = (at.since(first).0, event.rwbs());
+        let line =
+            format!("{ns},{action},{},{sectors},{rwbs},{priority},{process},{cpu}\n", sector.0);
+        text.push_str(&line);
+    }
+    text
 }
 
 fn row(line: &str) -> Option<Row> {

@@ -203,7 +203,8 @@ pub fn simulate(
         free: Vec::new(),
     };
     stage.run();
-    let events = stage.queue.take_events();
+    let mut events = Vec::new();
+    stage.queue.take_events(&mut events);
     let rows: Vec<Row> = events.iter().map(|event| row_of(event, EPOCH)).collect();
     let real = figures(&recording.rows, setup.scheduler);
     Ok(Twin { real, simulated: figures(&rows, kind), rows, fit })

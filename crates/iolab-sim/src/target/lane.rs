@@ -14,7 +14,7 @@ use iolab_model::op::{
 };
 use iolab_model::{
     Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Op, Sector,
-    Submission, Target, VirtualTime,
+    Submission, Target, TraceEvent, VirtualTime,
 };
 
 use super::namespace::FileId;
@@ -42,6 +42,11 @@ impl SimTarget {
     pub fn forget(&self, path: &PathBuf) {
         // A phase that failed may not have made it.
         let _ = self.simulation.borrow_mut().names.unlink(path);
+    }
+
+    /// Takes the trace events kept since [`Simulation::record_events`].
+    pub fn take_events(&self) -> Vec<TraceEvent> {
+        self.simulation.borrow_mut().take_events()
     }
 
     /// Looks at the simulation.

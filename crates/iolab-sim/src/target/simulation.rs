@@ -1,7 +1,7 @@
 //! `Simulation`: a stack, its clock, and the ops that lanes have in flight on it.
 
 use iolab_model::op::Token;
-use iolab_model::{Bytes, Completion, Ns, Sector};
+use iolab_model::{Bytes, Completion, Ns, Sector, TraceEvent};
 use serde::{Deserialize, Serialize};
 
 use super::namespace::{Namespace, Placement};
@@ -122,6 +122,19 @@ impl Simulation {
     /// What was counted, layer by layer.
     pub fn counters(&self) -> Vec<(String, f64)> {
         self.stack.counters()
+    }
+
+    /// Keeps the trace events of every queue from now on.
+    pub fn record_events(&mut self) {
+        self.stack.record_events();
+    }
+
+    /// Takes the trace events kept so far, in order of time.
+    pub fn take_events(&mut self) -> Vec<TraceEvent> {
+        let mut events = Vec::new();
+        self.stack.take_events(&mut events);
+        events.sort_by_key(|event| event.at);
+        events
     }
 
     /// A number that depends on every bio's end and on their order: equal runs have equal hashes.

@@ -5,7 +5,7 @@
 //!
 //! Source: Linux drivers/md/md.c, raid0.c, raid1.c (behaviour).
 
-use iolab_model::{Ns, Sector};
+use iolab_model::{Ns, Sector, TraceEvent};
 
 use super::members::{Command, Finished, Members};
 use super::slots::Slots;
@@ -163,6 +163,14 @@ impl<P: Placement> Layer for FanOut<P> {
             self.finish(now, one, done);
         }
         self.finished = finished;
+    }
+
+    fn record_events(&mut self) {
+        self.members.each().for_each(|member| member.record_events());
+    }
+
+    fn take_events(&mut self, events: &mut Vec<TraceEvent>) {
+        self.members.each().for_each(|member| member.take_events(events));
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

@@ -82,6 +82,11 @@ pub(super) struct Members<O> {
 }
 
 impl<O: Copy> Members<O> {
+    /// Every member, to be told something.
+    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Box<dyn Layer>> {
+        self.list.iter_mut().map(|member| &mut member.layer)
+    }
+
     /// Takes the members; commands are at most `transfer_max` sectors long.
     pub(super) fn new(layers: Vec<Box<dyn Layer>>, transfer_max: u32) -> Self {
         let due: Vec<Ns> = layers.iter().map(|layer| layer.next_event()).collect();

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use iolab_model::{Ns, Sector};
+use iolab_model::{Ns, Sector, TraceEvent};
 
 use super::destage::Nvram;
 use super::geometry::{Geometry, Role};
@@ -310,6 +310,14 @@ impl Layer for Array {
             self.ready_since = Ns::MAX;
             self.start_ready(now);
         }
+    }
+
+    fn record_events(&mut self) {
+        self.members.each().for_each(|member| member.record_events());
+    }
+
+    fn take_events(&mut self, events: &mut Vec<TraceEvent>) {
+        self.members.each().for_each(|member| member.take_events(events));
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
