@@ -123,7 +123,7 @@ def test_a_simulated_trial_leaves_the_events_of_the_block_layer(iolab, tmp_path,
     counts = Counter(row[1] for row in rows)
     # 1 MiB in records of 4 KiB, written and read: each bio is a request of its own.
     assert counts["Q"] == counts["I"] == counts["D"] == counts["C"] == 512
-    assert Counter(row[4] for row in rows if row[1] == "D") == {"WS": 256, "R": 256}
+    assert Counter(row[4] for row in rows if row[1] == "D") == {"WS": 256, "RS": 256}
     code, _, err = iolab("sim", "trace", "study.toml", "--out", "one.csv.gz")
     assert (code, "one.csv.gz is there already" in err) == (1, True)
     code, _, err = iolab("sim", "trace", "study.toml", "--trial", "t7", "--out", "two.csv.gz")
