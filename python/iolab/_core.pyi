@@ -254,9 +254,10 @@ def sim_schedulers() -> str:
 
     Returns
     -------
-    str : list of ``{"name", "framework", "tunables": [{"name", "unit", "default", "min", "max",
-        "about"}]}``; ``framework`` is ``legacy`` or ``blk-mq``, defaults are those of a rotational
-        device at 1000 clock ticks per second.
+    str : list of ``{"name", "framework", "is_replayable", "tunables": [{"name", "unit", "default",
+        "min", "max", "about"}]}``; ``framework`` is ``legacy`` or ``blk-mq``, what is replayable
+        can be asked by `sim_predict`, defaults are those of a rotational device at 1000 clock ticks
+        per second.
     """
 
 def sim_scenarios(subject: str, text: str) -> str:

@@ -1,5 +1,7 @@
 //! The simulator's open books: profiles, schedulers, scenario files, recordings.
 
+use std::collections::BTreeMap;
+
 use iolab_sim::error::SimError;
 use iolab_sim::probe::probe;
 use iolab_sim::replay::{Recording, predict, simulate};
@@ -33,6 +35,7 @@ pub fn sim_profile(py: Python<'_>, name: &str) -> PyResult<String> {
 struct SchedulerBook {
     name: &'static str,
     framework: &'static str,
+    is_replayable: bool,
     tunables: Vec<iolab_sim::tunable::TunableInfo>,
 }
 
@@ -60,6 +63,7 @@ pub fn sim_schedulers(py: Python<'_>) -> PyResult<String> {
             Framework::Legacy => "legacy",
             Framework::MultiQueue => "blk-mq",
         },
+        is_replayable: kind.attach_replayable(&context).is_some(),
         tunables: kind.attach(&context).tunables(),
     };
     answer(py, Ok(SchedulerKind::ALL.iter().map(book).collect::<Vec<_>>()))
@@ -71,6 +75,23 @@ pub fn sim_scenarios(py: Python<'_>, subject: &str, text: &str) -> PyResult<Stri
     answer(py, ScenarioFile::parse(subject, text).and_then(|file| judge_all(&file)))
 }
 
+/// A recording (its name, events and description), the scheduler to try and its tunables.
+type Trial<'a> = (&'a (String, String, String), &'a str, &'a str);
+
+fn with_recording<T: Serialize + Send>(
+    py: Python<'_>,
+    (recording, scheduler, tunables_json): Trial<'_>,
+    run: impl Fn(&Recording, SchedulerKind, &BTreeMap<String, u64>) -> Result<T, SimError> + Sync,
+) -> PyResult<String> {
+    let kind: SchedulerKind = scheduler.parse().map_err(|e| study_error(py, e))?;
+    let tunables = serde_json::from_str(tunables_json).map_err(|e| study_error(py, e))?;
+    let result = py.detach(|| {
+        let (subject, csv, setup_json) = recording;
+        run(&Recording::parse(subject, csv, setup_json)?, kind, &tunables)
+    });
+    answer(py, result)
+}
+
 /// Predicts every issue of a recording (its name, events and description); counts and first misses
 /// as JSON.
 #[pyfunction]
@@ -80,15 +101,7 @@ pub fn sim_predict(
     scheduler: &str,
     tunables_json: &str,
 ) -> PyResult<String> {
-    let kind: SchedulerKind = scheduler.parse().map_err(|e| study_error(py, e))?;
-    let tunables: std::collections::BTreeMap<String, u64> =
-        serde_json::from_str(tunables_json).map_err(|e| study_error(py, e))?;
-    let prediction = py.detach(|| {
-        let (subject, csv, setup_json) = &recording;
-        let recording = Recording::parse(subject, csv, setup_json)?;
-        predict(&recording, kind, &tunables)
-    });
-    answer(py, prediction)
+    with_recording(py, (&recording, scheduler, tunables_json), predict)
 }
 
 /// Runs the processes of a recording (its name, events and description) in a closed loop; figures
@@ -100,15 +113,9 @@ pub fn sim_replay(
     scheduler: &str,
     tunables_json: &str,
 ) -> PyResult<String> {
-    let kind: SchedulerKind = scheduler.parse().map_err(|e| study_error(py, e))?;
-    let tunables: std::collections::BTreeMap<String, u64> =
-        serde_json::from_str(tunables_json).map_err(|e| study_error(py, e))?;
-    let twin = py.detach(|| {
-        let (subject, csv, setup_json) = &recording;
-        let recording = Recording::parse(subject, csv, setup_json)?;
-        simulate(&recording, kind, &tunables, 0.0)
-    });
-    answer(py, twin)
+    with_recording(py, (&recording, scheduler, tunables_json), |recording, kind, tunables| {
+        simulate(recording, kind, tunables, 0.0)
+    })
 }
 
 /// Probes the device of a built-in profile: sweeps over size, depth and distance, as JSON.

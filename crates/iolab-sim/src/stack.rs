@@ -164,7 +164,7 @@ impl Stack {
             volume: self.volume.clone(),
         };
         let layer = builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))?;
-        Ok(Simulation::new(layer, self.cpu, self.placement))
+        Ok(Simulation::new(layer, self.cpu, self.placement).on_cpus(self.cpus()))
     }
 
     /// Software that takes a second per step is a slip of the pen.
@@ -207,6 +207,12 @@ impl Stack {
         })
     }
 
+    /// Processors of the queues in it; all queues see the same machine, so the most counts.
+    fn cpus(&self) -> u16 {
+        let member = self.volume.as_ref().map_or(1, member_cpus);
+        self.queue.as_ref().map_or(1, |queue| queue.cpus).max(member)
+    }
+
     /// The profiles of all devices in it, overrides applied, by their place in the stack.
     pub fn profiles(&self) -> Result<Vec<Profile>, SimError> {
         let mut all = Vec::new();
@@ -243,6 +249,11 @@ fn memory(device: Option<&DeviceSpec>, volume: Option<&VolumeSpec>) -> Result<u6
         }
         None => Ok(own),
     }
+}
+
+fn member_cpus(volume: &VolumeSpec) -> u16 {
+    let own = volume.member.queue.as_ref().map_or(1, |queue| queue.cpus);
+    own.max(volume.member.volume.as_ref().map_or(1, member_cpus))
 }
 
 fn has_inner_queue(volume: Option<&VolumeSpec>) -> bool {
@@ -347,6 +358,21 @@ mod tests {
         assert!(error.starts_with("stack shelf: needs "), "{error}");
         assert!(error.contains("1024 MiB may be used"), "{error}");
         assert_eq!(stack.check_memory(u64::MAX), Ok(()));
+    }
+
+    #[test]
+    fn workers_are_spread_over_the_processors_of_the_queues() {
+        let text = r#"
+            name = "software-mirror"
+            [volume]
+            members = 2
+            parameters = { layout = "raid1" }
+            member.device.profile = "fixed-100us"
+            member.queue = { scheduler = "kyber", cpus = 3 }
+        "#;
+        let stack = Stack::parse("x.toml", text).unwrap();
+        let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|lane| simulation.cpu_of(lane)), [0, 1, 2, 0]);
     }
 
     #[test]

@@ -27,7 +27,6 @@ HELP = "look into the simulator: scenarios, dispatch, trace, probe, profiles, sc
 EXIT_CHECK_FAILED: Final = 5
 _SEED_END: Final = 1 << 63
 _ENDING: Final = ".csv.gz"
-_FORCEABLE: Final = ("none", "mq-deadline")
 _MISSES_SHOWN: Final = 5
 _SEEK_STEP: Final = 4
 
@@ -108,7 +107,7 @@ def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int
     setup_text = _read(described)
     setup = _description(described, setup_text)
     scheduler = arguments.scheduler or str(setup["scheduler"])
-    known = [row["name"] for row in json.loads(core.sim_schedulers())]
+    known = {row["name"]: row for row in json.loads(core.sim_schedulers())}
     if scheduler not in known:
         raise StudyError(
             f"'{scheduler}' is no simulated scheduler{nearest(scheduler, known)}",
@@ -116,7 +115,7 @@ def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int
         )
     tunables = json.dumps(dict(map(_tunable, arguments.tunable)))
     inputs = ((str(path), _read(path), setup_text), scheduler, tunables)
-    if scheduler in _FORCEABLE:
+    if known[scheduler]["is_replayable"]:
         _print_prediction(scheduler, json.loads(core.sim_predict(*inputs)), console)
     else:
         console.result(

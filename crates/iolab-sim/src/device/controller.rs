@@ -415,6 +415,10 @@ impl Layer for Controller {
         self.destage(now);
     }
 
+    fn age(&mut self) {
+        self.below.age();
+    }
+
     fn counters(&self) -> Vec<(String, f64)> {
         let s = &self.statistics;
         let bytes = |sectors: u64| (sectors * 512) as f64;

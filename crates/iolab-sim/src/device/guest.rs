@@ -234,6 +234,10 @@ impl Layer for Guest {
         self.send_held(now);
     }
 
+    fn age(&mut self) {
+        self.inner.age();
+    }
+
     fn counters(&self) -> Vec<(String, f64)> {
         let mut counters = vec![
             ("guest_requests".to_owned(), self.requests as f64),

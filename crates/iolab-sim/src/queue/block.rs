@@ -312,6 +312,10 @@ impl Layer for BlockQueue {
         }
     }
 
+    fn age(&mut self) {
+        self.below.age();
+    }
+
     fn record_events(&mut self) {
         self.events.get_or_insert_default();
         self.below.record_events();

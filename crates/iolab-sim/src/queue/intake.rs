@@ -17,14 +17,6 @@ const PLUG_REQUESTS: usize = 32;
 const PLUG_SECTORS: u32 = 256;
 
 impl BlockQueue {
-    /// Submits several bios from inside one plug.
-    pub fn submit_plugged(&mut self, now: Ns, bios: &[Bio]) {
-        for bio in bios {
-            self.plug_bio(now, bio);
-        }
-        self.unplug(now);
-    }
-
     /// Takes a bio into the plug.
     pub(crate) fn plug_bio(&mut self, now: Ns, bio: &Bio) {
         self.run_at = now;

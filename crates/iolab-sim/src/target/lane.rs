@@ -107,7 +107,7 @@ impl Target for SimTarget {
             submitter: Submitter {
                 process: ProcessId(lane + 1),
                 priority: request.priority.unwrap_or_default(),
-                cpu: 0,
+                cpu: self.simulation.borrow().cpu_of(lane),
             },
         })
     }

@@ -66,6 +66,7 @@ pub struct Simulation {
     stack: Box<dyn Layer>,
     info: Info,
     cost: CpuCost,
+    cpus: u16,
     ops: Vec<InFlight>,
     free_ops: Vec<OpId>,
     /// Op of every bio in flight.
@@ -102,6 +103,7 @@ impl Simulation {
             names: Namespace::new(info.capacity, placement),
             stack,
             cost,
+            cpus: 1,
             ops: Vec::new(),
             free_ops: Vec::new(),
             bios: Vec::new(),
@@ -112,6 +114,18 @@ impl Simulation {
             hash: 0xcbf2_9ce4_8422_2325,
             bios_done: 0,
         }
+    }
+
+    /// Workers are spread over this many processors.
+    #[must_use]
+    pub fn on_cpus(mut self, cpus: u16) -> Self {
+        self.cpus = cpus.max(1);
+        self
+    }
+
+    /// The processor of a lane.
+    pub(crate) fn cpu_of(&self, lane: u32) -> u16 {
+        (lane % u32::from(self.cpus)) as u16
     }
 
     /// What the stack says of itself.

@@ -165,6 +165,10 @@ impl<P: Placement> Layer for FanOut<P> {
         self.finished = finished;
     }
 
+    fn age(&mut self) {
+        self.members.each().for_each(|member| member.age());
+    }
+
     fn record_events(&mut self) {
         self.members.each().for_each(|member| member.record_events());
     }

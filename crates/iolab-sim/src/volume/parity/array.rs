@@ -312,6 +312,10 @@ impl Layer for Array {
         }
     }
 
+    fn age(&mut self) {
+        self.members.each().for_each(|member| member.age());
+    }
+
     fn record_events(&mut self) {
         self.members.each().for_each(|member| member.record_events());
     }
