@@ -113,6 +113,8 @@ pub struct OpenHow {
     pub is_writable: bool,
     /// Cut to length zero on opening.
     pub is_truncating: bool,
+    /// Buffer of a stdio stream (setvbuf(3)); 0 leaves the library's own.
+    pub stream_buffer_bytes: Bytes,
 }
 
 /// Kind of a byte-range lock.

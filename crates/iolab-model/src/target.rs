@@ -42,6 +42,8 @@ pub struct Capabilities {
     pub has_lock: bool,
     /// Vectored transfers work.
     pub has_vectors: bool,
+    /// Transfers may carry [`crate::op::TransferFlags`].
+    pub has_flags: bool,
     /// Blocks can be allocated without writing.
     pub has_allocate: bool,
     /// Key-value requests work.
@@ -64,6 +66,7 @@ impl Capabilities {
         has_stream: false,
         has_lock: false,
         has_vectors: false,
+        has_flags: false,
         has_allocate: false,
         has_key_value: false,
         is_simulated: false,

@@ -152,6 +152,7 @@ impl<G: GroupState> StreamWorker<G> {
             is_readable: true,
             is_writable: self.tenant.writes(),
             is_truncating: false,
+            stream_buffer_bytes: Bytes(0),
         }
     }
 
