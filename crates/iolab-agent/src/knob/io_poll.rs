@@ -8,7 +8,7 @@ use super::common::{Numbers, QueueFile};
 /// The row.
 pub const KNOB: QueueFile = QueueFile {
     file: "io_poll",
-    help: "polling for completions: 0 off, 1 on (older kernels, polling drivers)",
+    help: "polling for completions: 0 off, 1 on",
     numbers: Numbers { min: 0, max: 1, usual: 0, other: 1, are_codes: true },
     is_reset_by_scheduler: false,
 };
