@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolab_model::nearest::with_nearest;
+use iolab_model::nearest::{did_you_mean, with_nearest};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
@@ -26,6 +26,8 @@ pub enum Provenance {
     Fit,
     /// Our choice: calibrate before relying on it.
     Assume,
+    /// The user's, in a stack file.
+    User,
 }
 
 /// A parameter's value.
@@ -117,7 +119,7 @@ impl Profile {
         counts
     }
 
-    /// Replaces values (`name = value`), keeping units; the result is tagged as our choice.
+    /// Replaces values (`name = value`), keeping units; the result is tagged as the user's.
     pub fn override_with(&mut self, values: &BTreeMap<String, Value>) -> Result<(), SimError> {
         for (name, value) in values {
             let known = || self.parameters.keys().cloned().collect();
@@ -130,8 +132,8 @@ impl Profile {
             }
             if let Some(parameter) = self.parameters.get_mut(name) {
                 parameter.value = value.clone();
-                parameter.tag = Provenance::Assume;
-                "set by the stack file".clone_into(&mut parameter.source);
+                parameter.tag = Provenance::User;
+                "set by the caller".clone_into(&mut parameter.source);
             }
         }
         Ok(())
@@ -165,13 +167,32 @@ impl<'a> Reader<'a> {
 
     fn get(&self, name: &str, unit: &str) -> Result<&'a Value, SimError> {
         let found = self.profile.parameters.get_key_value(name);
-        let (name, parameter) = found.ok_or_else(|| self.bad(name, "is missing"))?;
+        let (name, parameter) = found.ok_or_else(|| self.bad(name, self.missing(name, unit)))?;
         if parameter.unit != unit {
-            let problem = format!("is in `{}`, must be in `{unit}`", parameter.unit);
+            let problem = match (parameter.unit.as_str(), unit) {
+                ("", _) => format!("has no unit, must be in `{unit}`: {}", example(unit)),
+                (given, "") => format!("is in `{given}`, must have no unit"),
+                (given, _) => format!("is in `{given}`, must be in `{unit}`"),
+            };
             return Err(self.bad(name, problem));
         }
         self.used.borrow_mut().insert(name);
         Ok(&parameter.value)
+    }
+
+    /// What to do about a parameter that is not there: nearest name, form, a complete example.
+    fn missing(&self, name: &str, unit: &str) -> String {
+        let used = self.used.borrow();
+        let others = self.profile.parameters.keys().map(String::as_str);
+        let near = did_you_mean(name, others.filter(|other| !used.contains(other)));
+        let near = near.replace("did you mean", "is it what is called").replace("?)", " here?)");
+        let whole = Profile::names()
+            .find(|known| Profile::built_in(known).is_ok_and(|p| p.kind == self.profile.kind));
+        let hint = whole.map_or_else(String::new, |known| {
+            format!("; `iolab sim profiles {known}` shows a whole {}", self.profile.kind)
+        });
+        let form = if unit.is_empty() { String::new() } else { format!(": {}", example(unit)) };
+        format!("is missing{near}{form}{hint}")
     }
 
     /// A number within a range.
@@ -265,6 +286,10 @@ impl<'a> Reader<'a> {
             }),
         }
     }
+}
+
+fn example(unit: &str) -> String {
+    format!("write {{ value = ..., unit = \"{unit}\" }}")
 }
 
 #[cfg(test)]

@@ -16,16 +16,19 @@
 //! disk), unless members have queues of their own (`member.queue`): then, as with software RAID,
 //! each of them schedules.
 
+pub mod device;
+
 use std::collections::BTreeMap;
 
 use iolab_model::nearest::with_nearest;
 use iolab_model::{Ns, Seed};
 use serde::{Deserialize, Serialize};
 
+use self::device::DeviceSpec;
 use crate::api::layer::Layer;
-use crate::device;
+use crate::device as devices;
 use crate::error::SimError;
-use crate::profile::{Profile, Value};
+use crate::profile::Profile;
 use crate::queue::{BlockQueue, QueueParameters};
 use crate::target::{CpuCost, Placement, Simulation};
 
@@ -60,17 +63,6 @@ pub struct Stack {
     /// ... or several.
     #[serde(default)]
     pub volume: Option<VolumeSpec>,
-}
-
-/// A device by its profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DeviceSpec {
-    /// Name of a built-in profile.
-    pub profile: String,
-    /// Values that replace the profile's.
-    #[serde(default)]
-    pub parameters: BTreeMap<String, Value>,
 }
 
 /// Several equal members that look like one device.
@@ -149,7 +141,7 @@ impl Stack {
             placement: Placement::Spread,
             cpu: CpuCost::default(),
             queue: None,
-            device: Some(DeviceSpec { profile: name.to_owned(), parameters: BTreeMap::new() }),
+            device: Some(DeviceSpec::of_profile(name)),
             volume: None,
         })
     }
@@ -239,7 +231,7 @@ impl Stack {
 
 fn memory(device: Option<&DeviceSpec>, volume: Option<&VolumeSpec>) -> Result<u64, SimError> {
     let own = match device {
-        Some(spec) => device::memory_bytes(&device::profile(&spec.profile, &spec.parameters)?)?,
+        Some(spec) => devices::memory_bytes(&spec.resolve()?)?,
         None => 0,
     };
     match volume {
@@ -266,7 +258,7 @@ fn collect(
     all: &mut Vec<Profile>,
 ) -> Result<(), SimError> {
     if let Some(spec) = device {
-        let mut profile = device::profile(&spec.profile, &spec.parameters)?;
+        let mut profile = spec.resolve()?;
         while let Some(inner) = profile.inner.clone() {
             all.push(profile);
             profile = Profile::built_in(&inner)?;
@@ -294,11 +286,19 @@ impl Builder<'_> {
     ) -> Result<Box<dyn Layer>, SimError> {
         let below = match (&spec.device, &spec.volume) {
             (Some(device), None) => {
-                let profile = device::profile(&device.profile, &device.parameters)?;
-                device::build(&profile, self.seed, instance)?
+                devices::build(&device.resolve()?, self.seed, instance)?
             }
             (None, Some(volume)) => self.volume(volume, instance)?,
-            _ => {
+            (Some(_), Some(_)) => {
+                return Err(SimError::Inconsistent {
+                    subject: format!("stack {}, {instance}", self.stack.name),
+                    problem: "names both a device and a volume".into(),
+                    remedy: "remove one of them; what a volume consists of is its `member`, as in \
+                             member.device.profile = NAME"
+                        .into(),
+                });
+            }
+            (None, None) => {
                 return Err(SimError::Inconsistent {
                     subject: format!("stack {}, {instance}", self.stack.name),
                     problem: "needs either a device or a volume".into(),
