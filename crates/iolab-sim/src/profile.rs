@@ -104,10 +104,7 @@ impl Profile {
 
     /// Parses a profile; `subject` names the file in errors.
     pub fn parse(subject: &str, text: &str) -> Result<Self, SimError> {
-        toml::from_str(text).map_err(|error| SimError::Syntax {
-            subject: subject.to_owned(),
-            problem: with_nearest(&error.to_string()),
-        })
+        toml::from_str(text).map_err(|error| syntax_error(subject, text, &error))
     }
 
     /// The least trustworthy provenance and how many parameters have each.
@@ -286,6 +283,29 @@ impl<'a> Reader<'a> {
             }),
         }
     }
+}
+
+/// What is wrong with a TOML text, and where: line, column and section, all in one line.
+pub(crate) fn syntax_error(subject: &str, text: &str, error: &toml::de::Error) -> SimError {
+    let place = error.span().map_or_else(String::new, |span| {
+        let before = text.get(..span.start).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
+        // A complaint about a section as a whole points at its header.
+        let header = text.lines().take(line).filter_map(header).last();
+        let section = header.map_or_else(String::new, |name| format!(", in [{name}]"));
+        format!(", line {line}, column {column}{section}")
+    });
+    let message = error.message().trim_end().replace('\n', "; ");
+    SimError::Syntax { subject: format!("{subject}{place}"), problem: with_nearest(&message) }
+}
+
+/// The name in a line that opens a section; rows of a list begin with a bracket, too.
+fn header(line: &str) -> Option<&str> {
+    let name = line.trim().strip_prefix('[')?.split(']').next()?.trim_start_matches('[').trim();
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '"')
+        && name.chars().all(|c| c.is_alphanumeric() || "_-.\"".contains(c));
+    is_name.then_some(name)
 }
 
 fn example(unit: &str) -> String {

@@ -20,7 +20,6 @@ pub mod device;
 
 use std::collections::BTreeMap;
 
-use iolab_model::nearest::with_nearest;
 use iolab_model::{Ns, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +112,11 @@ pub struct QueueOverrides {
 impl QueueOverrides {
     fn apply(&self, to: &QueueParameters) -> QueueParameters {
         let mut queue = to.clone();
-        queue.scheduler = self.scheduler.unwrap_or(queue.scheduler);
+        if let Some(scheduler) = self.scheduler.filter(|&other| other != queue.scheduler) {
+            // The file's tunables are those of the scheduler that it names.
+            queue.scheduler = scheduler;
+            queue.tunables.clear();
+        }
         queue.tunables.extend(self.tunables.iter().map(|(name, &value)| (name.clone(), value)));
         queue.nr_requests = self.nr_requests.or(queue.nr_requests);
         queue.queue_depth = self.queue_depth.or(queue.queue_depth);
@@ -126,10 +129,7 @@ impl QueueOverrides {
 impl Stack {
     /// Parses a stack file; `subject` names it in errors.
     pub fn parse(subject: &str, text: &str) -> Result<Self, SimError> {
-        toml::from_str(text).map_err(|error| SimError::Syntax {
-            subject: subject.to_owned(),
-            problem: with_nearest(&error.to_string()),
-        })
+        toml::from_str(text).map_err(|error| crate::profile::syntax_error(subject, text, &error))
     }
 
     /// A queue in front of one device of a built-in profile.
@@ -157,6 +157,30 @@ impl Stack {
         };
         let layer = builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))?;
         Ok(Simulation::new(layer, self.cpu, self.placement).on_cpus(self.cpus()))
+    }
+
+    /// What is below the first queue, as a probe has it: read caches off, never busy, flash small.
+    pub(crate) fn bare(&self, seed: Seed) -> Result<Box<dyn Layer>, SimError> {
+        let probed = self.for_probing()?;
+        let builder = Builder { stack: &probed, overrides: &QueueOverrides::default(), seed };
+        let (device, volume) = (probed.device.clone(), probed.volume.clone());
+        builder.layer(&MemberSpec { queue: None, device, volume }, "probed", false)
+    }
+
+    /// The same with every device prepared for a probe.
+    fn for_probing(&self) -> Result<Self, SimError> {
+        let mut probed = self.clone();
+        if let Some(device) = &mut probed.device {
+            device.prepare_for_probing()?;
+        }
+        let mut volume = probed.volume.as_mut();
+        while let Some(inside) = volume {
+            if let Some(device) = &mut inside.member.device {
+                device.prepare_for_probing()?;
+            }
+            volume = inside.member.volume.as_mut();
+        }
+        Ok(probed)
     }
 
     /// Software that takes a second per step is a slip of the pen.
@@ -286,7 +310,16 @@ impl Builder<'_> {
     ) -> Result<Box<dyn Layer>, SimError> {
         let below = match (&spec.device, &spec.volume) {
             (Some(device), None) => {
-                devices::build(&device.resolve()?, self.seed, instance)?
+                if device.refuse_above.is_some() && !is_queued && spec.queue.is_none() {
+                    return Err(SimError::Inconsistent {
+                        subject: format!("stack {}, {instance}", self.stack.name),
+                        problem: "has `refuse_above`, but no queue in front that could be refused"
+                            .into(),
+                        remedy: "give the members queues of their own with member.queue".into(),
+                    });
+                }
+                let layer = devices::build(&device.resolve()?, self.seed, instance)?;
+                device.limited(layer)?
             }
             (None, Some(volume)) => self.volume(volume, instance)?,
             (Some(_), Some(_)) => {

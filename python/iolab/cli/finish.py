@@ -44,7 +44,8 @@ def show_results(
         ("data", database),
     ):
         console.result(f"{label + ':':10}{path}")
-    return EXIT_UNDECIDED if is_strict and verdict.headline_word == "undecided" else 0
+    is_open = verdict.headline_word == "undecided" and data.study.is_comparison
+    return EXIT_UNDECIDED if is_strict and is_open else 0
 
 
 def find_database(path: Path) -> Path:

@@ -86,6 +86,11 @@ def question(data: StudyData) -> str:
     levels = study.factors.get(study.compared_factor, [])
     names = ", ".join(levels) if len(levels) <= 8 else f"{len(levels)} levels"
     kind = " (simulated)" if study.kind == "simulated" else ""
+    if not study.is_comparison:
+        return (
+            f"What does {factor} = {study.baseline} do? Nothing is compared; workloads:"
+            f" {', '.join(study.workloads)}; testbed {study.testbed}{kind}."
+        )
     return (
         f"Which {factor} is better than {study.baseline}? Compared: {names}; workloads:"
         f" {', '.join(study.workloads)}; testbed {study.testbed}{kind}; differences below"

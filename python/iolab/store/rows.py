@@ -55,6 +55,11 @@ class StudyRow:
     spec_toml: str
     """The study as a file that reproduces it."""
 
+    @property
+    def is_comparison(self) -> bool:
+        """Whether there is more than one configuration."""
+        return any(len(levels) > 1 for levels in self.factors.values())
+
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:

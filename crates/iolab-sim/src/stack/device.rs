@@ -9,7 +9,9 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::api::layer::Layer;
 use crate::device::DeviceKind;
+use crate::device::busy::Busy;
 use crate::error::SimError;
 use crate::profile::{Parameter, Profile, Provenance, Value};
 
@@ -155,6 +157,48 @@ impl DeviceSpec {
         }
         self.put_into(&mut profile)?;
         Ok(profile)
+    }
+
+    /// The layer, busy from `refuse_above` commands on.
+    pub(super) fn limited(&self, layer: Box<dyn Layer>) -> Result<Box<dyn Layer>, SimError> {
+        let Some(limit) = self.refuse_above else { return Ok(layer) };
+        let depth = layer.info().depth;
+        if !(1..=depth).contains(&limit) {
+            return Err(SimError::OutOfRange {
+                name: "device: refuse_above".into(),
+                value: f64::from(limit),
+                unit: "commands".into(),
+                min: 1.0,
+                max: f64::from(depth),
+            });
+        }
+        Ok(Box::new(Busy::new(layer, limit)))
+    }
+
+    /// Switches off what a probe must not meet: read cache, answers that it is busy, and flash
+    /// larger than needed (its times do not depend on the size, its tables do).
+    pub(super) fn prepare_for_probing(&mut self) -> Result<(), SimError> {
+        const FLASH_BYTES: f64 = 32_768_000_000.0;
+        self.refuse_above = None;
+        let profile = self.resolve()?;
+        let mut set = |name: &str, value: f64| {
+            let unit = profile.parameters[name].unit.clone();
+            let described = Described {
+                value: Value::Number(value),
+                unit: Some(unit),
+                tag: None,
+                source: None,
+            };
+            self.parameters.insert(name.to_owned(), Given::Described(described));
+        };
+        if profile.parameters.contains_key("read_segments") {
+            set("read_segments", 0.0);
+        }
+        let capacity = profile.parameters.get("logical_capacity").map(|p| p.value.clone());
+        if matches!(capacity, Some(Value::Number(bytes)) if bytes > FLASH_BYTES) {
+            set("logical_capacity", FLASH_BYTES);
+        }
+        Ok(())
     }
 
     fn replaced(&self, mut profile: Profile) -> Result<Profile, SimError> {

@@ -77,13 +77,63 @@ fn a_device_like_another_may_have_other_zones_and_another_kind_of_seek_curve() {
     let (stack, profile) = build(text).unwrap();
     assert_eq!(profile.name, "like-hp97560-1991");
     let whole = build("name = \"x\"\ndevice.profile = \"hp97560-1991\"").unwrap().0;
-    let capacity = |stack: &Stack| {
-        stack.build(&QueueOverrides::default(), Seed(1)).unwrap().info().capacity.0
-    };
+    let capacity =
+        |stack: &Stack| stack.build(&QueueOverrides::default(), Seed(1)).unwrap().info().capacity.0;
     assert!(capacity(&stack) < capacity(&whole) * 51 / 100);
     refused(&text.replace("seek_long", "seek_lung"), &["without", "did you mean `seek_long`"]);
     refused(&text.replace("like =", "profile ="), &["like = ..."]);
     refused(&text.replace("like =", "model = \"disk\"\n like ="), &["exactly one of"]);
+}
+
+#[test]
+fn a_mistake_in_the_text_is_placed_by_line_column_and_section_on_one_line() {
+    let message = |text: &str| Stack::parse("x.toml", text).unwrap_err().to_string();
+    let misspelt = "name = \"x\"\n[queue]\nscheduler = \"cfq\"\nhertz = 100\n";
+    let error = message(misspelt);
+    assert!(error.starts_with("x.toml, line 4, column 1, in [queue]: unknown field"), "{error}");
+    assert!(error.contains("`hertz`") && !error.contains('\n'), "{error}");
+    let error = message("name = \"x\"\n[queue]\nhz = \"fast\"\n");
+    assert!(error.starts_with("x.toml, line 3, column 6, in [queue]: invalid type"), "{error}");
+    let error = message("name = \"x\"\n[device]\nlike = \n");
+    assert!(error.starts_with("x.toml, line 3, column "), "{error}");
+    let rows = "name = \"x\"\n[device.parameters]\nzones = [\n[1, 2],\n[1, true],\n]\n";
+    let error = message(rows);
+    assert!(error.contains("in [device.parameters]: a list must hold numbers"), "{error}");
+}
+
+#[test]
+fn a_busy_device_needs_a_queue_that_it_can_refuse() {
+    let text = r#"
+        name = "array"
+        [volume]
+        members = 2
+        parameters = { layout = "raid1" }
+        member.device = { profile = "fixed-100us", refuse_above = 4 }
+    "#;
+    refused(text, &["refuse_above", "member.queue"]);
+    build(&format!("{text}    member.queue = {{}}")).unwrap();
+    let alone = "name = \"x\"\n[device]\nprofile = \"fixed-100us\"\nrefuse_above = ";
+    build(&format!("{alone}32")).unwrap();
+    refused(&format!("{alone}0"), &["refuse_above = 0 commands: must be 1 to 32"]);
+    refused(&format!("{alone}33"), &["refuse_above = 33"]);
+}
+
+#[test]
+fn tunables_of_the_file_are_those_of_its_scheduler_and_are_checked_at_once() {
+    let text = r#"
+        name = "x"
+        queue = { scheduler = "cfq", tunables = { slice_idle = 0 } }
+        device.profile = "fixed-100us"
+    "#;
+    let stack = build(text).unwrap().0;
+    let other = QueueOverrides {
+        scheduler: Some(crate::sched::SchedulerKind::Noop),
+        ..QueueOverrides::default()
+    };
+    stack.build(&other, Seed(1)).expect("noop has no slice_idle and does not need it");
+    refused(&text.replace("slice_idle = 0", "quantum = 0"), &["quantum", "must be"]);
+    refused(&text.replace("slice_idle = 0", "slice_idel = 0"), &["did you mean `slice_idle`"]);
+    refused(&text.replace("slice_idle = 0", "slice_idle = -1"), &["line 3", "-1"]);
 }
 
 #[test]

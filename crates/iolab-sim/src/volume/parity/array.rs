@@ -19,7 +19,7 @@ use super::geometry::{Geometry, Role};
 use super::plan::{Method, RowPlan, Rule};
 use super::rebuild::Rebuild;
 use super::rows::{COLUMN_SECTORS, Rows};
-use crate::api::bio::{Bio, BioId, Flags, Operation};
+use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId};
 use crate::api::layer::{Info, Layer};
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -314,6 +314,10 @@ impl Layer for Array {
 
     fn age(&mut self) {
         self.members.each().for_each(|member| member.age());
+    }
+
+    fn exited(&mut self, now: Ns, process: ProcessId) {
+        self.members.each().for_each(|member| member.exited(now, process));
     }
 
     fn record_events(&mut self) {
