@@ -287,7 +287,7 @@ impl Disk {
         let extent = self.write_cache.begin(start, most);
         self.statistics.destages += 1;
         let mut service = Service::default();
-        self.write_media(now, &mut service, extent, (now, 0));
+        self.write_media(now, &mut service, extent, now);
         self.run(now, &service, Task::Destage(extent));
         true
     }

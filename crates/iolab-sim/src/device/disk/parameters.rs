@@ -41,8 +41,6 @@ pub struct Parameters {
     pub overhead_write: [u64; 2],
     /// From the arrival of a write until its data begin to come, after a read and after a write.
     pub write_data: [u64; 2],
-    /// Part of a write that must have come before the media are written, in units of 2^-20.
-    pub write_watermark: u64,
     /// From the water mark of a read until its first sector is on the bus.
     pub bus_start: u64,
     /// After the last of the data of a read.
@@ -208,10 +206,6 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
         let first = or(name, usual)?;
         Ok([first, or(&format!("{name}_after_write"), first)?])
     };
-    let write_watermark = match reader.has("write_watermark") {
-        true => reader.number("write_watermark", "share", (0.0, 1.0))?,
-        false => 0.0,
-    };
     let bus_write = match reader.has("bus_rate_write") {
         true => reader.number("bus_rate_write", "MB/s", (0.1, 100_000.0))?,
         false => bus,
@@ -225,7 +219,6 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
             true => after("write_data_start", 0)?,
             false => after("overhead_write", overhead_write)?,
         },
-        write_watermark: (write_watermark * SHARE_ONE).round() as u64,
         bus_start: or("bus_start", 0)?,
         completion_read: or("completion_read", 0)?,
         completion_write: after("completion_write", 0)?,

@@ -56,24 +56,15 @@ impl Disk {
         Pass { sector: start, time: ready + Ns(service.rotation), place, is_write }
     }
 
-    /// Positions and writes; `data` is when the data begin to come, and for how long.
-    pub(super) fn write_media(
-        &mut self,
-        now: Ns,
-        service: &mut Service,
-        extent: Extent,
-        (data, bus): (Ns, u64),
-    ) {
+    /// Positions and writes; `data` is when the last of the data has come.
+    pub(super) fn write_media(&mut self, now: Ns, service: &mut Service, extent: Extent, data: Ns) {
         let at = now + Ns(service.overhead);
         let mut pass = self.position(at, extent.start, true, service);
         let begun = pass.time;
         self.mechanism.run_to(&mut pass, extent.end);
         service.transfer = pass.time.since(begun).0;
         let period = self.mechanism.geometry.period().0;
-        // Enough of it before the first sector is written, and all of it before the last.
-        let mark = data + Ns((bus * self.parameters.write_watermark) >> 20);
-        let end = (data + Ns(bus)).max(mark + Ns(service.transfer));
-        while pass.time < end {
+        while pass.time < data {
             // The data are not there in time: another revolution.
             service.rotation += period;
             pass.time += Ns(period);
@@ -95,7 +86,7 @@ impl Disk {
         } else {
             let bus = (extent.end - extent.start) * self.parameters.bus_sector_write;
             let data = now + Ns(self.parameters.write_data[after]);
-            self.write_media(now, &mut service, extent, (data, bus));
+            self.write_media(now, &mut service, extent, data + Ns(bus));
         }
         service.bus = self.parameters.completion_write[after];
         self.run(now, &service, Task::Write(command.id, extent.end - extent.start));
