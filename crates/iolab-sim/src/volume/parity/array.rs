@@ -6,7 +6,9 @@
 //! computed from the others ([`super::reads`]) and may be filled again ([`super::rebuild`]).
 //!
 //! Left out: a second loss, reading through the stripe cache, journals and partial parity logs,
-//! bad blocks, discards (ignored), and that md locks single pages of a row rather than the row.
+//! bad blocks, discards (not advertised, as with md's default `devices_handle_discard_safely` = 0
+//! in Linux drivers/md/raid5.c; ignored and counted), and that md locks single pages of a row
+//! rather than the row.
 //!
 //! Sources: Chen et al. (1994); Linux drivers/md/raid5.c (behaviour).
 
