@@ -429,6 +429,7 @@ mod tests {
                 is_readable: true,
                 is_writable: true,
                 is_truncating: false,
+                stream_buffer_bytes: Bytes(0),
             };
             let mut ask = |op: Op| {
                 let mut done = Vec::new();

@@ -120,9 +120,10 @@ fn read_mechanism(name: &str, reader: &Reader<'_>) -> Result<Mechanism, SimError
         geometry: Geometry::new(heads, period, layout, &zones),
         curve: read_curve(name, reader, cylinders)?,
         resettle: reader.duration("resettle", "ms")?.0,
-        resettle_write: match reader.has("resettle_write") {
-            true => reader.duration("resettle_write", "ms")?.0,
-            false => reader.duration("resettle", "ms")?.0,
+        resettle_write: if reader.has("resettle_write") {
+            reader.duration("resettle_write", "ms")?.0
+        } else {
+            reader.duration("resettle", "ms")?.0
         },
         head_switch: reader.duration("head_switch", "ms")?.0,
         write_settle: reader.duration("write_settle", "ms")?.0,
@@ -197,27 +198,28 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
     let to_sector = |rate: f64| (512e3 / rate / media_per_sector as f64).round() as u64;
     let overhead_write = reader.duration("overhead_write", "ms")?.0;
     let overhead_hit = reader.duration("overhead_hit", "ms")?.0;
-    let or = |name: &str, usual: u64| match reader.has(name) {
-        true => reader.duration(name, "ms").map(|time| time.0),
-        false => Ok(usual),
+    let or = |name: &str, usual: u64| {
+        if reader.has(name) { reader.duration(name, "ms").map(|time| time.0) } else { Ok(usual) }
     };
     // What a command costs after a read, and after a write.
     let after = |name: &str, usual: u64| -> Result<[u64; 2], SimError> {
         let first = or(name, usual)?;
         Ok([first, or(&format!("{name}_after_write"), first)?])
     };
-    let bus_write = match reader.has("bus_rate_write") {
-        true => reader.number("bus_rate_write", "MB/s", (0.1, 100_000.0))?,
-        false => bus,
+    let bus_write = if reader.has("bus_rate_write") {
+        reader.number("bus_rate_write", "MB/s", (0.1, 100_000.0))?
+    } else {
+        bus
     };
     Ok(Parameters {
         media_per_sector,
         overhead_read: reader.duration("overhead_read", "ms")?.0,
         overhead_write: after("overhead_write", overhead_write)?,
         overhead_hit: after("overhead_hit", overhead_hit)?,
-        write_data: match reader.has("write_data_start") {
-            true => after("write_data_start", 0)?,
-            false => after("overhead_write", overhead_write)?,
+        write_data: if reader.has("write_data_start") {
+            after("write_data_start", 0)?
+        } else {
+            after("overhead_write", overhead_write)?
         },
         bus_start: or("bus_start", 0)?,
         completion_read: or("completion_read", 0)?,
