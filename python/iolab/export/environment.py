@@ -30,6 +30,11 @@ class Site:
     """How the file system was made and mounted; empty if it was there before, or not yet made."""
 
 
+def comment(line: str) -> str:
+    """A comment of a job file or a shell script; no text of a study can end it and begin more."""
+    return "# " + "".join(sign if sign.isprintable() else " " for sign in line)
+
+
 def environment_lines(treatment: Treatment, site: Site) -> Iterator[str]:
     """Lines without comment signs; a command for root begins with ``$``."""
     study = site.data.study

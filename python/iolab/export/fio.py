@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from iolab.export.environment import comment
 from iolab.export.treatments import Exported
 
 ENGINES: Final[Mapping[str, str]] = {
@@ -33,7 +34,8 @@ ENGINES: Final[Mapping[str, str]] = {
 
 _RANDOM: Final = ("permutation", "uniform")
 _PRIORITY_CLASSES: Final = {"rt": 1, "be": 2, "idle": 3}  # ionice(1); fio: prioclass
-_NONE = "no equivalent: "
+_COMMAND_CHARACTERS_MAX: Final = 2000
+_NONE: Final = "no equivalent: "
 
 Tenant = Mapping[str, Any]
 Line = str | tuple[str, Any]
@@ -42,10 +44,10 @@ Line = str | tuple[str, Any]
 
 def fio_job(item: Exported) -> str:
     """The job file of one treatment; of comments only if fio has nothing like its engine."""
-    lines = [f"# {line}" for line in _head(item)]
+    lines = [comment(line) for line in _head(item)]
     engine = item.workload["engine"]
     if engine not in ENGINES:
-        lines.append(f"# {_NONE}fio has no engine that does what '{engine}' does; no job.")
+        lines.append(comment(f"{_NONE}fio has no engine that does what '{engine}' does; no job."))
         return "\n".join(lines) + "\n"
     lines += ["", "[global]", *_written(_global(item))]
     for index, phase in enumerate(item.workload["phases"]):
@@ -105,7 +107,9 @@ def _global(item: Exported) -> Iterator[Line]:
 def _section(item: Exported, index: int, place: int) -> Iterator[Line]:
     phase = item.workload["phases"][index]
     tenant = phase["tenants"][place]
-    if index > 0 and place == 0:
+    if place > 0:
+        yield "new_group", 1  # For the report only: it runs beside the section before.
+    elif index > 0:
         yield "stonewall", 1
     yield from _files(tenant, is_first_phase=index == 0)
     yield from _shape(item, tenant)
@@ -146,7 +150,12 @@ def _shape(item: Exported, tenant: Tenant) -> Iterator[Line]:
     else:
         yield "rw", word + _skip(tenant, records)
     yield "bs", io_size
-    yield "size", records * io_size
+    if _ends_at_the_end(tenant, records):
+        # A pass that ends at the very end of the region would be fio's last one.
+        yield "size", (records - 1) * io_size
+        yield "io_size", records * io_size
+    else:
+        yield "size", records * io_size
     yield from _pattern_notes(item, tenant, records)
     if tenant["direction"]["kind"] == "mixed":
         yield from _mix(tenant)
@@ -183,19 +192,17 @@ def _pattern_notes(item: Exported, tenant: Tenant, records: int) -> Iterator[Lin
             f"reads record {records - 1}; iolab goes from {records - 1} down to 0."
         )
     elif kind == "stride" and records > tenant["pattern"]["stride"]:
-        yield from _stride_notes(tenant, records)
+        yield (
+            f"{_NONE}each pass of iolab begins one record later (IOzone's rule); fio begins every "
+            "pass at record 0."
+        )
 
 
-def _stride_notes(tenant: Tenant, records: int) -> Iterator[Line]:
-    io_size, stride = tenant["io_size_bytes"], tenant["pattern"]["stride"]
-    if (records - 1) % stride == 0 and tenant["limit"]["kind"] == "once":
-        # A pass that ends at the very end of the region would be fio's last one.
-        yield "size", (records - 1) * io_size
-        yield "io_size", records * io_size
-    yield (
-        f"{_NONE}each pass of iolab begins one record later (IOzone's rule); fio begins every "
-        "pass at record 0."
-    )
+def _ends_at_the_end(tenant: Tenant, records: int) -> bool:
+    """Whether a strided pass reaches the last record, which IOzone's rule never touches."""
+    stride = tenant["pattern"].get("stride", 1)
+    is_counted = tenant["limit"]["kind"] == "once" and tenant["opening"] != "create"
+    return 1 < stride < records and (records - 1) % stride == 0 and is_counted
 
 
 def _mix(tenant: Tenant) -> Iterator[Line]:
@@ -273,16 +280,19 @@ def _flushes(tenant: Tenant) -> Iterator[Line]:
     elif kind == "timed":
         yield "end_fsync", 1
     elif kind == "after":
-        count = 1 if tenant["is_file_shared"] else tenant["workers"]
-        names = " ".join(_names(tenant, count))
         yield "The fsync after the clock has stopped (it leaves a file *.postrun.txt):"
-        yield "exec_postrun", f"sync {names}"
+        command = " ".join(["sync", *file_names(tenant)])
+        if len(command) > _COMMAND_CHARACTERS_MAX:
+            command = "sync"
+            yield f"{_NONE}not of these files alone, whose names make too long a line."
+        yield "exec_postrun", command
 
 
-def _names(tenant: Tenant, count: int) -> list[str]:
+def file_names(tenant: Tenant) -> list[str]:
+    """Files of all workers of a tenant."""
     if tenant["is_file_shared"]:
         return [tenant["file"]]
-    return [f"{tenant['file']}.{number}" for number in range(count)]
+    return [f"{tenant['file']}.{number}" for number in range(tenant["workers"])]
 
 
 def _cache(item: Exported, tenant: Tenant) -> Iterator[Line]:
@@ -321,4 +331,4 @@ def _writes(tenant: Tenant) -> bool:
 
 def _written(lines: Iterator[Line]) -> Iterator[str]:
     for line in lines:
-        yield f"# {line}" if isinstance(line, str) else f"{line[0]}={line[1]}"
+        yield comment(line) if isinstance(line, str) else f"{line[0]}={line[1]}"

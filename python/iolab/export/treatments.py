@@ -90,13 +90,16 @@ def _exported(plan: Plan, trial: Trial, core: Core, site: Site) -> Exported:
     )
 
 
-def _actions(plan: Plan, contents: Contents, rounds: int) -> dict[str, tuple[Mapping[str, Any], ...]]:
+Actions = tuple[Mapping[str, Any], ...]
+
+
+def _actions(plan: Plan, contents: Contents, rounds: int) -> dict[str, Actions]:
     """By treatment, how its file system was made and mounted: by a trial before it, perhaps."""
     treatments: dict[str, Treatment] = {
         trial.trial_id: trial.treatment for trial in plan.trials(rounds)
     }
-    current: tuple[Mapping[str, Any], ...] = ()
-    found = dict[str, tuple[Mapping[str, Any], ...]]()
+    current: Actions = ()
+    found = dict[str, Actions]()
     for trial_id, record in contents.records():
         made = tuple(_file_system_actions(record.get("actions") or []))
         current = made or current

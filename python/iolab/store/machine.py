@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from iolab import units
 from iolab.store.rows import StudyData
 
 _FACTS: Final = (
@@ -25,5 +26,12 @@ def machine_text(data: StudyData) -> str:
         varying = data.varying_facts.get(name, {})
         values = sorted(set(varying.values())) or [data.facts.get(name, "")]
         if values[0]:
-            parts.append(form.format(" or ".join(values)))
+            parts.append(form.format(" or ".join(map(_readable, values))))
     return ", ".join(parts) or "a machine that was not described"
+
+
+def _readable(value: str) -> str:
+    """A size as /proc/meminfo has it, rounded; anything else as it is."""
+    number, _, unit = value.partition(" ")
+    is_size = unit == "kB" and number.isdecimal()
+    return units.format_bytes_rounded(int(number) << 10) if is_size else value
