@@ -1,27 +1,27 @@
-"""``iolab archive``: a study as one file, checked, unpacked, or told to other programs."""
+"""``iolab archive``: a study as one file, checked, unpacked, or told to other programs.
+
+What packs, unpacks and translates is imported only when it is called: ``iolab --help`` waits for
+none of it.
+"""
 
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iolab import units
-from iolab.archive.format import DATABASE, SUFFIX, Manifest
-from iolab.archive.read import inspect, read_archive, unpack
-from iolab.archive.write import write_new
 from iolab.cli.console import Console
 from iolab.cli.finish import find_database
-from iolab.cli.packing import pack_study
 from iolab.cli.services import Services
 from iolab.errors import IolabError, StoreError
-from iolab.export.iozone import iozone_script
-from iolab.export.treatments import exported_treatments
-from iolab.store.db import Store
+from iolab.store.db import STORE_NAME, Store
 from iolab.store.owner import give_to_user, make_directories
+
+if TYPE_CHECKING:
+    from iolab.archive.format import Manifest
 
 NAME = "archive"
 HELP = "put a study into one file, check or unpack it, or tell it to fio and IOzone"
@@ -74,12 +74,16 @@ def opened(path: Path, console: Console) -> Generator[Path, None, None]:
     if not is_archive(path):
         yield find_database(path)
         return
+    import tempfile
+
+    from iolab.archive.read import read_archive
+
     found = read_archive(path)
     if found.manifest is not None:
         console.note(f"iolab: {path}: {_told(found.manifest)}")
     with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
-        database = Path(folder) / DATABASE
-        database.write_bytes(found.contents[DATABASE])
+        database = Path(folder) / STORE_NAME
+        database.write_bytes(found.contents[STORE_NAME])
         yield database
 
 
@@ -91,6 +95,10 @@ def _told(manifest: Manifest) -> str:
 
 
 def _pack(target: Path, out: Path | None, services: Services, console: Console) -> int:
+    from iolab.archive.format import SUFFIX
+    from iolab.archive.write import write_new
+    from iolab.cli.packing import pack_study
+
     if is_archive(target):
         raise IolabError(
             f"{target} is a file, not the directory of a study",
@@ -112,6 +120,8 @@ def _pack(target: Path, out: Path | None, services: Services, console: Console) 
 
 
 def _check(target: Path, console: Console) -> int:
+    from iolab.archive.read import inspect
+
     found = inspect(target)
     if found.problems:
         console.result(f"{target} is damaged:")
@@ -127,6 +137,8 @@ def _check(target: Path, console: Console) -> int:
 
 
 def _extract(target: Path, out: Path | None, console: Console) -> int:
+    from iolab.archive.read import read_archive, unpack
+
     if out is None:
         raise IolabError("--extract needs a directory", "name a new one with --out DIR")
     found = read_archive(target)
@@ -139,6 +151,10 @@ def _extract(target: Path, out: Path | None, console: Console) -> int:
 def _export(
     program: str, target: Path, out: Path | None, services: Services, console: Console
 ) -> int:
+    from iolab.export.fio import file_name, fio_job
+    from iolab.export.iozone import iozone_script
+    from iolab.export.treatments import exported_treatments
+
     with opened(target, console) as database, Store.open_reader(database) as store:
         data = store.load_data()
         items = exported_treatments(data, store.contents, services.load_core())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 from iolab.cli.archive import is_archive, opened
 from iolab.cli.console import Console
 from iolab.cli.finish import Place, find_database, show_results, show_results_of
-from iolab.cli.packing import REPORT_FILES
 from iolab.cli.services import Services
 from iolab.errors import AnalysisError, IolabError
+
+_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
 
 NAME = "report"
 HELP = "show the results of a study again"
@@ -42,7 +44,7 @@ def _from_archive(
             "the report of an archive needs a directory", "name a new one with --out DIR"
         )
     out_dir = Path(arguments.out)
-    there = next((name for name in REPORT_FILES if (out_dir / name).exists()), None)
+    there = next((name for name in _FILES if (out_dir / name).exists()), None)
     if there is not None:
         raise AnalysisError(f"{out_dir / there} exists already", "name another directory")
     with opened(results, console) as database:
