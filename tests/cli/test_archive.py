@@ -10,6 +10,8 @@ import pytest
 
 from iolab.cli.console import Console
 from iolab.cli.main import main
+from iolab.cli.services import Services
+from iolab.errors import AnalysisError
 from iolab.store.db import Store
 from iolab.store.lock import WriterLock
 
@@ -230,16 +232,41 @@ def test_facts_and_manifest_say_where_it_comes_from(iolab):
     assert Path("x/study.toml").read_text().startswith('name = "scheduler"')
 
 
-def test_a_study_without_verdict_is_packed_without_report(iolab):
+def test_a_study_without_any_record_is_packed(iolab):
     with sqlite3.connect("o/study.db") as connection:
         for table in ("measurement", "series", "phase", "record_fact", "record"):
             connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_delete")
             connection.execute(f"DELETE FROM {table}")
     connection.close()
-    code, _, err = iolab("archive", "o")
-    assert code == 0
-    assert "the archive has no report, only data" in err
+    assert iolab("archive", "o")[0] == 0
+    assert iolab("archive", "--check", "o.iolab")[0] == 0
+    iolab("archive", "--extract", "o.iolab", "--out", "x")
+    assert Path("x/commands/trial-t0001.fio").is_file()
+
+
+def test_a_study_that_cannot_be_judged_is_packed_without_report(iolab):
+    def judge(data):
+        raise AnalysisError("no verdict")
+
+    out, err = io.StringIO(), io.StringIO()
+    services = Services(judge=judge)
+    assert main(["archive", "o"], services=services, console=Console(out, err)) == 0
+    assert "the archive has no report, only data: no verdict" in err.getvalue()
     assert iolab("archive", "--check", "o.iolab")[0] == 0
     iolab("archive", "--extract", "o.iolab", "--out", "x")
     assert not Path("x/report.html").exists()
-    assert Path("x/commands/trial-t0001.fio").is_file()
+    assert Path("x/study.db").is_file()
+
+
+def test_a_study_planned_in_another_way_is_packed_without_commands(iolab):
+    with sqlite3.connect("o/study.db") as connection:
+        connection.execute("DROP TRIGGER study_no_update")
+        connection.execute("UPDATE study SET plan_digest = 'other'")
+    connection.close()
+    code, _, err = iolab("archive", "o")
+    assert code == 0
+    assert "no commands of other programs" in err
+    code, _, err = iolab("archive", "--export", "fio", "o", "--out", "a")
+    assert code == 1
+    assert "planned it in another way" in err
+    assert iolab("report", "o", "--out", "r")[0] == 0
