@@ -280,7 +280,7 @@ def _flushes(tenant: Tenant) -> Iterator[Line]:
     elif kind == "timed":
         yield "end_fsync", 1
     elif kind == "after":
-        yield "The fsync after the clock has stopped (it leaves a file *.postrun.txt):"
+        yield "The fsync after the clock has stopped (fio says so before its JSON):"
         command = " ".join(["sync", *file_names(tenant)])
         if len(command) > _COMMAND_CHARACTERS_MAX:
             command = "sync"

@@ -123,6 +123,9 @@ def _commands(item: Exported) -> Iterator[str]:
         names = [phase["name"] for phase in group]
         if _depends_on_cache(item) and group[0]["tenants"][0]["direction"]["kind"] == "read":
             yield from _comments(_cache_lines(item))
+            if names == ["reread"]:
+                yield comment("The cache was seen to before reread too: again a first pass.")
+                names = ["read"]
         if not is_written:
             yield comment(f"{_NONE}laying the file out, untimed: here test 0 of IOzone does.")
             names = ["write", *names]
