@@ -1,10 +1,10 @@
 """fio job files: every option where it belongs, every difference said, all of it parsed by fio."""
 
 import itertools
-import json
 import re
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +12,7 @@ from iolab.export.fio import ENGINES, file_name, fio_job
 from iolab.study.names import ENGINES as OUR_ENGINES
 from iolab.study.workloads import IOZONE_TESTS
 
+ROOT = Path(__file__).parents[2]
 STREAM = {
     "name": "db",
     "direction": "read",
@@ -289,42 +290,88 @@ def test_a_stride_moves_as_many_records_as_ours_whatever_the_size(exported, tmp_
     assert len(offsets(tmp_path, sections(job_of(items))["stride-read"], records)) == records
 
 
+WORKLOAD_FIELDS = """
+version name engine workers_as seed content pin_cpus interval_ns is_calibrated phases
+"""
+PHASE_FIELDS = """
+name is_stonewalled keeps_files engine ignores tenants
+"""
+TENANT_FIELDS = """
+name workers is_file_shared file file_first file_step file_bytes io_size_bytes pattern
+direction depth access durability fsync flush vectors flags lock is_preallocated
+stream_buffer_bytes opening primes_first_record rate_ops_per_s think_ns begins_ns priority
+limit
+"""
+
+
 def test_lowered_workloads_have_no_field_that_nobody_translates(exported):
     """A new field of the workload spec must be looked at here before it is exported."""
-    items = [*exported(), *exported(**mixed({"priority": "be/2"}))]
-    for item in items:
-        workload = json.loads(json.dumps(item.workload))
-        assert set(workload) == {
-            "version",
-            "name",
-            "engine",
-            "workers_as",
-            "seed",
-            "content",
-            "pin_cpus",
-            "interval_ns",
-            "is_calibrated",
-            "phases",
-        }
-        for phase in workload["phases"]:
-            assert set(phase) == {"name", "is_stonewalled", "keeps_files", "tenants"}
-            for tenant in phase["tenants"]:
-                assert set(tenant) - {"priority"} == {
-                    "name",
-                    "workers",
-                    "is_file_shared",
-                    "file",
-                    "file_bytes",
-                    "io_size_bytes",
-                    "pattern",
-                    "direction",
-                    "depth",
-                    "access",
-                    "durability",
-                    "fsync",
-                    "opening",
-                    "primes_first_record",
-                    "rate_ops_per_s",
-                    "think_ns",
-                    "limit",
-                }
+    rust = (ROOT / "crates/iolab-workload/src/spec.rs").read_text(encoding="utf-8")
+    for name, known in (
+        ("Workload", WORKLOAD_FIELDS),
+        ("Phase", PHASE_FIELDS),
+        ("Tenant", TENANT_FIELDS),
+    ):
+        body = rust.partition(f"pub struct {name} {{")[2].partition("\n}")[0]
+        assert set(re.findall(r"^    pub (\w+):", body, re.MULTILINE)) == set(known.split()), name
+
+
+def test_streams_of_the_library_are_said_to_be_something_else(exported):
+    job = job_of(exported({"tests": ["write", "fwrite", "fread"]}))
+    found = sections(job)
+    assert found["fwrite"]["ioengine"] == "sync"
+    assert found["fwrite"]["direct"] == "0"
+    assert "ioengine" not in found["write"]
+    assert job.count("no equivalent: a stream of the C library") == 2
+    assert "Asked for, but this test has none, here as in iolab: direct I/O." in job
+
+
+def test_vectored_groups_are_larger_calls(exported):
+    job = job_of(exported({"tests": ["pwritev", "preadv"]}))
+    assert sections(job)["preadv"]["ioengine"] == "pvsync"
+    assert sections(job)["preadv"]["bs"] == str(16 * 4096)
+    assert "no equivalent: 16 buffers in each call; fio's calls have one." in job
+
+
+def test_the_mix_has_a_section_per_worker(exported):
+    found = sections(job_of(exported({"tests": ["write", "mix"]}, settings={"workers": 3})))
+    files = {name: found[name]["filename_format"] for name in found if name == "write"}
+    assert files == {"write": "iozone.$jobnum"}
+    mixed = {name: options for name, options in found.items() if name.startswith("mix.")}
+    assert {name: (o["rw"], o.get("filename", "")) for name, o in mixed.items()} == {
+        "mix.readers.0": ("randread", "iozone.0"),
+        "mix.readers.1": ("randread", "iozone.2"),
+        "mix.writers.0": ("randwrite", "iozone.1"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("stream", "option", "value"),
+    [
+        ({"flush": "fdatasync"}, "fdatasync", "3"),
+        ({"flush": "sync_file_range"}, "sync_file_range", "wait_before,write,wait_after:3"),
+        ({"flush": "fsync"}, "fsync", "3"),
+        ({"begin": "250ms"}, "startdelay", "250ms"),
+        ({"begin": "250ms"}, "runtime", "750ms"),
+        ({"end": "500ms"}, "runtime", "500ms"),
+    ],
+)
+def test_what_streams_have(exported, stream, option, value):
+    writing = {"direction": "write", "fsync_every": 3}
+    found = sections(job_of(exported(**mixed(writing | stream))))
+    assert found["mix"][option] == value
+
+
+def test_preallocation_locks_and_flags(exported):
+    settings = {"preallocate": True, "lock": "record"}
+    job = job_of(exported(settings=settings))
+    assert sections(job)["write"]["fallocate"] == "native"
+    assert "create_on_open" not in sections(job)["write"]
+    assert "no equivalent: fcntl locks (record)" in job
+    (item, *_) = exported()
+    (tenant,) = item.workload["phases"][0]["tenants"]
+    tenant |= {"flags": ["nowait", "dsync", "odd"]}
+    found = fio_job(replace(item, workload={**item.workload, "engine": "pvsync2"}))
+    assert sections(found)["write"]["nowait"] == "1"
+    assert sections(found)["write"]["sync"] == "dsync"
+    assert "no equivalent: the flag odd" in found

@@ -213,6 +213,45 @@ def test_mmap_has_its_option(exported):
     assert ("-B", "") in parsed(line) & parsed(REAL["mmap_B_G"])
 
 
+def test_tests_of_other_calls_have_their_numbers(exported):
+    tests = ["write", "fwrite", "fread", "pwrite", "pread", "pwritev"]
+    items = exported({"tests": tests}, settings={"direct": "false", "cache": "as_is"})
+    (line,) = commands(items[0])
+    assert {value for option, value in parsed(line) if option == "-i"} == {"0", "6", "7", "9", "10"}
+    assert "-E" in line.split()
+    text = "\n".join(iozone_lines(items[0]))
+    assert "no equivalent: pwritev: few builds of IOzone have these tests." in text
+
+
+def test_the_mix_is_test_eight_of_throughput_mode(exported):
+    items = exported({"tests": ["write", "mix"]}, settings={"workers": 3})
+    (line,) = commands(items[0])
+    assert {("-i", "0"), ("-i", "8"), ("-t", "3")} <= parsed(line)
+    assert line.endswith("-F iozone.0 iozone.1 iozone.2")
+
+
+@pytest.mark.parametrize(
+    ("settings", "option"),
+    [({"lock": "whole_file"}, "-W"), ({"lock": "record"}, "-+l")],
+)
+def test_locks_have_options(exported, settings, option):
+    (line,) = commands(exported(settings=settings)[0])
+    assert option in line.split()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fsync_every": 3}, "a flush after every 3 writes"),
+        ({"preallocate": True}, "blocks allocated before the file is written"),
+    ],
+)
+def test_other_calls_have_no_command(exported, settings, message):
+    items = exported(settings=settings)
+    assert commands(items[0]) == []
+    assert f"no equivalent: {message}." in iozone_lines(items[0])[-1]
+
+
 def test_no_text_of_a_study_can_become_a_command(exported):
     (item, *_) = exported()
     evil = replace(item, name="x\nreboot", environment=("a\nreboot",))

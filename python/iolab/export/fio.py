@@ -28,9 +28,16 @@ ENGINES: Final[Mapping[str, str]] = {
     "libaio": "libaio",
     "posixaio": "posixaio",
     "io_uring": "io_uring",
+    "stdio": "sync",
     "null": "null",
 }
-"""Our engines and those of fio that make the same system calls."""
+"""Our engines and those of fio that make the same system calls, or nearly (`_engine_notes`)."""
+
+_FLAGS: Final[Mapping[str, Mapping[str, str]]] = {
+    "pvsync2": {"hipri": "hipri", "nowait": "nowait", "dontcache": "uncached"},
+    "io_uring": {"hipri": "hipri", "nowait": "nowait", "dontcache": "uncached"},
+}
+"""Flags of transfers that engines of fio have, and their options (fio --enghelp)."""
 
 _RANDOM: Final = ("permutation", "uniform")
 _PRIORITY_CLASSES: Final = {"rt": 1, "be": 2, "idle": 3}  # ionice(1); fio: prioclass
@@ -45,16 +52,34 @@ Line = str | tuple[str, Any]
 def fio_job(item: Exported) -> str:
     """The job file of one treatment; of comments only if fio has nothing like its engine."""
     lines = [comment(line) for line in _head(item)]
-    engine = item.workload["engine"]
-    if engine not in ENGINES:
-        lines.append(comment(f"{_NONE}fio has no engine that does what '{engine}' does; no job."))
-        return "\n".join(lines) + "\n"
+    for engine in sorted({_engine(item, phase) for phase in item.workload["phases"]}):
+        if engine not in ENGINES:
+            text = f"{_NONE}fio has no engine that does what '{engine}' does; no job."
+            return "\n".join([*lines, comment(text)]) + "\n"
     lines += ["", "[global]", *_written(_global(item))]
     for index, phase in enumerate(item.workload["phases"]):
-        for place, tenant in enumerate(phase["tenants"]):
-            lines += ["", f"[{_section_name(phase, tenant)}]"]
-            lines += _written(_section(item, index, place))
+        parts = [part for tenant in phase["tenants"] for part in _parts(phase, tenant)]
+        for place, (name, tenant) in enumerate(parts):
+            lines += ["", f"[{name}]"]
+            lines += _written(_section(item, index, tenant, is_beside=place > 0))
     return "\n".join(lines) + "\n"
+
+
+def _engine(item: Exported, phase: Mapping[str, Any]) -> str:
+    return str(phase.get("engine") or item.workload["engine"])
+
+
+def _parts(phase: Mapping[str, Any], tenant: Tenant) -> Iterator[tuple[str, Tenant]]:
+    """Sections of a tenant: one, or one per worker if their files are not numbered 0, 1, 2 ..."""
+    name = phase["name"] if len(phase["tenants"]) == 1 else f"{phase['name']}.{tenant['name']}"
+    name = "global-" if name == "global" else name  # [global] would be no job.
+    first, step = tenant.get("file_first", 0), tenant.get("file_step", 1)
+    if tenant["is_file_shared"] or (first, step) == (0, 1):
+        yield name, tenant
+        return
+    for number in range(tenant["workers"]):
+        place = {"file_first": first + number * step, "file_step": 1, "workers": 1}
+        yield f"{name}.{number}", {**tenant, **place}
 
 
 def _head(item: Exported) -> Iterator[str]:
@@ -78,11 +103,6 @@ def file_name(item: Exported) -> str:
     return f"trial-{item.trial_id}.fio"
 
 
-def _section_name(phase: Mapping[str, Any], tenant: Tenant) -> str:
-    name = phase["name"] if len(phase["tenants"]) == 1 else f"{phase['name']}.{tenant['name']}"
-    return "global-" if name == "global" else str(name)  # [global] would be no job.
-
-
 def _global(item: Exported) -> Iterator[Line]:
     workload = item.workload
     yield "ioengine", ENGINES[workload["engine"]]
@@ -104,16 +124,20 @@ def _global(item: Exported) -> Iterator[Line]:
         yield "cpus_allowed_policy", "split"
 
 
-def _section(item: Exported, index: int, place: int) -> Iterator[Line]:
+def _section(item: Exported, index: int, tenant: Tenant, *, is_beside: bool) -> Iterator[Line]:
     phase = item.workload["phases"][index]
-    tenant = phase["tenants"][place]
-    if place > 0:
+    if is_beside:
         yield "new_group", 1  # For the report only: it runs beside the section before.
     elif index > 0:
         yield "stonewall", 1
+    if phase.get("engine"):
+        yield "ioengine", ENGINES[phase["engine"]]
+    for ignored in phase.get("ignores", ()):
+        yield f"Asked for, but this test has none, here as in iolab: {ignored}."
     yield from _files(tenant, is_first_phase=index == 0)
     yield from _shape(item, tenant)
     yield from _access(tenant)
+    yield from _calls(_engine(item, phase), tenant)
     yield from _limits(tenant)
     yield from _flushes(tenant)
     yield from _cache(item, tenant)
@@ -124,14 +148,17 @@ def _section(item: Exported, index: int, place: int) -> Iterator[Line]:
 
 
 def _files(tenant: Tenant, *, is_first_phase: bool) -> Iterator[Line]:
-    if tenant["is_file_shared"]:
-        yield "filename", tenant["file"]
+    if tenant["is_file_shared"] or tenant.get("file_first", 0):
+        yield "filename", file_names(tenant)[0]
     else:
         yield "filename_format", f"{tenant['file']}.$jobnum"
     yield "numjobs", tenant["workers"]
     if tenant["opening"] == "create":
         yield f"A new, empty file: remove {tenant['file']}* of an earlier run first."
-        yield "create_on_open", 1
+        if tenant.get("is_preallocated"):
+            yield "fallocate", "native"
+        else:
+            yield "create_on_open", 1
     elif tenant["opening"] == "existing":
         yield "The file is that of the phase before."
         yield "allow_file_create", 0
@@ -227,8 +254,34 @@ def _access(tenant: Tenant) -> Iterator[Line]:
             yield "prio", priority["level"]
 
 
+def _calls(engine: str, tenant: Tenant) -> Iterator[Line]:
+    """What is special about each call."""
+    if engine == "stdio":
+        size = tenant.get("stream_buffer_bytes", 0)
+        is_same = size == tenant["io_size_bytes"]
+        yield f"{_NONE}a stream of the C library; these are calls without one" + (
+            ", which the library makes too with a buffer of one record."
+            if is_same
+            else ", as many as operations; the library makes one per buffer."
+        )
+    if tenant.get("vectors", 0) > 1:
+        yield f"{_NONE}{tenant['vectors']} buffers in each call; fio's calls have one."
+    if tenant.get("lock", "none") != "none":
+        yield f"{_NONE}fcntl locks ({tenant['lock']}); fio's lockfile= knows its own jobs only."
+    for flag in tenant.get("flags", ()):
+        if flag in _FLAGS.get(engine, {}):
+            yield _FLAGS[engine][flag], 1
+        elif _writes(tenant) and flag in ("sync", "dsync") and tenant["durability"] == "none":
+            yield "sync", flag
+            yield f"{_NONE}the flag {flag} of each write; the file opened so promises the same."
+        else:
+            yield f"{_NONE}the flag {flag} of each transfer."
+
+
 def _limits(tenant: Tenant) -> Iterator[Line]:
     limit = tenant["limit"]
+    if tenant.get("begins_ns", 0):
+        yield "startdelay", _duration(tenant["begins_ns"])
     if limit["kind"] == "time":
         yield "time_based", 1
         yield "runtime", _duration(limit["duration_ns"])
@@ -276,7 +329,7 @@ def _flushes(tenant: Tenant) -> Iterator[Line]:
     if not _writes(tenant):
         return
     if kind == "every":
-        yield "fsync", tenant["fsync"]["ops"]
+        yield from _flushes_between(tenant)
     elif kind == "timed":
         yield "end_fsync", 1
     elif kind == "after":
@@ -288,11 +341,27 @@ def _flushes(tenant: Tenant) -> Iterator[Line]:
         yield "exec_postrun", command
 
 
+def _flushes_between(tenant: Tenant) -> Iterator[Line]:
+    """After so many writes; on a mapped file fio's fsync is an msync."""
+    every, flush = tenant["fsync"]["ops"], tenant.get("flush", "fsync")
+    if flush == "sync_file_range":
+        yield "sync_file_range", f"wait_before,write,wait_after:{every}"
+    elif flush == "fdatasync":
+        yield "fdatasync", every
+    else:
+        yield "fsync", every
+    if flush == "msync_async":
+        yield f"{_NONE}msync without waiting; fio waits."
+    elif flush == "msync":
+        yield f"{_NONE}msync of what was written since the last one; fio's is of all it mapped."
+
+
 def file_names(tenant: Tenant) -> list[str]:
     """Files of all workers of a tenant."""
     if tenant["is_file_shared"]:
         return [tenant["file"]]
-    return [f"{tenant['file']}.{number}" for number in range(tenant["workers"])]
+    first, step = tenant.get("file_first", 0), tenant.get("file_step", 1)
+    return [f"{tenant['file']}.{first + i * step}" for i in range(tenant["workers"])]
 
 
 def _cache(item: Exported, tenant: Tenant) -> Iterator[Line]:
@@ -314,7 +383,7 @@ def _cache(item: Exported, tenant: Tenant) -> Iterator[Line]:
 
 
 def _stonewalled(tenant: Tenant) -> Iterator[Line]:
-    if tenant["direction"]["kind"] == "read":
+    if tenant["opening"] != "create":
         yield "exitall", 1
         yield "exit_what", "stonewall"
         yield f"{_NONE}iolab does not count the op in flight when the first worker is done."

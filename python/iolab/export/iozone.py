@@ -25,9 +25,23 @@ TEST_NUMBERS: Final[Mapping[str, int]] = {
     "backward-read": 3,
     "record-rewrite": 4,
     "stride-read": 5,
+    "fwrite": 6,
+    "frewrite": 6,
+    "fread": 7,
+    "freread": 7,
+    "mix": 8,
+    "pwrite": 9,
+    "repwrite": 9,
+    "pread": 10,
+    "repread": 10,
 }
-_RETESTS: Final = ("rewrite", "reread")
+_FEW_BUILDS: Final = ("pwritev", "preadv")
+"""Tests 11 and 12: builds without them ignore them, or run test 0 instead."""
+_RETESTS: Final = ("rewrite", "reread", "frewrite", "freread", "repwrite", "repread")
 """What ``-+n`` leaves out."""
+_FIRST_PASSES: Final = {"reread": "read", "freread": "fread", "repread": "pread"}
+_NO_RETESTS_OF: Final = (6, 7, 9, 10)
+"""In throughput mode."""
 _RECORD_BYTES_MAX: Final = 16 << 20  # IOzone 3.489: above it, exit 23.
 _WORKERS_MAX: Final = 1024  # The same: exit 14.
 _KIB: Final = 1 << 10
@@ -66,16 +80,27 @@ def _comments(lines: Iterable[str]) -> list[str]:
     return [comment(line) for line in lines]
 
 
-def _first(item: Exported) -> Mapping[str, Any]:
-    return item.workload["phases"][0]["tenants"][0]
+def _most(item: Exported) -> Mapping[str, Any]:
+    """A tenant that has what the treatment asks for: streams know neither direct nor durable."""
+    phases = item.workload["phases"]
+    plain = [phase for phase in phases if not phase.get("engine")] or phases
+    (tenant, *others) = plain[0]["tenants"]
+    files = sum(other["workers"] for other in others)
+    whole = {**tenant, "workers": tenant["workers"] + files, "file_first": 0, "file_step": 1}
+    return whole if tenant.get("file_step", 1) != 1 else tenant
 
 
 def _problem(item: Exported) -> str | None:
     """Why IOzone cannot run a treatment at all, or None."""
     names = [phase["name"] for phase in item.workload["phases"]]
-    tenant, engine = _first(item), item.workload["engine"]
-    if item.workload["name"] != "iozone" or any(name not in TEST_NUMBERS for name in names):
+    tenant, engine = _most(item), item.workload["engine"]
+    if item.workload["name"] != "iozone" or any(
+        name not in TEST_NUMBERS and name not in _FEW_BUILDS for name in names
+    ):
         return "a mix of streams; IOzone runs one pattern at a time"
+    special = _special_calls(tenant)
+    if special:
+        return special
     if engine not in ("sync", "psync", "mmap"):
         return f"engine {engine}; IOzone reads and writes through sync calls, mmap or POSIX aio"
     if tenant["depth"] > 1:
@@ -91,8 +116,21 @@ def _problem(item: Exported) -> str | None:
     return None
 
 
+def _special_calls(tenant: Mapping[str, Any]) -> str | None:
+    """What IOzone's calls cannot be."""
+    if tenant["fsync"]["kind"] == "every":
+        return f"a flush after every {tenant['fsync']['ops']} writes"
+    if tenant.get("vectors", 0) > 1:
+        return f"{tenant['vectors']} buffers in each call"
+    if tenant.get("flags"):
+        return f"flags of each transfer ({', '.join(tenant['flags'])})"
+    if tenant.get("is_preallocated"):
+        return "blocks allocated before the file is written"
+    return None
+
+
 def _general_notes(item: Exported) -> Iterator[str]:
-    tenant = _first(item)
+    tenant = _most(item)
     if item.workload["engine"] == "psync":
         yield (
             f"{_NONE}engine psync: IOzone seeks, then reads or writes, which is iolab's engine "
@@ -113,19 +151,22 @@ def _general_notes(item: Exported) -> Iterator[str]:
 
 def _commands(item: Exported) -> Iterator[str]:
     """One command for all phases, or several if the cache has to be seen to between them."""
+    missing = [name for name in _names(item.workload["phases"]) if name in _FEW_BUILDS]
+    if missing:
+        yield comment(f"{_NONE}{', '.join(missing)}: few builds of IOzone have these tests.")
     groups = _groups(item)
-    is_written = item.workload["phases"][0]["name"] == "write"
+    is_written = not groups or groups[0][0]["name"] == "write"
     if not is_written and _depends_on_cache(item):
         yield comment(f"{_NONE}laying the file out, untimed: here test 0 of IOzone does.")
         yield _command(item, ["write"], keeps=True)
         is_written = True
     for number, group in enumerate(groups):
-        names = [phase["name"] for phase in group]
+        names = _names(group)
         if _depends_on_cache(item) and group[0]["tenants"][0]["direction"]["kind"] == "read":
             yield from _comments(_cache_lines(item))
-            if names == ["reread"]:
-                yield comment("The cache was seen to before reread too: again a first pass.")
-                names = ["read"]
+            if names[0] in _FIRST_PASSES:
+                yield comment(f"The cache was seen to before {names[0]} too: again a first pass.")
+                names = [_FIRST_PASSES[names[0]]]
         if not is_written:
             yield comment(f"{_NONE}laying the file out, untimed: here test 0 of IOzone does.")
             names = ["write", *names]
@@ -134,15 +175,19 @@ def _commands(item: Exported) -> Iterator[str]:
         is_written = True
 
 
+def _names(phases: Sequence[Phase]) -> list[str]:
+    return [phase["name"] for phase in phases]
+
+
 def _depends_on_cache(item: Exported) -> bool:
     return not item.is_direct and item.cache != "as_is"
 
 
 def _groups(item: Exported) -> list[list[Phase]]:
     """Phases that one command may run: all of them, if the page cache plays no part."""
-    phases = list(item.workload["phases"])
+    phases = [phase for phase in item.workload["phases"] if phase["name"] in TEST_NUMBERS]
     if not _depends_on_cache(item):
-        return [phases]
+        return [phases] if phases else []
     groups = list[list[Phase]]()
     for phase in phases:
         is_read = phase["tenants"][0]["direction"]["kind"] == "read"
@@ -166,14 +211,17 @@ def _cache_lines(item: Exported) -> Iterator[str]:
         yield "$ sync; echo 3 > /proc/sys/vm/drop_caches"
     else:
         yield "Before the next command, as iolab did and checked:"
-        yield f"$ cat {' '.join(file_names(_first(item)))} > /dev/null"
+        yield f"$ cat {' '.join(file_names(_most(item)))} > /dev/null"
 
 
 def _notes(names: Sequence[str], item: Exported) -> Iterator[str]:
     extra = _unasked(names, {TEST_NUMBERS[name] for name in names})
     if extra:
         yield f"{_NONE}{' and '.join(names)} alone: IOzone also runs {' and '.join(extra)}."
-    if "backward-read" in names and not _has_no_retests(names) and _first(item)["workers"] == 1:
+    without = [name for name in names if name in _RETESTS and TEST_NUMBERS[name] in _NO_RETESTS_OF]
+    if without and _most(item)["workers"] > 1:
+        yield f"{_NONE}{' and '.join(without)}: several workers of IOzone do not repeat this test."
+    if "backward-read" in names and not _has_no_retests(names) and _most(item)["workers"] == 1:
         yield "IOzone reads backwards twice and reports the first pass."
 
 
@@ -192,7 +240,7 @@ def _has_no_retests(names: Sequence[str]) -> bool:
 
 
 def _command(item: Exported, names: Sequence[str], *, keeps: bool) -> str:
-    tenant, workload = _first(item), item.workload
+    tenant, workload = _most(item), item.workload
     numbers = {TEST_NUMBERS[name] for name in names}
     words = ["iozone"]
     for number in sorted(numbers):
@@ -201,6 +249,8 @@ def _command(item: Exported, names: Sequence[str], *, keeps: bool) -> str:
     words += ["-I"] if tenant["access"] == "direct" else []
     words += {"sync": ["-o"], "dsync": ["-+D"]}.get(tenant["durability"], [])
     words += ["-e"] if tenant["fsync"]["kind"] == "timed" else []
+    words += ["-E"] if numbers & {9, 10} and tenant["workers"] == 1 else []
+    words += {"whole_file": ["-W"], "record": ["-+l"]}.get(_lock(item), [])
     words += ["-B"] if workload["engine"] == "mmap" else []
     words += ["-+n"] if _has_no_retests(names) else []
     if "stride-read" in names:
@@ -217,3 +267,9 @@ def _command(item: Exported, names: Sequence[str], *, keeps: bool) -> str:
         words += ["-T"] if workload["workers_as"] == "threads" else []
         words += ["-t", str(tenant["workers"]), "-F", *file_names(tenant)]
     return " ".join(map(shlex.quote, words))
+
+
+def _lock(item: Exported) -> str:
+    """What is locked in the tests that lock at all: not in those of streams."""
+    tenants = [tenant for phase in item.workload["phases"] for tenant in phase["tenants"]]
+    return next((t["lock"] for t in tenants if t.get("lock", "none") != "none"), "none")
