@@ -1,5 +1,7 @@
 """Treatments to export, from a study as it would be stored, without running anything."""
 
+from dataclasses import replace
+
 import pytest
 
 from iolab import _core
@@ -37,5 +39,20 @@ def exported(tmp_path):
         with Store.create(path, plan, Origin("0.1", testbed.text, kind=kind)) as store:
             store.add_trials(plan.trials(2))
             return exported_treatments(store.load_data(), store.contents, _core)
+
+    return make
+
+
+@pytest.fixture
+def with_fields():
+    """A treatment whose tenants have other fields, as engines of another build might allow."""
+
+    def make(item, *, engine=None, **fields):
+        phases = [
+            {**phase, "tenants": [{**tenant, **fields} for tenant in phase["tenants"]]}
+            for phase in item.workload["phases"]
+        ]
+        asked = {"engine": engine or item.workload["engine"], "phases": phases}
+        return replace(item, workload={**item.workload, **asked})
 
     return make

@@ -11,6 +11,7 @@
 # $ echo none > /sys/block/DEVICE/queue/scheduler
 # no equivalent: engine psync: IOzone seeks, then reads or writes, which is iolab's engine sync.
 # no equivalent: incompressible data: IOzone writes zeros with 8 bytes in each 4 KiB page, which compressing or de-duplicating storage shrinks.
+# no equivalent: pwritev, preadv: few builds of IOzone have these tests.
 iozone -i 0 -r 4k -s 1024k -w -f iozone.0
 # Before the next command, as iolab did and checked:
 # $ sync; echo 3 > /proc/sys/vm/drop_caches
@@ -28,7 +29,23 @@ iozone -i 3 -r 4k -s 1024k -+n -w -f iozone.0
 iozone -i 4 -r 4k -s 1024k -+n -w -f iozone.0
 # Before the next command, as iolab did and checked:
 # $ sync; echo 3 > /proc/sys/vm/drop_caches
-iozone -i 5 -r 4k -s 1024k -+n -j 17 -f iozone.0
+iozone -i 5 -r 4k -s 1024k -+n -j 17 -w -f iozone.0
+iozone -i 6 -r 4k -s 1024k -w -f iozone.0
+# Before the next command, as iolab did and checked:
+# $ sync; echo 3 > /proc/sys/vm/drop_caches
+iozone -i 7 -r 4k -s 1024k -+n -w -f iozone.0
+# Before the next command, as iolab did and checked:
+# $ sync; echo 3 > /proc/sys/vm/drop_caches
+# The cache was seen to before freread too: again a first pass.
+iozone -i 7 -r 4k -s 1024k -+n -w -f iozone.0
+iozone -i 9 -r 4k -s 1024k -E -w -f iozone.0
+# Before the next command, as iolab did and checked:
+# $ sync; echo 3 > /proc/sys/vm/drop_caches
+iozone -i 10 -r 4k -s 1024k -E -+n -w -f iozone.0
+# Before the next command, as iolab did and checked:
+# $ sync; echo 3 > /proc/sys/vm/drop_caches
+# The cache was seen to before repread too: again a first pass.
+iozone -i 10 -r 4k -s 1024k -E -+n -f iozone.0
 
 # iozone (scheduler=bfq). Trials: t0002, t0004.
 # Measured on: a machine that was not described.
@@ -38,6 +55,7 @@ iozone -i 5 -r 4k -s 1024k -+n -j 17 -f iozone.0
 # $ echo bfq > /sys/block/DEVICE/queue/scheduler
 # no equivalent: engine psync: IOzone seeks, then reads or writes, which is iolab's engine sync.
 # no equivalent: incompressible data: IOzone writes zeros with 8 bytes in each 4 KiB page, which compressing or de-duplicating storage shrinks.
+# no equivalent: pwritev, preadv: few builds of IOzone have these tests.
 iozone -i 0 -r 4k -s 1024k -w -f iozone.0
 # Before the next command, as iolab did and checked:
 # $ sync; echo 3 > /proc/sys/vm/drop_caches
@@ -55,4 +73,20 @@ iozone -i 3 -r 4k -s 1024k -+n -w -f iozone.0
 iozone -i 4 -r 4k -s 1024k -+n -w -f iozone.0
 # Before the next command, as iolab did and checked:
 # $ sync; echo 3 > /proc/sys/vm/drop_caches
-iozone -i 5 -r 4k -s 1024k -+n -j 17 -f iozone.0
+iozone -i 5 -r 4k -s 1024k -+n -j 17 -w -f iozone.0
+iozone -i 6 -r 4k -s 1024k -w -f iozone.0
+# Before the next command, as iolab did and checked:
+# $ sync; echo 3 > /proc/sys/vm/drop_caches
+iozone -i 7 -r 4k -s 1024k -+n -w -f iozone.0
+# Before the next command, as iolab did and checked:
+# $ sync; echo 3 > /proc/sys/vm/drop_caches
+# The cache was seen to before freread too: again a first pass.
+iozone -i 7 -r 4k -s 1024k -+n -w -f iozone.0
+iozone -i 9 -r 4k -s 1024k -E -w -f iozone.0
+# Before the next command, as iolab did and checked:
+# $ sync; echo 3 > /proc/sys/vm/drop_caches
+iozone -i 10 -r 4k -s 1024k -E -+n -w -f iozone.0
+# Before the next command, as iolab did and checked:
+# $ sync; echo 3 > /proc/sys/vm/drop_caches
+# The cache was seen to before repread too: again a first pass.
+iozone -i 10 -r 4k -s 1024k -E -+n -f iozone.0
