@@ -223,6 +223,13 @@ def test_tests_of_other_calls_have_their_numbers(exported):
     assert "no equivalent: pwritev: few builds of IOzone have these tests." in text
 
 
+def test_a_test_that_makes_its_file_needs_no_layout(exported):
+    items = exported({"tests": ["pwrite", "pread"]}, settings={"engine": "sync"})
+    (line,) = commands(items[0])
+    assert {value for option, value in parsed(line) if option == "-i"} == {"9", "10"}
+    assert not any("laying the file out" in line for line in iozone_lines(items[0]))
+
+
 def test_the_mix_is_test_eight_of_throughput_mode(exported):
     items = exported({"tests": ["write", "mix"]}, settings={"workers": 3})
     (line,) = commands(items[0])

@@ -155,7 +155,7 @@ def _commands(item: Exported) -> Iterator[str]:
     if missing:
         yield comment(f"{_NONE}{', '.join(missing)}: few builds of IOzone have these tests.")
     groups = _groups(item)
-    is_written = not groups or groups[0][0]["name"] == "write"
+    is_written = not groups or groups[0][0]["tenants"][0]["opening"] == "create"
     if not is_written and _depends_on_cache(item):
         yield comment(f"{_NONE}laying the file out, untimed: here test 0 of IOzone does.")
         yield _command(item, ["write"], keeps=True)
