@@ -120,6 +120,18 @@ class SeriesRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ByHand:
+    """One treatment in the language of other programs (written by `iolab.export`)."""
+
+    title: str
+    """Name of the treatment and of its first trial."""
+    fio: str
+    """A job file."""
+    iozone: str
+    """Shell commands with comments."""
+
+
+@dataclass(frozen=True, slots=True)
 class StudyData:
     """Everything stored about one study, ready to be judged and drawn."""
 
@@ -140,3 +152,5 @@ class StudyData:
     cpu_user_ns, cpu_system_ns, elapsed_ns, device_read_bytes, device_write_bytes,
     device_flushed_write_bytes, depth_reached_mean, workers (list of dicts: worker, ops, bytes,
     elapsed_ns), for throughput mode's parent/children/min/max/mean/min-xfer table."""
+    by_hand: tuple[ByHand, ...] = ()
+    """The same treatments for fio and IOzone; empty where nobody translated them."""
