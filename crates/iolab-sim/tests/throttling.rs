@@ -265,6 +265,7 @@ fn a_reader_beside_write_back_waits_less() {
         let free = reader_beside_flusher(scheduler, 0, 400);
         let throttled = reader_beside_flusher(scheduler, -1, 400);
         let (free_ms, throttled_ms) = (free.mean_read_ms(), throttled.mean_read_ms());
+        println!("{scheduler}: mean read {free_ms:.0} ms, throttled {throttled_ms:.0} ms");
         assert!(throttled_ms < 0.7 * free_ms, "{scheduler}: {throttled_ms} of {free_ms} ms");
         assert!(throttled.writes > 100, "{scheduler}: write-back is starved");
     }

@@ -153,11 +153,11 @@ mod tests {
 
     #[test]
     fn throttling_is_on_by_default_but_off_under_bfq_and_in_the_legacy_framework() {
+        use SchedulerKind::{Bfq, Cfq, MqDeadline, None as Nothing};
         let target = |scheduler: SchedulerKind, wbt_lat_usec, is_rotational| {
             QueueParameters { scheduler, wbt_lat_usec, ..QueueParameters::default() }
                 .throttling_target(is_rotational)
         };
-        use SchedulerKind::{Bfq, Cfq, MqDeadline, None as Nothing};
         assert_eq!(target(Nothing, None, false), Some(Ns::from_ms(2)));
         assert_eq!(target(MqDeadline, None, true), Some(Ns::from_ms(75)));
         assert_eq!(target(MqDeadline, Some(-1), true), Some(Ns::from_ms(75)));

@@ -99,6 +99,10 @@ pub struct Throttle {
     normal: u32,
     background: u32,
     lines: [Line; 2],
+    /// Bios in both lines, so that the usual case, none, is seen at a glance.
+    sleepers: usize,
+    /// Some line is woken.
+    has_woken: bool,
     window: Ns,
     window_end: Ns,
     seen: Seen,
@@ -118,6 +122,8 @@ impl Throttle {
             normal: 0,
             background: 0,
             lines: Default::default(),
+            sleepers: 0,
+            has_woken: false,
             window: WINDOW,
             window_end: Ns::MAX,
             seen: NOTHING_SEEN,
@@ -131,6 +137,7 @@ impl Throttle {
     }
 
     /// Whether a bio may go on to get a slot; if not, it must [wait](Self::wait).
+    #[inline]
     pub fn admits(&mut self, now: Ns, bio: &Bio) -> bool {
         match kind(bio.operation, bio.flags) {
             Kind::Read => self.last_read_submitted = Some(now),
@@ -156,15 +163,19 @@ impl Throttle {
     /// Puts a bio at the end of its line.
     pub fn wait(&mut self, waiter: Waiter) {
         match kind(waiter.bio.operation, waiter.bio.flags) {
-            Kind::Limited(line) => self.lines[line].waiting.push_back(waiter),
+            Kind::Limited(line) => {
+                self.lines[line].waiting.push_back(waiter);
+                self.sleepers += 1;
+            }
             Kind::Read | Kind::Free => unreachable!("only what is limited waits"),
         }
     }
 
     /// Whether a process sleeps in front of the gate.
+    #[inline]
     pub fn is_waiting(&self, process: ProcessId) -> bool {
         let is_its = |waiter: &Waiter| waiter.bio.submitter.process == process;
-        self.lines.iter().any(|line| line.waiting.iter().any(is_its))
+        self.sleepers > 0 && self.lines.iter().any(|line| line.waiting.iter().any(is_its))
     }
 
     /// How many it may have under way.
@@ -190,6 +201,7 @@ impl Throttle {
     }
 
     /// The device got a request.
+    #[inline]
     pub fn issued(&mut self, id: RequestId, request: &Request) {
         if request.operation == Operation::Read && self.watched_read.is_none() {
             self.watched_read = Some((id, request.issued));
@@ -197,6 +209,7 @@ impl Throttle {
     }
 
     /// The device finished a request.
+    #[inline]
     pub fn completed(&mut self, now: Ns, id: RequestId, request: &Request) {
         let is_timed = self.window_end != Ns::MAX;
         if request.operation == Operation::Read {
@@ -216,6 +229,7 @@ impl Throttle {
     }
 
     /// A request that came with a slot is no more: completed, or absorbed by another.
+    #[inline]
     pub fn left(&mut self, request: &Request) {
         let Kind::Limited(index) = kind(request.operation, request.flags) else { return };
         let limit = if index == DISCARDS {
@@ -231,16 +245,20 @@ impl Throttle {
         let is_enough = line.under_way < limit && limit - line.under_way >= self.background / 2;
         if line.under_way == 0 || is_enough {
             line.is_woken = !line.waiting.is_empty();
+            self.has_woken |= line.is_woken;
         }
     }
 
     /// Whether somebody in line was woken.
-    pub fn has_woken(&self) -> bool {
-        self.lines.iter().any(|line| line.is_woken)
+    pub const fn has_woken(&self) -> bool {
+        self.has_woken
     }
 
     /// The next of the woken bios that may go on. The first that may not ends the wake-up.
     pub fn next_woken(&mut self, now: Ns) -> Option<Waiter> {
+        if !self.has_woken {
+            return None;
+        }
         for index in [WRITES, DISCARDS] {
             if !self.lines[index].is_woken {
                 continue;
@@ -249,10 +267,12 @@ impl Throttle {
                 && self.enters(now, index, &waiter.bio)
             {
                 self.lines[index].waiting.pop_front();
+                self.sleepers -= 1;
                 return Some(waiter);
             }
             self.lines[index].is_woken = false;
         }
+        self.has_woken = false;
         None
     }
 
@@ -303,6 +323,7 @@ impl Throttle {
             self.stepped();
             for line in &mut self.lines {
                 line.is_woken = !line.waiting.is_empty();
+                self.has_woken |= line.is_woken;
             }
         }
     }
