@@ -122,6 +122,11 @@ fn the_limit_of_segments_shapes_the_rounds_of_again_sync() {
     assert!((real - 4.0).abs() < 0.05 && (by_length - 3.0).abs() < 0.05, "{real} {by_length}");
     assert!((rounds.writes_per_round() - 4.0).abs() < 0.05);
     let (kernel, simulated) = (&by_segments.real, &by_segments.simulated);
+    for (real, simulated) in kernel.processes.iter().zip(&simulated.processes) {
+        let ratio = simulated.wait_ns / real.wait_ns;
+        println!("  {} {}: waits {ratio:.2} times the recorded", real.process, real.direction);
+        assert!((ratio - 1.0).abs() < 0.18, "{}", real.process);
+    }
     println!("{} and {} requests", kernel.requests, simulated.requests);
     println!("ascending {:.3} and {:.3}", kernel.ascending, simulated.ascending);
     assert!((kernel.requests as f64 / simulated.requests as f64 - 1.0).abs() < 0.01);
