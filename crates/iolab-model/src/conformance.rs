@@ -38,6 +38,7 @@ fn read_write<T: Target>(target: &T) -> OpenHow {
         is_readable: true,
         is_writable: true,
         is_truncating: false,
+        stream_buffer_bytes: Bytes(0),
     }
 }
 

@@ -30,7 +30,10 @@ pub enum Position {
 }
 
 /// Per-transfer flags, the RWF family of preadv2(2) and pwritev2(2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+///
+/// In descriptions of workloads they are a list of [`FlagName`]s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Vec<FlagName>", into = "Vec<FlagName>")]
 pub struct TransferFlags(pub u16);
 
 impl TransferFlags {
@@ -50,6 +53,57 @@ impl TransferFlags {
     /// Whether all of `other`'s bits are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Both sets of flags.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether nothing special is asked for.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl From<TransferFlags> for Vec<FlagName> {
+    fn from(flags: TransferFlags) -> Self {
+        FlagName::ALL.iter().copied().filter(|name| flags.contains(name.flag())).collect()
+    }
+}
+
+impl From<Vec<FlagName>> for TransferFlags {
+    fn from(names: Vec<FlagName>) -> Self {
+        names.into_iter().fold(Self::NONE, |flags, name| flags.with(name.flag()))
+    }
+}
+
+crate::registry! {
+    /// A transfer flag by the second half of its name in the kernel's headers.
+    pub enum FlagName as "transfer flag" {
+        /// `RWF_HIPRI`.
+        HighPriority = "hipri",
+        /// `RWF_DSYNC`.
+        DataSync = "dsync",
+        /// `RWF_SYNC`.
+        Sync = "sync",
+        /// `RWF_NOWAIT`.
+        NoWait = "nowait",
+        /// `RWF_DONTCACHE`.
+        DoNotCache = "dontcache",
+    }
+}
+
+impl FlagName {
+    const fn flag(self) -> TransferFlags {
+        match self {
+            Self::HighPriority => TransferFlags::HIGH_PRIORITY,
+            Self::DataSync => TransferFlags::DATA_SYNC,
+            Self::Sync => TransferFlags::SYNC,
+            Self::NoWait => TransferFlags::NO_WAIT,
+            Self::DoNotCache => TransferFlags::DO_NOT_CACHE,
+        }
     }
 }
 
@@ -113,6 +167,8 @@ pub struct OpenHow {
     pub is_writable: bool,
     /// Cut to length zero on opening.
     pub is_truncating: bool,
+    /// Buffer of a stdio stream (setvbuf(3)); 0 leaves the library's own.
+    pub stream_buffer_bytes: Bytes,
 }
 
 /// Kind of a byte-range lock.

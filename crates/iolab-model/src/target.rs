@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::completion::Completion;
 use crate::error::Error;
-use crate::op::{Submission, Token};
+use crate::op::{Access, Submission, Token};
 use crate::priority::Priority;
 use crate::seed::Seed;
 use crate::units::{Bytes, Ns};
@@ -28,6 +28,10 @@ pub struct Capabilities {
     pub can_verify: bool,
     /// Files can be created, opened, listed, removed.
     pub has_namespace: bool,
+    /// What a tenant gets that asks for nothing special: `Mapped` of an engine that maps files,
+    /// `Stdio` of one made for streams. `has_plain` is another matter: such engines have it, too,
+    /// because files are laid out plainly.
+    pub default_access: Access,
     /// Handles can be opened with [`crate::op::Access::Plain`].
     pub has_plain: bool,
     /// Handles can be opened with [`crate::op::Access::Direct`].
@@ -42,6 +46,8 @@ pub struct Capabilities {
     pub has_lock: bool,
     /// Vectored transfers work.
     pub has_vectors: bool,
+    /// Transfers may carry [`crate::op::TransferFlags`].
+    pub has_flags: bool,
     /// Blocks can be allocated without writing.
     pub has_allocate: bool,
     /// Key-value requests work.
@@ -57,6 +63,7 @@ impl Capabilities {
         depth_max: 1,
         can_verify: false,
         has_namespace: false,
+        default_access: Access::Plain,
         has_plain: true,
         has_direct: false,
         has_append: false,
@@ -64,6 +71,7 @@ impl Capabilities {
         has_stream: false,
         has_lock: false,
         has_vectors: false,
+        has_flags: false,
         has_allocate: false,
         has_key_value: false,
         is_simulated: false,
