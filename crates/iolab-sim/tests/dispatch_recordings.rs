@@ -140,8 +140,8 @@ fn check_together(workload: &str, scheduler: SchedulerKind, missed: &[u32]) {
 }
 
 /// Expected to fail. All readers together wait 7.15 ms in the recording and 6.96 ms in the twin,
-/// but two of the five have changed places (17549 waits 7.96 and 6.31 ms, the sequential 17551 waits
-/// 6.23 and 8.07 ms). Places in kyber's round are chance: see `dispatch_rounds.rs`.
+/// but two of the five have changed places (17549 waits 7.96 and 6.31 ms, the sequential 17551
+/// waits 6.23 and 8.07 ms). Places in kyber's round are chance: see `dispatch_rounds.rs`.
 #[test]
 #[should_panic(expected = "17549 read")]
 fn kyber_sync_has_a_twin() {

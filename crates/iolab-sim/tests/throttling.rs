@@ -161,7 +161,10 @@ proptest! {
     fn nobody_is_lost_and_the_limit_holds(
         rows in prop::collection::vec(row(), 1..300),
         scheduler in prop::sample::select(vec![
-            SchedulerKind::None, SchedulerKind::MqDeadline, SchedulerKind::Kyber, SchedulerKind::Bfq,
+            SchedulerKind::None,
+            SchedulerKind::MqDeadline,
+            SchedulerKind::Kyber,
+            SchedulerKind::Bfq,
         ]),
         (nr_requests, look_ahead) in (1_u32..64, 0_u32..2),
         (latency_us, service_us) in (1_i32..5_000, 50_u64..20_000),
