@@ -108,8 +108,8 @@ fn what_a_reader_waits_under_kyber_is_a_matter_of_its_place_in_the_round() {
 /// In `again-sync` the writer's sixteen bios go in four requests of 4, 6, 4 and 2 in every round. A
 /// limit on the length of a request, which is all that the twin has, gives 6, 6 and 4. With at most
 /// 512 KiB (128 segments of a page each, the kernel's limit for such a device) the rounds agree,
-/// and so do the number and the order of requests; waits do not, since the device of the twin is too
-/// slow for short requests and too quick for long ones.
+/// and so do the number and the order of requests; waits do not, since the device of the twin is
+/// too slow for short requests and too quick for long ones.
 #[test]
 fn the_limit_of_segments_shapes_the_rounds_of_again_sync() {
     let mut recording = recording("dispatch-own/again-sync-kyber");
