@@ -7,7 +7,7 @@ middle of a run:
 
 - ``read_errno``, ``write_errno``, ``fsync_errno``: the errno; ``fsync_times``: only so often;
 - ``delay_s``: each read and write takes so long;
-- ``short``: writes and reads move half of what was asked for;
+- ``short_writes``: a write of several pages moves the first half of them;
 - ``lie`` with ``at``, an offset in a file of iolab's: ``flip`` (a bit of each read of that block),
   ``torn`` (a rewrite changes its first two sectors only), ``misplaced`` (reads of it give the block
   written 8 KiB behind), ``lost`` (rewrites change nothing).
@@ -75,8 +75,6 @@ class Disk:
         time.sleep(plan.get("delay_s", 0))
         if "read_errno" in plan:
             return int(plan["read_errno"])
-        if plan.get("short") and length > PAGE:
-            length = max(PAGE, length // 2 // PAGE * PAGE)
         first, last = offset // PAGE, (offset + length + PAGE - 1) // PAGE
         data = b"".join(self._read_page(number, plan) for number in range(first, last))
         start = offset - first * PAGE
@@ -98,7 +96,7 @@ class Disk:
         time.sleep(plan.get("delay_s", 0))
         if "write_errno" in plan:
             return -int(plan["write_errno"])
-        if plan.get("short") and len(data) > PAGE:
+        if plan.get("short_writes") and len(data) > PAGE:
             data = data[: max(PAGE, len(data) // 2 // PAGE * PAGE)]
         done = 0
         while done < len(data):
@@ -225,6 +223,17 @@ class FaultyDisk:
         partial = self.plan_path.with_suffix(".partial")
         partial.write_text(json.dumps(plan))
         partial.replace(self.plan_path)
+
+    def repair(self) -> None:
+        """What an administrator does: unmount, check, mount again."""
+        _output("umount", self.mounted)
+        # 1: errors were corrected.
+        done = subprocess.run(
+            ["fsck.ext4", "-fy", self.loop], capture_output=True, text=True, check=False
+        )
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"fsck: {done.stdout} {done.stderr}")
+        _output("mount", self.loop, self.mounted)
 
     def vanish(self) -> None:
         """The server is gone, as if somebody had pulled the cable."""
