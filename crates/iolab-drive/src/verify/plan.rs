@@ -155,7 +155,7 @@ impl LanePlan {
                 };
                 let write = self.write_name(*generation);
                 let what = format!(
-                    "flipped: byte {byte} is {got:#04x}, expected {expected:#04x}{rest} (of {write})"
+                    "flipped: byte {byte} is {got:#04x}, not {expected:#04x}{rest} (of {write})"
                 );
                 ("flipped", *at, what)
             }
