@@ -2,7 +2,7 @@
 
 use iolab_model::Bytes;
 use iolab_workload::StreamReport;
-use iolab_workload::spec::{Phase, Workload};
+use iolab_workload::spec::{Phase, Tenant, Workload};
 use iolab_workload::verify::{
     Mismatch, Trust, Verify, file_identity, layout_step, phase_index, step_name, trust, unit,
     worker_step,
@@ -77,7 +77,7 @@ impl LanePlan {
 
     fn new(workload: &Workload, (step, writer): (u16, u16), files: Vec<FilePlan>) -> Self {
         let tenants = workload.phases.iter().flat_map(|phase| &phase.tenants);
-        let mut names: Vec<String> = tenants.flat_map(|tenant| tenant.file_names()).collect();
+        let mut names: Vec<String> = tenants.flat_map(Tenant::file_names).collect();
         names.sort();
         names.dedup();
         let names = names.into_iter().map(|name| (file_identity(workload.seed, &name), name));
