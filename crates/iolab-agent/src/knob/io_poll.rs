@@ -1,7 +1,7 @@
 //! Polling for completions of requests that ask for it: 0 interrupts, 1 polling.
 //!
 //! Since Linux 5.16 the kernel takes a write and ignores it, because polling is the driver's to
-//! offer (nvme.poll_queues): the value that is read back tells, as `knob_changed`.
+//! offer (`nvme.poll_queues`): the value that is read back tells, as `knob_changed`.
 
 use super::common::{Numbers, QueueFile};
 
