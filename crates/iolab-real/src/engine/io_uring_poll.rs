@@ -24,12 +24,8 @@ pub const fn target() -> Ring<UringPoll> {
 impl Flavor for UringPoll {
     const NAME: &'static str = "io_uring_poll";
     const IS_POLLED: bool = true;
-    const CAPABILITIES: Capabilities = Capabilities {
-        has_plain: false,
-        has_append: false,
-        default_access: iolab_model::op::Access::Direct,
-        ..Uring::CAPABILITIES
-    };
+    const CAPABILITIES: Capabilities =
+        Capabilities { has_plain: false, has_append: false, ..Uring::CAPABILITIES };
 
     fn check(request: &LaneRequest) -> Result<(), Error> {
         request.paths.iter().try_for_each(|path| check_device(path))
