@@ -144,8 +144,10 @@ fn uring(
     } else {
         builder.setup_single_issuer().setup_defer_taskrun();
     }
+    // A kernel thread gives entries back later than completions.
+    let entries = if has_thread { 2 * depth } else { depth };
     let mut ring: IoUring =
-        builder.build(depth.next_power_of_two() as u32).expect("io_uring is allowed");
+        builder.build(entries.next_power_of_two() as u32).expect("io_uring is allowed");
     if is_fixed {
         let parts: Vec<libc::iovec> = buffers
             .chunks_exact_mut(RECORD)

@@ -1,4 +1,4 @@
-//! What goes wrong under streams, mappings and locks: an op fails, and the process lives.
+//! What goes wrong under streams, mappings, queues and locks: an op fails, and the process lives.
 //!
 //! Tests that need a file system of their own, which needs root, say so in their names and are
 //! skipped aloud.
@@ -201,6 +201,62 @@ fn a_foreign_fault_keeps_its_default_action() {
     };
     assert!(libc::WIFSIGNALED(status), "the child ended by itself: {status}");
     assert_eq!(libc::WTERMSIG(status), libc::SIGBUS);
+}
+
+/// Keeps a queue full for many ops.
+struct Hammer<'a>(&'a Path);
+
+impl EngineVisitor for Hammer<'_> {
+    type Output = ();
+    fn visit<T: Target + Sync>(self, target: &T) {
+        const DEPTH: u32 = 32;
+        let mut lane = target
+            .open(&LaneRequest {
+                worker: 0,
+                depth: DEPTH,
+                buffer_bytes: PAGE,
+                content: Content::Zero,
+                seed: Seed(5),
+                priority: None,
+                paths: Arc::from([self.0.to_path_buf()]),
+            })
+            .unwrap();
+        let mut done = Vec::new();
+        let submission = |token, op| Submission { token, intended: Ns(0), is_timed: true, op };
+        let open = Op::Open { path: PATH, handle: FILE, how: how(Access::Plain) };
+        lane.submit_batch(lane.now(), &[submission(Token(0), open)], &mut done);
+        assert_eq!(done.pop().unwrap().outcome, Ok(Bytes(0)));
+        let mut free: Vec<Token> = (0..DEPTH).map(Token).collect();
+        for _ in 0..15_000 {
+            let batch: Vec<_> = free
+                .drain(..)
+                .map(|token| submission(token, Op::read(FILE, Bytes(0), PAGE)))
+                .collect();
+            let accepted = lane.submit_batch(lane.now(), &batch, &mut done);
+            assert_eq!(accepted.total(), batch.len(), "{}", target.name());
+            lane.reap(1, Ns::MAX, &mut done).unwrap();
+            free.extend(done.drain(..).map(|completion| {
+                assert_eq!(completion.outcome, Ok(PAGE), "{}", target.name());
+                completion.token
+            }));
+        }
+    }
+}
+
+/// Symptom: a panic after some 100 000 ops of `io_uring_sqpoll`, the submission ring was full.
+/// Cause: its kernel thread posts completions of a batch before it gives the batch's entries back.
+#[test]
+fn a_queue_that_is_always_full_never_overflows() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    std::fs::write(&path, [0; 4096]).unwrap();
+    for engine in [Engine::IoUring, Engine::IoUringFixed, Engine::IoUringSqpoll, Engine::Libaio] {
+        if let Err(refused) = engine.probe() {
+            println!("skipped: {engine}: {}", refused.why);
+            continue;
+        }
+        engine.visit(Hammer(&path));
+    }
 }
 
 /// Two lanes of an engine, as two threads of one process have them.

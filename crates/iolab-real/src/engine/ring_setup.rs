@@ -17,7 +17,10 @@ const IDLE_MS: u32 = 1000;
 ///
 /// Where a kernel thread submits, there is nothing to defer.
 pub fn set_up<F: Flavor>(depth: u32) -> Result<IoUring, Error> {
-    let entries = depth.next_power_of_two();
+    // A kernel thread gives the entries of a batch back after it has handled the whole batch. Some
+    // have completed by then, and their slots are in use again: the old and the new must fit.
+    let share = if F::HAS_KERNEL_THREAD { 2 } else { 1 };
+    let entries = (share * depth).next_power_of_two();
     let mut plain = IoUring::builder();
     if F::IS_POLLED {
         plain.setup_iopoll();
