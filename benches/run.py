@@ -2,7 +2,8 @@
 
 Every figure is a median over rounds; inside a round the programs run in random order, pinned to
 one CPU (to two where a kernel thread submits), and a cost is CPU time of the whole process tree
-minus that of an empty run of the same program, per op, minus the bare loop's. The interval is a 95 % t interval over rounds.
+minus that of an empty run of the same program, per op, minus the bare loop's. The interval is a
+95 % t interval over rounds.
 
 ``make bench``, or ``python benches/run.py [--rounds N] [--ops N] [--agent PATH] [--only NAME]
 [--no-memory]``

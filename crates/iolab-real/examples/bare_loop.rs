@@ -39,21 +39,25 @@ fn main() {
     let (fd, buffer) = (file.as_raw_fd(), buffers.as_mut_ptr().cast::<libc::c_void>());
     let part = libc::iovec { iov_base: buffer, iov_len: RECORD };
     let mut position = 0;
-    // SAFETY (all calls): the buffer is RECORD bytes long and writable, and so says `part`.
     match engine.as_str() {
+        // SAFETY: the buffer is RECORD bytes long and writable, here and below.
         "psync" => each(ops, &mut offset, |at| unsafe { libc::pread(fd, buffer, RECORD, at) }),
+        // SAFETY: as above, and so says `part`.
         "pvsync" => {
             each(ops, &mut offset, |at| unsafe { libc::preadv(fd, &raw const part, 1, at) })
         }
-        "pvsync2" => {
-            each(ops, &mut offset, |at| unsafe { libc::preadv2(fd, &raw const part, 1, at, 0) });
-        }
+        "pvsync2" => each(ops, &mut offset, |at| {
+            // SAFETY: as above.
+            unsafe { libc::preadv2(fd, &raw const part, 1, at, 0) }
+        }),
         "sync" => each(ops, &mut offset, |at| {
             seek(fd, at, &mut position);
+            // SAFETY: as above.
             unsafe { libc::read(fd, buffer, RECORD) }
         }),
         "vsync" => each(ops, &mut offset, |at| {
             seek(fd, at, &mut position);
+            // SAFETY: as above.
             unsafe { libc::readv(fd, &raw const part, 1) }
         }),
         "mmap" => mapped(&file, buffers, ops, &mut offset),

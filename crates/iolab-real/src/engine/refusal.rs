@@ -24,24 +24,24 @@ pub fn refused(engine: &'static str, call: &'static str, errno: Errno) -> Error 
 fn remedy(engine: &str, call: &str, errno: Errno) -> &'static str {
     match (call, errno.0) {
         ("io_uring_setup", libc::EPERM) if engine == "io_uring_sqpoll" => {
-            "before Linux 5.11 only root may have a polling thread, and kernel.io_uring_disabled or \
-             a container may forbid io_uring: use --engine io_uring or psync"
+            "before Linux 5.11 only root may have a polling thread, and kernel.io_uring_disabled \
+             or a container may forbid io_uring: use --engine io_uring or psync"
         }
         ("io_uring_setup", libc::EPERM | libc::ENOSYS) => {
             "the kernel or the container forbids io_uring: see kernel.io_uring_disabled, or use \
              --engine psync"
         }
         ("io_uring_setup", libc::ENOMEM) => {
-            "the ring does not fit into RLIMIT_MEMLOCK: raise it with `ulimit -l`, or use a smaller \
-             depth"
+            "the ring does not fit into RLIMIT_MEMLOCK: raise it with `ulimit -l`, or use a \
+             smaller depth"
         }
         ("io_uring_register", libc::ENOMEM) => {
             "its buffers do not fit into RLIMIT_MEMLOCK: raise it with `ulimit -l`, use a smaller \
              depth or record, or --engine io_uring"
         }
         ("io_setup", libc::EAGAIN) => {
-            "all of fs.aio-max-nr is in use: raise it with sysctl, use a smaller depth, or --engine \
-             io_uring"
+            "all of fs.aio-max-nr is in use: raise it with sysctl, use a smaller depth, or \
+             --engine io_uring"
         }
         ("io_setup", libc::ENOSYS) => {
             "this kernel was built without it: use --engine io_uring or psync"
