@@ -19,16 +19,17 @@ use crate::testbed::{FILE_SYSTEMS, leaves_of, system_devices};
 /// All checks; `paths` are directories that the user thinks of.
 pub fn checks(paths: &[PathBuf], state_dir: &Path) -> Vec<Check> {
     let machine = Machine::new(true);
+    let here = [PathBuf::from("/")];
+    let paths = if paths.is_empty() { &here } else { paths };
     let mut found = vec![root(), journal(state_dir), loop_devices()];
     found.extend(FILE_SYSTEMS.iter().map(|row| tool(row.name, row.mkfs)));
-    found.extend(engines());
+    found.extend(engines(paths));
     found.push(memory_limit());
     found.push(debugfs());
     found.push(virtualization(&machine));
     found.push(clocksource(&machine));
     found.extend(noise(&machine));
-    let here = [PathBuf::from("/")];
-    for path in if paths.is_empty() { &here } else { paths } {
+    for path in paths {
         found.extend(place(&machine, path));
     }
     found
@@ -101,11 +102,11 @@ fn tool(name: &str, program: &str) -> Check {
 }
 
 /// Every engine is tried as a trial would use it; those that work share a line.
-fn engines() -> Vec<Check> {
+fn engines(paths: &[PathBuf]) -> Vec<Check> {
     let mut possible = Vec::new();
     let mut found = Vec::new();
     for engine in Engine::ALL {
-        match engine.probe() {
+        match engine.probe(paths) {
             Ok(()) => possible.push(engine.name()),
             Err(refused) => {
                 let name = format!("engine {engine}");

@@ -42,10 +42,10 @@ fn main() {
     match engine.as_str() {
         // SAFETY: the buffer is RECORD bytes long and writable, here and below.
         "psync" => each(ops, &mut offset, |at| unsafe { libc::pread(fd, buffer, RECORD, at) }),
-        // SAFETY: as above, and so says `part`.
-        "pvsync" => {
-            each(ops, &mut offset, |at| unsafe { libc::preadv(fd, &raw const part, 1, at) })
-        }
+        "pvsync" => each(ops, &mut offset, |at| {
+            // SAFETY: as above, and so says `part`.
+            unsafe { libc::preadv(fd, &raw const part, 1, at) }
+        }),
         "pvsync2" => each(ops, &mut offset, |at| {
             // SAFETY: as above.
             unsafe { libc::preadv2(fd, &raw const part, 1, at, 0) }

@@ -31,9 +31,12 @@ macro_rules! engines {
 
             /// Whether it can be used here; if not, why, and what to do instead.
             ///
-            /// It is tried as a trial would use it: by opening a lane.
-            pub fn probe(self) -> Result<(), $crate::engine::Unavailable> {
-                self.visit($crate::engine::refusal::Try)
+            /// It is tried as a trial would use it: by opening a lane, for files in `directories`.
+            pub fn probe(
+                self,
+                directories: &[std::path::PathBuf],
+            ) -> Result<(), $crate::engine::Unavailable> {
+                self.visit($crate::engine::refusal::Try(directories))
             }
         }
     };

@@ -1,5 +1,7 @@
 //! Why the kernel refuses an engine, and what to do instead. Nothing falls back by itself.
 
+use std::path::PathBuf;
+
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Error, LaneRequest, Seed, Target, error::Errno};
 
@@ -50,10 +52,10 @@ fn remedy(engine: &str, call: &str, errno: Errno) -> &'static str {
     }
 }
 
-/// Tries an engine by opening a small lane, as a trial would.
-pub(super) struct Try;
+/// Tries an engine by opening a small lane for files in some directories, as a trial would.
+pub(super) struct Try<'a>(pub &'a [PathBuf]);
 
-impl EngineVisitor for Try {
+impl EngineVisitor for Try<'_> {
     type Output = Result<(), Unavailable>;
 
     fn visit<T: Target + Sync>(self, target: &T) -> Self::Output {
@@ -64,7 +66,7 @@ impl EngineVisitor for Try {
             content: Content::Zero,
             seed: Seed(0),
             priority: None,
-            paths: [].into(),
+            paths: self.0.iter().map(|directory| directory.join("probe")).collect(),
         };
         target.open(&request).map(drop).map_err(|error| match error {
             Error::System { call, errno, .. } => Unavailable {
@@ -72,7 +74,9 @@ impl EngineVisitor for Try {
                 remedy: remedy(target.name(), call, errno).to_owned(),
             },
             other => {
-                Unavailable { why: other.to_string(), remedy: "use --engine psync".to_owned() }
+                let text = other.to_string();
+                let (why, remedy) = text.split_once("; ").unwrap_or((&text, "use --engine psync"));
+                Unavailable { why: why.to_owned(), remedy: remedy.to_owned() }
             }
         })
     }
