@@ -18,7 +18,7 @@ use super::flush::{FlushMachine, Next};
 use super::merge::{MergeIndex, MergeLimits};
 use super::parameters::QueueParameters;
 use super::slots::Slots;
-use crate::api::bio::{Bio, BioId, Flags, Operation};
+use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId};
 use crate::api::layer::{Info, Layer};
 use crate::api::request::{Request, RequestId, Requests};
 use crate::api::scheduler::{Framework, Hz, Scheduler, SchedulerContext};
@@ -178,9 +178,8 @@ impl BlockQueue {
     /// Puts a request back if the device refuses it; the next completion runs the queue again.
     fn is_refused(&mut self, now: Ns, id: RequestId) -> bool {
         self.offered = self.offered.wrapping_add(1);
-        let is_refused = self.refuse_every > 0
-            && self.in_flight > 0
-            && self.offered.is_multiple_of(self.refuse_every);
+        let is_by_count = self.refuse_every > 0 && self.offered.is_multiple_of(self.refuse_every);
+        let is_refused = self.in_flight > 0 && (is_by_count || self.below.is_busy());
         if is_refused {
             let request = self.requests[id];
             if self.flush.is_bypassing(self.chains.first(id)) {
@@ -310,6 +309,14 @@ impl Layer for BlockQueue {
         } else if self.run_at <= now {
             self.run(now);
         }
+    }
+
+    fn exited(&mut self, now: Ns, process: ProcessId) {
+        self.scheduler.exit(now, process);
+        if self.scheduler.has_requests() {
+            self.run_at = self.run_at.min(now);
+        }
+        self.below.exited(now, process);
     }
 
     fn age(&mut self) {
