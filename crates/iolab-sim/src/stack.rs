@@ -107,6 +107,8 @@ pub struct QueueOverrides {
     pub max_sectors_kb: Option<u32>,
     /// 0, 1 or 2.
     pub nomerges: Option<u8>,
+    /// Target of write-back throttling.
+    pub wbt_lat_usec: Option<i32>,
 }
 
 impl QueueOverrides {
@@ -122,6 +124,7 @@ impl QueueOverrides {
         queue.queue_depth = self.queue_depth.or(queue.queue_depth);
         queue.max_sectors_kb = self.max_sectors_kb.or(queue.max_sectors_kb);
         queue.nomerges = self.nomerges.unwrap_or(queue.nomerges);
+        queue.wbt_lat_usec = self.wbt_lat_usec.or(queue.wbt_lat_usec);
         queue
     }
 }
