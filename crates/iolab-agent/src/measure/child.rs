@@ -23,6 +23,7 @@ use super::counters::{device_records, read_devices};
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
 use super::processes::run_processes;
 use super::request::{Answer, Request, Status};
+use super::slices::{Sliced, Table};
 
 /// Linux include/uapi/linux/magic.h: `TMPFS_MAGIC`.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
@@ -76,12 +77,16 @@ fn enter_and_run(mut request: Request) -> Answer {
 }
 
 fn run(request: &Request) -> Answer {
-    let checked = request.workload.check().and_then(|()| check_alignment(request));
-    let warnings = match checked {
-        Ok(warnings) => warnings,
+    let checked = request.workload.check().and_then(|()| match &request.device {
+        Some(device) => Table::new(device, &request.directory, &request.workload)
+            .map(|table| (Vec::new(), Some(table))),
+        None => check_alignment(request).map(|warnings| (warnings, None)),
+    });
+    let (warnings, table) = match checked {
+        Ok(checked) => checked,
         Err(error) => return failed(error.to_string()),
     };
-    let trial = Trial { request, began: Instant::now() };
+    let trial = Trial { request, table: table.as_ref(), began: Instant::now() };
     let mut answer = match request.workload.engine.as_str() {
         "null" => trial.visit(&Null),
         "memory" => trial.visit(&Memory::default()),
@@ -141,6 +146,8 @@ fn is_tmpfs(directory: &Path) -> bool {
 /// One trial on a target that is known by now.
 struct Trial<'a> {
     request: &'a Request,
+    /// Slices of a device, if they stand for files.
+    table: Option<&'a Table>,
     began: Instant,
 }
 
@@ -148,6 +155,22 @@ impl EngineVisitor for Trial<'_> {
     type Output = Answer;
 
     fn visit<T: Target + Sync>(self, target: &T) -> Answer {
+        match self.table {
+            Some(table) if is_kernel(target) => self.run_phases(&Sliced::new(target, table)),
+            _ => self.run_phases(target),
+        }
+    }
+}
+
+/// How a phase ended, and why if not well.
+struct Ended {
+    status: Status,
+    why: Option<String>,
+    record: PhaseRecord,
+}
+
+impl Trial<'_> {
+    fn run_phases<T: Target + Sync>(&self, target: &T) -> Answer {
         let phases = &self.request.workload.phases;
         let mut answer =
             Answer { status: Status::Ok, error: None, phases: Vec::new(), warnings: Vec::new() };
@@ -180,16 +203,7 @@ impl EngineVisitor for Trial<'_> {
         }
         answer
     }
-}
 
-/// How a phase ended, and why if not well.
-struct Ended {
-    status: Status,
-    why: Option<String>,
-    record: PhaseRecord,
-}
-
-impl Trial<'_> {
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
         let workload = &self.request.workload;
         let harness_ns_per_op = workload

@@ -93,7 +93,9 @@ fn measure_limited(
         Some(bytes) => Some(MemoryLimit::create(machine, run, bytes)?),
         None => None,
     };
-    let may_drop_caches = testbed.class() != "A" && spec.cache == Cache::Cold;
+    let may_drop_caches = testbed.class() != "A" && spec.cache == Cache::Cold
+        // Direct I/O on a device has nothing to drop.
+        && prepared.raw.is_none();
     if may_drop_caches {
         note_drop(machine, &spec.trial)?;
     }
@@ -101,6 +103,7 @@ fn measure_limited(
         trial: &spec.trial,
         directory: prepared.folder.clone(),
         token: prepared.token.as_deref(),
+        device: prepared.raw.as_ref(),
         counters: testbed.devices().iter().map(|name| counter(name)).collect(),
         cache: spec.cache,
         may_drop_caches,
