@@ -281,7 +281,7 @@ fn needs_root_what_is_in_use_is_refused_under_any_name() {
     run("swapon", &[&disk.node]);
     let why = disk.refusal_of(alias);
     run("swapoff", &[&disk.node]);
-    assert!(why.contains("swaps to"), "{why}");
+    assert!(why.contains(&format!("running system (swap on {})", disk.node)), "{why}");
 }
 
 #[test]

@@ -78,7 +78,6 @@ pub fn in_use(machine: &Machine, name: &str, protected: &[PathBuf]) -> Option<Wh
     let mounts = mounts::parse_all(&machine.peek("/proc/self/mountinfo").unwrap_or_default());
     system(machine, name, (&family, &mounts), protected)
         .or_else(|| mounted(machine, name, &family, &mounts))
-        .or_else(|| swapping(machine, name, &family))
         .or_else(|| several_devices(machine, name, &family))
         .or_else(|| image(machine, name, &family))
         .or_else(|| held(machine, name))
@@ -139,6 +138,7 @@ fn system(
         .filter(|mount| SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)))
         .map(|mount| mount.point.display().to_string())
         .collect();
+    carried.extend(swaps(machine, family));
     for path in protected {
         let holds = mounts.iter().filter(|mount| path.starts_with(&mount.point));
         let nearest = holds.max_by_key(|mount| mount.point.as_os_str().len());
@@ -176,17 +176,14 @@ fn mounted(machine: &Machine, name: &str, family: &Family, mounts: &[Mount]) -> 
     })
 }
 
-fn swapping(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
+fn swaps(machine: &Machine, family: &Family) -> Vec<String> {
     let swaps = machine.peek("/proc/swaps").unwrap_or_default();
     let sources = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-    let source = sources.into_iter().find(|source| {
+    let is_here = |source: &&str| {
         let real = machine.resolve(source).unwrap_or_else(|| PathBuf::from(source));
         real.file_name().and_then(|name| name.to_str()).is_some_and(|n| family.contains_key(n))
-    })?;
-    Some(Why {
-        what: format!("{name} is in use: the system swaps to {source}"),
-        hint: "no option changes that; name another disk, or use --on loop:1g".to_owned(),
-    })
+    };
+    sources.filter(is_here).map(|source| format!("swap on {source}")).collect()
 }
 
 /// A mounted btrfs on several devices names one of them in mountinfo, all of them in sysfs.

@@ -47,10 +47,11 @@ pub fn identity(machine: &Machine, name: &str, image_inode: Option<u64>) -> Iden
     let (serial, source) = if let Some(image) = given("loop/backing_file") {
         (image_identity(&image, image_inode), "file name and inode of the image")
     } else {
-        let page = peek("device/vpd_pg80").map(|page| page.chars().skip(PAGE_HEADER).collect());
+        let page = machine.peek(folder.join("device/vpd_pg80"));
+        let page = page.map(|page| words(&page.chars().skip(PAGE_HEADER).collect::<String>(), " "));
         let serial = given("device/serial")
             .or_else(|| given("serial"))
-            .or(page.filter(|text: &String| !text.trim().is_empty()))
+            .or(page.filter(|text| !text.is_empty()))
             .or_else(|| property("E:ID_SERIAL_SHORT"));
         let world_wide = || given("wwid").or_else(|| given("device/wwid"));
         let named = serial.map(|text| (text, SERIAL));

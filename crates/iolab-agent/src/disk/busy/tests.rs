@@ -131,7 +131,7 @@ fn swap_is_found_below_its_alias() {
     fs::create_dir_all(fake.path("dev/disk/by-id")).unwrap();
     symlink(fake.path("dev/sdx2"), fake.path("dev/disk/by-id/ata-swap")).unwrap();
     fake.write("proc/swaps", "Filename Type Size Used Priority\n/dev/disk/by-id/ata-swap p 1 0 -2");
-    assert!(fake.why("sdx").contains("swaps to /dev/disk/by-id/ata-swap"));
+    assert!(fake.why("sdx").contains("running system (swap on /dev/disk/by-id/ata-swap)"));
     assert!(fake.is_free("sdy"));
 }
 
