@@ -417,7 +417,7 @@ fn needs_root_a_rehearsal_names_every_step_and_changes_nothing() {
     text += &closed["actions"].to_string();
     for word in [
         "claim_device",
-        "write_device",
+        "slices within bytes 1048576 to 166723584",
         "precondition fill2x: at most 331350016 bytes",
         "mkfs.ext4",
         "mount",

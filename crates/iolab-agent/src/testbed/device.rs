@@ -328,6 +328,9 @@ impl DeviceTestbed {
         let queue = format!("/sys/block/{}/queue/logical_block_size", self.disk.name);
         let unit = machine.peek(queue).and_then(|text| text.parse().ok()).unwrap_or(512);
         let room = self.room();
+        let node = self.disk.node.display().to_string();
+        let detail = format!("slices within bytes {} to {}", room.start, room.end);
+        machine.act(ActionKind::WriteDevice, node, detail, || Ok(()))?;
         Ok(Prepared {
             folder: self.slices(),
             token: None,
