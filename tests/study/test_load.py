@@ -18,7 +18,7 @@ from iolab.study.model import (
 )
 from iolab.study.plan import make_plan
 from iolab.study.render import spec_toml
-from iolab.study.workloads import IOZONE_TESTS, PATTERNS
+from iolab.study.workloads import FLUSHES, IOZONE_TESTS, LOCKS, PATTERNS
 
 GOOD = """\
 name = "schedulers"
@@ -218,7 +218,14 @@ STREAMS = st.builds(
     workers=st.integers(1, 64),
     file_bytes=st.integers(1, 1 << 40),
     rate_ops_per_s=st.none() | st.floats(0.1, 1e6),
-    fsync_every=st.integers(0, 100),
+    fsync_every=st.integers(1, 100),
+    flush=st.sampled_from(FLUSHES),
+    vectors=st.integers(1, 8),
+    flags=st.sampled_from([(), ("dsync",), ("dsync", "nowait")]),
+    lock=st.sampled_from(LOCKS),
+    is_preallocated=st.booleans(),
+    begins_ns=st.integers(0, 100),
+    ends_ns=st.none() | st.integers(101, 10**13),
 )
 WORKLOADS = st.tuples(
     st.builds(

@@ -4,7 +4,8 @@
 //! makes its levels, factors, flags and help of it, so that it needs no agent to read a study;
 //! `make docs` writes the file, and a test compares it with this program.
 
-use iolab_model::Target;
+use iolab_model::op::Access;
+use iolab_model::{Capabilities, Target};
 use iolab_real::engine::{Engine, EngineVisitor};
 use serde::Serialize;
 
@@ -17,9 +18,16 @@ struct Names {
 }
 
 #[derive(Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "a table of independent abilities")]
 struct EngineEntry {
     name: &'static str,
     is_asynchronous: bool,
+    has_direct: bool,
+    has_vectors: bool,
+    has_flags: bool,
+    has_lock: bool,
+    /// Files are mapped, or streams, unless a workload asks otherwise.
+    default_access: Access,
 }
 
 #[derive(Serialize)]
@@ -33,9 +41,17 @@ struct KnobEntry {
 
 /// Everything as JSON.
 pub fn text() -> String {
-    let engines = Engine::ALL.iter().map(|engine| EngineEntry {
-        name: engine.name(),
-        is_asynchronous: engine.visit(IsAsynchronous),
+    let engines = Engine::ALL.iter().map(|engine| {
+        let can = engine.visit(Abilities);
+        EngineEntry {
+            name: engine.name(),
+            is_asynchronous: can.is_asynchronous,
+            has_direct: can.has_direct && can.default_access == Access::Plain,
+            has_vectors: can.has_vectors,
+            has_flags: can.has_flags,
+            has_lock: can.has_lock,
+            default_access: can.default_access,
+        }
     });
     let names = Names { engines: engines.collect(), knobs: knobs().collect() };
     serde_json::to_string_pretty(&names).expect("names and texts can be written as JSON")
@@ -57,13 +73,13 @@ fn knobs() -> impl Iterator<Item = KnobEntry> {
     })
 }
 
-struct IsAsynchronous;
+struct Abilities;
 
-impl EngineVisitor for IsAsynchronous {
-    type Output = bool;
+impl EngineVisitor for Abilities {
+    type Output = Capabilities;
 
-    fn visit<T: Target + Sync>(self, target: &T) -> bool {
-        target.capabilities().is_asynchronous
+    fn visit<T: Target + Sync>(self, target: &T) -> Capabilities {
+        target.capabilities()
     }
 }
 

@@ -73,6 +73,9 @@ impl WorkerOutcome {
 pub struct TenantOutcome {
     /// Its name.
     pub name: String,
+    /// From the beginning of the phase's timed region to that of its own, where its series starts.
+    #[serde(default)]
+    pub began_ns: u64,
     /// In order of their ordinals.
     pub workers: Vec<StreamReport>,
     /// Service times of all workers.
@@ -101,6 +104,22 @@ pub struct PhaseOutcome {
     pub tenants: Vec<TenantOutcome>,
 }
 
+/// Lets everybody watch while the files are made: asks `observer` until `is_over`.
+pub(crate) fn watch<O: Observer>(
+    group: &SharedGroup,
+    observer: &mut O,
+    is_over: impl Fn() -> bool,
+) {
+    let mut nap = HURRY;
+    while !is_over() {
+        if observer.should_stop() {
+            group.stop();
+        }
+        std::thread::sleep(nap);
+        nap = (nap * 2).min(WATCH);
+    }
+}
+
 /// Leads the workers of a phase through its gates; returns when the timed region is over.
 ///
 /// `lost` answers how many workers have ended without a trace (a killed process).
@@ -116,9 +135,6 @@ pub fn coordinate<O: Observer>(
         }
         lost() > 0
     };
-    wait_for(group, Gate::Layout, workers, WATCH, &mut || stop_or_lost(observer));
-    observer.laid_out();
-    group.open(Gate::Layout);
     wait_for(group, Gate::Start, workers, HURRY, &mut || stop_or_lost(observer));
     observer.starting();
     group.open(Gate::Start);
@@ -158,11 +174,12 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
     let begun = outcomes.iter().filter(|o| o.report.started_ns > 0);
     let started_ns = begun.clone().map(|o| o.report.started_ns).min().unwrap_or(monotonic().0);
     let ended_ns = begun.map(|o| o.report.started_ns + o.report.elapsed_ns).max();
-    let lost_workers = expected - outcomes.len() as u32;
+    let lost_workers = expected.saturating_sub(outcomes.len() as u32);
     let tenant = |(index, tenant): (usize, &iolab_workload::spec::Tenant)| {
         let mine = outcomes.iter().filter(|outcome| outcome.tenant == index);
         let mut total = TenantOutcome {
             name: tenant.name.clone(),
+            began_ns: tenant.begins_ns.0,
             workers: Vec::new(),
             service: ClassHistograms::default(),
             response: tenant.rate_ops_per_s.map(|_| ClassHistograms::default()),

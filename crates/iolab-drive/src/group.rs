@@ -10,8 +10,8 @@ use iolab_workload::{Gate, GroupState};
 #[repr(C, align(64))]
 pub struct SharedGroup {
     is_stopped: AtomicU32,
-    is_open: [AtomicU32; 3],
-    arrived: [AtomicU32; 3],
+    is_open: [AtomicU32; Gate::ALL.len()],
+    arrived: [AtomicU32; Gate::ALL.len()],
 }
 
 impl SharedGroup {

@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod coordinate;
 pub mod group;
+pub mod needs;
 pub mod overhead;
 pub mod pump;
 pub mod record;

@@ -1,7 +1,8 @@
 //! What the harness itself costs per op: the same worker, recorder and pump on the null target.
 
+use iolab_model::op::Access;
 use iolab_model::{Error, Ns};
-use iolab_workload::spec::{Limit, Opening, Phase, Tenant, Workload};
+use iolab_workload::spec::{Flush, Limit, LockPolicy, Opening, Phase, Tenant, Workload};
 
 use crate::coordinate::NoObserver;
 use crate::pump::run_threads;
@@ -21,6 +22,10 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         primes_first_record: false,
         rate_ops_per_s: None,
         think_ns: Ns(0),
+        begins_ns: Ns(0),
+        access: Access::Plain,
+        lock: LockPolicy::None,
+        flush: Flush::Fsync,
         limit: Limit::Ops { ops: OPS },
         ..tenant.clone()
     };
@@ -28,6 +33,8 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         name: "harness".into(),
         is_stonewalled: false,
         keeps_files: true,
+        engine: None,
+        ignores: Vec::new(),
         tenants: vec![tenant],
     };
     let mut best = f64::INFINITY;

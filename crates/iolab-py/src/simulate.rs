@@ -16,7 +16,7 @@ use iolab_sim::stack::{QueueOverrides, Stack};
 use iolab_sim::target::{SimTarget, Simulation};
 use iolab_sim::{Hz, SchedulerContext};
 use iolab_workload::Workload;
-use iolab_workload::spec::Phase;
+use iolab_workload::spec::{Phase, Tenant};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -261,10 +261,8 @@ fn run_phase(
         record.devices.push(between(before, after));
     }
     if !phase.keeps_files {
-        for tenant in &phase.tenants {
-            for index in 0..tenant.workers {
-                target.forget(&directory.join(tenant.file_name(index)));
-            }
+        for name in phase.tenants.iter().flat_map(Tenant::file_names) {
+            target.forget(&directory.join(name));
         }
     }
     Ok(record)

@@ -9,17 +9,15 @@ use core::cell::Cell;
 /// A point that all workers of a phase pass together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// The files exist.
-    Layout = 0,
     /// The timed region begins.
-    Start = 1,
+    Start = 0,
     /// The timed region is over; counters are read before anybody flushes or closes.
-    End = 2,
+    End = 1,
 }
 
 impl Gate {
     /// All gates in the order in which they are passed.
-    pub const ALL: [Self; 3] = [Self::Layout, Self::Start, Self::End];
+    pub const ALL: [Self; 2] = [Self::Start, Self::End];
 }
 
 /// Shared state of the workers of one phase.
@@ -56,7 +54,7 @@ impl<G: GroupState> GroupState for &G {
 #[derive(Debug)]
 pub struct CellGroup {
     workers: u32,
-    arrived: [Cell<u32>; 3],
+    arrived: [Cell<u32>; Gate::ALL.len()],
     is_stopped: Cell<bool>,
 }
 

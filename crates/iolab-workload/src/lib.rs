@@ -6,6 +6,7 @@
 
 pub mod generator;
 pub mod group;
+pub mod layout;
 pub mod preset;
 pub mod report;
 pub mod spec;
@@ -13,6 +14,7 @@ pub mod stream;
 pub mod worker;
 
 pub use group::{Gate, GroupState};
+pub use layout::{LayoutFailure, LayoutPlan, LayoutWorker};
 pub use report::StreamReport;
 pub use spec::Workload;
 pub use stream::StreamWorker;

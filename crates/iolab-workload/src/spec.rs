@@ -4,7 +4,7 @@
 //! of tenants that run at once; a tenant is a number of equal workers. Unknown fields are refused.
 
 use iolab_model::error::Error;
-use iolab_model::op::{Access, Durability};
+use iolab_model::op::{Access, Durability, TransferFlags};
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Priority, Seed};
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,15 @@ pub struct Workload {
     pub phases: Vec<Phase>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 fn default_interval() -> Ns {
     Ns::from_ms(100)
 }
@@ -73,6 +82,13 @@ pub struct Phase {
     /// Files stay for the next phase.
     #[serde(default)]
     pub keeps_files: bool,
+    /// Engine of this phase, where it is not the workload's (`IOzone`'s pwrite is pwrite(2)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    /// What was asked for and this operation cannot do (a stream has no direct I/O): said with its
+    /// results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignores: Vec<String>,
     /// Who runs.
     pub tenants: Vec<Tenant>,
 }
@@ -88,8 +104,15 @@ pub struct Tenant {
     /// All workers use one file.
     #[serde(default)]
     pub is_file_shared: bool,
-    /// Stem of the file name; worker i of an unshared file uses `<file>.<i>`.
+    /// Stem of the file name; worker i of an unshared file uses `<file>.N` with N =
+    /// `file_first + i * file_step`.
     pub file: String,
+    /// Number of the first worker's file.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub file_first: u32,
+    /// From one worker's file to the next.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub file_step: u32,
     /// Size of each file; its last, incomplete record is not used.
     pub file_bytes: Bytes,
     /// Bytes per op.
@@ -99,7 +122,7 @@ pub struct Tenant {
     /// Reading, writing or both.
     pub direction: Direction,
     /// Ops in flight per worker.
-    #[serde(default = "default_depth")]
+    #[serde(default = "one")]
     pub depth: u32,
     /// Page cache or direct.
     #[serde(default)]
@@ -110,6 +133,24 @@ pub struct Tenant {
     /// When to flush.
     #[serde(default)]
     pub fsync: FsyncPolicy,
+    /// How the flushes between operations are made.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub flush: Flush,
+    /// Parts of each transfer, for calls that take several buffers; 0 or 1 is a plain call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub vectors: u16,
+    /// Flags of each transfer (preadv2(2), pwritev2(2)).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub flags: TransferFlags,
+    /// What is locked while operating.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lock: LockPolicy,
+    /// Blocks are allocated when a file is made, before anything is written.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_preallocated: bool,
+    /// Buffer of a stdio stream; 0 leaves the library's own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stream_buffer_bytes: Bytes,
     /// What to do about the file before the timed region.
     pub opening: Opening,
     /// One untimed read of record 0 before the timed region (`IOzone`'s read tests).
@@ -121,6 +162,9 @@ pub struct Tenant {
     /// Pause between the end of an op and the next one.
     #[serde(default)]
     pub think_ns: Ns,
+    /// Its timed region begins so long after that of the phase.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub begins_ns: Ns,
     /// I/O priority of its workers; absent: whatever they have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
@@ -129,8 +173,13 @@ pub struct Tenant {
     pub limit: Limit,
 }
 
-fn default_depth() -> u32 {
+fn one() -> u32 {
     1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(value: &u32) -> bool {
+    *value == 1
 }
 
 /// Order in which records are touched.
@@ -193,6 +242,36 @@ pub enum FsyncPolicy {
     },
 }
 
+/// How data are flushed between operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Flush {
+    /// fsync(2).
+    #[default]
+    Fsync,
+    /// fdatasync(2).
+    Fdatasync,
+    /// `sync_file_range(2)` of what was written since the last one, waiting for it.
+    SyncFileRange,
+    /// msync(2) of what was written since the last one, waiting for it.
+    Msync,
+    /// msync(2) without waiting.
+    MsyncAsync,
+}
+
+/// What is locked with fcntl(2) while a worker operates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LockPolicy {
+    /// Nothing.
+    #[default]
+    None,
+    /// The file: taken before the timed region, given back inside it (`IOzone`'s -W).
+    WholeFile,
+    /// Each record, around its transfer, inside the timed region (`IOzone`'s -+l).
+    Record,
+}
+
 /// What to do about the file before the timed region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -250,7 +329,22 @@ impl Tenant {
 
     /// Name of the file of worker `index`.
     pub fn file_name(&self, index: u32) -> String {
-        if self.is_file_shared { self.file.clone() } else { format!("{}.{index}", self.file) }
+        if self.is_file_shared {
+            self.file.clone()
+        } else {
+            format!("{}.{}", self.file, self.file_first + index * self.file_step)
+        }
+    }
+
+    /// Names of all its files.
+    pub fn file_names(&self) -> impl Iterator<Item = String> {
+        let count = if self.is_file_shared { 1 } else { self.workers };
+        (0..count).map(|index| self.file_name(index))
+    }
+
+    /// Size of a file that holds every record.
+    pub fn used_bytes(&self) -> Bytes {
+        Bytes(self.records() * self.io_size_bytes.0)
     }
 
     fn check(&self, phase: &str) -> Result<(), Error> {
@@ -296,11 +390,43 @@ impl Tenant {
         if matches!(self.fsync, FsyncPolicy::Every { ops: 0 }) {
             return wrong("fsync after every 0 writes".into(), "use at least 1, or no fsync");
         }
-        Ok(())
+        self.check_calls().map_or(Ok(()), |(problem, remedy)| wrong(problem, remedy))
+    }
+
+    /// What is wrong with how its calls are made, and what to do about it.
+    fn check_calls(&self) -> Option<(String, &'static str)> {
+        let (io, parts) = (self.io_size_bytes.0, u64::from(self.vectors.max(1)));
+        let is_memory = matches!(self.access, Access::Mapped | Access::Stdio);
+        let is_msync = matches!(self.flush, Flush::Msync | Flush::MsyncAsync);
+        if io % parts != 0 || (self.access == Access::Direct && (io / parts) % DIRECT_UNIT.0 != 0) {
+            let problem = format!("records of {io} bytes in {parts} parts");
+            return Some((problem, "use a number of parts that divides the record"));
+        }
+        if parts > 1 && is_memory {
+            let problem = format!("{parts} parts per call on a mapped file or a stream");
+            return Some((problem, "leave out the parts, or use an engine with vectored calls"));
+        }
+        if self.depth > 1 && (is_memory || self.lock == LockPolicy::Record) {
+            let problem = format!("depth {} with mapped files, streams or locks", self.depth);
+            return Some((problem, "use depth 1 and more workers"));
+        }
+        if is_msync && matches!(self.access, Access::Direct | Access::Stdio) {
+            return Some(("msync of a file that is not mapped".into(), "use the engine mmap"));
+        }
+        if self.flush == Flush::SyncFileRange && is_memory {
+            let problem = "sync_file_range of a mapped file or a stream".to_owned();
+            return Some((problem, "use msync, or fsync"));
+        }
+        None
     }
 }
 
 impl Workload {
+    /// Name of the engine that a phase uses.
+    pub fn engine_of<'a>(&'a self, phase: &'a Phase) -> &'a str {
+        phase.engine.as_deref().unwrap_or(&self.engine)
+    }
+
     /// Refuses a workload that contradicts itself; what only a target can know is not checked.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |problem: String, remedy: &str| {
@@ -358,7 +484,7 @@ mod tests {
     #[test]
     fn contradictions_are_named() {
         type Break = fn(&mut Tenant);
-        let cases: [(Break, &str); 7] = [
+        let cases: [(Break, &str); 14] = [
             (|t| t.io_size_bytes = Bytes(1 << 20), "larger than the file"),
             (|t| t.workers = 0, "zero record size"),
             (|t| (t.access, t.io_size_bytes) = (Access::Direct, Bytes(1000)), "multiple of 512"),
@@ -366,6 +492,13 @@ mod tests {
             (|t| t.direction = Direction::Mixed { read_share: 1.5 }, "from 0 to 1"),
             (|t| t.rate_ops_per_s = Some(-1.0), "positive"),
             (|t| t.fsync = FsyncPolicy::Every { ops: 0 }, "at least 1"),
+            (|t| t.vectors = 3, "divides the record"),
+            (|t| (t.access, t.vectors) = (Access::Direct, 16), "divides the record"),
+            (|t| (t.access, t.vectors) = (Access::Mapped, 2), "leave out the parts"),
+            (|t| (t.access, t.depth) = (Access::Stdio, 4), "depth 1"),
+            (|t| (t.lock, t.depth) = (LockPolicy::Record, 2), "depth 1"),
+            (|t| (t.access, t.flush) = (Access::Direct, Flush::Msync), "engine mmap"),
+            (|t| (t.access, t.flush) = (Access::Stdio, Flush::SyncFileRange), "or fsync"),
         ];
         for (change, expected) in cases {
             let mut workload = example();

@@ -90,6 +90,12 @@ def _iozone_input(workload: IozoneWorkload, trial: Trial) -> dict[str, Any]:
         "durability": effective["durability"],
         "fsync": effective["fsync"],
         "stride": workload.stride,
+        "fsync_every": _count_or_zero(effective["fsync_every"]),
+        "flush": effective["flush"],
+        "vectors": int(effective["vectors"]),
+        "flags": [] if effective["flags"] == DEFAULT_OPTIONS else effective["flags"].split(","),
+        "lock": effective["lock"],
+        "is_preallocated": effective["preallocate"] == "true",
         "content": "incompressible",
         **_shared_input(trial),
     }
@@ -109,6 +115,13 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
             "fsync_every": stream.fsync_every,
             "think_ns": stream.think_ns,
             "priority": _priority(stream.priority),
+            "flush": stream.flush,
+            "vectors": stream.vectors,
+            "flags": list(stream.flags),
+            "lock": stream.lock,
+            "is_preallocated": stream.is_preallocated,
+            "begins_ns": stream.begins_ns,
+            "ends_ns": stream.ends_ns,
         }
         for stream in workload.streams
     ]
@@ -119,6 +132,10 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
         "streams": streams,
         **shared,
     }
+
+
+def _count_or_zero(level: str) -> int:
+    return int(level) if level.isdecimal() else 0
 
 
 def _priority(priority: Priority | None) -> dict[str, Any] | None:

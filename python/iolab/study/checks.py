@@ -20,8 +20,9 @@ from iolab.study.factors import (
     scheduler_of,
 )
 from iolab.study.model import IozoneWorkload, Study
-from iolab.study.names import KNOBS
+from iolab.study.names import ENGINES, KNOBS
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
+from iolab.study.workloads import STREAM_TESTS
 
 SECTOR_BYTES: Final = 512
 TREATMENTS_MANY: Final = 64
@@ -75,6 +76,7 @@ _POSSIBLE_LEVELS: Final = {
     ),
 }
 """Kind of testbed to factor, levels that it can do, why not others, and what to do instead."""
+_ENGINES: Final = {engine.name: engine for engine in ENGINES}
 _TWINS: Final = tuple((knob.name, knob.twin) for knob in KNOBS if knob.twin)
 
 
@@ -97,6 +99,7 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
     _check_testbed_has_stack(study)
     _check_testbed_can(study, treatments)
     _check_tunables(study)
+    _check_calls(study, treatments)
     for treatment in treatments:
         for rule in _TREATMENT_RULES:
             rule(treatment)
@@ -222,6 +225,55 @@ def _check_testbed_can(study: Study, treatments: Sequence[Treatment]) -> None:
             level = treatment.effective.get(name, possible[0])
             if level not in possible:
                 raise StudyError(f"{name} = {level} on {study.testbed.text}: {reason}", hint)
+
+
+def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
+    """Whether the engine can make the calls that are asked for; simulated ones are all alike."""
+    for treatment in treatments:
+        workload, engine = treatment.workload, _ENGINES[treatment.effective["engine"]]
+        if study.testbed.kind == "sim":
+            streams = STREAM_TESTS.intersection(_tests(treatment))
+            if streams:
+                raise StudyError(
+                    f"{workload.name}: {', '.join(sorted(streams))} on {study.testbed.text}: "
+                    "streams are buffered, and buffered files in simulation come with a later "
+                    "release",
+                    "leave these tests out",
+                )
+            continue
+        if treatment.is_direct and not engine.has_direct:
+            raise StudyError(
+                f"{workload.name}: engine {engine.name} always goes through the page cache",
+                "use --buffered (direct = false), or another engine",
+            )
+        for need, is_asked in _calls_asked(treatment).items():
+            able = [row.name for row in ENGINES if getattr(row, f"has_{need}")]
+            if is_asked and engine.name not in able:
+                raise StudyError(
+                    f"{workload.name}: engine {engine.name} makes no calls with {need}",
+                    f"use engine {' or '.join(able)}" if able else "leave it out",
+                )
+
+
+def _tests(treatment: Treatment) -> tuple[str, ...]:
+    workload = treatment.workload
+    return workload.tests if isinstance(workload, IozoneWorkload) else ()
+
+
+def _calls_asked(treatment: Treatment) -> dict[str, bool]:
+    """What is special about the calls of a treatment."""
+    workload, effective = treatment.workload, treatment.effective
+    if isinstance(workload, IozoneWorkload):
+        return {
+            "vectors": effective["vectors"] != "1",
+            "flags": effective["flags"] != DEFAULT_OPTIONS,
+            "lock": effective["lock"] != "none",
+        }
+    return {
+        "vectors": any(stream.vectors > 1 for stream in workload.streams),
+        "flags": any(stream.flags for stream in workload.streams),
+        "lock": any(stream.lock != "none" for stream in workload.streams),
+    }
 
 
 def _check_tunables(study: Study) -> None:

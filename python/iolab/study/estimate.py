@@ -18,7 +18,21 @@ ASSUMED_BYTES_PER_S: Final = 200_000_000
 ASSUMED_SLOWEST_BYTES_PER_S: Final = 2_000_000
 TRIAL_OVERHEAD_NS: Final = 1_000_000_000
 MIN_TIME_LIMIT_NS: Final = 600_000_000_000
-_WRITING_TESTS: Final = frozenset({"write", "rewrite", "random-write", "record-rewrite"})
+_WRITING_TESTS: Final = frozenset(
+    {
+        "write",
+        "rewrite",
+        "random-write",
+        "record-rewrite",
+        "fwrite",
+        "frewrite",
+        "mix",
+        "pwrite",
+        "repwrite",
+        "pwritev",
+    }
+)
+_CREATING_TESTS: Final = frozenset({"write", "fwrite", "pwrite", "pwritev"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +64,7 @@ def time_limit_ns(treatment: Treatment) -> int:
 def _iozone_cost(workload: IozoneWorkload, effective: dict[str, str]) -> Cost:
     file_bytes = units.parse_bytes(effective["file_size"]) * int(effective["workers"])
     n_writes = sum(test in _WRITING_TESTS for test in workload.tests)
-    n_layouts = 0 if workload.tests[0] == "write" else 1
+    n_layouts = 0 if workload.tests[0] in _CREATING_TESTS else 1
     moved = file_bytes * (len(workload.tests) + n_layouts)
     return Cost(
         written_bytes=file_bytes * (n_writes + n_layouts),

@@ -104,7 +104,7 @@ class FactorDefinition:
         ValueError : the value is no level of this factor; the message says what would be.
         """
         if self.kind is FactorKind.OPTION_LIST:
-            return (_option_list(value),)
+            return (self._checked_options(_option_list(value)),)
         if isinstance(value, list):
             raise ValueError(f"{value} is a list inside a list")
         if self.empty_level is not None and str(value).strip() == self.empty_level:
@@ -121,6 +121,16 @@ class FactorDefinition:
         low, high = self.bounds or (value, value)
         if not low <= value <= high:
             raise ValueError(f"{self.name} = {value} is out of range: it goes from {low} to {high}")
+
+    def _checked_options(self, text: str) -> str:
+        """Only known options, where they are known; those of mkfs and mount are not."""
+        for option in text.split(",") if self.choices and text != DEFAULT_OPTIONS else ():
+            if option.strip() not in self.choices:
+                raise ValueError(
+                    f"'{option}' is none of {', '.join(self.choices)}"
+                    f"{nearest(option, self.choices)}"
+                )
+        return text
 
     def _parse_name(self, value: Any) -> str:
         text = str(value).strip()
@@ -371,6 +381,54 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         "fsync at the end of a writing phase: never, after or inside the timed region",
         choices=("none", "after", "timed"),
         default="after",
+    ),
+    FactorDefinition(
+        "fsync_every",
+        FactorKind.COUNT,
+        Scope.PATTERN,
+        "writes of a worker between two flushes inside the timed region ('never' = none)",
+        empty_level="never",
+        default="never",
+    ),
+    FactorDefinition(
+        "flush",
+        FactorKind.NAME,
+        Scope.PATTERN,
+        "call that makes the flushes of --fsync-every",
+        choices=("fsync", "fdatasync", "sync_file_range", "msync", "msync_async"),
+        default="fsync",
+    ),
+    FactorDefinition(
+        "vectors",
+        FactorKind.COUNT,
+        Scope.PATTERN,
+        "parts of each record, in calls that take several buffers",
+        default="1",
+    ),
+    FactorDefinition(
+        "flags",
+        FactorKind.OPTION_LIST,
+        Scope.PATTERN,
+        "flags of each transfer, such as 'dsync,nowait' (engines pvsync2, io_uring)",
+        choices=("hipri", "dsync", "sync", "nowait", "dontcache"),
+        aliases=("rwf",),
+        empty_level=DEFAULT_OPTIONS,
+        default=DEFAULT_OPTIONS,
+    ),
+    FactorDefinition(
+        "lock",
+        FactorKind.NAME,
+        Scope.PATTERN,
+        "what is locked while operating: nothing, the file, or each record",
+        choices=("none", "whole_file", "record"),
+        default="none",
+    ),
+    FactorDefinition(
+        "preallocate",
+        FactorKind.BOOL,
+        Scope.PATTERN,
+        "allocate a new file's blocks before writing it",
+        default="false",
     ),
     *(_knob(knob) for knob in KNOBS if not knob.choices),
     *(row for name, row in _SIMULATED_TUNABLES.items() if name not in _REAL_KNOBS),

@@ -13,6 +13,8 @@ from typing import ClassVar, Literal, TypeAlias
 Levels: TypeAlias = tuple[tuple[str, str], ...]
 """Pairs of factor name and canonical level, in a fixed order."""
 
+Flush: TypeAlias = Literal["fsync", "fdatasync", "sync_file_range", "msync", "msync_async"]
+Lock: TypeAlias = Literal["none", "whole_file", "record"]
 Pattern: TypeAlias = Literal["sequential", "reverse", "stride", "permutation", "uniform", "same"]
 
 
@@ -88,6 +90,18 @@ class Stream:
     """Pause after each operation."""
     priority: Priority | None = None
     """None leaves what a process is born with, best effort 4."""
+    flush: Flush = "fsync"
+    """How the flushes of `fsync_every` are made."""
+    vectors: int = 1
+    """Parts of each transfer, in calls that take several buffers."""
+    flags: tuple[str, ...] = ()
+    """Flags of each transfer (preadv2, pwritev2): ``dsync``, ``nowait`` ..."""
+    lock: Lock = "none"
+    is_preallocated: bool = False
+    begins_ns: int = 0
+    """From the beginning of the timed region to that of this stream."""
+    ends_ns: int | None = None
+    """To its end; None is the end of the workload."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,19 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class EngineName:
-    """An engine; an asynchronous one keeps several operations in flight."""
+    """An engine; an asynchronous one keeps several operations in flight.
+
+    ``default_access`` is what its files are unless a workload asks otherwise: ``plain``, ``mapped``
+    or ``stdio``.
+    """
 
     name: str
     is_asynchronous: bool
+    has_direct: bool
+    has_vectors: bool
+    has_flags: bool
+    has_lock: bool
+    default_access: str
 
 
 @dataclass(frozen=True, slots=True)

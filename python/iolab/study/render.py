@@ -72,6 +72,20 @@ def _stream(stream: Stream) -> list[str]:
         lines.append(f"think = {_text(units.format_duration(stream.think_ns))}")
     if stream.priority is not None:
         lines.append(f"priority = {_text(stream.priority.text)}")
+    if stream.flush != "fsync":
+        lines.append(f"flush = {_text(stream.flush)}")
+    if stream.vectors != 1:
+        lines.append(f"vectors = {stream.vectors}")
+    if stream.flags:
+        lines.append(f"flags = {_text(','.join(stream.flags))}")
+    if stream.lock != "none":
+        lines.append(f"lock = {_text(stream.lock)}")
+    if stream.is_preallocated:
+        lines.append("preallocate = true")
+    if stream.begins_ns:
+        lines.append(f"begin = {_text(units.format_duration(stream.begins_ns))}")
+    if stream.ends_ns is not None:
+        lines.append(f"end = {_text(units.format_duration(stream.ends_ns))}")
     return lines
 
 

@@ -15,7 +15,7 @@ from iolab.study.model import Factor, IozoneWorkload, Levels, MixedWorkload, Stu
 from iolab.study.names import ENGINES
 
 _ASYNCHRONOUS: Final = tuple(engine.name for engine in ENGINES if engine.is_asynchronous)
-DEEP_ENGINE: Final = _ASYNCHRONOUS[0]
+DEEP_ENGINE: Final = "io_uring"
 """What keeps several operations in flight if nobody chose an engine."""
 TREATMENTS_MAX: Final = 10_000
 """At a second each, three hours for one round."""

@@ -5,13 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from iolab import units
-from iolab.study.factors import FACTORS, MAX_COUNT, Scope, nearest
+from iolab.study.factors import (
+    DEFAULT_OPTIONS,
+    FACTORS,
+    MAX_COUNT,
+    Scope,
+    find_factor,
+    nearest,
+)
 from iolab.study.model import (
+    Flush,
     IozoneWorkload,
     Levels,
+    Lock,
     MixedWorkload,
     Pattern,
     Priority,
@@ -30,8 +39,23 @@ IOZONE_TESTS: Final = (
     "backward-read",
     "record-rewrite",
     "stride-read",
+    "fwrite",
+    "frewrite",
+    "fread",
+    "freread",
+    "mix",
+    "pwrite",
+    "repwrite",
+    "pread",
+    "repread",
+    "pwritev",
+    "preadv",
 )
+STREAM_TESTS: Final = frozenset({"fwrite", "frewrite", "fread", "freread"})
+"""Tests through streams of the C library, which know no direct I/O."""
 PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)
+FLUSHES: Final[tuple[Flush, ...]] = get_args(Flush)
+LOCKS: Final[tuple[Lock, ...]] = get_args(Lock)
 RESERVED_STREAM_NAME: Final = "all"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SHARED_SCOPES: Final = (Scope.ACCESS, Scope.MACHINE, Scope.STACK)
@@ -45,9 +69,17 @@ _STREAM_KEYS: Final = (
     "file_size",
     "rate",
     "fsync_every",
+    "flush",
+    "vectors",
+    "flags",
+    "lock",
+    "preallocate",
+    "begin",
+    "end",
     "think",
     "priority",
 )
+_Name = TypeVar("_Name", bound=str)
 _CLASSES: Final = ("rt", "be", "idle")
 _LEVEL_MAX: Final = 7
 
@@ -182,7 +214,19 @@ def _read_stream(reader: Reader) -> Stream:
         fsync_every=reader.read_or("fsync_every", _count_or_zero, 0),
         think_ns=reader.read_or("think", units.parse_duration_ns, 0),
         priority=reader.read_or("priority", parse_priority, None),
+        flush=reader.read_or("flush", _flush, "fsync"),
+        vectors=reader.read_or("vectors", _whole_number, 1),
+        flags=reader.read_or("flags", _flags, ()),
+        lock=reader.read_or("lock", _lock, "none"),
+        is_preallocated=reader.read_or("preallocate", _bool, False),
+        begins_ns=reader.read_or("begin", units.parse_duration_ns, 0),
+        ends_ns=reader.read_or("end", units.parse_duration_ns, None),
     )
+    _check_stream(reader, stream)
+    return stream
+
+
+def _check_stream(reader: Reader, stream: Stream) -> None:
     if stream.think_ns and stream.depth > 1:
         reader.refuse(
             "think",
@@ -191,7 +235,12 @@ def _read_stream(reader: Reader) -> Stream:
         )
     if stream.fsync_every and stream.read_share == 1:
         reader.refuse("fsync_every", "a stream that only reads has nothing to fsync", "remove it")
-    return stream
+    if stream.flush != "fsync" and not stream.fsync_every:
+        reader.refuse(
+            "flush", f"{stream.flush} is never called: fsync_every is missing", "add fsync_every"
+        )
+    if stream.ends_ns is not None and stream.ends_ns <= stream.begins_ns:
+        reader.refuse("end", "the stream would end before it begins", "let it end later")
 
 
 def parse_priority(value: Any) -> Priority:
@@ -234,14 +283,34 @@ def _read_share(value: Any) -> float:
     return share
 
 
-def _pattern(value: Any) -> Pattern:
-    for pattern in PATTERNS:
-        if value == pattern:
-            return pattern
-    raise ValueError(
-        f"'{value}' is not a pattern{nearest(str(value), PATTERNS)}; known are "
-        + ", ".join(PATTERNS)
-    )
+def _one_of(kind: str, names: tuple[_Name, ...]) -> Callable[[Any], _Name]:
+    """Reader of one of a few names."""
+
+    def parse(value: Any) -> _Name:
+        for name in names:
+            if value == name:
+                return name
+        raise ValueError(
+            f"'{value}' is not a {kind}{nearest(str(value), names)}; known are " + ", ".join(names)
+        )
+
+    return parse
+
+
+_pattern: Final[Callable[[Any], Pattern]] = _one_of("pattern", PATTERNS)
+_flush: Final[Callable[[Any], Flush]] = _one_of("flush", FLUSHES)
+_lock: Final[Callable[[Any], Lock]] = _one_of("lock", LOCKS)
+
+
+def _flags(value: Any) -> tuple[str, ...]:
+    text = find_factor("flags").parse(value)[0]
+    return () if text == DEFAULT_OPTIONS else tuple(text.split(","))
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"'{value}' is neither true nor false")
 
 
 def _whole_number(value: Any) -> int:

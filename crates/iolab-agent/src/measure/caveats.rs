@@ -25,6 +25,7 @@ pub fn caveats(record: &PhaseRecord, phase: &Phase, capabilities: Capabilities) 
         processor(record),
         depth(record, phase, capabilities),
         short(record),
+        ignored(phase),
     ]
     .into_iter()
     .flatten()
@@ -60,6 +61,17 @@ fn page_cache(record: &PhaseRecord) -> Option<Warning> {
     };
     let hint = "to measure the device use --direct, or --cache cold and --fsync timed";
     Some(Warning::new("page_cache", message, hint))
+}
+
+/// A stream is always buffered, whatever was asked for: said with its number, not in a manual.
+fn ignored(phase: &Phase) -> Option<Warning> {
+    (!phase.ignores.is_empty()).then(|| {
+        Warning::new(
+            "asked_in_vain",
+            format!("{} has no {}: it ran without", phase.name, phase.ignores.join(", no ")),
+            "compare it with buffered operations only, or leave it out",
+        )
+    })
 }
 
 /// Time in the harness itself, as a share of all workers' time.
@@ -157,6 +169,7 @@ mod tests {
             ..StreamReport::default()
         };
         let tenant = TenantOutcome {
+            began_ns: 0,
             name: "main".into(),
             workers: vec![worker],
             service: ClassHistograms::default(),

@@ -13,7 +13,7 @@ use iolab_drive::target::{Memory, Null};
 use iolab_model::op::Access;
 use iolab_model::{Error, Target};
 use iolab_real::{Engine, EngineVisitor, affinity, alignment};
-use iolab_workload::spec::{Phase, WorkersAs};
+use iolab_workload::spec::{Phase, Tenant, WorkersAs};
 use serde_json::json;
 
 use crate::owned_directory;
@@ -77,33 +77,50 @@ fn enter_and_run(mut request: Request) -> Answer {
 }
 
 fn run(request: &Request) -> Answer {
-    let checked = request.workload.check().and_then(|()| match &request.device {
-        Some(device) => Table::new(device, &request.directory, &request.workload)
-            .map(|table| (Vec::new(), Some(table))),
-        None => check_alignment(request).map(|warnings| (warnings, None)),
-    });
+    let checked =
+        check_engines(request).and_then(|()| request.workload.check()).and_then(
+            |()| match &request.device {
+                Some(device) => Table::new(device, &request.directory, &request.workload)
+                    .map(|table| (Vec::new(), Some(table))),
+                None => check_alignment(request).map(|warnings| (warnings, None)),
+            },
+        );
     let (warnings, table) = match checked {
         Ok(checked) => checked,
         Err(error) => return failed(error.to_string()),
     };
-    let trial = Trial { request, table: table.as_ref(), began: Instant::now() };
-    let mut answer = match request.workload.engine.as_str() {
-        "null" => trial.visit(&Null),
-        "memory" => trial.visit(&Memory::default()),
-        name => match name.parse::<Engine>() {
-            Ok(engine) => engine.visit(trial),
-            Err(error) => return failed(format!("{error}, null, memory")),
-        },
-    };
+    let (began, memory) = (Instant::now(), Memory::default());
+    let trial = Trial { request, table: table.as_ref(), began, memory };
+    let mut answer = trial.run();
     answer.warnings.splice(0..0, warnings);
     answer
+}
+
+fn is_without_device(engine: &str) -> bool {
+    matches!(engine, "null" | "memory")
+}
+
+/// Every engine that some phase names, before the first one runs.
+fn check_engines(request: &Request) -> Result<(), Error> {
+    for phase in &request.workload.phases {
+        let name = request.workload.engine_of(phase);
+        if !is_without_device(name) {
+            name.parse::<Engine>().map_err(|error| match error {
+                Error::UnknownName { kind, name, known } => {
+                    Error::UnknownName { kind, name, known: known + ", null, memory" }
+                }
+                other => other,
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Asks the file system what direct I/O must be aligned to, before anything is written.
 fn check_alignment(request: &Request) -> Result<Vec<Warning>, Error> {
     let tenants = request.workload.phases.iter().flat_map(|phase| &phase.tenants);
     let direct: Vec<_> = tenants.filter(|tenant| tenant.access == Access::Direct).collect();
-    let is_on_disk = !matches!(request.workload.engine.as_str(), "null" | "memory");
+    let is_on_disk = !is_without_device(&request.workload.engine);
     let (Some(first), true) = (direct.first(), is_on_disk) else { return Ok(Vec::new()) };
     let mut warnings = Vec::new();
     if is_tmpfs(&request.directory) {
@@ -143,21 +160,28 @@ fn is_tmpfs(directory: &Path) -> bool {
     result == 0 && answer.f_type == TMPFS_MAGIC
 }
 
-/// One trial on a target that is known by now.
+/// One trial: its phases, each on the target that its engine's name stands for.
 struct Trial<'a> {
     request: &'a Request,
     /// Slices of a device, if they stand for files.
     table: Option<&'a Table>,
     began: Instant,
+    /// Files of the engine `memory`, which stay from phase to phase.
+    memory: Memory,
 }
 
-impl EngineVisitor for Trial<'_> {
-    type Output = Answer;
+/// One phase, to be run on a target that is known by then.
+struct OnePhase<'a, 'b>(&'b Trial<'a>, &'b Phase);
 
-    fn visit<T: Target + Sync>(self, target: &T) -> Answer {
-        match self.table {
-            Some(table) if is_kernel(target) => self.run_phases(&Sliced::new(target, table)),
-            _ => self.run_phases(target),
+impl EngineVisitor for OnePhase<'_, '_> {
+    type Output = Result<Ended, Error>;
+
+    fn visit<T: Target + Sync>(self, target: &T) -> Self::Output {
+        match self.0.table {
+            Some(table) if is_kernel(target) => {
+                self.0.run_phase(&Sliced::new(target, table), self.1)
+            }
+            _ => self.0.run_phase(target, self.1),
         }
     }
 }
@@ -170,7 +194,7 @@ struct Ended {
 }
 
 impl Trial<'_> {
-    fn run_phases<T: Target + Sync>(&self, target: &T) -> Answer {
+    fn run(&self) -> Answer {
         let phases = &self.request.workload.phases;
         let mut answer =
             Answer { status: Status::Ok, error: None, phases: Vec::new(), warnings: Vec::new() };
@@ -179,7 +203,7 @@ impl Trial<'_> {
                 "trial": self.request.trial, "phase": phase.name, "message": "running",
                 "share": index as f64 / phases.len() as f64,
             }}));
-            let ended = self.run_phase(target, phase);
+            let ended = self.on_its_target(phase);
             let is_over = !matches!(&ended, Ok(ended) if ended.status == Status::Ok);
             if !phase.keeps_files || is_over {
                 self.remove_files(phase);
@@ -202,6 +226,15 @@ impl Trial<'_> {
             }
         }
         answer
+    }
+
+    fn on_its_target(&self, phase: &Phase) -> Result<Ended, Error> {
+        let visitor = OnePhase(self, phase);
+        match self.request.workload.engine_of(phase) {
+            "null" => visitor.visit(&Null),
+            "memory" => visitor.visit(&self.memory),
+            name => name.parse::<Engine>()?.visit(visitor),
+        }
     }
 
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
@@ -250,11 +283,9 @@ impl Trial<'_> {
     }
 
     fn remove_files(&self, phase: &Phase) {
-        for tenant in &phase.tenants {
-            for index in 0..tenant.workers {
-                // The agent sweeps its directory after the trial; this only frees space early.
-                let _ = std::fs::remove_file(self.request.directory.join(tenant.file_name(index)));
-            }
+        for name in phase.tenants.iter().flat_map(Tenant::file_names) {
+            // The agent sweeps its directory after the trial; this only frees space early.
+            let _ = std::fs::remove_file(self.request.directory.join(name));
         }
     }
 }

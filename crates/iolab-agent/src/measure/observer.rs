@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use iolab_drive::coordinate::Observer;
 use iolab_drive::record::{CacheRecord, CpuRecord, Warning};
 use iolab_real::cache;
-use iolab_workload::spec::Phase;
+use iolab_workload::spec::{Phase, Tenant};
 
 use super::counters::{DeviceCounters, cpu, cpu_between, own_read_bytes, read_devices};
 use super::request::{CacheState, Request};
@@ -76,16 +76,12 @@ impl<'a> PhaseObserver<'a> {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let of_tenant = |tenant: &iolab_workload::spec::Tenant| {
-            let count = if tenant.is_file_shared { 1 } else { tenant.workers };
-            let path = |index| self.request.directory.join(tenant.file_name(index));
-            (0..count).map(path).collect::<Vec<_>>()
-        };
-        self.phase.tenants.iter().flat_map(of_tenant).filter(|path| path.exists()).collect()
+        let names = self.phase.tenants.iter().flat_map(Tenant::file_names);
+        names.map(|name| self.request.directory.join(name)).filter(|path| path.exists()).collect()
     }
 
     fn reads(&self) -> bool {
-        self.phase.tenants.iter().any(iolab_workload::spec::Tenant::reads)
+        self.phase.tenants.iter().any(Tenant::reads)
     }
 
     /// Resident share of all files after applying `action` to each.

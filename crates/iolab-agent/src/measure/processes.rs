@@ -8,7 +8,7 @@ use std::path::Path;
 
 use iolab_drive::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
 use iolab_drive::group::SharedGroup;
-use iolab_drive::pump::{Seat, seats};
+use iolab_drive::pump::{Laid, Seat, lay_out, seats};
 use iolab_model::{Error, Target, error::Errno};
 use iolab_real::shared::SharedBox;
 use iolab_workload::spec::{Phase, Workload};
@@ -35,6 +35,12 @@ pub fn run_processes<T: Target + Sync, O: Observer>(
     prepare: impl Fn(&Seat<'_>),
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
+    if lay_out(target, (workload, phase), directory, observer)? == Laid::Stopped {
+        return Ok(PhaseOutcome {
+            lost_workers: 0,
+            ..assemble(phase, Vec::new(), workload.interval_ns)
+        });
+    }
     // SAFETY: SharedGroup holds nothing but atomics.
     let group = unsafe { SharedBox::new(SharedGroup::default())? };
     let seats = seats(workload, phase);

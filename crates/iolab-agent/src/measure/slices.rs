@@ -203,6 +203,14 @@ impl<L: Lane> SlicedLane<L> {
             Op::Create { path, handle, how } => self.create(path, handle, how),
             Op::Open { path, handle, how } => self.open(path, handle, how),
             Op::Truncate { handle, length } => return Fate::Done(self.truncate(handle, length)),
+            Op::SyncFileRange { handle, at, length } => {
+                let range = Transfer::plain(handle, Position::At(at), length);
+                self.within(&range).map(|_| {
+                    let start =
+                        self.opened[handle.0 as usize].as_ref().map_or(0, |it| it.slice.start);
+                    Op::SyncFileRange { handle, at: Bytes(start + at.0), length }
+                })
+            }
             Op::Think { .. } => Ok(*op),
             Op::Unlink { path } => return Fate::Done(self.unlink(path)),
             Op::Stat { path } => return Fate::Done(self.stat(path)),

@@ -49,7 +49,6 @@ impl<O: Observer> GroupState for InlineGroup<'_, O> {
     fn arrive(&self, gate: Gate) {
         let mut observer = self.observer.borrow_mut();
         match gate {
-            Gate::Layout => observer.laid_out(),
             Gate::Start => observer.starting(),
             Gate::End => observer.ended(),
         }

@@ -2,11 +2,13 @@
 
 mod events;
 mod inline;
+mod layout;
 mod simulated;
 mod threads;
 mod worker;
 
 pub use events::{Actor, run_events};
+pub use layout::{Laid, lay_out};
 pub use simulated::run_simulated;
 pub use threads::{Seat, run_threads, seats};
 pub use worker::drive;

@@ -8,6 +8,7 @@ use iolab_workload::spec::{Phase, Workload};
 use iolab_workload::{Gate, GroupState};
 
 use super::events::run_events;
+use super::layout::{Laid, checked, layout_actor, nothing};
 use super::threads::seats;
 use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble};
 
@@ -18,7 +19,7 @@ const ASK_EVERY: u32 = 1 << 16;
 struct ObservedGroup<'a, O> {
     observer: RefCell<&'a mut O>,
     workers: u32,
-    arrived: [Cell<u32>; 3],
+    arrived: [Cell<u32>; Gate::ALL.len()],
     is_stopped: Cell<bool>,
     countdown: Cell<u32>,
 }
@@ -30,7 +31,6 @@ impl<O: Observer> GroupState for ObservedGroup<'_, O> {
         if cell.get() == self.workers {
             let mut observer = self.observer.borrow_mut();
             match gate {
-                Gate::Layout => observer.laid_out(),
                 Gate::Start => observer.starting(),
                 Gate::End => observer.ended(),
             }
@@ -75,10 +75,16 @@ pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
     let group = ObservedGroup {
         observer: RefCell::new(observer),
         workers: seats.len() as u32,
-        arrived: [const { Cell::new(0) }; 3],
+        arrived: [const { Cell::new(0) }; Gate::ALL.len()],
         is_stopped: Cell::new(false),
         countdown: Cell::new(0),
     };
+    let mut layout = layout_actor(target, (workload, phase), directory, &group)?;
+    run_events(core::slice::from_mut(&mut layout), target)?;
+    if checked(&layout.worker)? == Laid::Stopped {
+        return Ok(nothing(phase, workload.interval_ns));
+    }
+    group.observer.borrow_mut().laid_out();
     let actors: Result<Vec<_>, Error> =
         seats.iter().map(|seat| seat.actor(target, directory, &group)).collect();
     let mut actors = actors?;

@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use iolab_model::op::Access;
 use iolab_model::{Error, LaneRequest, Seed, Target};
 use iolab_workload::spec::{Phase, Tenant, Workload};
 use iolab_workload::{GroupState, StreamWorker};
 
 use super::events::Actor;
 use super::inline::run_inline;
+use super::layout::{Laid, lay_out, nothing};
 use super::worker::drive;
 use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
 use crate::group::SharedGroup;
+use crate::needs;
 use crate::recorder::Recorder;
 
 /// One worker of a phase, before it runs.
@@ -68,13 +71,19 @@ impl Seat<'_> {
         directory: &Path,
         group: G,
     ) -> Result<Actor<T::Lane, StreamWorker<G>>, Error> {
-        let depth = self.tenant.depth.min(target.capabilities().depth_max);
-        let tenant = Tenant { depth, ..self.tenant.clone() };
+        let capabilities = target.capabilities();
+        let depth = self.tenant.depth.min(capabilities.depth_max);
+        let access = match self.tenant.access {
+            Access::Plain => capabilities.default_access,
+            other => other,
+        };
+        let tenant = Tenant { depth, access, ..self.tenant.clone() };
+        needs::check(target, &tenant)?;
         let path: PathBuf = directory.join(tenant.file_name(self.index));
         let request = LaneRequest {
             worker: self.ordinal,
             depth,
-            buffer_bytes: StreamWorker::<G>::buffer_bytes(&tenant),
+            buffer_bytes: tenant.io_size_bytes,
             content: self.workload.content,
             seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
             priority: tenant.priority,
@@ -116,6 +125,9 @@ pub fn run_threads<T: Target + Sync, O: Observer>(
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
     let seats = seats(workload, phase);
+    if lay_out(target, (workload, phase), directory, observer)? == Laid::Stopped {
+        return Ok(nothing(phase, workload.interval_ns));
+    }
     if let [seat] = &seats[..] {
         prepare(seat);
         let outcome = run_inline(seat, target, directory, observer)?;

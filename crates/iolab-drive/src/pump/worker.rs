@@ -10,6 +10,8 @@ use crate::recorder::Recorder;
 /// How long an idle worker yields the CPU between looks at the group before it starts to sleep.
 const SPINS: u32 = 200;
 const NAP: Duration = Duration::from_micros(50);
+/// Longest sleep of a worker that has nothing to do before an instant: it may be stopped meanwhile.
+const SLEEP_MAX: Ns = Ns::from_ms(100);
 
 /// Why a worker has nothing more to submit right now.
 #[derive(Clone, Copy, PartialEq)]
@@ -59,7 +61,9 @@ pub fn drive<L: Lane, W: Worker>(
         }
         match pause {
             Pause::End => return Ok(()),
-            Pause::Until(instant) if lane.in_flight() == 0 => lane.sleep_until(instant),
+            Pause::Until(instant) if lane.in_flight() == 0 => {
+                lane.sleep_until(instant.min(now + SLEEP_MAX));
+            }
             Pause::Event if lane.in_flight() == 0 => wait_for_group(&mut idle),
             _ => {}
         }

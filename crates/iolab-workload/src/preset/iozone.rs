@@ -1,17 +1,25 @@
-//! `IOzone`'s tests as phases, with its access patterns, file handling and order.
+//! `IOzone`'s thirteen tests as phases, with its access patterns, file handling and order.
 //!
 //! Single stream (one worker): read and reread are primed with one untimed read of record 0.
-//! Several workers: throughput mode, no priming, the first to finish stops the others. Left out
-//! until the dialect exists: tests that need mmap, stdio or vectored calls.
+//! Several workers: throughput mode, no priming, the first to finish stops the others. Three
+//! families bring their own way of calling, whatever engine the others use: fwrite and fread are
+//! streams (and therefore never direct), pwrite and pread are positioned calls, pwritev and preadv
+//! vectored ones. Tests 11 and 12 exist in few builds of the original, where a group of records can
+//! run past the end of the file; here groups tile the file and each is visited once, in random
+//! order.
 
-use iolab_model::op::{Access, Durability};
+use iolab_model::op::{Access, Durability, TransferFlags};
 use iolab_model::target::Content;
-use iolab_model::{Bytes, Error, Seed, registry};
+use iolab_model::{Bytes, Error, Ns, Seed, registry};
 use serde::Deserialize;
 
 use crate::spec::{
-    Direction, FsyncPolicy, Limit, Opening, Pattern, Phase, Tenant, VERSION, WorkersAs, Workload,
+    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
+    WorkersAs, Workload,
 };
+
+/// Records that one vectored call of tests 11 and 12 moves at most.
+const GROUP: u64 = 16;
 
 registry! {
     /// An operation as `IOzone`'s tables name it; the order is that of its test numbers.
@@ -34,11 +42,46 @@ registry! {
         RecordRewrite = "record-rewrite",
         /// Test 5.
         StrideRead = "stride-read",
+        /// Test 6, first pass: a stream with a buffer of one record.
+        Fwrite = "fwrite",
+        /// Test 6, second pass.
+        Frewrite = "frewrite",
+        /// Test 7, first pass.
+        Fread = "fread",
+        /// Test 7, second pass.
+        Freread = "freread",
+        /// Test 8: every second worker reads at random, the others write; several workers only.
+        Mix = "mix",
+        /// Test 9, first pass: pwrite(2).
+        Pwrite = "pwrite",
+        /// Test 9, second pass.
+        Repwrite = "repwrite",
+        /// Test 10, first pass: pread(2).
+        Pread = "pread",
+        /// Test 10, second pass.
+        Repread = "repread",
+        /// Test 11: pwritev(2), groups of up to 16 records in random order.
+        Pwritev = "pwritev",
+        /// Test 12: preadv(2), the same groups.
+        Preadv = "preadv",
     }
 }
 
+/// How a test makes its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calls {
+    /// As the study's engine does.
+    Engine,
+    /// Through a stream of the C library.
+    Stream,
+    /// pread(2), pwrite(2).
+    Positioned,
+    /// preadv(2), pwritev(2).
+    Vectored,
+}
+
 impl IozoneTest {
-    /// Place in throughput mode, where random tests come after backward and stride reads.
+    /// Place in throughput mode, which has an order of its own.
     fn throughput_rank(self) -> u32 {
         match self {
             Self::Write => 0,
@@ -48,28 +91,74 @@ impl IozoneTest {
             Self::BackwardRead => 4,
             Self::StrideRead => 5,
             Self::RandomRead => 6,
-            Self::RandomWrite => 7,
-            Self::RecordRewrite => 8,
+            Self::Mix => 7,
+            Self::RandomWrite => 8,
+            Self::RecordRewrite => 9,
+            Self::Pwrite => 10,
+            Self::Repwrite => 11,
+            Self::Pread => 12,
+            Self::Repread => 13,
+            Self::Pwritev => 14,
+            Self::Preadv => 15,
+            Self::Fwrite => 16,
+            Self::Frewrite => 17,
+            Self::Fread => 18,
+            Self::Freread => 19,
+        }
+    }
+
+    fn calls(self) -> Calls {
+        match self {
+            Self::Fwrite | Self::Frewrite | Self::Fread | Self::Freread => Calls::Stream,
+            Self::Pwrite | Self::Repwrite | Self::Pread | Self::Repread => Calls::Positioned,
+            Self::Pwritev | Self::Preadv => Calls::Vectored,
+            _ => Calls::Engine,
         }
     }
 
     fn pattern(self, stride: u64) -> Pattern {
         match self {
-            Self::Write | Self::Rewrite | Self::Read | Self::Reread => Pattern::Sequential,
-            Self::RandomRead | Self::RandomWrite => Pattern::Permutation,
+            Self::RandomRead | Self::RandomWrite | Self::Mix | Self::Pwritev | Self::Preadv => {
+                Pattern::Permutation
+            }
             Self::BackwardRead => Pattern::Reverse,
             Self::RecordRewrite => Pattern::Same,
             Self::StrideRead => Pattern::Stride { stride },
+            _ => Pattern::Sequential,
         }
     }
 
     fn direction(self) -> Direction {
         match self {
-            Self::Write | Self::Rewrite | Self::RandomWrite | Self::RecordRewrite => {
-                Direction::Write
-            }
+            Self::Write
+            | Self::Rewrite
+            | Self::RandomWrite
+            | Self::RecordRewrite
+            | Self::Fwrite
+            | Self::Frewrite
+            | Self::Pwrite
+            | Self::Repwrite
+            | Self::Pwritev => Direction::Write,
             _ => Direction::Read,
         }
+    }
+
+    /// Whether it makes a new file if there is none yet.
+    fn creates(self) -> bool {
+        matches!(self, Self::Write | Self::Fwrite | Self::Pwrite | Self::Pwritev)
+    }
+}
+
+impl Calls {
+    /// Engine that makes these calls; absent: the study's.
+    fn engine(self) -> Option<String> {
+        let name = match self {
+            Self::Engine => return None,
+            Self::Stream => "stdio",
+            Self::Positioned => "psync",
+            Self::Vectored => "pvsync",
+        };
+        Some(name.to_owned())
     }
 }
 
@@ -92,6 +181,18 @@ pub struct IozoneRequest {
     pub durability: Durability,
     #[serde(default)]
     pub fsync: FsyncChoice,
+    #[serde(default)]
+    pub fsync_every: u64,
+    #[serde(default)]
+    pub flush: Flush,
+    #[serde(default)]
+    pub vectors: u16,
+    #[serde(default)]
+    pub flags: TransferFlags,
+    #[serde(default)]
+    pub lock: LockPolicy,
+    #[serde(default)]
+    pub is_preallocated: bool,
     pub seed: Seed,
     #[serde(default = "seventeen")]
     pub stride: u64,
@@ -130,12 +231,15 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
     let is_throughput = request.workers > 1;
     tests.sort_by_key(|test| if is_throughput { test.throughput_rank() } else { *test as u32 });
     tests.dedup();
+    check(request, &tests)?;
     let count = tests.len();
     let phase = |(index, &test): (usize, &IozoneTest)| Phase {
         name: test.name().to_owned(),
         is_stonewalled: is_throughput,
         keeps_files: index + 1 < count,
-        tenants: vec![tenant(request, test, index == 0)],
+        engine: test.calls().engine(),
+        ignores: ignored(request, test),
+        tenants: tenants(request, test, index == 0),
     };
     let workload = Workload {
         version: VERSION,
@@ -145,7 +249,7 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
         seed: request.seed,
         content: request.content,
         pin_cpus: request.pin_cpus.clone(),
-        interval_ns: iolab_model::Ns::from_ms(100),
+        interval_ns: Ns::from_ms(100),
         is_calibrated: true,
         phases: tests.iter().enumerate().map(phase).collect(),
     };
@@ -153,33 +257,102 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
     Ok(workload)
 }
 
+fn check(request: &IozoneRequest, tests: &[IozoneTest]) -> Result<(), Error> {
+    let wrong = |problem: String, remedy: &str| {
+        Err(Error::BadWorkload { problem, remedy: remedy.to_owned() })
+    };
+    if tests.contains(&IozoneTest::Mix) && request.workers < 2 {
+        return wrong(
+            "test mix with one worker: every second worker writes, so it needs two".into(),
+            "use at least 2 workers",
+        );
+    }
+    let bound = tests.iter().find(|test| test.calls() != Calls::Engine);
+    if let (Some(test), true) = (bound, request.depth > 1) {
+        return wrong(
+            format!("test {} makes one call at a time, not {}", test.name(), request.depth),
+            "use depth 1, or leave the test out",
+        );
+    }
+    Ok(())
+}
+
+/// What was asked for and this test has not: streams know neither direct nor durable writes.
+fn ignored(request: &IozoneRequest, test: IozoneTest) -> Vec<String> {
+    let is_stream = test.calls() == Calls::Stream;
+    let asked = [
+        (request.access == Access::Direct, "direct I/O"),
+        (request.durability != Durability::None, "durable writes (O_SYNC, O_DSYNC)"),
+        (!request.flags.is_empty(), "flags of transfers"),
+        (request.lock != LockPolicy::None, "locks"),
+    ];
+    let ignored = asked.into_iter().filter(|(is_asked, _)| *is_asked && is_stream);
+    ignored.map(|(_, what)| what.to_owned()).collect()
+}
+
+/// One tenant; two for the mix, in which even workers read and odd ones write.
+fn tenants(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Vec<Tenant> {
+    let all = tenant(request, test, is_first);
+    if test != IozoneTest::Mix {
+        return vec![all];
+    }
+    let half = |name: &str, first: u32, direction: Direction| Tenant {
+        name: name.into(),
+        workers: (request.workers + 1 - first) / 2,
+        file_first: first,
+        file_step: 2,
+        direction,
+        ..all.clone()
+    };
+    vec![half("readers", 0, Direction::Read), half("writers", 1, Direction::Write)]
+}
+
 fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
     let is_sequential_read = matches!(test, IozoneTest::Read | IozoneTest::Reread);
+    let calls = test.calls();
+    let is_stream = calls == Calls::Stream;
+    let records = (request.file_bytes.0 / request.io_size_bytes.0.max(1)).max(1);
+    let group = if calls == Calls::Vectored { records.min(GROUP) } else { 1 };
     Tenant {
         name: "main".into(),
         workers: request.workers,
         is_file_shared: false,
         file: "iozone".into(),
+        file_first: 0,
+        file_step: 1,
         file_bytes: request.file_bytes,
-        io_size_bytes: request.io_size_bytes,
+        io_size_bytes: Bytes(request.io_size_bytes.0 * group),
         pattern: test.pattern(request.stride),
         direction: test.direction(),
         depth: request.depth,
-        access: request.access,
-        durability: request.durability,
-        fsync: match request.fsync {
-            FsyncChoice::None => FsyncPolicy::None,
-            FsyncChoice::After => FsyncPolicy::After,
-            FsyncChoice::Timed => FsyncPolicy::Timed,
+        access: if is_stream { Access::Stdio } else { request.access },
+        durability: if is_stream { Durability::None } else { request.durability },
+        fsync: match (request.fsync_every, request.fsync) {
+            (1.., _) => FsyncPolicy::Every { ops: request.fsync_every },
+            (0, FsyncChoice::None) => FsyncPolicy::None,
+            (0, FsyncChoice::After) => FsyncPolicy::After,
+            (0, FsyncChoice::Timed) => FsyncPolicy::Timed,
         },
+        flush: if is_stream { Flush::Fsync } else { request.flush },
+        vectors: match calls {
+            Calls::Engine => request.vectors,
+            Calls::Vectored => group as u16,
+            Calls::Stream | Calls::Positioned => 0,
+        },
+        flags: if is_stream { TransferFlags::NONE } else { request.flags },
+        lock: if is_stream { LockPolicy::None } else { request.lock },
+        is_preallocated: request.is_preallocated,
+        stream_buffer_bytes: if is_stream { request.io_size_bytes } else { Bytes(0) },
         opening: match test {
+            _ if is_first && test.creates() => Opening::Create,
             IozoneTest::Write => Opening::Create,
             _ if is_first => Opening::LaidOut,
             _ => Opening::Existing,
         },
         primes_first_record: is_sequential_read && request.workers == 1,
         rate_ops_per_s: None,
-        think_ns: iolab_model::Ns(0),
+        think_ns: Ns(0),
+        begins_ns: Ns(0),
         priority: None,
         limit: Limit::Once,
     }
@@ -221,6 +394,50 @@ mod tests {
         assert_eq!(names, ["write", "stride-read", "random-read"]);
         assert!(workload.phases.iter().all(|p| p.is_stonewalled));
         assert!(!workload.phases[1].tenants[0].primes_first_record);
+    }
+
+    #[test]
+    fn all_thirteen_tests_make_a_workload_in_both_orders() {
+        let all: Vec<String> =
+            IozoneTest::ALL.iter().map(|test| format!("\"{}\"", test.name())).collect();
+        let without_mix: Vec<String> = all.iter().filter(|t| !t.contains("mix")).cloned().collect();
+        assert_eq!(iozone(&request(&without_mix.join(","), 1)).unwrap().phases.len(), 19);
+        let workload = iozone(&request(&all.join(","), 3)).unwrap();
+        let names: Vec<&str> = workload.phases.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names[6..9], ["random-read", "mix", "random-write"]);
+        assert_eq!(names.last(), Some(&"freread"));
+    }
+
+    #[test]
+    fn streams_say_what_they_ignore() {
+        let text = "\"write\",\"fwrite\"";
+        let request = IozoneRequest { access: Access::Direct, ..request(text, 1) };
+        let workload = iozone(&request).unwrap();
+        assert_eq!(workload.phases[0].ignores, Vec::<String>::new());
+        assert_eq!(workload.phases[1].ignores, ["direct I/O"]);
+        let fwrite = &workload.phases[1].tenants[0];
+        assert_eq!((fwrite.access, fwrite.opening), (Access::Stdio, Opening::Existing));
+        assert_eq!(workload.engine_of(&workload.phases[1]), "stdio");
+        assert_eq!(workload.engine_of(&workload.phases[0]), "psync");
+    }
+
+    #[test]
+    fn in_the_mix_even_workers_read_their_files_and_odd_ones_write_theirs() {
+        let workload = iozone(&request("\"write\",\"mix\"", 5)).unwrap();
+        let [readers, writers] = &workload.phases[1].tenants[..] else { panic!("two tenants") };
+        let names = |tenant: &Tenant| tenant.file_names().collect::<Vec<_>>();
+        assert_eq!(names(readers), ["iozone.0", "iozone.2", "iozone.4"]);
+        assert_eq!(names(writers), ["iozone.1", "iozone.3"]);
+        assert!(iozone(&request("\"mix\"", 1)).unwrap_err().to_string().contains("2 workers"));
+    }
+
+    #[test]
+    fn vectored_tests_move_groups_of_records() {
+        let workload = iozone(&request("\"preadv\"", 1)).unwrap();
+        let tenant = &workload.phases[0].tenants[0];
+        assert_eq!((tenant.vectors, tenant.io_size_bytes), (16, Bytes(65536)));
+        let deep = IozoneRequest { depth: 8, ..request("\"preadv\"", 1) };
+        assert!(iozone(&deep).unwrap_err().to_string().contains("one call at a time"));
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Streams that run at once for a fixed time: where requests queue, a scheduler has something to
 //! decide.
 
-use iolab_model::op::{Access, Durability};
+use iolab_model::op::{Access, Durability, TransferFlags};
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Error, Ns, Priority, Seed};
 use serde::Deserialize;
 
 use crate::spec::{
-    Direction, FsyncPolicy, Limit, Opening, Pattern, Phase, Tenant, VERSION, WorkersAs, Workload,
+    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
+    WorkersAs, Workload,
 };
 
 /// What is asked for; the JSON that the Python front passes.
@@ -51,6 +52,20 @@ pub struct StreamRequest {
     pub rate_ops_per_s: Option<f64>,
     #[serde(default)]
     pub fsync_every: u64,
+    #[serde(default)]
+    pub flush: Flush,
+    #[serde(default)]
+    pub vectors: u16,
+    #[serde(default)]
+    pub flags: TransferFlags,
+    #[serde(default)]
+    pub lock: LockPolicy,
+    #[serde(default)]
+    pub is_preallocated: bool,
+    #[serde(default)]
+    pub begins_ns: Ns,
+    #[serde(default)]
+    pub ends_ns: Option<Ns>,
     #[serde(default)]
     pub think_ns: Ns,
     #[serde(default)]
@@ -112,6 +127,8 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
             name: request.name.clone(),
             is_stonewalled: false,
             keeps_files: false,
+            engine: None,
+            ignores: Vec::new(),
             tenants: request.streams.iter().map(|stream| tenant(request, stream)).collect(),
         }],
     };
@@ -123,8 +140,27 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
             remedy: "give each stream its own name".into(),
         });
     }
+    let late = request.streams.iter().find(|stream| stream.begins_ns >= stream.ends(request));
+    if let Some(stream) = late {
+        return Err(Error::BadWorkload {
+            problem: format!(
+                "stream {} begins after {} ns and ends after {} ns",
+                stream.name,
+                stream.begins_ns.0,
+                stream.ends(request).0
+            ),
+            remedy: "let it begin before it ends, and both before the workload's duration".into(),
+        });
+    }
     workload.check()?;
     Ok(workload)
+}
+
+impl StreamRequest {
+    /// When it ends; never later than the workload.
+    fn ends(&self, request: &MixedRequest) -> Ns {
+        self.ends_ns.unwrap_or(request.duration_ns).min(request.duration_ns)
+    }
 }
 
 fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
@@ -140,6 +176,8 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         workers: stream.workers,
         is_file_shared: false,
         file: format!("stream-{}", stream.name),
+        file_first: 0,
+        file_step: 1,
         file_bytes: stream.file_bytes,
         io_size_bytes: stream.io_size_bytes,
         pattern: stream.pattern.into(),
@@ -151,11 +189,18 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
             0 => FsyncPolicy::None,
             ops => FsyncPolicy::Every { ops },
         },
+        flush: stream.flush,
+        vectors: stream.vectors,
+        flags: stream.flags,
+        lock: stream.lock,
+        is_preallocated: stream.is_preallocated,
+        stream_buffer_bytes: Bytes(0),
         opening: Opening::LaidOut,
         primes_first_record: false,
         rate_ops_per_s: stream.rate_ops_per_s,
         think_ns: stream.think_ns,
+        begins_ns: stream.begins_ns,
         priority: stream.priority,
-        limit: Limit::Time { duration_ns: request.duration_ns },
+        limit: Limit::Time { duration_ns: stream.ends(request).since(stream.begins_ns) },
     }
 }

@@ -1,0 +1,41 @@
+//! What a tenant needs of its target, compared with what the target says it can do.
+//!
+//! Asked before anything is opened, so that a missing ability is a sentence with a remedy and not
+//! an errno in the middle of a phase.
+
+use iolab_model::op::Access;
+use iolab_model::{Error, Target};
+use iolab_workload::spec::{LockPolicy, Tenant};
+
+/// Refuses a tenant that `target` cannot serve.
+///
+/// # Errors
+///
+/// [`Error::Unsupported`] with the first missing ability.
+pub fn check<T: Target>(target: &T, tenant: &Tenant) -> Result<(), Error> {
+    let can = target.capabilities();
+    let can_access = match tenant.access {
+        Access::Plain => (can.has_plain, "go through a page cache; use direct I/O"),
+        Access::Direct => (can.has_direct, "do direct I/O; leave out direct, or change the engine"),
+        Access::Append => (can.has_append, "append"),
+        Access::Mapped => (can.has_mapping, "map files; use the engine mmap"),
+        Access::Stdio => (can.has_stream, "open streams; use the engine stdio"),
+    };
+    let needs = [
+        can_access,
+        (
+            tenant.vectors <= 1 || can.has_vectors,
+            "move several buffers in one call; use the engine vsync, pvsync, pvsync2 or io_uring",
+        ),
+        (
+            tenant.flags.is_empty() || can.has_flags,
+            "pass flags with a transfer; use the engine pvsync2 or io_uring",
+        ),
+        (tenant.lock == LockPolicy::None || can.has_lock, "lock files"),
+        (!tenant.is_preallocated || can.has_allocate, "allocate blocks without writing them"),
+    ];
+    match needs.into_iter().find(|(is_met, _)| !is_met) {
+        Some((_, what)) => Err(Error::Unsupported { target: target.name(), what: what.to_owned() }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,94 @@
+//! Making a phase's files, by somebody who is not measured.
+//!
+//! In real time that is a thread of its own, which has ended before the workers begin: the kernel
+//! then keeps no memory of them as writers, and a single worker is alone in its process again. In
+//! virtual time it is an actor with a lane of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
+use iolab_workload::spec::{Phase, Workload};
+use iolab_workload::{GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
+
+use super::events::Actor;
+use super::worker::drive;
+use crate::coordinate::{Observer, PhaseOutcome, assemble, watch};
+use crate::group::SharedGroup;
+use crate::recorder::Recorder;
+
+/// How the layout ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Laid {
+    /// All files are there.
+    Done,
+    /// The observer said stop: nothing shall be measured.
+    Stopped,
+}
+
+/// Makes the files of `phase` on a thread of its own, while `observer` is asked whether to stop.
+///
+/// # Errors
+///
+/// A file that could not be made, with its name.
+pub fn lay_out<T: Target + Sync, O: Observer>(
+    target: &T,
+    (workload, phase): (&Workload, &Phase),
+    directory: &Path,
+    observer: &mut O,
+) -> Result<Laid, Error> {
+    if !LayoutPlan::of(phase).is_empty() {
+        let group = &SharedGroup::default();
+        let laid = std::thread::scope(|scope| {
+            let work = || {
+                let mut actor = layout_actor(target, (workload, phase), directory, group)?;
+                drive(&mut actor.lane, &mut actor.worker, &mut actor.recorder, 1)?;
+                checked(&actor.worker)
+            };
+            let thread = scope.spawn(work);
+            watch(group, observer, || thread.is_finished());
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })?;
+        if laid == Laid::Stopped {
+            return Ok(laid);
+        }
+    }
+    observer.laid_out();
+    Ok(Laid::Done)
+}
+
+/// The layout of `phase` with a lane of `target`, ready to run.
+pub(super) fn layout_actor<T: Target, G: GroupState>(
+    target: &T,
+    (workload, phase): (&Workload, &Phase),
+    directory: &Path,
+    group: G,
+) -> Result<Actor<T::Lane, LayoutWorker<G>>, Error> {
+    let plan = LayoutPlan::of(phase);
+    let paths: Vec<PathBuf> = plan.names().map(|name| directory.join(name)).collect();
+    let lane = target.open(&LaneRequest {
+        worker: u32::MAX,
+        depth: 1,
+        buffer_bytes: FILL_BYTES,
+        content: workload.content,
+        seed: Seed(workload.seed.stream("layout", 0).next_u64()),
+        priority: None,
+        paths: Arc::from(paths),
+    })?;
+    let recorder = Recorder::new(1, workload.interval_ns, false);
+    Ok(Actor { lane, worker: LayoutWorker::new(plan, group), recorder })
+}
+
+/// The layout's failure as an error of the phase.
+pub(super) fn checked<G: GroupState>(worker: &LayoutWorker<G>) -> Result<Laid, Error> {
+    if let Some(failure) = worker.failure() {
+        let (subject, errno) = (format!("the file {}", failure.file), failure.errno);
+        return Err(Error::System { call: failure.what, subject, errno });
+    }
+    Ok(if worker.is_stopped() { Laid::Stopped } else { Laid::Done })
+}
+
+/// The outcome of a phase that was stopped before anything was measured.
+pub(super) fn nothing(phase: &Phase, interval: Ns) -> PhaseOutcome {
+    PhaseOutcome { lost_workers: 0, ..assemble(phase, Vec::new(), interval) }
+}

@@ -1,0 +1,231 @@
+//! The worker that makes a phase's files before anybody is measured.
+//!
+//! It is an actor of its own on a lane of its own. To the kernel, and to a simulated scheduler, the
+//! one who writes the files is then not one of those who are measured: a scheduler that judges a
+//! process by its past (BFQ raises the weight of one that has been idle) judges what is measured.
+//! Files are made one after the other, so that they do not interleave on the device.
+//!
+//! Left out: directories, and many small files (file-set dialects).
+
+use iolab_model::error::Errno;
+use iolab_model::op::{Access, Durability, Handle, Op, OpenHow, PathId, Submission, Token};
+use iolab_model::{Bytes, Completion, Ns};
+
+use crate::group::GroupState;
+use crate::spec::{Opening, Phase, Tenant};
+use crate::worker::{Step, Worker};
+
+const FILE: Handle = Handle(0);
+const SLOT: Token = Token(0);
+/// Bytes per write: large enough for any device, small enough to be stopped between two.
+pub const FILL_BYTES: Bytes = Bytes(1 << 20);
+
+/// A file to be made, or to be left alone if it is there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct File {
+    name: String,
+    bytes: Bytes,
+    access: Access,
+    is_filled: bool,
+    is_preallocated: bool,
+}
+
+/// The files that a phase needs and does not expect to find.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LayoutPlan {
+    files: Vec<File>,
+}
+
+impl LayoutPlan {
+    /// What must be made before `phase`.
+    pub fn of(phase: &Phase) -> Self {
+        let mut files: Vec<File> = Vec::new();
+        let made = phase.tenants.iter().filter(|tenant| tenant.opening != Opening::Existing);
+        for (tenant, name) in made.flat_map(|t| t.file_names().map(move |name| (t, name))) {
+            let file = File::new(tenant, name);
+            // Tenants may share a file: the one who needs most of it decides.
+            match files.iter_mut().find(|known| known.name == file.name) {
+                Some(known) if known.bytes < file.bytes => *known = file,
+                Some(_) => {}
+                None => files.push(file),
+            }
+        }
+        Self { files }
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Names of the files; [`PathId`] counts in this order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| file.name.as_str())
+    }
+}
+
+impl File {
+    fn new(tenant: &Tenant, name: String) -> Self {
+        Self {
+            name,
+            bytes: tenant.used_bytes(),
+            access: match tenant.access {
+                Access::Direct => Access::Direct,
+                _ => Access::Plain,
+            },
+            is_filled: tenant.opening == Opening::LaidOut,
+            is_preallocated: tenant.is_preallocated,
+        }
+    }
+
+    fn how(&self) -> OpenHow {
+        OpenHow {
+            access: self.access,
+            durability: Durability::None,
+            is_readable: true,
+            is_writable: true,
+            is_truncating: false,
+            stream_buffer_bytes: Bytes(0),
+        }
+    }
+}
+
+/// What comes next for the file at hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Probe,
+    Unlink,
+    Create,
+    Allocate,
+    Fill { at: u64 },
+    Close,
+}
+
+/// Makes the files of a plan, one after the other.
+#[derive(Debug)]
+pub struct LayoutWorker<G> {
+    group: G,
+    plan: LayoutPlan,
+    current: usize,
+    stage: Stage,
+    is_in_flight: bool,
+    answer: Result<Bytes, Errno>,
+    failure: Option<LayoutFailure>,
+}
+
+/// A file that could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayoutFailure {
+    /// Its name.
+    pub file: String,
+    /// What was being done.
+    pub what: &'static str,
+    /// The kernel's answer.
+    pub errno: Errno,
+}
+
+impl<G: GroupState> LayoutWorker<G> {
+    /// A worker that makes the files of `plan` unless `group` is stopped.
+    pub fn new(plan: LayoutPlan, group: G) -> Self {
+        let (current, is_in_flight, answer, failure) = (0, false, Ok(Bytes(0)), None);
+        Self { group, plan, current, stage: Stage::Probe, is_in_flight, answer, failure }
+    }
+
+    /// Why it ended early, if a file could not be made.
+    pub fn failure(&self) -> Option<&LayoutFailure> {
+        self.failure.as_ref()
+    }
+
+    /// Whether it was told to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.group.is_stopped()
+    }
+
+    fn then(&mut self, stage: Stage, now: Ns, op: Op) -> Step {
+        self.stage = stage;
+        self.is_in_flight = true;
+        Step::Submit(Submission { token: SLOT, intended: now, is_timed: false, op })
+    }
+
+    fn step(&mut self, now: Ns) -> Option<Step> {
+        let path = PathId(self.current as u32);
+        let file = &self.plan.files[self.current];
+        let (bytes, how, is_filled) = (file.bytes, file.how(), file.is_filled);
+        match self.stage {
+            _ if self.group.is_stopped() && !matches!(self.stage, Stage::Close) => None,
+            Stage::Probe if is_filled => Some(self.then(Stage::Unlink, now, Op::Stat { path })),
+            Stage::Unlink if is_filled && self.answer.is_ok_and(|found| found >= bytes) => {
+                self.current += 1;
+                self.stage = Stage::Probe;
+                None
+            }
+            Stage::Probe | Stage::Unlink => {
+                Some(self.then(Stage::Create, now, Op::Unlink { path }))
+            }
+            Stage::Create => {
+                let next =
+                    if file.is_preallocated { Stage::Allocate } else { Stage::Fill { at: 0 } };
+                Some(self.then(next, now, Op::Create { path, handle: FILE, how }))
+            }
+            Stage::Allocate => {
+                let op = Op::Allocate { handle: FILE, at: Bytes(0), length: bytes };
+                Some(self.then(Stage::Fill { at: 0 }, now, op))
+            }
+            Stage::Fill { at } if is_filled && at < bytes.0 => {
+                let length = FILL_BYTES.0.min(bytes.0 - at);
+                let op = Op::write(FILE, Bytes(at), Bytes(length));
+                Some(self.then(Stage::Fill { at: at + length }, now, op))
+            }
+            Stage::Fill { .. } => Some(self.then(Stage::Close, now, Op::Fsync { handle: FILE })),
+            Stage::Close => {
+                let step = self.then(Stage::Probe, now, Op::Close { handle: FILE });
+                self.current += 1;
+                Some(step)
+            }
+        }
+    }
+
+    /// What the op in flight does; its successor's stage is set already.
+    fn doing(&self) -> &'static str {
+        match self.stage {
+            Stage::Unlink => "looking for",
+            Stage::Create => "removing an old copy of",
+            Stage::Allocate | Stage::Fill { at: 0 } => "creating",
+            Stage::Fill { .. } => "laying out",
+            Stage::Close => "flushing",
+            Stage::Probe => "closing",
+        }
+    }
+}
+
+impl<G: GroupState> Worker for LayoutWorker<G> {
+    fn next(&mut self, now: Ns) -> Step {
+        loop {
+            if self.is_in_flight {
+                return Step::Await;
+            }
+            let is_over = self.current == self.plan.files.len() || self.group.is_stopped();
+            if is_over || self.failure.is_some() {
+                return Step::Finished;
+            }
+            if let Some(step) = self.step(now) {
+                return step;
+            }
+        }
+    }
+
+    fn complete(&mut self, completion: &Completion) -> bool {
+        self.is_in_flight = false;
+        self.answer = completion.outcome;
+        // A file that is not there answers a question, it fails nothing.
+        let is_question = matches!(self.stage, Stage::Unlink | Stage::Create);
+        if let Err(errno) = completion.outcome
+            && !(is_question && errno == Errno::ENOENT)
+        {
+            let done = if self.stage == Stage::Probe { self.current - 1 } else { self.current };
+            let file = self.plan.files[done].name.clone();
+            self.failure = Some(LayoutFailure { file, what: self.doing(), errno });
+        }
+        false
+    }
+}

@@ -1,0 +1,170 @@
+//! Stages around the timed region: one op at a time, all of it off the fast path.
+
+use iolab_model::op::{Access, LockKind, Op};
+use iolab_model::{Bytes, Ns};
+
+use super::{FILE, PATH, Stage, StreamWorker, whole};
+use crate::group::{Gate, GroupState};
+use crate::spec::{Direction, FsyncPolicy, Limit, LockPolicy, Opening};
+use crate::worker::Step;
+
+impl<G: GroupState> StreamWorker<G> {
+    pub(super) fn next_untimed(&mut self, now: Ns) -> Step {
+        loop {
+            if self.in_flight() > 0 {
+                return Step::Await;
+            }
+            if self.has_failed() && self.stage != Stage::Done {
+                return self.give_up();
+            }
+            let step = match self.stage {
+                Stage::Open | Stage::Extend | Stage::Map | Stage::FlushOpened => self.open(now),
+                Stage::Prime | Stage::LockFile | Stage::ArriveStart => self.get_ready(now),
+                Stage::WaitStart => self.start(now),
+                Stage::Timed => return self.next_timed(now),
+                Stage::UnlockFile | Stage::FlushTimed | Stage::ArriveEnd | Stage::WaitEnd => {
+                    self.end(now)
+                }
+                Stage::Finish | Stage::FlushAfter | Stage::Unmap | Stage::Close => self.close(now),
+                Stage::Done => Some(Step::Finished),
+            };
+            if let Some(step) = step {
+                return step;
+            }
+        }
+    }
+
+    fn go(&mut self, stage: Stage) -> Option<Step> {
+        self.stage = stage;
+        None
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "the arms of a stage agree on their type")]
+    fn then(&mut self, stage: Stage, now: Ns, op: Op) -> Option<Step> {
+        self.stage = stage;
+        Some(self.submit(now, false, op))
+    }
+
+    fn is_mapped(&self) -> bool {
+        self.tenant.access == Access::Mapped
+    }
+
+    /// Makes everything written so far durable.
+    fn flush_all(&self) -> Op {
+        if self.is_mapped() {
+            let length = whole(&self.tenant);
+            return Op::Msync { handle: FILE, at: Bytes(0), length, is_async: false };
+        }
+        Op::Fsync { handle: FILE }
+    }
+
+    fn open(&mut self, now: Ns) -> Option<Step> {
+        let length = whole(&self.tenant);
+        match self.stage {
+            Stage::Open => {
+                let op = Op::Open { path: PATH, handle: FILE, how: self.how() };
+                self.then(Stage::Extend, now, op)
+            }
+            // A mapping cannot grow a file: a new one gets its length first.
+            Stage::Extend if self.is_mapped() && self.tenant.opening == Opening::Create => {
+                self.then(Stage::Map, now, Op::Truncate { handle: FILE, length })
+            }
+            Stage::Extend => self.go(Stage::Map),
+            Stage::Map if self.is_mapped() => {
+                self.then(Stage::FlushOpened, now, Op::Map { handle: FILE, length })
+            }
+            Stage::Map => self.go(Stage::FlushOpened),
+            _ => self.then(Stage::Prime, now, Op::Fsync { handle: FILE }),
+        }
+    }
+
+    fn get_ready(&mut self, now: Ns) -> Option<Step> {
+        match self.stage {
+            Stage::Prime if self.tenant.primes_first_record => {
+                let op = Op::read(FILE, Bytes(0), self.tenant.io_size_bytes);
+                self.then(Stage::LockFile, now, op)
+            }
+            Stage::Prime => self.go(Stage::LockFile),
+            Stage::LockFile if self.tenant.lock == LockPolicy::WholeFile => {
+                let is_writing = self.tenant.writes();
+                let kind = if is_writing { LockKind::Exclusive } else { LockKind::Shared };
+                self.then(Stage::ArriveStart, now, whole_file(kind))
+            }
+            Stage::LockFile => self.go(Stage::ArriveStart),
+            _ => {
+                self.group.arrive(Gate::Start);
+                self.go(Stage::WaitStart)
+            }
+        }
+    }
+
+    fn start(&mut self, now: Ns) -> Option<Step> {
+        if !self.group.is_open(Gate::Start) {
+            return Some(Step::Await);
+        }
+        self.stage = Stage::Timed;
+        let begin = now + self.tenant.begins_ns;
+        (self.started, self.ended, self.earliest) = (begin, begin, begin);
+        if let Limit::Time { duration_ns } = self.tenant.limit {
+            self.deadline = begin + duration_ns;
+        }
+        None
+    }
+
+    fn end(&mut self, now: Ns) -> Option<Step> {
+        match self.stage {
+            Stage::UnlockFile if self.tenant.lock == LockPolicy::WholeFile => {
+                self.stage = Stage::FlushTimed;
+                Some(self.submit(now, true, whole_file(LockKind::Release)))
+            }
+            Stage::UnlockFile => self.go(Stage::FlushTimed),
+            Stage::FlushTimed if self.tenant.fsync == FsyncPolicy::Timed => {
+                self.stage = Stage::ArriveEnd;
+                let op = self.flush_all();
+                Some(self.submit(now, true, op))
+            }
+            Stage::FlushTimed => self.go(Stage::ArriveEnd),
+            Stage::ArriveEnd => {
+                self.group.arrive(Gate::End);
+                self.go(Stage::WaitEnd)
+            }
+            _ if self.group.is_open(Gate::End) => self.go(Stage::Finish),
+            _ => Some(Step::Await),
+        }
+    }
+
+    fn close(&mut self, now: Ns) -> Option<Step> {
+        match self.stage {
+            // A stonewalled writer still completes its file: later phases need it.
+            Stage::Finish if self.must_complete_file() => {
+                self.issued += 1;
+                let transfer = self.record();
+                Some(self.submit(now, false, Op::Write(transfer)))
+            }
+            Stage::Finish => self.go(Stage::FlushAfter),
+            Stage::FlushAfter if self.tenant.fsync == FsyncPolicy::After => {
+                let op = self.flush_all();
+                self.then(Stage::Unmap, now, op)
+            }
+            Stage::FlushAfter => self.go(Stage::Unmap),
+            Stage::Unmap if self.is_mapped() => {
+                self.then(Stage::Close, now, Op::Unmap { handle: FILE })
+            }
+            Stage::Unmap => self.go(Stage::Close),
+            _ => self.then(Stage::Done, now, Op::Close { handle: FILE }),
+        }
+    }
+
+    fn must_complete_file(&self) -> bool {
+        self.is_stonewalled
+            && self.is_owner
+            && self.tenant.direction == Direction::Write
+            && self.tenant.limit == Limit::Once
+            && self.issued < self.budget
+    }
+}
+
+/// Length 0 is everything to the end of the file, wherever that will be (fcntl(2)).
+fn whole_file(kind: LockKind) -> Op {
+    Op::Lock { handle: FILE, kind, at: Bytes(0), length: Bytes(0) }
+}

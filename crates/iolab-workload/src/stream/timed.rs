@@ -1,0 +1,179 @@
+//! The timed region: which op comes next, and when.
+
+use iolab_model::op::{LockKind, Op, Position, Transfer};
+use iolab_model::{Bytes, Ns};
+
+use super::{FILE, Stage, StreamWorker};
+use crate::generator::Records as _;
+use crate::group::GroupState;
+use crate::spec::{Direction, Flush, FsyncPolicy, LockPolicy};
+use crate::worker::Step;
+
+/// Up to three ops that follow each other: lock, transfer, unlock. Only workers of depth 1 have
+/// any, so a free slot means that the one before has ended.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    ops: [Option<Op>; 2],
+}
+
+impl Chain {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.ops[0].is_none()
+    }
+
+    fn take(&mut self) -> Option<Op> {
+        let first = self.ops[0].take();
+        self.ops.swap(0, 1);
+        first
+    }
+}
+
+/// What was written since the last flush.
+#[derive(Debug)]
+pub(super) struct Unflushed {
+    writes: u64,
+    from: u64,
+    to: u64,
+}
+
+impl Default for Unflushed {
+    fn default() -> Self {
+        Self { writes: 0, from: u64::MAX, to: 0 }
+    }
+}
+
+impl Unflushed {
+    #[inline]
+    fn add(&mut self, at: u64, length: u64) {
+        self.writes += 1;
+        self.from = self.from.min(at);
+        self.to = self.to.max(at + length);
+    }
+
+    /// The flush of all of it.
+    fn flush(&mut self, how: Flush) -> Op {
+        let (at, length) = (Bytes(self.from), Bytes(self.to - self.from));
+        *self = Self::default();
+        match how {
+            Flush::Fsync => Op::Fsync { handle: FILE },
+            Flush::Fdatasync => Op::Fdatasync { handle: FILE },
+            Flush::SyncFileRange => Op::SyncFileRange { handle: FILE, at, length },
+            Flush::Msync => Op::Msync { handle: FILE, at, length, is_async: false },
+            Flush::MsyncAsync => Op::Msync { handle: FILE, at, length, is_async: true },
+        }
+    }
+}
+
+impl<G: GroupState> StreamWorker<G> {
+    #[inline]
+    pub(super) fn next_timed(&mut self, now: Ns) -> Step {
+        if !self.chain.is_empty() {
+            return self.next_in_chain(now);
+        }
+        if self.group.is_stopped() || now >= self.deadline {
+            return self.end_timed(now);
+        }
+        if let FsyncPolicy::Every { ops } = self.tenant.fsync
+            && self.unflushed.writes >= ops
+            && !self.free.is_empty()
+        {
+            let op = self.unflushed.flush(self.tenant.flush);
+            return self.submit(now, true, op);
+        }
+        if self.issued == self.budget {
+            return self.end_timed(now);
+        }
+        if self.free.is_empty() {
+            return Step::Await;
+        }
+        let mut intended = now;
+        if self.pace_ns > 0.0 {
+            intended = self.started + Ns((self.issued as f64 * self.pace_ns) as u64);
+            if intended >= self.deadline {
+                return self.end_timed(now);
+            }
+        }
+        let not_before = intended.max(self.earliest);
+        if now < not_before {
+            return Step::SleepUntil(not_before);
+        }
+        let op = self.draw();
+        if self.tenant.lock == LockPolicy::Record {
+            return self.locked(now, op);
+        }
+        self.submit(intended, true, op)
+    }
+
+    /// The next record, read or written.
+    #[inline]
+    fn draw(&mut self) -> Op {
+        self.issued += 1;
+        let transfer = self.record();
+        let is_read = match self.tenant.direction {
+            Direction::Read => true,
+            Direction::Write => false,
+            Direction::Mixed { read_share } => self.random.unit() < read_share,
+        };
+        if is_read {
+            return Op::Read(transfer);
+        }
+        if let Position::At(at) = transfer.at {
+            self.unflushed.add(at.0, transfer.length.0);
+        }
+        Op::Write(transfer)
+    }
+
+    /// The transfer of the next record.
+    #[inline]
+    pub(super) fn record(&mut self) -> Transfer {
+        let length = self.tenant.io_size_bytes;
+        Transfer {
+            handle: FILE,
+            at: Position::At(Bytes(self.generator.next() * length.0)),
+            length,
+            vectors: self.tenant.vectors.max(1),
+            flags: self.tenant.flags,
+        }
+    }
+
+    /// Locks the record of `op`; the op and the unlocking follow.
+    #[cold]
+    fn locked(&mut self, now: Ns, op: Op) -> Step {
+        let (transfer, kind) = match op {
+            Op::Read(transfer) => (transfer, LockKind::Shared),
+            Op::Write(transfer) => (transfer, LockKind::Exclusive),
+            _ => unreachable!("only transfers are drawn"),
+        };
+        let at = match transfer.at {
+            Position::At(at) => at,
+            Position::Current => Bytes(0),
+        };
+        let lock = |kind| Op::Lock { handle: FILE, kind, at, length: transfer.length };
+        self.chain = Chain { ops: [Some(op), Some(lock(LockKind::Release))] };
+        self.submit(now, true, lock(kind))
+    }
+
+    #[cold]
+    fn next_in_chain(&mut self, now: Ns) -> Step {
+        if self.free.is_empty() {
+            return Step::Await;
+        }
+        match self.chain.take() {
+            Some(op) => self.submit(now, true, op),
+            None => Step::Await,
+        }
+    }
+
+    /// The timed region is over for this worker as soon as nothing is in flight.
+    fn end_timed(&mut self, now: Ns) -> Step {
+        if self.is_stonewalled && !self.group.is_stopped() {
+            self.group.stop();
+        }
+        if self.in_flight() > 0 {
+            return Step::Await;
+        }
+        self.stage = Stage::UnlockFile;
+        self.next_untimed(now)
+    }
+}
