@@ -225,7 +225,7 @@ def test_preconditioning_is_stored_with_the_study(iolab: Run, disk: Disk, tmp_pa
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     with sqlite3.connect(out / "study.db") as store:
-        text = store.execute("SELECT testbed FROM session").fetchone()[0]
+        text = store.execute("SELECT testbed_json FROM session").fetchone()[0]
     facts = json.loads(text)["facts"]
     assert facts["precondition.method"] == "fill"
     assert facts["precondition.written_bytes"] == str(SIZE - 2 * MIB)
