@@ -51,18 +51,27 @@ class Disk:
         return content.startswith(MARKER) and not any(ends)
 
 
+def state_of(node: str) -> dict[str, str]:
+    """Settings of the disk and where it is mounted; other tests may use other devices."""
+    own = f"{node.removeprefix('/dev/')}."
+    state = machine_state()
+    found = {name: value for name, value in state.items() if name.startswith(own)}
+    found["mounts"] = "\n".join(line for line in state["mounts"].splitlines() if node in line)
+    return found
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Disk]:
-    """An empty disk; the machine is as before when the test ends."""
+    """An empty disk; all but its content is as before when the test ends."""
     image = tmp_path / "disk.img"
     with image.open("wb") as file:
         file.truncate(SIZE)
     attach = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
     node = subprocess.run(attach, check=True, capture_output=True, text=True).stdout.strip()
-    before = machine_state()
+    before = state_of(node)
     try:
         yield Disk(node, image)
-        changed = differences(before, machine_state())
+        changed = differences(before, state_of(node))
         assert not changed, "the machine was changed: " + "; ".join(changed)
     finally:
         subprocess.run(["losetup", "-d", node], check=True)

@@ -112,8 +112,10 @@ fn raw() -> Value {
     json!({"fs": "none", "mkfs_options": [], "mount_options": [], "has_external_journal": false})
 }
 
+/// Mounts of these tests that others can see: there must be none. Other tests mount other things.
 fn mounts() -> String {
-    fs::read_to_string("/proc/self/mountinfo").unwrap()
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    text.lines().filter(|line| line.contains("/run/iolab/device-")).collect()
 }
 
 fn is_marked(disk: &Disk) -> bool {
@@ -447,8 +449,38 @@ fn needs_root_preconditioning_is_told_with_its_rounds() {
     let rounds = facts["precondition.rounds_iops"].as_str().unwrap().split(',').count();
     assert!((1..=25).contains(&rounds), "{facts}");
     let written: u64 = facts["precondition.written_bytes"].as_str().unwrap().parse().unwrap();
-    assert!(written >= 2 * (SIZE - 2 * MIB) && written <= 4 * (SIZE - 2 * MIB), "{written}");
+    let room = SIZE - 2 * MIB;
+    assert!((2 * room..=4 * room).contains(&written), "{written}");
     assert!(disk.read(MIB, 4096).iter().any(|&byte| byte != 0));
     assert_eq!(agent.end_input(), Some(0));
     assert!(is_marked(&disk));
+}
+
+#[test]
+fn needs_root_preconditioning_can_be_stopped() {
+    let _alone = alone();
+    if !is_root() {
+        return;
+    }
+    let disk = Disk::new();
+    let before = mounts();
+    let (mut agent, _) = Agent::start("device-stop", &disk.state(), false);
+    let mut spec = disk.spec(&disk.node, Some(&disk.serial()));
+    spec["precondition"] = json!("random");
+    spec["precondition_round_ns"] = json!(30_000_000_000_u64);
+    let id = agent.send("open_testbed", &spec);
+    wait_until(Duration::from_secs(30), "the writing to begin", || {
+        disk.read(MIB, 4096).iter().any(|&byte| byte != 0)
+    });
+    agent.send("interrupt", &json!({}));
+    let answer = loop {
+        let message = agent.receive();
+        if message["id"] == id {
+            break message;
+        }
+    };
+    assert_eq!(answer["error"]["code"], "interrupted", "{answer}");
+    assert_eq!(agent.end_input(), Some(0), "everything was put back");
+    assert!(is_marked(&disk) && !Path::new("/run/iolab/device-stop").exists());
+    assert_eq!(mounts(), before);
 }

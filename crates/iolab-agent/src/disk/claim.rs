@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::stat::{major, minor};
 use serde::{Deserialize, Serialize};
 
-use super::EDGE_BYTES;
-use super::content::{Ends, Verdict, verdict, wipe_command};
+use super::content::{EDGE_BYTES, Ends, Verdict, verdict, wipe_command};
 use super::identity::{Identity, identity};
 use super::marker::Marker;
 use super::signature::Found;
@@ -266,8 +265,8 @@ fn foreign(ends: &Ends, uuid: &str) -> Option<String> {
     }
 }
 
-/// Whether a file system carries the name that we gave it. Offsets: Linux fs/ext4/ext4.h (`s_uuid`),
-/// `xfs_format.h` (`sb_uuid`), `btrfs_tree.h` (`fsid`).
+/// Whether a file system carries the name that we gave it. Offsets: Linux fs/ext4/ext4.h
+/// (`s_uuid`), `xfs_format.h` (`sb_uuid`), `btrfs_tree.h` (`fsid`).
 fn is_ours(ends: &Ends, label: &Found, uuid: &str) -> bool {
     let offset = match label.name {
         "ext2, ext3 or ext4" => 1024 + 0x68,
@@ -275,10 +274,9 @@ fn is_ours(ends: &Ends, label: &Found, uuid: &str) -> bool {
         "btrfs" => 65_536 + 32,
         _ => return false,
     };
-    let digits: Vec<u8> = uuid.bytes().filter(|&byte| byte != b'-').collect();
-    let found = ends.at(offset, 16).unwrap_or_default();
-    let shown: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
-    digits.len() == 32 && shown.as_bytes() == digits
+    let digits: String = uuid.chars().filter(|&digit| digit != '-').collect();
+    let Ok(number) = u128::from_str_radix(&digits, 16) else { return false };
+    digits.len() == 32 && ends.at(offset, 16) == Some(&number.to_be_bytes())
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
 //! What lies at the two ends of a device (rule R3): labels, other data, our marker, or nothing.
 //!
-//! An empty answer of a label search is no proof, so that everything but zeros and the marker counts
-//! as somebody's. Left out: the middle; who blanked both ends gave up what was between.
+//! An empty answer of a label search is no proof, so that all but zeros and the marker counts as
+//! somebody's. Left out: the middle; who blanked both ends gave up what was between.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::EDGE_BYTES;
 use super::marker::Marker;
 use super::signature::{self, Found};
+
+/// What is left alone at each end of a device: labels of others lie there, and our marker.
+pub const EDGE_BYTES: u64 = 1 << 20;
 
 /// The first and the last mebibyte.
 #[derive(Clone, Debug)]

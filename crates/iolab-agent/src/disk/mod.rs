@@ -13,16 +13,11 @@ mod marker;
 mod signature;
 mod wear;
 
+pub use busy::BYTES_MIN;
 pub use claim::{Claim, Disk, Erased, Left, settle};
 pub use confirm::{check as check_confirmation, is_allowed_by_marker, phrase};
-pub use content::{Ends, Verdict, verdict};
+pub use content::{EDGE_BYTES, Ends, Verdict, verdict};
 pub use identity::Identity;
 pub use inspect::{inspect, refuse_content, refuse_use};
 pub use marker::unix_s;
 pub use wear::wear;
-
-/// What is left alone at each end of a device: labels of others lie there, and our marker.
-pub const EDGE_BYTES: u64 = 1 << 20;
-
-/// Smaller devices are none that anybody measures.
-pub const BYTES_MIN: u64 = 64 << 20;

@@ -2,8 +2,8 @@
 //!
 //! Everything that speaks against it is looked for before anything is changed, in a rehearsal by
 //! the same code: what it is (rule R1), who uses it (R2, R4), what lies on it (R3), whether its
-//! serial was typed (R5). It is claimed for the whole study; the kernel takes the claim over while a
-//! file system of ours is mounted. At the end both ends are blank but for our marker.
+//! serial was typed (R5). It is claimed for the whole study; the kernel takes the claim over while
+//! a file system of ours is mounted. At the end both ends are blank but for our marker.
 //!
 //! Raw use: files are slices of the device, see `measure::slices`. The first and the last mebibyte
 //! are never part of one. Left out: partitions, volumes, a journal on a second device, purging.
@@ -23,6 +23,7 @@ use super::api::{Opening, Prepared, Testbed};
 use super::filesystem::{self, Volume};
 use super::loop_device::{RUNTIME_FOLDER, enter_namespace};
 use super::precondition::{Outcome, Precondition, Room};
+use crate::control::Control;
 use crate::disk::{self, Claim, Disk, EDGE_BYTES, Ends, Erased, Identity, Verdict};
 use crate::error::{Error, Result};
 use crate::journal::Change;
@@ -97,8 +98,6 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         facts,
         warnings: Vec::new(),
     };
-    testbed.make_folder(machine)?;
-    testbed.note_erased(machine, now)?;
     if content == Verdict::Unseen {
         testbed.warnings.push(Warning::new(
             "content_not_checked",
@@ -106,22 +105,14 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
             "rehearse as root to see everything",
         ));
     }
-    if spec.precondition != Precondition::None {
-        let round = Duration::from_nanos(spec.precondition_round_ns);
-        let how = (spec.precondition, round);
-        let outcome = machine.act(
-            ActionKind::WriteDevice,
-            node,
-            format!(
-                "precondition {}: at most {} bytes",
-                spec.precondition.name(),
-                spec.precondition.bytes_max(testbed.room())
-            ),
-            || testbed.precondition(how, control),
-        )?;
-        testbed.note_precondition(spec.precondition, &outcome.unwrap_or_default());
+    match testbed.begin(machine, control, &spec, now) {
+        Ok(()) => Ok(Box::new(testbed)),
+        Err(error) => {
+            // What is in the journal is put back next; our mount must not be in the way.
+            let _ = testbed.close(machine);
+            Err(error)
+        }
     }
-    Ok(Box::new(testbed))
 }
 
 /// Rules R1 to R4, in a rehearsal as far as its user may look.
@@ -175,6 +166,31 @@ fn facts_of(
 }
 
 impl DeviceTestbed {
+    /// From here on the device counts as erased.
+    fn begin(
+        &mut self,
+        machine: &mut Machine,
+        control: &mut dyn Control,
+        spec: &Spec,
+        now: u64,
+    ) -> Result<()> {
+        self.make_folder(machine)?;
+        self.note_erased(machine, now)?;
+        let how = spec.precondition;
+        if how == Precondition::None {
+            return Ok(());
+        }
+        let round = Duration::from_nanos(spec.precondition_round_ns);
+        let node = self.disk.node.display().to_string();
+        let bytes = how.bytes_max(self.room());
+        let detail = format!("precondition {}: at most {bytes} bytes", how.name());
+        let outcome = machine.act(ActionKind::WriteDevice, node, detail, || {
+            self.precondition((how, round), control)
+        })?;
+        self.note_precondition(how, &outcome.unwrap_or_default());
+        Ok(())
+    }
+
     fn point(&self) -> PathBuf {
         self.folder.join("mnt")
     }
@@ -189,8 +205,8 @@ impl DeviceTestbed {
         Room { start: EDGE_BYTES, end: end / EDGE_BYTES * EDGE_BYTES }
     }
 
-    /// A memory file system that nobody else sees, with a node of our own: no name under /dev, which
-    /// may be given to another device, is used while trials run.
+    /// A memory file system that nobody else sees, with a node of our own: a name under /dev may be
+    /// given to another device while trials run.
     fn make_folder(&self, machine: &mut Machine) -> Result<()> {
         let folder = &self.folder;
         let ids = machine.intend(vec![Change::MountPointCreated { path: folder.clone() }])?;
@@ -216,7 +232,7 @@ impl DeviceTestbed {
             .map(drop)
     }
 
-    /// From here on the device counts as erased.
+    /// What must be known to leave the device as ours, whatever happens.
     fn note_erased(&self, machine: &mut Machine, now: u64) -> Result<()> {
         let change = Change::DeviceErased {
             device: DeviceIdentity::of(machine, &self.disk.name, None),
@@ -235,7 +251,7 @@ impl DeviceTestbed {
     fn precondition(
         &self,
         (how, round): (Precondition, Duration),
-        control: &mut dyn crate::control::Control,
+        control: &mut dyn Control,
     ) -> Result<Outcome> {
         let node = self.slices().join(NODE);
         let flags = libc::O_DIRECT | libc::O_NOFOLLOW;

@@ -181,11 +181,11 @@ fn write_randomly(
     (round, budget, seed): (Duration, u64, u64),
     control: &mut dyn Control,
 ) -> Result<u64> {
-    let (writes, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (count, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     let slots = (room.end - room.start) / RANDOM_BYTES as u64;
     let work = |writer: u64| -> std::io::Result<()> {
         let mut buffer = Buffer::new(RANDOM_BYTES, seed * WRITERS + writer + 1);
-        while !is_over.load(Ordering::Relaxed) && writes.fetch_add(1, Ordering::Relaxed) < budget {
+        while !is_over.load(Ordering::Relaxed) && count.fetch_add(1, Ordering::Relaxed) < budget {
             let slot = buffer.next_random() % slots;
             let at = room.start + slot * RANDOM_BYTES as u64;
             device.write_all_at(buffer.stamped(RANDOM_BYTES), at)?;
@@ -212,7 +212,7 @@ fn write_randomly(
     if is_stopped {
         return Err(Error::Interrupted);
     }
-    Ok(writes.into_inner().min(budget))
+    Ok(count.into_inner().min(budget))
 }
 
 /// Aligned bytes that nothing compresses, of which no two pages are equal.

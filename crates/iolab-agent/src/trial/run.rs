@@ -48,7 +48,10 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     for device in testbed.devices() {
         facts.extend(facts::device(machine, device));
     }
-    facts.extend(facts::place(&prepared.folder));
+    // Slices of a device lie in no file system; what stands in for them is in memory.
+    if prepared.raw.is_none() {
+        facts.extend(facts::place(&prepared.folder));
+    }
 
     let noise = Noise::sample(machine);
     let noise = if is_first { noise } else { noise.without_averages() };

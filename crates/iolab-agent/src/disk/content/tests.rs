@@ -80,12 +80,12 @@ fn only_zeros_and_our_marker_count_as_nothing() {
     assert_eq!(verdict(&with(700_000, b"x")), Verdict::Data(700_000));
     assert_eq!(verdict(&with(SIZE - 1, b"x")), Verdict::Data(SIZE - 1));
     let marker = Marker::new("S1", SIZE, 1_000, "run-1");
-    let marked = with(0, &marker.to_bytes());
-    assert_eq!(verdict(&marked), Verdict::Marked(marker));
-    let mut with_more = marked.clone();
+    let ours = with(0, &marker.to_bytes());
+    assert_eq!(verdict(&ours), Verdict::Marked(marker));
+    let mut with_more = ours.clone();
     with_more.begin[Marker::BYTES] = 1;
     assert_eq!(verdict(&with_more), Verdict::Data(Marker::BYTES as u64));
-    let mut with_label = marked;
+    let mut with_label = ours;
     with_label.begin[1080..1082].copy_from_slice(b"\x53\xEF");
     assert_eq!(names(&with_label), ["ext2, ext3 or ext4"]);
 }
