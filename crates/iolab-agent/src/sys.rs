@@ -185,7 +185,7 @@ pub fn loop_image_inode(device: &File) -> io::Result<u64> {
 /// Size of a drive's health log (NVM Express base specification 2.0, 5.16.1.3).
 pub const NVME_HEALTH_BYTES: usize = 512;
 
-/// include/uapi/linux/nvme_ioctl.h: struct `nvme_passthru_cmd`.
+/// `include/uapi/linux/nvme_ioctl.h`: struct `nvme_passthru_cmd`.
 #[repr(C)]
 #[derive(Default)]
 struct NvmeCommand {
@@ -203,7 +203,7 @@ struct NvmeCommand {
     result: u32,
 }
 
-/// The health log of an NVMe drive; it only reads.
+/// The health log of an `NVMe` drive; it only reads.
 pub fn nvme_health(device: &File) -> io::Result<[u8; NVME_HEALTH_BYTES]> {
     // include/uapi/linux/nvme_ioctl.h: NVME_IOCTL_ADMIN_CMD. Opcode 2 is Get Log Page, log 2 the
     // health log; its length is in words of 4 bytes, less one.

@@ -89,7 +89,7 @@ const ROWS: &[Row] = &[
 /// After all others: many boot sectors end with these bytes, too (UEFI specification 5.2.1).
 const BOOT_SECTOR: Row = Row("MBR partition table", Begin(510), b"\x55\xAA");
 
-/// Linux include/uapi/linux/raid/md_p.h: `MD_SB_MAGIC` 0xa92b4efc, little-endian.
+/// Linux `include/uapi/linux/raid/md_p.h`: `MD_SB_MAGIC` 0xa92b4efc, little-endian.
 const MD: &[u8] = b"\xFC\x4E\x2B\xA9";
 
 /// Every label on a device, the more telling ones first.
@@ -129,7 +129,7 @@ fn md_at_end(ends: &Ends) -> Vec<Found> {
     places.into_iter().filter_map(hit).collect()
 }
 
-/// OpenZFS include/sys/vdev_impl.h and uberblock_impl.h: four labels of 256 KiB, two at each end
+/// `OpenZFS` `vdev_impl.h` and `uberblock_impl.h`: four labels of 256 KiB, two at each end
 /// (the size rounded down to whole labels); the second half of a label is a ring of uberblocks.
 fn zfs(ends: &Ends) -> Option<Found> {
     const LABEL: u64 = 256 << 10;
