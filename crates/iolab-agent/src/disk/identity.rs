@@ -45,7 +45,11 @@ pub fn identity(machine: &Machine, name: &str, image_inode: Option<u64>) -> Iden
         found.map(|text| words(text, " ")).filter(|text| !text.is_empty())
     };
     let (serial, source) = if let Some(image) = given("loop/backing_file") {
-        (image_identity(&image, image_inode), "file name and inode of the image")
+        let source = match image_inode {
+            Some(_) => "file name and inode of the image",
+            None => "file name of the image; root sees its inode, too",
+        };
+        (image_identity(&image, image_inode), source)
     } else {
         let page = machine.peek(folder.join("device/vpd_pg80"));
         let page = page.map(|page| words(&page.chars().skip(PAGE_HEADER).collect::<String>(), " "));
