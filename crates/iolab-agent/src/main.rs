@@ -12,6 +12,7 @@ mod control;
 mod doctor;
 mod error;
 mod facts;
+mod io_group;
 mod journal;
 mod knob;
 mod lines;

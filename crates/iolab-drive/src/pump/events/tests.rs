@@ -119,7 +119,11 @@ fn run(tenant: &Tenant) -> (Ns, f64, Vec<Recorder>) {
         .map(|index| Actor {
             lane: FixedLane { index: index as usize, device: &device, in_flight: 0 },
             worker: StreamWorker::new(tenant, index, false, Seed(7), &group),
-            recorder: Recorder::new(tenant.depth, Ns::from_ms(1), tenant.rate_ops_per_s.is_some()),
+            recorder: Recorder::new(
+                tenant.depth,
+                Ns::from_ms(1),
+                tenant.period_ns().map(|ns| Ns(ns as u64)),
+            ),
         })
         .collect();
     run_events(&mut actors, &device).unwrap();
