@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from iolab.cli.console import Console
@@ -13,12 +15,19 @@ from iolab.store.owner import give_to_user, make_directories
 EXIT_UNDECIDED = 4
 
 
-def show_results(
-    database: Path, out_dir: Path, services: Services, console: Console, *, is_strict: bool = False
+def show_results(  # noqa: PLR0913 - files, helpers, and two wishes
+    database: Path,
+    out_dir: Path,
+    services: Services,
+    console: Console,
+    *,
+    is_strict: bool = False,
+    asked: Mapping[str, str | None] | None = None,
 ) -> int:
     """Judge, write the reports, print the answer; returns the exit code.
 
-    The rendered text begins with the verdict's sentence.
+    The rendered text begins with the verdict's sentence. `asked` may name another `metric`, and
+    whose it is (`metric_of`), than the study did.
 
     Raises
     ------
@@ -26,6 +35,8 @@ def show_results(
     """
     with Store.open_reader(database) as store:
         data = store.load_data()
+    if asked:
+        data = replace(data, study=replace(data.study, **asked))
     verdict = services.judge(data)
     try:
         make_directories(out_dir)

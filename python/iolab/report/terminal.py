@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from iolab.stats.ledger import level_text
+from iolab.report.streams import interval_text, stream_table
+from iolab.stats.ledger import is_segment, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, margin_text, mode_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
@@ -70,6 +71,8 @@ def render(
     blocks = [
         _wrap(verdict.sentence, width),
         _pooled(data, verdict, width, glyphs),
+        _streams(verdict, width),
+        _changes(verdict, width),
         _cells(verdict, width, glyphs),
         _caveats(data, verdict, width),
     ]
@@ -245,6 +248,70 @@ def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
         members = [c for c in shown if c.level == level]
         lines.append(_fit(f"{level_text(verdict.compared_factor, level)}:", width).rstrip())
         lines += _effect_lines(verdict, members, width, glyphs, span)
+    return "\n".join(lines)
+
+
+def _streams(verdict: StudyVerdict, width: int) -> str:
+    """Write the ladder of every competing stream, one line per level, and its fairness."""
+    table = stream_table(verdict)
+    if table is None:
+        return ""
+    wanted = [
+        (name, header)
+        for name, header in (
+            ("throughput_bytes_per_s", "rate"),
+            ("latency_ns_p50", "p50"),
+            ("latency_ns_p99", "p99"),
+            ("latency_ns_p999", "p99.9"),
+            ("latency_ns_max", "longest"),
+            ("completion_ns", "done in"),
+            ("on_time_share", "on time"),
+            ("fairness_jain", "fair"),
+            ("fairness_jain_shares", "shares"),
+        )
+        if any(t.metric == name for t in verdict.treatments)
+    ]
+    values = {
+        (t.operation, t.cell_label, t.level or "all", t.metric): METRIC_BY_NAME[t.metric].format(
+            t.geometric_mean
+        )
+        for t in verdict.treatments
+    }
+    keys = dict.fromkeys(
+        (t.operation, t.cell_label, t.level or "all")
+        for t in verdict.treatments
+        if not is_segment(t.operation) and any(t.operation in str(row[0]) for row in table.rows)
+    )
+    name_room = max(4, *(len(level) for *_, level in keys)) + 2
+    room = max(8, min(13, (width - name_room) // max(1, len(wanted))))
+    shown = wanted[: max(1, (width - name_room) // room)]
+    lines = [f"{'Streams':{name_room}}" + "".join(f"{header:>{room}}" for _, header in shown)]
+    place: tuple[str, str] | None = None
+    for operation, label, level in keys:
+        if (operation, label) != place:
+            place = (operation, label)
+            lines.append(_fit(" · ".join(part for part in place if part), width).rstrip())
+        cells = (values.get((operation, label, level, name), "-") for name, _ in shown)
+        row = "".join(f"{cell:>{room}}" for cell in cells)
+        lines.append(f"{_fit('  ' + level, name_room)}{row}"[:width].rstrip())
+    return "\n".join(lines)
+
+
+def _changes(verdict: StudyVerdict, width: int) -> str:
+    """Write what changed while it ran: each stream after against before."""
+    if not verdict.changes:
+        return ""
+    lines = ["Changed while it ran (after / before, above 1 = more)"]
+    for at_ns, level in dict.fromkeys((c.at_ns, c.level) for c in verdict.changes):
+        members = [c for c in verdict.changes if (c.at_ns, c.level) == (at_ns, level)]
+        title = f"after {at_ns / 1e9:g} s: {members[0].change}"
+        if level is not None:
+            title += f" ({level_text(verdict.compared_factor, level)})"
+        lines.append(_fit(title, width).rstrip())
+        for c in members:
+            label = METRIC_BY_NAME[c.metric].label
+            line = f"  {c.operation}, {label}: {c.ratio:.3g} [{interval_text(c)}], n = {c.n}"
+            lines.append(_fit(line, width).rstrip())
     return "\n".join(lines)
 
 

@@ -19,6 +19,9 @@ from iolab.store.rows import Measurement, StudyData, TrialRow
 PAGE_CACHE_SHARE = 0.5
 """From this share of bytes on a cell is labelled "page cache" (most bytes came from there)."""
 
+SEGMENT = "@"
+"""Between a stream's name and the time of a segment in the name of an operation."""
+
 Levels = tuple[tuple[str, str], ...]
 Group = tuple[str, bool]
 """Workload and direct/buffered: what may be pooled."""
@@ -93,16 +96,28 @@ class Ledger:
         return sorted(found, key=lambda g: (order.get(g[0], len(order)), g[0], not g[1]))
 
     def primary_metric(self, group: Group) -> Metric | None:
-        """Return the first metric, in the order of `METRICS`, that a group was measured by."""
-        for metric in METRICS:
+        """Return the study's own metric, else the first of `METRICS` that a group has."""
+        own = METRIC_BY_NAME.get(self.data.study.metric or "")
+        for metric in (*([own] if own else []), *METRICS):
             if any(key.group == group for key in self.cells.get(metric.name, {})):
                 return metric
         return None
 
     def cells_of(self, metric: Metric, group: Group) -> Cells:
-        """Return the cells of one group."""
+        """Return the cells of one group, segments of a phase left out: they are parts of one."""
         cells = self.cells.get(metric.name, {})
-        return {key: by_level for key, by_level in cells.items() if key.group == group}
+        return {
+            key: by_level
+            for key, by_level in cells.items()
+            if key.group == group and not is_segment(key.operation)
+        }
+
+    def cells_asked(self, metric: Metric, group: Group) -> Cells:
+        """Return those cells that the study's verdict is about: of one stream or test, or all."""
+        cells = self.cells_of(metric, group)
+        part = self.data.study.metric_of
+        own = {key: found for key, found in cells.items() if _is_of(key.operation, part)}
+        return own or cells
 
     def is_generator_bound(self, samples: Iterable[Samples]) -> bool:
         """Say whether any of the trials behind `samples` was limited by the load generator."""
@@ -172,6 +187,15 @@ def level_text(factor: str, level: str) -> str:
     if factor in ("record_size", "file_size", "scheduler", "fs"):
         return level
     return f"{factor} {level}"
+
+
+def is_segment(operation: str) -> bool:
+    """Say whether an operation is what a stream did between two changes of a knob."""
+    return SEGMENT in operation
+
+
+def _is_of(operation: str, part: str | None) -> bool:
+    return part is not None and part in (operation, operation.rpartition("/")[2])
 
 
 def _has(caveats: Iterable[object], code: str) -> bool:

@@ -62,12 +62,12 @@ def percent(fraction: float) -> str:
 def size_of_effect(metric: Metric, ratio: float) -> str:
     """Write an oriented ratio in the metric's own direction: ``12 % slower``, ``2.3 times lower``.
 
-    For throughputs the words are faster and slower, for latencies lower and higher.
+    For throughputs the words are faster and slower, for all others lower and higher.
     """
-    up, down = ("faster", "slower") if metric.is_higher_better else ("higher", "lower")
+    up, down = ("faster", "slower") if metric.is_rate else ("higher", "lower")
     natural = ratio if metric.is_higher_better else 1 / ratio
     if natural >= 2:
-        return f"{_times(natural)} times as {'fast' if metric.is_higher_better else 'high'}"
+        return f"{_times(natural)} times as {'fast' if metric.is_rate else 'high'}"
     if not metric.is_higher_better and natural <= 0.5:
         return f"{_times(1 / natural)} times lower"
     return f"{percent(abs(natural - 1))} {up if natural >= 1 else down}"
