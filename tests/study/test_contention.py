@@ -1,4 +1,4 @@
-"""Contention workloads in study files: presets, control groups, changes, and the verdict's metric."""
+"""Contention workloads in study files: presets, control groups, changes, the verdict's metric."""
 
 import pytest
 

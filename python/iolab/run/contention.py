@@ -34,10 +34,9 @@ def contention_metrics(
     if len(workers) > 1:
         found |= _known("fairness_jain", jain([_rate(worker) for worker in workers]))
     found |= _waiting(phase, workers)
-    late = [worker.get("late_ops") for worker in workers]
     ops = sum(int(worker["ops"]) for worker in workers)
-    if ops and None not in late:
-        found["on_time_share"] = 1 - sum(map(int, late)) / ops
+    if ops and all(worker.get("late_ops") is not None for worker in workers):
+        found["on_time_share"] = 1 - sum(int(worker["late_ops"]) for worker in workers) / ops
     found |= _known("flowing_time_share", flowing_share(tenant))
     if tenant.get("asked_ops"):
         found["completion_ns"] = float(max(_lasted(phase, worker) for worker in workers))

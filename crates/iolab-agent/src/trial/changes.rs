@@ -1,7 +1,7 @@
 //! Knobs that change while the workload runs: when, how, and what the record says about it.
 //!
-//! The parent changes them, because it owns the journal: each change is intended there before it is
-//! made, read back after, and undone with everything else. Left out: changes of the workload itself.
+//! The parent changes them, because it owns the journal: each change is intended there before it
+//! is made, read back after, and undone with everything else. Left out: changes of the workload.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
