@@ -9,8 +9,8 @@ import pytest
 
 from iolab.report import terminal
 from iolab.report.charts import CHARTS
-from iolab.report.html import render_html
 from iolab.report.collect import draw_all
+from iolab.report.html import render_html
 from iolab.report.streams import change_table, stream_table
 from iolab.report.verdict_json import verdict_document
 from iolab.stats.judge import judge
@@ -49,7 +49,8 @@ def test_each_trial_is_its_own_before_and_after(canned: ModuleType) -> None:
         assert c.ratio == pytest.approx(2.0)
         assert c.after == pytest.approx(2 * c.before)
         assert c.interval is not None
-        assert c.interval.low <= 2.0000001 and c.interval.high >= 1.9999999
+        assert c.interval.low <= 2.0000001
+        assert c.interval.high >= 1.9999999
 
 
 def test_one_trial_has_no_interval_and_says_so(canned: ModuleType) -> None:
@@ -72,7 +73,8 @@ def test_changes_are_shown_everywhere(canned: ModuleType) -> None:
     data = with_segments(canned)
     verdict = judge(data)
     table = change_table(verdict)
-    assert table is not None and len(table.rows) == len(verdict.changes)
+    assert table is not None
+    assert len(table.rows) == len(verdict.changes)
     page = render_html(data, verdict, draw_all(data, verdict))
     assert "Changed while it ran" in page
     assert "nomerges = 2" in page, "the mark in the picture of the time series"
@@ -91,6 +93,14 @@ def test_a_stream_can_carry_the_verdict(canned: ModuleType) -> None:
     assert any(c.metric == "throughput_bytes_per_s" for c in verdict.secondary)
 
 
+def test_a_metric_that_nobody_measured_is_said_to_be_missing(canned: ModuleType) -> None:
+    data = canned.make_study(workloads=(_mixed(canned),))
+    study = dataclasses.replace(data.study, metric="flush_ns_p99", metric_of="reader")
+    verdict = judge(dataclasses.replace(data, study=study))
+    assert "metric_missing" in {caveat.code for caveat in verdict.caveats}
+    assert "metric_missing" not in {caveat.code for caveat in judge(data).caveats}
+
+
 def test_more_of_an_index_is_higher_not_faster(canned: ModuleType) -> None:
     data = canned.make_study(workloads=(_mixed(canned),), throughput={"bfq": 1.5}, rounds=6)
     fair = [
@@ -103,7 +113,8 @@ def test_more_of_an_index_is_higher_not_faster(canned: ModuleType) -> None:
         dataclasses.replace(data, study=study, measurements=[*data.measurements, *fair])
     )
     assert verdict.headline_word == "better"
-    assert "higher" in verdict.sentence and "faster" not in verdict.sentence.partition("Trade")[0]
+    assert "higher" in verdict.sentence
+    assert "faster" not in verdict.sentence.partition("Trade")[0]
 
 
 def test_every_stream_has_its_ladder(canned: ModuleType) -> None:

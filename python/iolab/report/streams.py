@@ -17,6 +17,7 @@ COLUMNS: Final = (
     ("latency_ns_p99", "p99"),
     ("latency_ns_p999", "p99.9"),
     ("latency_ns_max", "longest"),
+    ("flush_ns_p99", "flush p99"),
     ("gap_ns_max", "longest gap"),
     ("flowing_time_share", "flowing"),
     ("fairness_jain", "fairness"),

@@ -264,6 +264,7 @@ def _streams(verdict: StudyVerdict, width: int) -> str:
             ("latency_ns_p99", "p99"),
             ("latency_ns_p999", "p99.9"),
             ("latency_ns_max", "longest"),
+            ("flush_ns_p99", "flush p99"),
             ("completion_ns", "done in"),
             ("on_time_share", "on time"),
             ("fairness_jain", "fair"),
@@ -282,17 +283,24 @@ def _streams(verdict: StudyVerdict, width: int) -> str:
         for t in verdict.treatments
         if not is_segment(t.operation) and any(t.operation in str(row[0]) for row in table.rows)
     )
-    name_room = max(4, *(len(level) for *_, level in keys)) + 2
-    room = max(8, min(13, (width - name_room) // max(1, len(wanted))))
-    shown = wanted[: max(1, (width - name_room) // room)]
-    lines = [f"{'Streams':{name_room}}" + "".join(f"{header:>{room}}" for _, header in shown)]
+    rooms = {
+        name: 2 + max(len(header), *(len(values.get((*key, name), "-")) for key in keys))
+        for name, header in wanted
+    }
+    name_room = max(len("Streams"), *(len(level) + 2 for *_, level in keys))
+    shown = list[tuple[str, str]]()
+    for name, header in wanted:
+        if name_room + sum(rooms[known] for known, _ in shown) + rooms[name] <= width:
+            shown.append((name, header))
+    title = "".join(f"{header:>{rooms[name]}}" for name, header in shown)
+    lines = [f"{'Streams':{name_room}}{title}"]
     place: tuple[str, str] | None = None
     for operation, label, level in keys:
         if (operation, label) != place:
             place = (operation, label)
             lines.append(_fit(" · ".join(part for part in place if part), width).rstrip())
-        cells = (values.get((operation, label, level, name), "-") for name, _ in shown)
-        row = "".join(f"{cell:>{room}}" for cell in cells)
+        cells = ((values.get((operation, label, level, name), "-"), name) for name, _ in shown)
+        row = "".join(f"{cell:>{rooms[name]}}" for cell, name in cells)
         lines.append(f"{_fit('  ' + level, name_room)}{row}"[:width].rstrip())
     return "\n".join(lines)
 

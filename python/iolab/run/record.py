@@ -25,6 +25,7 @@ NS_PER_S: Final = 1e9
 QUANTILES: Final = (("p50", 0.5, 1), ("p90", 0.9, 10), ("p99", 0.99, 100), ("p999", 0.999, 1000))
 """Name, quantile, and the operations needed so that one lies beyond it."""
 
+FLUSH_METRICS: Final = ("flush_ns_p50", "flush_ns_p99", "flush_ns_max")
 Json = Mapping[str, Any]
 
 
@@ -153,6 +154,7 @@ def _operation(
     if not is_total:  # Latencies of unlike streams have no common meaning.
         metrics |= _quantiles(tenants[0].get("service"), "latency_ns", core)
         metrics |= _quantiles(tenants[0].get("response"), "response_ns", core)
+        metrics |= _flushes(tenants[0].get("service"), core)
     devices: list[Json] = phase.get("devices") or []
     cpu: Json = phase.get("cpu") or {}
     depths = [tenant.get("depth_reached_mean") for tenant in tenants]
@@ -204,6 +206,12 @@ def _quantiles(histograms: Json | None, prefix: str, core: Core) -> dict[str, fl
     found[f"{prefix}_max"] = float(merged["max"])
     found[f"{prefix}_mean"] = merged["sum"] / merged["count"]
     return found
+
+
+def _flushes(histograms: Json | None, core: Core) -> dict[str, float]:
+    """Times of the flushes between a stream's operations."""
+    only = _quantiles({"read": (histograms or {}).get("sync")}, "flush_ns", core)
+    return {name: only[name] for name in FLUSH_METRICS if name in only}
 
 
 def merge_histograms(histograms: Sequence[Json | None]) -> dict[str, Any] | None:

@@ -137,8 +137,9 @@ def _judge_secondary(ledger: Ledger, pooled: list[Comparison]) -> list[Compariso
         for metric in METRICS
         if _is_beside(ledger, metric, primary_name)
         for level, pairs in _pool_levels(
-            ledger, metric, group, ledger.cells_of(metric, group)
+            ledger, metric, group, _cells_beside(ledger, metric, group)
         ).items()
+        if pairs.log_ratios
     ]
     adjusted = benjamini_hochberg([_p(pairs) for *_, pairs in jobs])
     margin = ledger.data.study.margin
@@ -159,6 +160,13 @@ def _is_beside(ledger: Ledger, metric: Metric, primary_name: str) -> bool:
     """Whether a metric is judged beside the primary one; throughput is, beside a chosen one."""
     is_usual = metric.name == METRICS[0].name and ledger.data.study.metric is not None
     return metric.name != primary_name and (metric.role == "secondary" or is_usual)
+
+
+def _cells_beside(ledger: Ledger, metric: Metric, group: Group) -> Cells:
+    """Cells of a metric beside the primary one: latencies of the same part, throughput of all."""
+    if metric.is_rate:
+        return ledger.cells_of(metric, group)
+    return ledger.cells_asked(metric, group)
 
 
 def _pool_levels(

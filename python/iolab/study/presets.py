@@ -116,7 +116,8 @@ def _fsyncs(duration_ns: int, file_bytes: int) -> tuple[Stream, ...]:
 
 def _latency(duration_ns: int, file_bytes: int) -> tuple[Stream, ...]:
     del duration_ns
-    return (_reader("reader", file_bytes), _writer("bulk", file_bytes, depth=16))
+    bulk = _writer("bulk", file_bytes, io_size_bytes=1 << 20, depth=32)
+    return (_reader("reader", file_bytes), bulk)
 
 
 def _iops(duration_ns: int, file_bytes: int) -> tuple[Stream, ...]:
@@ -160,8 +161,8 @@ PRESETS: Final[tuple[Preset, ...]] = (
     Preset(
         "fsync",
         "small writes with fsync, one every 10 ms, beside a bulk writer",
-        "How long does a small durable write wait?",
-        "latency_ns_p99",
+        "How long does the fsync of a small write take, the slowest hundredth of them?",
+        "flush_ns_p99",
         "interactive",
         _fsyncs,
     ),
