@@ -110,7 +110,7 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
 
 
 def _about_metric(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
-    """A metric that was asked for and could not be had: too few operations, or none of that kind."""
+    """A metric that was asked for and could not be had: too few operations, or none such."""
     study = ledger.data.study
     judged = {c.metric for c in verdict.headline}
     if study.metric is None or not judged or judged == {study.metric}:
