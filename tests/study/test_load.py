@@ -153,11 +153,27 @@ def test_impossible_combinations_are_refused_before_anything_runs(old, new, part
         assert part in str(caught.value)
 
 
-def test_nothing_varied_is_refused():
+def test_one_configuration_is_a_study_too():
     text = GOOD.replace('["none", "mq-deadline", "bfq"]', '"none"').replace('"4k", "32k"', '"4k"')
-    with pytest.raises(StudyError, match="nothing is compared") as caught:
-        parse_study(text)
-    assert 'record_size = "4k,64k"' in caught.value.hint
+    study = parse_study(text)
+    assert not study.is_comparison
+    assert study.factors == (Factor("scheduler", ("none",)),)
+    assert study.baseline == "none"
+    seeded = study.with_seed(1)
+    make_plan(seeded)
+    assert parse_study(spec_toml(seeded)) == seeded
+
+
+def test_a_configuration_without_a_word_is_named_by_how_files_are_opened():
+    study = parse_study('testbed = "dir:/x"\n[[workloads]]\nkind = "iozone"\ntests = ["read"]\n')
+    assert study.factors == (Factor("direct", ("true",)),)
+
+
+@pytest.mark.parametrize("zero", ['"0"', "0", '"0s"', '"0 ms"'])
+def test_no_pause_can_be_written_as_zero(zero):
+    with_pause = GOOD.replace("direction", f"think = {zero}\ndirection", 1)
+    assert with_pause != GOOD
+    assert parse_study(with_pause) == parse_study(GOOD)
 
 
 def test_headline_workload_must_follow_the_compared_factor():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from iolab.cli.console import Console
@@ -15,14 +15,29 @@ from iolab.store.owner import give_to_user, make_directories
 EXIT_UNDECIDED = 4
 
 
-def show_results(  # noqa: PLR0913 - files, helpers, and two wishes
-    database: Path,
-    out_dir: Path,
-    services: Services,
-    console: Console,
-    *,
-    is_strict: bool = False,
-    asked: Mapping[str, str | None] | None = None,
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a study is read, and where its report goes."""
+
+    database: Path
+    out_dir: Path
+    source: Path
+    """What the user is told to keep: the database, or the archive that it came from."""
+    asked: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    """Another ``metric`` to judge by, and whose it is (``metric_of``), than the study named."""
+
+
+def show_results(
+    database: Path, out_dir: Path, services: Services, console: Console, *, is_strict: bool = False
+) -> int:
+    """Judge, write the reports, print the answer; see `show_results_of`."""
+    return show_results_of(
+        Place(database, out_dir, database), services, console, is_strict=is_strict
+    )
+
+
+def show_results_of(
+    place: Place, services: Services, console: Console, *, is_strict: bool = False
 ) -> int:
     """Judge, write the reports, print the answer; returns the exit code.
 
@@ -33,10 +48,12 @@ def show_results(  # noqa: PLR0913 - files, helpers, and two wishes
     ------
     AnalysisError : the stored trials do not allow a verdict.
     """
-    with Store.open_reader(database) as store:
+    out_dir = place.out_dir
+    with Store.open_reader(place.database) as store:
         data = store.load_data()
-    if asked:
-        data = replace(data, study=replace(data.study, **asked))
+        data = replace(data, by_hand=services.by_hand(store, data))
+    if place.asked:
+        data = replace(data, study=replace(data.study, **place.asked))
     verdict = services.judge(data)
     try:
         make_directories(out_dir)
@@ -52,10 +69,11 @@ def show_results(  # noqa: PLR0913 - files, helpers, and two wishes
         ("report", paths.html),
         ("workbook", paths.xlsx),
         ("verdict", paths.verdict_json),
-        ("data", database),
+        ("data", place.source),
     ):
         console.result(f"{label + ':':10}{path}")
-    return EXIT_UNDECIDED if is_strict and verdict.headline_word == "undecided" else 0
+    is_open = verdict.headline_word == "undecided" and data.study.is_comparison
+    return EXIT_UNDECIDED if is_strict and is_open else 0
 
 
 def find_database(path: Path) -> Path:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Final
 
+from iolab.cli.archive import is_archive, opened
 from iolab.cli.console import Console
-from iolab.cli.finish import find_database, show_results
+from iolab.cli.finish import Place, find_database, show_results_of
 from iolab.cli.services import Services
-from iolab.errors import StudyError
+from iolab.errors import AnalysisError, IolabError, StudyError
 from iolab.store.db import Store
 from iolab.study.factors import nearest
 from iolab.study.metric_names import parse_metric
+
+_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
 
 NAME = "report"
 HELP = "show the results of a study again"
@@ -19,7 +23,7 @@ HELP = "show the results of a study again"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
-    parser.add_argument("results", metavar="DIR", help="what --out named")
+    parser.add_argument("results", metavar="DIR|FILE", help="what --out named, or an archive")
     parser.add_argument("--out", metavar="DIR", help="write the report elsewhere")
     parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
     parser.add_argument("--metric", metavar="METRIC", help="judge by another metric, as in p99")
@@ -28,8 +32,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Write the report and print the answer; also works while the study still runs."""
-    database = find_database(Path(arguments.results))
+    results = Path(arguments.results)
+    if is_archive(results):
+        return _from_archive(results, arguments, services, console)
+    database = find_database(results)
     out_dir = Path(arguments.out) if arguments.out else database.parent
+    asked = _asked(arguments, database)
+    place = Place(database, out_dir, source=database, asked=asked)
+    return show_results_of(place, services, console, is_strict=arguments.strict)
+
+
+def _asked(arguments: argparse.Namespace, database: Path) -> dict[str, str | None]:
+    """Another metric, and whose it is, than the study named."""
     asked = dict[str, str | None]()
     try:
         if arguments.metric is not None:
@@ -38,9 +52,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         raise StudyError(f"--metric: {error}", "see docs/reference/metrics.md") from None
     if arguments.metric_of is not None:
         asked["metric_of"] = _checked_part(database, arguments.metric_of)
-    return show_results(
-        database, out_dir, services, console, is_strict=arguments.strict, asked=asked
-    )
+    return asked
 
 
 def _checked_part(database: Path, part: str) -> str:
@@ -54,3 +66,20 @@ def _checked_part(database: Path, part: str) -> str:
             f"measured were {', '.join(parts)}",
         )
     return part
+
+
+def _from_archive(
+    results: Path, arguments: argparse.Namespace, services: Services, console: Console
+) -> int:
+    """Draw what an archive holds; the directory is not the study's, so nothing is replaced."""
+    if not arguments.out:
+        raise IolabError(
+            "the report of an archive needs a directory", "name a new one with --out DIR"
+        )
+    out_dir = Path(arguments.out)
+    there = next((name for name in _FILES if (out_dir / name).exists()), None)
+    if there is not None:
+        raise AnalysisError(f"{out_dir / there} exists already", "name another directory")
+    with opened(results, console) as database:
+        place = Place(database, out_dir, results, _asked(arguments, database))
+        return show_results_of(place, services, console, is_strict=arguments.strict)

@@ -49,6 +49,8 @@ DEFAULT_MARGIN: Final = 0.05
 DEFAULT_ROUNDS: Final = 5
 MAX_ROUNDS: Final = 1000
 STUDY_BYTES_MAX: Final = 1 << 20
+_ALWAYS_NAMED: Final = "direct"
+"""A factor that every trial has; it names a configuration for which nothing was said."""
 _STUDY_KEYS: Final = (
     "name",
     "testbed",
@@ -166,15 +168,12 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         {factor.name: factor.levels[0] for factor in factors if len(factor.levels) == 1}
     )
     varied = tuple(factor for factor in factors if len(factor.levels) > 1)
-    if not varied:
-        reader.refuse(
-            "factors" if "factors" in table and isinstance(source, FileSource) else None,
-            "nothing is compared: no factor has two levels",
-            f"give one at least two, such as {source.written('record_size', '4k,64k')}",
-        )
     workloads = read_workloads(reader.tables("workloads"))
     if not workloads:
         reader.refuse(None, "there is no workload", "add [[workloads]] with kind and tests")
+    if not varied:
+        varied = (_only_level(factors, settings, workloads),)
+        settings.pop(varied[0].name, None)
     compared = _read_compared(reader, varied, workloads)
     metric, metric_of = _read_metric(reader, workloads[0])
     rounds = reader.read_or("rounds", _parse_rounds, None)
@@ -220,6 +219,18 @@ def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, st
         reader.read_or("metric", parse_metric, own[0]),
         reader.read_or("metric_of", parse_part, None if "metric" in reader.values else own[1]),
     )
+
+
+def _only_level(
+    factors: tuple[Factor, ...], settings: dict[str, str], workloads: tuple[WorkloadPlan, ...]
+) -> Factor:
+    """What the one configuration of a study is called by: a factor with the level that it has.
+
+    The first that was named and that the first workload follows; or else how files are opened.
+    """
+    named = [*(factor.name for factor in factors), *sorted(settings)]
+    name = next((name for name in named if is_varied_by(workloads[0], name)), _ALWAYS_NAMED)
+    return Factor(name, (settings.get(name, find_factor(name).default or ""),))
 
 
 def is_varied_by(workload: WorkloadPlan, factor: str) -> bool:
