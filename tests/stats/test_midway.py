@@ -93,6 +93,22 @@ def test_a_stream_can_carry_the_verdict(canned: ModuleType) -> None:
     assert any(c.metric == "throughput_bytes_per_s" for c in verdict.secondary)
 
 
+def test_a_quantile_that_is_missing_gives_way_to_a_lower_one_of_the_same_stream(
+    canned: ModuleType,
+) -> None:
+    data = canned.make_study(workloads=(_mixed(canned),), latency={"bfq": 0.25}, rounds=6)
+    few = [
+        m
+        for m in data.measurements
+        if not (m.operation == f"{MIX}/reader" and m.metric in ("latency_ns_p99", "latency_ns_p90"))
+    ]
+    study = dataclasses.replace(data.study, metric="latency_ns_p99", metric_of="reader")
+    verdict = judge(dataclasses.replace(data, study=study, measurements=few))
+    assert {c.metric for c in verdict.headline} == {"latency_ns_p50"}, "not the other stream's p99"
+    assert {c.n_cells for c in verdict.headline} == {1}
+    assert f"{MIX}/reader" in verdict.sentence
+
+
 def test_a_metric_that_nobody_measured_is_said_to_be_missing(canned: ModuleType) -> None:
     data = canned.make_study(workloads=(_mixed(canned),))
     study = dataclasses.replace(data.study, metric="flush_ns_p99", metric_of="reader")

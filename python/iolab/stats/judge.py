@@ -76,6 +76,7 @@ def judge(data: StudyData) -> StudyVerdict:
         best_levels=best,
         trade_offs=wording.trade_offs(pooled, secondary, cells, study.compared_factor),
         trials=count_trials(data),
+        metric_of=study.metric_of,
         changes=midway_changes(data),
         position=position,
     )

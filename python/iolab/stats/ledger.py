@@ -97,9 +97,8 @@ class Ledger:
 
     def primary_metric(self, group: Group) -> Metric | None:
         """Return the study's own metric, else the first of `METRICS` that a group has."""
-        own = METRIC_BY_NAME.get(self.data.study.metric or "")
-        for metric in (*([own] if own else []), *METRICS):
-            if any(key.group == group for key in self.cells.get(metric.name, {})):
+        for metric in metrics_wanted(self.data.study.metric):
+            if self.cells_asked(metric, group):
                 return metric
         return None
 
@@ -116,8 +115,13 @@ class Ledger:
         """Return those cells that the study's verdict is about: of one stream or test, or all."""
         cells = self.cells_of(metric, group)
         part = self.data.study.metric_of
-        own = {key: found for key, found in cells.items() if _is_of(key.operation, part)}
-        return own or cells
+        if not any(
+            key.group == group and _is_of(key.operation, part)
+            for found in self.cells.values()
+            for key in found
+        ):
+            return cells  # Another workload than the one whose part is meant.
+        return {key: found for key, found in cells.items() if _is_of(key.operation, part)}
 
     def is_generator_bound(self, samples: Iterable[Samples]) -> bool:
         """Say whether any of the trials behind `samples` was limited by the load generator."""
@@ -187,6 +191,22 @@ def level_text(factor: str, level: str) -> str:
     if factor in ("record_size", "file_size", "scheduler", "fs"):
         return level
     return f"{factor} {level}"
+
+
+def metrics_wanted(name: str | None) -> tuple[Metric, ...]:
+    """Return the metrics that can carry a verdict, the best first.
+
+    A quantile that too few operations allow (``latency_ns_p99``) gives way to the next lower one of
+    the same time.
+    """
+    own = METRIC_BY_NAME.get(name or "")
+    if own is None:
+        return METRICS
+    family, _, quantile = own.name.rpartition("_")
+    is_quantile = quantile.startswith("p") and quantile[1:].isdecimal()
+    lower = [m for m in METRICS if m.name.startswith(f"{family}_p") and is_quantile]
+    lower = lower[: lower.index(own)][::-1] if own in lower else []
+    return (own, *lower, *METRICS)
 
 
 def is_segment(operation: str) -> bool:

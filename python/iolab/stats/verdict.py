@@ -221,6 +221,8 @@ class StudyVerdict:
     trials: TrialCounts
     position: PositionNote | None
     caveats: list[CountedCaveat] = field(default_factory=list)
+    metric_of: str | None = None
+    """Stream or test that carries the headline; None is all of them."""
     changes: list[MidwayChange] = field(default_factory=list)
     """Streams before and after what changed while they ran."""
 
