@@ -111,6 +111,7 @@ def test_a_mixed_workload_holds_its_own_knobs(plan_of, core):
         "access": "direct",
         "seed": spec["workload"]["seed"],
         "cuts_ns": [],
+        "verify": "none",
     }
     assert "driver_queue_depth" not in spec_of(plan, core, "iozone")["knobs"]
 

@@ -15,6 +15,7 @@ pub mod recorder;
 pub mod segment;
 pub mod series;
 pub mod target;
+pub mod verify;
 
 pub use coordinate::{Observer, PhaseOutcome, TenantOutcome, WorkerOutcome};
 pub use group::SharedGroup;

@@ -12,7 +12,13 @@ from typing import Final
 
 from iolab import units
 from iolab.errors import StudyError
-from iolab.study.factors import DEFAULT_OPTIONS, Scope, find_factor, scheduler_of
+from iolab.study.factors import (
+    DEFAULT_OPTIONS,
+    NO_FILE_SYSTEM,
+    Scope,
+    find_factor,
+    scheduler_of,
+)
 from iolab.study.model import IozoneWorkload, MixedWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
@@ -32,6 +38,22 @@ _WITHOUT_FILE_SYSTEM: Final = {
     ),
 }
 _POSSIBLE_LEVELS: Final = {
+    "loop": (
+        (
+            "fs",
+            ("ext4", "ext2", "ext3", "xfs", "btrfs"),
+            "a private loop device is measured through a file system",
+            "name one, or use --on device:/dev/DISK for a device without any",
+        ),
+    ),
+    "device": (
+        (
+            "external_journal",
+            ("false",),
+            "there is no second device for a journal",
+            "leave it out, or use --on loop:1g",
+        ),
+    ),
     "sim": (
         (
             "direct",
@@ -44,6 +66,12 @@ _POSSIBLE_LEVELS: Final = {
             ("cold", "as_is"),
             "simulated stacks have no page cache yet",
             "leave it out: direct I/O is cold",
+        ),
+        (
+            "verify",
+            ("none",),
+            "simulated devices keep no data that could be compared",
+            "leave it out, or use --on loop:1g",
         ),
         (
             "memory_limit",
@@ -148,12 +176,37 @@ def _check_external_journal(treatment: Treatment) -> None:
         )
 
 
+def _check_raw(treatment: Treatment) -> None:
+    """A device without a file system has no page cache of its own and no options."""
+    effective = treatment.effective
+    if effective.get("fs") != NO_FILE_SYSTEM:
+        return
+    if not treatment.is_direct:
+        raise StudyError(
+            f"{treatment.workload.name}: a device without a file system is used with direct I/O "
+            "only",
+            "use --direct (direct = true), or choose a file system with --fs",
+        )
+    if effective["cache"] == "warm":
+        raise StudyError(
+            "cache = warm on a device without a file system: direct I/O has no cache",
+            "leave it out, or choose a file system with --fs",
+        )
+    for name in ("mkfs_options", "mount_options"):
+        if effective[name] != DEFAULT_OPTIONS:
+            raise StudyError(
+                f"{name} = {effective[name]} without a file system",
+                "choose a file system with --fs",
+            )
+
+
 _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_record_fits,
     _check_alignment,
     _check_depth,
     _check_exclusive_knobs,
     _check_external_journal,
+    _check_raw,
 )
 
 

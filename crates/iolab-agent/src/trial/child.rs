@@ -282,6 +282,7 @@ mod tests {
             trial: "t0001",
             directory: "/nowhere".into(),
             token: None,
+            device: None,
             counters: Vec::new(),
             groups: Vec::new(),
             cache: Cache::Cold,
