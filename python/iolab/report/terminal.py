@@ -14,7 +14,8 @@ from typing import Final, TypeVar
 
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import kind_word, margin_text, mode_text
+from iolab.stats.request_time import per_byte_text, per_request_text, request_time_sentence
+from iolab.stats.sentence import kind_word, margin_text, mode_text, source_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -22,6 +23,7 @@ _C = TypeVar("_C", Comparison, CellComparison)
 CELLS_MAX: Final = 40
 POOLED_MAX: Final = 40
 SECONDARY_MAX: Final = 12
+REQUEST_TIMES_MAX: Final = 12
 TREATMENTS_MAX: Final = 40
 WIDTH_MIN: Final = 60
 BAR_SPAN_MIN: Final = 1.25
@@ -75,6 +77,7 @@ def render(
         if data.study.is_comparison
         else _alone(verdict, width),
         _cells(verdict, width, glyphs),
+        _request_times(verdict, width),
         _caveats(data, verdict, width),
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
@@ -275,6 +278,23 @@ def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
     return "\n".join(lines)
 
 
+def _request_times(verdict: StudyVerdict, width: int) -> str:
+    """List time per request = a + b x size, where record size is a factor."""
+    if not verdict.request_times:
+        return ""
+    fits = verdict.request_times[:REQUEST_TIMES_MAX]
+    room = min(max(len(fit.label) for fit in fits), 30)
+    lines = ["Time per request = a + b x record size [95 % intervals]"]
+    for fit in fits:
+        line = f"  {_fit(fit.label, room)} {per_request_text(fit)} + {per_byte_text(fit)}"
+        lines.append(line[:width].rstrip())
+    rest = len(verdict.request_times) - len(fits)
+    if rest:
+        lines.append(f"  {rest} more are in the report.")
+    sentence = request_time_sentence(verdict)
+    return "\n".join([*lines, _wrap(sentence, width)] if sentence else lines)
+
+
 def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
     """List the caveats, each once, with what to do."""
     trials = verdict.trials
@@ -283,6 +303,9 @@ def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
         f"{f'{kind} trials'.strip().capitalize()}: {trials.ok} of {trials.planned} ok,"
         f" {trials.failed} failed; margin {margin_text(verdict.margin)}, seed {data.study.seed}."
     )
+    if data.study.kind == "imported":
+        said = f"{source_text(data.study)}: {trials.ok} runs, order not known"
+        first = f"{said}; margin {margin_text(verdict.margin)}."
     lines = [_wrap(first, width)]
     for c in verdict.caveats:
         times = f" ({c.count} times)" if c.count > 1 else ""

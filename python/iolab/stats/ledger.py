@@ -20,7 +20,7 @@ PAGE_CACHE_SHARE = 0.5
 """From this share of bytes on a cell is labelled "page cache" (most bytes came from there)."""
 
 Levels = tuple[tuple[str, str], ...]
-Group = tuple[str, bool]
+Group = tuple[str, bool | None]
 """Workload and direct/buffered: what may be pooled."""
 
 
@@ -30,7 +30,7 @@ class CellKey:
 
     workload: str
     operation: str
-    is_direct: bool
+    is_direct: bool | None
     levels: Levels
 
     @property
