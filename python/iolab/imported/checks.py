@@ -103,7 +103,7 @@ def _queue_caveats(reading: Reading) -> list[Caveat]:
             continue
         rate = sum((Decimal(value.printed) for value in rates), Decimal(0))
         scale = {"s": "1", "ms": "0.001", "us": "0.000001"}[time.unit]
-        name = " ".join(part for part in (device, *(level for _, level in levels)) if part)
+        name = ", ".join(part for part in (f"queue of {device}", *(v for _, v in levels)) if part)
         check = check_product(name, queue.printed, (str(rate), time.printed), scale)
         if not check.is_consistent:
             found.append(_queue_caveat(check, queue, time, rate))

@@ -61,7 +61,7 @@ def understand(path: Path, wishes: Wishes) -> Imported:
     facts |= {"source.file": path.name, "source.sha256": table.sha256}
     if checked.text:
         facts["source.printed_means"] = checked.text
-    caveats = (*_caveats(reading, constants), *checked.caveats)
+    caveats = (*_caveats(reading, constants, study.compared_factor), *checked.caveats)
     return Imported(reading, checked, plan, trials, values, caveats, facts)
 
 
@@ -222,13 +222,15 @@ def _phase(operation: str, metrics: dict[str, float]) -> PhaseRow:
     )
 
 
-def _caveats(reading: Reading, constants: dict[str, str]) -> Iterator[Caveat]:
+def _caveats(
+    reading: Reading, constants: dict[str, str], compared: str
+) -> Iterator[Caveat]:
     table, runs = reading.table, reading.runs
     yield Caveat(
         "imported",
-        f"imported from {table.path.name} (SHA-256 {table.sha256[:16]}…): {len(runs)} runs in lines"
+        f"imported from {table.path.name} (SHA-256 {table.sha256[:16]}…): {len(runs)} values in lines"
         f" {runs[0].line} to {runs[-1].line} of {table.rows[-1].line}.",
-        "iolab measured nothing of this; each trial keeps the lines it came from.",
+        "Nothing of it was measured by iolab; each trial keeps the lines it came from.",
     )
     yield Caveat(
         "order_unknown",
@@ -242,6 +244,7 @@ def _caveats(reading: Reading, constants: dict[str, str]) -> Iterator[Caveat]:
         "See its source before applying an answer to your machine.",
     )
     yield from _about_runs(reading)
+    yield from _about_confounding(reading, compared)
     yield from _about_cells(reading, constants)
 
 
@@ -252,8 +255,9 @@ def _about_runs(reading: Reading) -> Iterator[Caveat]:
         every = single == len(counts)
         yield Caveat(
             "single_runs",
-            ("every value is" if every else f"{single} of {len(counts)} values are")
-            + " a single run: there is no interval, and no verdict but undecided.",
+            ("every value is a single run" if every else f"{single} of {len(counts)} cells hold a"
+             " single run")
+            + ": there is no interval, and no verdict but undecided.",
             "Measure each at least 5 times, in random order.",
         )
     if reading.are_runs_numbered_here:
@@ -271,6 +275,24 @@ def _about_runs(reading: Reading) -> Iterator[Caveat]:
         )
 
 
+def _about_confounding(reading: Reading, compared: str) -> Iterator[Caveat]:
+    """Warn of a factor that never varies while the compared one stays."""
+    seen: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for value in reading.runs:
+        levels = dict(value.levels)
+        for name, level in levels.items():
+            if name != compared and compared in levels:
+                seen[name][level].add(levels[compared])
+    for name, found in seen.items():
+        if len(found) > 1 and all(len(levels) == 1 for levels in found.values()):
+            yield Caveat(
+                "confounded",
+                f"each {name} was measured with one {compared} only, so that nobody can tell which"
+                " of the two makes a difference.",
+                f"Measure every {compared} with the same {name}.",
+            )
+
+
 def _about_cells(reading: Reading, constants: dict[str, str]) -> Iterator[Caveat]:
     if reading.missing:
         yield Caveat(
@@ -283,7 +305,7 @@ def _about_cells(reading: Reading, constants: dict[str, str]) -> Iterator[Caveat
         common = Counter(value.notes for value in noted).most_common(1)[0][0]
         yield Caveat(
             "noted_values",
-            f"{len(noted)} runs carry a note of the source, most often: {common[:160]}.",
+            f"{len(noted)} values carry a note of the source, most often: {common[:160]}.",
         )
     averages = list(
         dict.fromkeys(v.operation for v in reading.runs if is_average_of_operations(v.operation))

@@ -40,7 +40,7 @@ def trust_figures(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str
         ("order", _order(data)),
         ("margin", f"{verdict.margin * 100:.3g} %"),
         ("cells from the page cache", _cached_cells(verdict)),
-        ("cells limited by the generator", _cells(verdict, "is_generator_bound")),
+        ("cells limited by the generator", _bound_cells(verdict)),
     ]
     cost = harness_cost_ns(data)
     if cost is not None:
@@ -141,6 +141,10 @@ def _cached_cells(verdict: StudyVerdict) -> str:
     if all(c.cache_share is None for c in verdict.cells):
         return "not known"
     return _cells(verdict, "is_page_cache")
+
+
+def _bound_cells(verdict: StudyVerdict) -> str:
+    return _cells(verdict, "is_generator_bound") if verdict.is_paired else "not known"
 
 
 def _cells(verdict: StudyVerdict, flag: str) -> str:

@@ -68,8 +68,10 @@ def _kind_box(data: StudyData) -> Markup | None:
     figures = kind_figures(data)
     if not figures:
         return None
-    word = "Imported" if data.study.kind == "imported" else "Simulated"
-    return tag("p", tag("b", f"{word}. "), *(text for _, text in figures[1:]), class_="kind")
+    if data.study.kind == "imported":
+        said = " ".join(text[:1].upper() + text[1:] for _, text in figures[1:])
+        return tag("p", tag("b", "Not measured by iolab. "), said, class_="kind")
+    return tag("p", tag("b", "Simulated. "), *(text for _, text in figures[1:]), class_="kind")
 
 
 def _first_page(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> Markup:

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.request_time import per_byte_text, per_request_text, request_time_sentence
+from iolab.stats.request_time import line_text, request_time_sentence
 from iolab.stats.sentence import kind_word, margin_text, mode_text, source_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
@@ -102,6 +102,16 @@ def _clean(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
+def clean_text(text: str) -> str:
+    """Replace what could move the cursor or break a line."""
+    return _clean(text)
+
+
+def fold_text(text: str, width: int, indent: str = "") -> str:
+    """Fold a text; a percent sign stays with its number."""
+    return _wrap(text, width, indent)
+
+
 def _fit(text: str, room: int) -> str:
     """Cut in the middle, pad to the right."""
     text = _clean(text)
@@ -148,12 +158,15 @@ def _alone(verdict: StudyVerdict, width: int) -> str:
         return ""
     labels = [METRIC_BY_NAME[row.metric].label for row in shown]
     room = max(map(len, labels))
-    lines = ["Geometric mean of the rounds [95 % interval]"]
+    unit = "rounds" if verdict.is_paired else "runs"
+    lines = [f"Geometric mean of the {unit} [95 % interval]"]
+    is_one_workload = len({row.workload for row in verdict.treatments}) == 1
     if len(shown) < len(verdict.treatments):
         lines.append(f"The first {len(shown)} of {len(verdict.treatments)} rows:")
     for row, label in zip(shown, labels, strict=True):
         metric = METRIC_BY_NAME[row.metric]
-        name = f"{row.workload} {row.cell_label or row.operation}"
+        name = row.operation if is_one_workload else f"{row.workload} {row.operation}"
+        name += f" {row.cell_label}" if row.cell_label else ""
         text = metric.format(row.geometric_mean)
         if row.interval is not None:
             low, high = metric.format(row.interval.low), metric.format(row.interval.high)
@@ -283,10 +296,10 @@ def _request_times(verdict: StudyVerdict, width: int) -> str:
     if not verdict.request_times:
         return ""
     fits = verdict.request_times[:REQUEST_TIMES_MAX]
-    room = min(max(len(fit.label) for fit in fits), 30)
+    room = min(max(len(fit.label) for fit in fits), 24)
     lines = ["Time per request = a + b x record size [95 % intervals]"]
     for fit in fits:
-        line = f"  {_fit(fit.label, room)} {per_request_text(fit)} + {per_byte_text(fit)}"
+        line = f"  {_fit(fit.label, room)} {line_text(fit)}"
         lines.append(line[:width].rstrip())
     rest = len(verdict.request_times) - len(fits)
     if rest:
@@ -304,7 +317,8 @@ def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
         f" {trials.failed} failed; margin {margin_text(verdict.margin)}, seed {data.study.seed}."
     )
     if data.study.kind == "imported":
-        said = f"{source_text(data.study)}: {trials.ok} runs, order not known"
+        runs = "run" if trials.ok == 1 else "runs"
+        said = f"{source_text(data.study)}: {trials.ok} {runs}, order not known"
         first = f"{said}; margin {margin_text(verdict.margin)}."
     lines = [_wrap(first, width)]
     for c in verdict.caveats:

@@ -43,7 +43,7 @@ from iolab.store.rows import StudyData
 ASSUMED_SPREAD: Final = 0.05
 """Standard deviation of ln between runs, where nobody measured one: more than a quarter of the
 configurations of Cao et al. (FAST'17) varied by over 10 % from run to run."""
-_SILENT: Final = ("few_rounds", "incomplete_rounds")
+_SILENT: Final = ("few_rounds", "incomplete_rounds", "cells_excluded")
 """Caveats that speak of rounds, which a table does not have."""
 
 
@@ -353,7 +353,7 @@ def _sentence(ledger: Ledger, draft: StudyVerdict) -> str:
             parts.append(_assumption(run_spread(ledger)))
         return " ".join(parts)
     study = ledger.data.study
-    if not study.is_comparison:
+    if not study.is_comparison and draft.treatments:
         return f"{wording.alone_sentence(draft)} {_refusal(ledger)}"
     return _refusal(ledger)
 
@@ -376,11 +376,14 @@ def _refusal(ledger: Ledger) -> str:
     reasons: list[str] = []
     if len(seen) <= 1:
         reasons.append(f"only {next(iter(seen), study.baseline)} is in it")
-    else:
+    elif any(not is_average_of_operations(m.operation) for m in ledger.data.measurements):
         reasons.append(f"no operation was measured with {study.baseline} and another {factor}")
     if _is_single(ledger.data):
         reasons.append("each value is one run, so that nobody knows what chance does")
-    reasons += [c.message for c in ledger.data.caveats if c.code == "mixed_average"]
+    told = ("mixed_average", "confounded")
+    reasons += [c.message.rstrip(".") for c in ledger.data.caveats if c.code in told]
+    if not ledger.data.measurements:
+        reasons.append("no value has a unit in which more or less is better")
     return f"It does not say which {factor} is best: {'; '.join(reasons)}."
 
 

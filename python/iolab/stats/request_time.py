@@ -72,7 +72,8 @@ def request_time_sentence(verdict: StudyVerdict) -> str:
     good = [f for f in verdict.request_times if f.request_ns > 0 and (f.misfit or 0) <= MISFIT_MAX]
     if not good:
         return ""
-    heavy = [f for f in good if _share_of_request(f, f.sizes[-1]) > 0.5]
+    heavy = [f for f in good if _is_shown(f.request_ns_interval) and _share_of_largest(f) > 0.5]
+    light = [f for f in good if _is_shown(f.byte_ns_interval) and _share_of_largest(f) <= 0.5]
     largest = max((f.sizes[-1] for f in good), key=_bytes)
     if len(heavy) * 2 > len(good):
         return (
@@ -81,10 +82,20 @@ def request_time_sentence(verdict: StudyVerdict) -> str:
             " record size is then latency per request, shared by more bytes; it says nothing about"
             " a block size of the device."
         )
-    return (
-        f"In {len(good) - len(heavy)} of {len(good)} treatments most of the time of the largest"
-        f" request ({largest}) is time per byte: larger requests gain little more."
-    )
+    if len(light) * 2 > len(good):
+        return (
+            f"In {len(light)} of {len(good)} treatments most of the time of the largest request"
+            f" ({largest}) is time per byte: larger requests gain little more."
+        )
+    return ""
+
+
+def _is_shown(interval: Interval | None) -> bool:
+    return interval is not None and interval.low > 0
+
+
+def _share_of_largest(fit: RequestTime) -> float:
+    return _share_of_request(fit, fit.sizes[-1])
 
 
 def fit_line(sizes: Sequence[float], times: Sequence[float]) -> Line:
@@ -204,6 +215,23 @@ def _interval(mean: float, half: float) -> Interval:
 def _share_of_request(fit: RequestTime, size: str) -> float:
     """Share of the time of a request of `size` that does not depend on its size."""
     return fit.request_ns / (fit.request_ns + max(0.0, fit.byte_ns) * _bytes(size))
+
+
+def line_text(fit: RequestTime) -> str:
+    """Write the line on few columns: ``197 [190, 205] µs + 0.48 [0.11, 0.85] µs/KiB``."""
+    parts = [
+        (fit.request_ns, fit.request_ns_interval, 1 / 1000),
+        (fit.byte_ns, fit.byte_ns_interval, 1024 / 1000),
+    ]
+    a, b = (_compact(value * scale, interval, scale) for value, interval, scale in parts)
+    return f"{a} µs + {b} µs/KiB"
+
+
+def _compact(value: float, interval: Interval | None, scale: float) -> str:
+    if interval is None:
+        return format_significant(value)
+    low, high = (format_significant(end * scale) for end in (interval.low, interval.high))
+    return f"{format_significant(value)} [{low}, {high}]"
 
 
 def per_byte_text(fit: RequestTime) -> str:

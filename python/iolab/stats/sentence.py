@@ -39,10 +39,11 @@ def headline_sentence(verdict: StudyVerdict) -> str:
 def alone_sentence(verdict: StudyVerdict) -> str:
     """Say what the only configuration of a study did, by the primary metric of its first tests."""
     name = f"{verdict.compared_factor} = {verdict.baseline}"
+    has_primary = any(METRIC_BY_NAME[row.metric].role == "primary" for row in verdict.treatments)
     first = {
         (row.workload, row.operation, row.cell_label): row
         for row in reversed(verdict.treatments)
-        if METRIC_BY_NAME[row.metric].role == "primary"
+        if METRIC_BY_NAME[row.metric].role == "primary" or not has_primary
     }
     rows = list(reversed(first.values()))
     if not rows:
@@ -52,7 +53,8 @@ def alone_sentence(verdict: StudyVerdict) -> str:
         for row in rows[:NAMES_MAX]
     ]
     rest = f" and {len(rows) - NAMES_MAX} more" if len(rows) > NAMES_MAX else ""
-    rounds = "1 round" if rows[0].n == 1 else f"{rows[0].n} rounds"
+    unit = "round" if verdict.is_paired else "run"
+    rounds = f"1 {unit}" if rows[0].n == 1 else f"{rows[0].n} {unit}s"
     return f"One configuration, nothing compared ({name}): {', '.join(said)}{rest}; {rounds}."
 
 

@@ -36,7 +36,12 @@ def _spec(data: StudyData, verdict: StudyVerdict, group: Group) -> ChartSpec:
         name=f"request_time-{slug(group_title(verdict, group))}",
         kind="plane",
         title=f"Time per request by record size: {group_title(verdict, group)}",
-        caption=(request_time_sentence(verdict) or "No treatment follows a + b x size.") + note,
+        caption=(
+            request_time_sentence(verdict)
+                or "What does not depend on the size and what each byte costs; the runs do not tell which of the"
+            " two is more."
+        )
+        + note,
         x=Axis("record size", "bytes", "log", ticks=size_ticks(sizes)),
         y=Axis("time per request", "µs", "log" if is_log else "linear", is_from_zero=not is_log),
         panels=panels,

@@ -22,6 +22,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
         level = trial.levels.get(verdict.compared_factor, trial.workload)
         series.setdefault(level, []).append(_square(trial, rounds.index(trial.round)))
     row = "run" if data.study.kind == "imported" else "round"
+    place = "table" if data.study.kind == "imported" else "round"
     ordered = sorted(series.items(), key=lambda item: (slots.get(item[0], 99), item[0]))
     return [
         ChartSpec(
@@ -29,7 +30,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             kind="strip",
             title="Runs of the table" if data.study.kind == "imported" else "Order of the trials",
             caption=_caption(data, verdict, len(rounds)),
-            x=Axis("place in the round"),
+            x=Axis(f"place in the {place}"),
             y=Axis("round", categories=tuple(f"{row} {r}" for r in rounds)),
             panels=(
                 Panel(
