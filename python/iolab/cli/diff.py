@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from iolab.cli.console import Console
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_flags(parser)
 
 
-def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:  # noqa: ARG001
+def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Print the comparison; the exit code says only whether it could be made."""
     from iolab.report.diff_text import diff_markdown, diff_text
     from iolab.stats.diff import compare_studies
@@ -32,6 +33,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     before = read_study(Path(arguments.before), arguments, console)
     after = read_study(Path(arguments.after), arguments, console)
     diff = compare_studies(before, after, margin=wishes_of(arguments).margin)
+    diff = replace(diff, before=arguments.before, after=arguments.after)
     if arguments.json:
         console.result(json.dumps(diff.to_dict(), indent=2, ensure_ascii=False))
     elif arguments.md:

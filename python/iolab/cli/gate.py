@@ -23,12 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric",
         metavar="NAMES",
         default="",
-        help="metrics that are gated, as in latency_ns_p99 (the first that both studies have)",
+        help="metrics that are gated, as in latency_ns_p99 (throughput)",
     )
     add_table_flags(parser)
 
 
-def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:  # noqa: ARG001
+def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Print the outcome of every cell; returns the code of rule R12."""
     from iolab.report.diff_text import gate_text
     from iolab.stats.diff import compare_studies
@@ -46,7 +46,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
             f"both have {', '.join(sorted(shared)) or 'nothing in common'}",
         )
     margin = wishes_of(arguments).margin
-    diff = compare_studies(before, after, margin=margin, metrics=asked or _first(shared))
+    diff = compare_studies(before, after, margin=margin, metrics=asked, roles=("primary",))
     for difference in diff.environment[:3]:
         told = f"{difference.name}: {difference.before} -> {difference.after}"
         console.note(f"note: {told[:200]}")
@@ -67,12 +67,3 @@ def _check_metrics(names: tuple[str, ...]) -> None:
                 f"--metric {name}: there is no such metric{nearest(name, METRIC_BY_NAME)}",
                 f"metrics are {', '.join(METRIC_BY_NAME)}",
             )
-
-
-def _first(shared: set[str]) -> tuple[str, ...]:
-    """Metrics that carry verdicts; if both studies have none, the first they have."""
-    from iolab.stats.metrics import METRICS
-
-    primary = [m.name for m in METRICS if m.name in shared and m.role == "primary"]
-    known = [m.name for m in METRICS if m.name in shared]
-    return tuple(primary[:1] or known[:1])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from iolab.cli import archive, compare, diff, doctor, gate, import_, report, restore, run, sim
+from iolab.cli import archive, compare, diff, doctor, gate, import_, lint, report, restore, run, sim
 from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
@@ -22,6 +22,7 @@ COMMANDS: Final[tuple[ModuleType, ...]] = (
     import_,
     diff,
     gate,
+    lint,
     archive,
     restore,
     doctor,

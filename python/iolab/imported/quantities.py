@@ -34,8 +34,20 @@ _LATENCIES: Final = (
 )
 """First match counts. A plain ``latency`` is bonnie++'s, which prints the longest one."""
 KNOWN_UNITS: Final = (
-    "B/s", "KB/s", "MB/s", "GB/s", "KiB/s", "MiB/s", "GiB/s", "1/s", "ops/s", "IOPS",
-    "ns", "us", "ms", "s",
+    "B/s",
+    "KB/s",
+    "MB/s",
+    "GB/s",
+    "KiB/s",
+    "MiB/s",
+    "GiB/s",
+    "1/s",
+    "ops/s",
+    "IOPS",
+    "ns",
+    "us",
+    "ms",
+    "s",
 )
 
 

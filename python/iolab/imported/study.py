@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from iolab.study.treatment import Treatment
 
 KIND: Final = "imported"
 _SHOWN: Final = 8
+_RATIO: Final = re.compile(r"x|times|ratio|speed-?up|x faster")
 _LINES_SHOWN: Final = 5
 
 
@@ -222,14 +224,12 @@ def _phase(operation: str, metrics: dict[str, float]) -> PhaseRow:
     )
 
 
-def _caveats(
-    reading: Reading, constants: dict[str, str], compared: str
-) -> Iterator[Caveat]:
+def _caveats(reading: Reading, constants: dict[str, str], compared: str) -> Iterator[Caveat]:
     table, runs = reading.table, reading.runs
     yield Caveat(
         "imported",
-        f"imported from {table.path.name} (SHA-256 {table.sha256[:16]}…): {len(runs)} values in lines"
-        f" {runs[0].line} to {runs[-1].line} of {table.rows[-1].line}.",
+        f"imported from {table.path.name} (SHA-256 {table.sha256[:16]}…): {len(runs)} values in"
+        f" lines {runs[0].line} to {runs[-1].line} of {table.rows[-1].line}.",
         "Nothing of it was measured by iolab; each trial keeps the lines it came from.",
     )
     yield Caveat(
@@ -255,8 +255,11 @@ def _about_runs(reading: Reading) -> Iterator[Caveat]:
         every = single == len(counts)
         yield Caveat(
             "single_runs",
-            ("every value is a single run" if every else f"{single} of {len(counts)} cells hold a"
-             " single run")
+            (
+                "every value is a single run"
+                if every
+                else f"{single} of {len(counts)} cells hold a single run"
+            )
             + ": there is no interval, and no verdict but undecided.",
             "Measure each at least 5 times, in random order.",
         )
@@ -300,6 +303,13 @@ def _about_cells(reading: Reading, constants: dict[str, str]) -> Iterator[Caveat
             f"{len(reading.missing)} rows have no value ({_lines(reading.missing)}).",
             "Cells with fewer than half of the runs of the fullest are not pooled.",
         )
+    if reading.unexplained:
+        yield Caveat(
+            "missing_unexplained",
+            f"{len(reading.unexplained)} values are missing without a reason"
+            f" ({_lines(reading.unexplained)}).",
+            "Write the reason into a column notes.",
+        )
     noted = [value for value in reading.runs if value.notes]
     if noted:
         common = Counter(value.notes for value in noted).most_common(1)[0][0]
@@ -312,6 +322,14 @@ def _about_cells(reading: Reading, constants: dict[str, str]) -> Iterator[Caveat
     )
     if averages:
         yield _average_caveat(reading, averages, averages_remark(constants))
+    ratios = [v for v in reading.runs if v.quantity is None and _RATIO.fullmatch(v.unit.lower())]
+    if ratios:
+        yield Caveat(
+            "ratios_without_base",
+            f"{len(ratios)} values are ratios without their base case"
+            f" ({_lines([v.line for v in ratios])}).",
+            "Import the absolute values.",
+        )
     unjudged = [value for value in reading.runs if value.quantity is None]
     if unjudged:
         said = [f"{v.operation} {v.printed} {v.unit}".strip() for v in unjudged[:_SHOWN]]

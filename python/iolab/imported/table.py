@@ -123,7 +123,7 @@ def _header(table: Table, cells: list[str], line: int) -> tuple[str, ...]:
         table.fail("there are two columns of this name", "rename one", line=line, column=twice[0])
     if len(names) < 2:
         table.fail(
-            f"the header has one column only: {names[0][:60]!r}",
+            f"the header has one column only: {cells[0][:60]!r}",
             "separate columns by commas, semicolons or tabs",
             line=line,
         )
@@ -134,7 +134,8 @@ def _row(table: Table, columns: tuple[str, ...], cells: list[str], line: int) ->
     if len(cells) != len(columns):
         table.fail(
             f"{len(cells)} cells, but the header has {len(columns)} columns",
-            "quote cells that contain the separator" if len(cells) > len(columns)
+            "quote cells that contain the separator"
+            if len(cells) > len(columns)
             else "write an empty cell for what is missing",
             line=line,
         )

@@ -61,6 +61,8 @@ class Reading:
     values: tuple[Value, ...]
     missing: tuple[int, ...]
     """Lines without a value."""
+    unexplained: tuple[int, ...]
+    """Those of them that carry no note."""
     settings: tuple[int, ...]
     """Lines that are no measurement: their run is empty."""
     are_runs_numbered_here: bool
@@ -103,8 +105,15 @@ def read_values(table: Table, mapping: Mapping, wishes: Wishes) -> Reading:
             )
         first_line[key] = row.line
         values.append(value)
+    noted = {row.line for row in table.rows if _cell(mapping, row, "notes")}
     reading = Reading(
-        table, mapping, tuple(values), tuple(missing), tuple(settings), "run" not in mapping.roles
+        table,
+        mapping,
+        tuple(values),
+        tuple(missing),
+        tuple(line for line in missing if line not in noted),
+        tuple(settings),
+        "run" not in mapping.roles,
     )
     _check(reading)
     return reading
@@ -158,15 +167,21 @@ def _value(table: Table, mapping: Mapping, wishes: Wishes, row: Row) -> Value | 
         )
     workload = _cell(mapping, row, "workload") or "imported"
     notes = _cell(mapping, row, "notes")
-    return Value(
-        row.line, workload, levels, operation, kind, run, printed, unit, quantity, notes
-    )
+    return Value(row.line, workload, levels, operation, kind, run, printed, unit, quantity, notes)
 
 
 def _numbered(value: Value, run: int) -> Value:
     return Value(
-        value.line, value.workload, value.levels, value.operation, "run", run, value.printed,
-        value.unit, value.quantity, value.notes,
+        value.line,
+        value.workload,
+        value.levels,
+        value.operation,
+        "run",
+        run,
+        value.printed,
+        value.unit,
+        value.quantity,
+        value.notes,
     )
 
 
@@ -206,9 +221,7 @@ def _level(table: Table, factor: FactorColumn, row: Row) -> str:
             return units.format_bytes(units.parse_bytes(int(text[:20]) * factor.bytes_per_unit))
         return units.format_bytes(units.parse_bytes(text))
     except ValueError as error:
-        table.fail(
-            str(error), "4096 and 4k are sizes", line=row.line, column=factor.column
-        )
+        table.fail(str(error), "4096 and 4k are sizes", line=row.line, column=factor.column)
 
 
 def _is_number(text: str) -> bool:

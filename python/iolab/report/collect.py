@@ -35,7 +35,10 @@ def trust_figures(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str
     excluded = max((c.rounds_excluded for c in headline), default=0)
     figures = [
         *kind_figures(data)[:1],
-        ("rounds used" if verdict.is_paired else "runs a side", _span(rounds) + (f" ({excluded} left out)" if excluded else "")),
+        (
+            "rounds used" if verdict.is_paired else "runs a side",
+            _span(rounds) + (f" ({excluded} left out)" if excluded else ""),
+        ),
         *_trials(verdict),
         ("order", _order(data)),
         ("margin", f"{verdict.margin * 100:.3g} %"),

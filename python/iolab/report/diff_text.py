@@ -31,7 +31,10 @@ def diff_markdown(diff: StudyDiff) -> str:
     """Return the comparison as Markdown."""
     lines = [_escape(summary(diff)), "", "### Environment", ""]
     if diff.environment:
-        lines += [f"| what | {_escape(diff.before)} | {_escape(diff.after)} |", "| --- | --- | --- |"]
+        lines += [
+            f"| what | {_escape(diff.before)} | {_escape(diff.after)} |",
+            "| --- | --- | --- |",
+        ]
         lines += [
             f"| {_escape(d.name)} | {_escape(_cut(d.before))} | {_escape(_cut(d.after))} |"
             for d in diff.environment
@@ -87,14 +90,18 @@ def gate_text(diff: StudyDiff, result: GateResult, width: int = 80) -> str:
     room = min(max((len(_name(c)) for c, _ in result.cells), default=0), width - 46)
     lines = [
         f"{outcome:10} {_cut(_name(cell), room):{room}} {_numbers(cell, is_word_shown=False)}"
-        + (f"  {rounds_text(cell.effect)}" if cell.effect.further_rounds is not None
-           and outcome == "undecided" else "")
+        + (
+            f"  {rounds_text(cell.effect)}"
+            if cell.effect.further_rounds is not None and outcome == "undecided"
+            else ""
+        )
         for cell, outcome in result.cells
     ]
-    counts = ", ".join(
-        f"{result.count(o)} {o}" for o in ("pass", "undecided", "regression")
-    )
+    lines += [f"{'missing':10} {clean_text(name)}" for name in result.missing]
+    counts = ", ".join(f"{result.count(o)} {o}" for o in ("pass", "undecided", "regression"))
     margin = margin_text(diff.margin)
+    if result.missing:
+        counts += f", {len(result.missing)} missing"
     if not result.cells:
         said = "undecided: the two have no cell in common"
     elif result.outcome == "regression":

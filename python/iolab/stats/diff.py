@@ -8,17 +8,17 @@ other included. Effects say what happened from the first to the second, above 1 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
 from iolab.stats.imported import planned, run_spread, two_sided_estimate
-from iolab.stats.ledger import Samples, level_text
+from iolab.stats.ledger import Samples, build_ledger, level_text
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.log_ratio import geometric_mean, is_usable
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
-from iolab.stats.ledger import build_ledger
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.pairing import TOTAL, oriented_log_ratio
 from iolab.stats.request_time import is_average_of_operations
@@ -98,6 +98,7 @@ def compare_studies(
     *,
     margin: float | None = None,
     metrics: tuple[str, ...] = (),
+    roles: tuple[str, ...] = ("primary", "secondary"),
 ) -> StudyDiff:
     """Compare two stored studies.
 
@@ -105,17 +106,21 @@ def compare_studies(
     ----------
     before, after : the studies; effects are of `after` against `before`.
     margin : smallest relative difference that matters; None = that of `after`.
-    metrics : names to compare; none = the primary metric of each group and the secondary ones.
+    metrics : names to compare; none = all of these roles, rates of operations only where there is
+        no throughput.
+    roles : see `iolab.stats.metrics.metric.Metric`.
     """
     wanted = margin if margin is not None else after.study.margin
     is_paired = are_pairs(before, after)
     ours, theirs = _cells(after, before), _cells(before, after)
-    chosen = [m for m in METRICS if (m.name in metrics if metrics else m.role != "shown")]
+    chosen = [m for m in METRICS if (m.name in metrics if metrics else m.role in roles)]
     jobs: list[tuple[_Place, Metric, Samples, Samples, MeanEstimate]] = []
     overall: dict[str, Effect] = {}
     matched: set[_Place] = set()
     for metric in chosen:
         places = [p for p in theirs.get(metric.name, {}) if p in ours.get(metric.name, {})]
+        if not metrics and metric.name == "throughput_ops_per_s":
+            places = [p for p in places if p not in matched]
         matched |= set(places)
         pairs = [(ours[metric.name][p], theirs[metric.name][p]) for p in places]
         estimates = [_estimate([pair], metric, is_paired) for pair in pairs]
@@ -125,9 +130,7 @@ def compare_studies(
         ]
         whole = [pair for p, pair in zip(places, pairs, strict=True) if _is_whole(p, places)]
         if whole:
-            overall[metric.name] = effect_of(
-                _estimate(whole, metric, is_paired), wanted, 1.0, None
-            )
+            overall[metric.name] = effect_of(_estimate(whole, metric, is_paired), wanted, 1.0, None)
     adjusted = benjamini_hochberg([job[4].p_value() for job in jobs])
     divisor = discovery_divisor(adjusted)
     spread = run_spread(build_ledger(before))
@@ -255,11 +258,7 @@ def _estimate(
     estimate = two_sided_estimate(pairs, metric)[0]
     if estimate is not None:
         return estimate
-    import math
-
-    mean = math.fsum(
-        math.log(_mean(ours) / _mean(theirs)) for ours, theirs in pairs
-    ) / len(pairs)
+    mean = math.fsum(math.log(_mean(ours) / _mean(theirs)) for ours, theirs in pairs) / len(pairs)
     return MeanEstimate(mean if metric.is_higher_better else -mean, None, 1)
 
 

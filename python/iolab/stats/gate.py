@@ -23,6 +23,9 @@ class GateResult:
     """The outcome of every cell and of all together."""
 
     cells: list[tuple[CellChange, Outcome]]
+    missing: list[str]
+    """Cells of the baseline that the new study does not have: nobody knows whether they are
+    worse."""
 
     def count(self, outcome: Outcome) -> int:
         """Number of cells with this outcome."""
@@ -33,7 +36,8 @@ class GateResult:
         """Return the worst outcome; no cell at all decides nothing."""
         if self.count("regression"):
             return "regression"
-        return "undecided" if self.count("undecided") or not self.cells else "pass"
+        is_open = self.count("undecided") or self.missing or not self.cells
+        return "undecided" if is_open else "pass"
 
     @property
     def exit_code(self) -> int:
@@ -43,7 +47,10 @@ class GateResult:
 
 def gate(diff: StudyDiff) -> GateResult:
     """Decide every cell of a comparison of studies."""
-    return GateResult([(cell, _outcome(cell, diff.margin)) for cell in diff.cells])
+    cells: list[tuple[CellChange, Outcome]] = [
+        (cell, _outcome(cell, diff.margin)) for cell in diff.cells
+    ]
+    return GateResult(cells, list(diff.only_before))
 
 
 def _outcome(cell: CellChange, margin: float) -> Outcome:

@@ -87,7 +87,8 @@ def judge_imported(data: StudyData) -> StudyVerdict:
     )
     caveats = [c for c in collect_caveats(ledger, draft) if c.code not in _SILENT]
     return dataclasses.replace(
-        draft, sentence=f"{wording.kind_sentence(data.study)} {_sentence(ledger, draft)}",
+        draft,
+        sentence=f"{wording.kind_sentence(data.study)} {_sentence(ledger, draft)}",
         caveats=caveats,
     )
 
@@ -183,7 +184,9 @@ def _judge_group(
             metric,
             group,
             job,
-            planned(effect_of(job[1], margin, step.divisor, step.p_adjusted), job[1], spread, margin),
+            planned(
+                effect_of(job[1], margin, step.divisor, step.p_adjusted), job[1], spread, margin
+            ),
         )
         for job, step in zip(jobs, steps, strict=True)
     ]
@@ -393,4 +396,3 @@ def _is_single(data: StudyData) -> bool:
         place = (m.workload, m.operation, m.metric, tuple(sorted(m.levels.items())))
         runs.setdefault(place, set()).add(m.round)
     return bool(runs) and max(len(found) for found in runs.values()) == 1
-

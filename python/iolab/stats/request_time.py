@@ -153,9 +153,7 @@ def _label(ledger: Ledger, key: CellKey, level: str | None) -> str:
     return " · ".join([key.operation, *first, *rest])
 
 
-def _times(
-    ledger: Ledger, samples: Samples, levels: dict[str, str], size: str
-) -> dict[int, float]:
+def _times(ledger: Ledger, samples: Samples, levels: dict[str, str], size: str) -> dict[int, float]:
     known = ledger.data.study.settings | levels
     in_flight = math.prod(int(numeric_level(known.get(name, "1")) or 1) for name in _IN_FLIGHT)
     return {
@@ -271,4 +269,3 @@ def _sentence(fit: RequestTime) -> str:
     half = format_significant(fit.request_ns / fit.byte_ns / 1024)
     final = format_bytes_per_s(1e9 / fit.byte_ns)
     return f"{text}; half of the final {final} would come with {half} KiB."
-

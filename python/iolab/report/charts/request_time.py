@@ -9,6 +9,7 @@ from iolab.stats.request_time import request_time_sentence
 from iolab.stats.verdict import RequestTime, StudyVerdict
 from iolab.store.rows import StudyData
 
+
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one chart per workload and mode in which record size is a factor."""
     groups = dict.fromkeys((f.workload, f.is_direct) for f in verdict.request_times)
@@ -38,8 +39,8 @@ def _spec(data: StudyData, verdict: StudyVerdict, group: Group) -> ChartSpec:
         title=f"Time per request by record size: {group_title(verdict, group)}",
         caption=(
             request_time_sentence(verdict)
-                or "What does not depend on the size and what each byte costs; the runs do not tell which of the"
-            " two is more."
+            or "What does not depend on the size, and what each byte costs; the runs do not tell"
+            " which of the two is more."
         )
         + note,
         x=Axis("record size", "bytes", "log", ticks=size_ticks(sizes)),

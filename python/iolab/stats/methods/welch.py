@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from iolab.stats.methods.student import MeanEstimate, estimate_mean, t_cdf, t_quantile
+from iolab.stats.methods.student import MeanEstimate, estimate_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class DifferenceEstimate(MeanEstimate):
         if self.sd is None or count < 2 or self.n < 2:
             return math.inf
         freedom = self.freedom * (count - 1) / (self.n - 1)
-        return t_quantile(0.5 + confidence / 2, freedom) * self.sd / math.sqrt(count)
+        return _t_quantile(0.5 + confidence / 2, freedom) * self.sd / math.sqrt(count)
 
     def p_value(self) -> float | None:
         """Return the two-sided p of "no difference"; None below two values a side."""
@@ -39,7 +39,19 @@ class DifferenceEstimate(MeanEstimate):
             return None
         if self.sd == 0:
             return 1.0 if self.mean == 0 else 0.0
-        return 2 * t_cdf(-abs(self.mean) * math.sqrt(self.n) / self.sd, self.freedom)
+        return 2 * _t_cdf(-abs(self.mean) * math.sqrt(self.n) / self.sd, self.freedom)
+
+
+def _t_quantile(probability: float, freedom: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
+def _t_cdf(value: float, freedom: float) -> float:
+    from scipy.special import stdtr
+
+    return float(stdtr(freedom, value))
 
 
 def estimate_difference(ours: Sequence[float], theirs: Sequence[float]) -> DifferenceEstimate:
