@@ -70,5 +70,5 @@ def quantity_of(unit: str, operation: str) -> Quantity | None:
         return Quantity("throughput_ops_per_s", 1.0)
     if folded in _TIMES:
         names = (metric for pattern, metric in _LATENCIES if pattern.search(operation))
-        return Quantity(next(names, "elapsed_ns"), _TIMES[folded])
+        return Quantity(next(names, "elapsed_ns_total"), _TIMES[folded])
     return None

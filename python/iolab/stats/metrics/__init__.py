@@ -3,7 +3,7 @@
 from typing import Final
 
 from iolab.stats.metrics import (
-    elapsed_ns,
+    elapsed_ns_total,
     latency_ns_max,
     latency_ns_mean,
     latency_ns_p50,
@@ -36,7 +36,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     response_ns_p999.METRIC,
     response_ns_max.METRIC,
     response_ns_mean.METRIC,
-    elapsed_ns.METRIC,
+    elapsed_ns_total.METRIC,
 )
 METRIC_BY_NAME: Final[dict[str, Metric]] = {metric.name: metric for metric in METRICS}
 

@@ -2,4 +2,4 @@
 
 from iolab.stats.metrics.metric import latency_metric
 
-METRIC = latency_metric("elapsed_ns", "elapsed time", role="secondary")
+METRIC = latency_metric("elapsed_ns_total", "elapsed time", role="secondary")
