@@ -188,6 +188,14 @@ def test_a_factor_that_no_workload_follows_is_refused():
         parse_study(held)
 
 
+def test_flags_are_known_by_name():
+    flags = find_factor("flags")
+    assert flags.parse("dsync,nowait") == ("dsync,nowait",)
+    assert flags.parse("defaults") == ("defaults",)
+    with pytest.raises(ValueError, match=r"'dsnyc' is none of .*did you mean 'dsync'"):
+        flags.parse("dsnyc")
+
+
 def test_missing_file_names_its_neighbour(tmp_path):
     (tmp_path / "study.toml").write_text(GOOD)
     with pytest.raises(StudyError, match=r"did you mean 'study\.toml'"):
@@ -218,7 +226,8 @@ def test_factor_table_is_consistent():
     for row in FACTORS:
         if row.default is not None:
             assert row.parse(row.default) == (row.default,)
-        assert bool(row.choices) == (row.kind is FactorKind.NAME)
+        has_names = row.kind is FactorKind.NAME or row.name == "flags"
+        assert bool(row.choices) == has_names
 
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True)

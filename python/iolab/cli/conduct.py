@@ -21,6 +21,7 @@ from iolab.cli.services import Services, iolab_version
 from iolab.errors import (
     AnalysisError,
     IolabError,
+    MismatchError,
     RefusedError,
     StoppedError,
     StoreError,
@@ -42,6 +43,8 @@ from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_jo
 from iolab.testbed.runner import Runner, StartRunner, choose_runner
 
 _SEED_MAX: Final = 1 << 31
+MISMATCHES_SHOWN: Final = 10
+"""Blocks that came back wrong are listed up to this number; the store has more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +325,14 @@ def _announcement(prepared: Conduct) -> str:
 def _error_of(outcome: Outcome | None) -> IolabError | None:
     if outcome is None:
         return None
+    if outcome.mismatches:
+        trials = {text.partition(":")[0] for text in outcome.mismatches}
+        return MismatchError(
+            f"storage gave back other data than was written, in {len(trials)} of "
+            f"{outcome.n_ok + outcome.n_failed} trials; first: {outcome.mismatches[0]}",
+            "the other trials are kept; do not trust this device or its file system before you "
+            "know why",
+        )
     if outcome.ending == "interrupted":
         return StoppedError(outcome.message, "finished trials are kept; continue with --resume")
     if outcome.ending == "failing":
@@ -337,6 +348,8 @@ def _error_of(outcome: Outcome | None) -> IolabError | None:
 def _tell_outcome(outcome: Outcome, console: Console) -> None:
     failed = f", {outcome.n_failed} failed" if outcome.n_failed else ""
     why = f"; {outcome.message}" if outcome.ending == "budget" else ""
+    for mismatch in outcome.mismatches[:MISMATCHES_SHOWN]:
+        console.note(f"iolab: wrong data: {mismatch}")
     console.note(
         f"iolab: {outcome.n_ok} trials finished{failed}, {outcome.rounds_complete} complete "
         f"rounds{why}"
@@ -357,7 +370,7 @@ def _show(
             prepared.database, prepared.out_dir, services, console, is_strict=is_strict
         )
     except AnalysisError as error:
-        if outcome is not None and outcome.ending == "complete":
+        if outcome is not None and outcome.ending == "complete" and not outcome.mismatches:
             raise
         console.note(f"iolab: no verdict yet: {error}")
         return 0

@@ -46,6 +46,12 @@ _POSSIBLE_LEVELS: Final = {
             "leave it out: direct I/O is cold",
         ),
         (
+            "verify",
+            ("none",),
+            "simulated devices keep no data that could be compared",
+            "leave it out, or use --on loop:1g",
+        ),
+        (
             "memory_limit",
             ("none",),
             "simulated workers use no memory that could be limited",

@@ -348,6 +348,14 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         default="psync",
     ),
     FactorDefinition(
+        "verify",
+        FactorKind.NAME,
+        Scope.ACCESS,
+        "compare what is read with what was written: block headers, or every byte",
+        choices=("none", "headers", "full"),
+        default="none",
+    ),
+    FactorDefinition(
         "workers_as",
         FactorKind.NAME,
         Scope.ACCESS,

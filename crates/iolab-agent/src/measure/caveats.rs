@@ -2,9 +2,11 @@
 //! reached.
 
 use iolab_drive::record::{PhaseRecord, Warning};
-use iolab_model::Capabilities;
 use iolab_model::op::Access;
+use iolab_model::{Capabilities, Target};
+use iolab_real::Engine;
 use iolab_workload::spec::Phase;
+use iolab_workload::verify::Verify;
 
 /// From this share of bytes that never reached the device a number is the page cache's.
 const CACHE_SHARE: f64 = 0.5;
@@ -17,13 +19,21 @@ const DEPTH_SHARE: f64 = 0.5;
 /// Shorter timed regions are dominated by start-up and clock ticks.
 const SHORT_NS: u64 = 20_000_000;
 
+/// Code of the warnings that say what came back wrong; the front end's exit code follows from it.
+const VERIFY_FAILED: &str = "verify_failed";
+/// Mismatches of a phase that become warnings; all that were described are in the record.
+const MISMATCHES_MAX: usize = 8;
+
 /// All caveats of a phase.
-pub fn caveats(record: &PhaseRecord, phase: &Phase, capabilities: Capabilities) -> Vec<Warning> {
+pub fn caveats<T: Target>(record: &PhaseRecord, phase: &Phase, target: &T) -> Vec<Warning> {
+    let engine = target.name().parse().ok();
     [
         page_cache(record),
         generator(record),
         processor(record),
-        depth(record, phase, capabilities),
+        depth(record, phase, target.capabilities()),
+        buffered_libaio(engine, phase),
+        kernel_threads(engine, phase),
         short(record),
         ignored(phase),
     ]
@@ -61,6 +71,37 @@ fn page_cache(record: &PhaseRecord) -> Option<Warning> {
     };
     let hint = "to measure the device use --direct, or --cache cold and --fsync timed";
     Some(Warning::new("page_cache", message, hint))
+}
+
+/// What the numbers of a verified phase hold beside the work itself.
+pub fn verifying(verify: Verify, phase: &Phase) -> Option<Warning> {
+    let what = match verify {
+        Verify::None => return None,
+        Verify::Headers => "headers of all blocks were written and checked",
+        Verify::Full => "all bytes were made anew for each write and compared after each read",
+    };
+    Some(Warning::new(
+        "verifying",
+        format!(
+            "{}: {what}; throughput includes that work, times of operations do not",
+            phase.name
+        ),
+        "compare it only with runs of the same verify setting; for speed use verify none",
+    ))
+}
+
+/// One warning for each block that came back wrong, as far as they were described.
+pub fn mismatches(record: &PhaseRecord) -> Vec<Warning> {
+    let workers = record.tenants.iter().flat_map(|tenant| &tenant.workers);
+    let found = workers.flat_map(|worker| &worker.mismatches);
+    let warning = |mismatch: &iolab_workload::verify::Mismatch| {
+        Warning::new(
+            VERIFY_FAILED,
+            format!("{}: {}", record.name, mismatch.message),
+            "keep the device out of use until you know why; see the how-to on verification",
+        )
+    };
+    found.take(MISMATCHES_MAX).map(warning).collect()
 }
 
 /// A stream is always buffered, whatever was asked for: said with its number, not in a manual.
@@ -140,6 +181,31 @@ fn depth(record: &PhaseRecord, phase: &Phase, capabilities: Capabilities) -> Opt
     None
 }
 
+/// `io_submit(2)` waits for I/O that goes through the page cache.
+fn buffered_libaio(engine: Option<Engine>, phase: &Phase) -> Option<Warning> {
+    let buffered = phase.tenants.iter().find(|tenant| tenant.access != Access::Direct);
+    let tenant = buffered.filter(|_| engine == Some(Engine::Libaio))?;
+    Some(Warning::new(
+        "libaio_buffered",
+        format!("{}: libaio is asynchronous with direct I/O only; each call waited", tenant.name),
+        "use --direct, or --engine io_uring",
+    ))
+}
+
+/// A thread that looks for submissions is work that another engine does not need.
+fn kernel_threads(engine: Option<Engine>, phase: &Phase) -> Option<Warning> {
+    let threads: u32 = phase.tenants.iter().map(|tenant| tenant.workers).sum();
+    (engine == Some(Engine::IoUringSqpoll)).then(|| {
+        Warning::new(
+            "sqpoll_cpu",
+            format!(
+                "{threads} kernel threads (iou-sqp-*) kept as many CPUs busy as they could get"
+            ),
+            "their time is in cpu_*_ns: compare it, too; each needs a CPU beside its worker's",
+        )
+    })
+}
+
 fn short(record: &PhaseRecord) -> Option<Warning> {
     (record.elapsed_ns < SHORT_NS).then(|| {
         Warning::new(
@@ -198,12 +264,50 @@ mod tests {
     }
 
     #[test]
+    fn what_came_back_wrong_is_a_warning_per_block_and_not_more_than_eight() {
+        let mut record = record(1, 1);
+        assert_eq!(mismatches(&record), Vec::new());
+        let mismatch = iolab_workload::verify::Mismatch {
+            file: "data.0".into(),
+            offset_bytes: 4096,
+            block_bytes: 4096,
+            kind: "torn".into(),
+            message: "file data.0, block of 4096 bytes at offset 4096: torn write".into(),
+        };
+        record.tenants[0].workers[0].mismatches = vec![mismatch; 9];
+        let warnings = mismatches(&record);
+        assert_eq!(warnings.len(), 8);
+        assert_eq!(warnings[0].code, "verify_failed");
+        assert!(warnings[0].message.starts_with("read: file data.0"), "{}", warnings[0].message);
+    }
+
+    #[test]
     fn a_busy_generator_says_so() {
         let mut record = record(1, 1);
         record.harness_ns_per_op = Some(100.0);
         assert_eq!(generator(&record), None, "0.1 ms of 1 s");
         record.harness_ns_per_op = Some(300_000.0);
         assert_eq!(generator(&record).unwrap().code, "generator_bound");
+    }
+
+    #[test]
+    fn an_engine_with_a_price_says_so() {
+        let phase = |access| -> Phase {
+            let tenant = serde_json::json!({
+                "name": "main", "workers": 3, "file": "data", "file_bytes": 4096,
+                "io_size_bytes": 4096, "pattern": {"kind": "sequential"},
+                "direction": {"kind": "read"}, "access": access, "opening": "existing"});
+            let phase = serde_json::json!({"name": "read", "tenants": [tenant]});
+            serde_json::from_value(phase).unwrap()
+        };
+        let (direct, plain) = (phase(Access::Direct), phase(Access::Plain));
+        let libaio = Some(Engine::Libaio);
+        assert_eq!(buffered_libaio(libaio, &plain).unwrap().code, "libaio_buffered");
+        assert_eq!(buffered_libaio(libaio, &direct), None);
+        assert_eq!(buffered_libaio(Some(Engine::Psync), &plain), None);
+        let warning = kernel_threads(Some(Engine::IoUringSqpoll), &direct).unwrap();
+        assert!(warning.message.starts_with("3 kernel threads"), "{}", warning.message);
+        assert_eq!(kernel_threads(Some(Engine::IoUring), &direct), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::owned_directory;
 
-use super::caveats::caveats;
+use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
 use super::processes::run_processes;
@@ -190,6 +190,7 @@ impl Trial<'_> {
             match ended {
                 Ok(ended) => {
                     (answer.status, answer.error) = (ended.status, ended.why);
+                    answer.warnings.extend(mismatches(&ended.record));
                     // An interrupted phase measured nothing that could be compared.
                     if ended.status != Status::Interrupted {
                         answer.phases.push(ended.record);
@@ -257,7 +258,8 @@ impl Trial<'_> {
         record.cache = observer.cache;
         record.cpu = observer.cpu;
         record.warnings = observer.warnings;
-        record.warnings.extend(caveats(&record, phase, target.capabilities()));
+        record.warnings.extend(caveats(&record, phase, target));
+        record.warnings.extend(verifying(workload.verify, phase));
         let (status, why) = match (observer.stopped_because, record.first_error()) {
             (_, Some(error)) => (Status::Failed, Some(format!("{}: {error}", phase.name))),
             _ if lost > 0 => {

@@ -85,6 +85,7 @@ impl Target for SimTarget {
             has_plain: false,
             has_direct: true,
             has_vectors: true,
+            has_flags: true,
             has_allocate: true,
             is_simulated: true,
             ..Capabilities::MINIMAL
@@ -204,6 +205,9 @@ impl Lane for SimLane {
     }
 }
 
+/// The flags that mean something here: nothing polls, and no file is cached.
+const DURABLE: TransferFlags = TransferFlags::DATA_SYNC.with(TransferFlags::SYNC);
+
 /// A worker's process ends with its phase, as a thread of a real run does.
 impl Drop for SimLane {
     fn drop(&mut self) {
@@ -240,6 +244,9 @@ impl SimLane {
         is_write: bool,
     ) -> Result<Begun, Errno> {
         let opened = self.opened(transfer.handle)?;
+        if !DURABLE.contains(transfer.flags) {
+            return Err(Errno::EOPNOTSUPP);
+        }
         let at = match transfer.at {
             Position::At(at) => at.0,
             Position::Current => opened.position,
@@ -264,9 +271,8 @@ impl SimLane {
             return Ok(Begun::Ended(Ok(Bytes(0))));
         }
         let op = simulation.begin(self.lane, submission.token, Bytes(length));
-        let durable = TransferFlags::DATA_SYNC.0 | TransferFlags::SYNC.0;
         let is_durable = is_write
-            && (opened.how.durability != Durability::None || transfer.flags.0 & durable != 0);
+            && (opened.how.durability != Durability::None || transfer.flags.0 & DURABLE.0 != 0);
         let piece = Piece {
             operation: if is_write { Operation::Write } else { Operation::Read },
             sector: Sector(0),
