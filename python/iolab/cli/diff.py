@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("before", metavar="A", help="results directory, archive or CSV file")
     parser.add_argument("after", metavar="B", help="the study that is compared with A")
-    parser.add_argument("--md", action="store_true", help="print Markdown, for a pull request")
+    parser.add_argument(
+        "--md", dest="markdown", action="store_true", help="print Markdown, for a pull request"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_table_flags(parser)
 
@@ -36,7 +38,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     diff = replace(diff, before=arguments.before, after=arguments.after)
     if arguments.json:
         console.result(json.dumps(diff.to_dict(), indent=2, ensure_ascii=False))
-    elif arguments.md:
+    elif arguments.markdown:
         console.result(diff_markdown(diff))
     else:
         console.result(diff_text(diff, console.width))

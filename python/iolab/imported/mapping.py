@@ -81,13 +81,18 @@ def understand_columns(table: Table, wishes: Wishes) -> Mapping:
         is_option = column == _OPTION or column in wishes.factors
         if wishes.factors and column not in wishes.factors:
             constants += [column] if len(values) == 1 else []
-        elif len(values) > 1 or (values and is_option):
+        elif len(values) > 1 or (values and (is_option or _is_known(column))):
             factor = _factor(column, wishes.factors.get(column, ""), values)
             factors.append(factor)
             option = factor.name if column == _OPTION else option
         elif values:
             constants.append(column)
     return Mapping(roles, tuple(factors), tuple(constants), option)
+
+
+def _is_known(column: str) -> bool:
+    """Whether a column is a factor of iolab's own, which names a configuration even if constant."""
+    return is_factor(column.lower()) or _factor(column, "", ()).bytes_per_unit is not None
 
 
 def _roles(table: Table, wishes: Wishes) -> dict[str, str]:

@@ -28,6 +28,8 @@ KIND: Final = "imported"
 _SHOWN: Final = 8
 _RATIO: Final = re.compile(r"x|times|ratio|speed-?up|x faster")
 _LINES_SHOWN: Final = 5
+_LONE: Final = ("configuration", "the only one")
+"""Factor and level of a table in which nothing varies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def _study(reading: Reading, wishes: Wishes) -> Study:
             if level not in levels[name]:
                 levels[name].append(level)
     if not levels:
-        levels["source"] = [path.stem]
+        levels[_LONE[0]] = [_LONE[1]]
     compared = _compared(reading, wishes, levels)
     baseline = wishes.baseline or levels[compared][0]
     if baseline not in levels[compared]:
@@ -151,7 +153,7 @@ def _trials(reading: Reading, study: Study) -> tuple[tuple[Trial, ...], dict[str
     found: dict[tuple[int, str, Levels], list[Value]] = defaultdict(list)
     for value in reading.runs:
         found[value.run, value.workload, value.levels].append(value)
-    lone = () if any(value.levels for value in reading.runs) else (("source", study.baseline),)
+    lone = () if any(value.levels for value in reading.runs) else (_LONE,)
     trials: list[Trial] = []
     values: dict[str, list[Value]] = {}
     place: Counter[int] = Counter()

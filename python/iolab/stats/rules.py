@@ -101,7 +101,8 @@ def _subsets(case: Case) -> Answer:
     if missing is not None:
         return Answer("broken", missing.message, "Say why these values are not there.")
     trials = case.verdict.trials
-    rest = trials.failed + trials.interrupted + trials.not_run
+    errors = [t.error for t in case.data.trials if t.status == "failed" and t.error]
+    rest = trials.interrupted + trials.not_run + trials.failed - len(errors)
     if rest:
         return Answer(
             "broken",
@@ -115,6 +116,9 @@ def _subsets(case: Case) -> Answer:
             if case.caveat("missing_values")
             else "no value is missing",
         )
+    if errors:
+        said = f"{len(errors)} of {trials.planned} trials failed; the reason is stored with each"
+        return Answer("kept", f"{said} ({errors[0][:80]})")
     return Answer("kept", f"all {trials.planned} planned trials finished and are reported")
 
 

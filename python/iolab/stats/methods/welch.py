@@ -69,5 +69,6 @@ def estimate_difference(ours: Sequence[float], theirs: Sequence[float]) -> Diffe
     variance = part_a + part_b
     freedom = float(a.n + b.n - 2)
     if variance > 0:
-        freedom = variance**2 / (part_a**2 / (a.n - 1) + part_b**2 / (b.n - 1))
+        share_a, share_b = part_a / variance, part_b / variance
+        freedom = 1 / (share_a**2 / (a.n - 1) + share_b**2 / (b.n - 1))
     return DifferenceEstimate(a.mean - b.mean, math.sqrt(variance * n), n, freedom)
