@@ -67,7 +67,7 @@ def summary(diff: StudyDiff) -> str:
         else "two independent samples, since their rounds were not interleaved"
     )
     parts = [
-        f"{diff.after} against {diff.before}: {len(diff.cells)} cells match; {how}; margin"
+        f"{diff.after} against {diff.before}: {_count(diff)}; {how}; margin"
         f" {margin_text(diff.margin)}."
     ]
     for name, effect in diff.overall.items():
@@ -79,10 +79,15 @@ def summary(diff: StudyDiff) -> str:
         parts.append(f"{label} over all cells: {size} ({bounds}): {word_text(effect)}.")
     if diff.environment:
         parts.append(
-            "A difference may come from any of the"
-            f" {len(diff.environment)} differences around the studies."
+            "A difference may come from whatever else differs around the studies"
+            f" ({len(diff.environment)} found)."
         )
     return " ".join(parts)
+
+
+def _count(diff: StudyDiff) -> str:
+    n = len(diff.cells)
+    return "1 cell matches" if n == 1 else f"{n} cells match"
 
 
 def gate_text(diff: StudyDiff, result: GateResult, width: int = 80) -> str:

@@ -25,8 +25,16 @@ from iolab.stats.request_time import is_average_of_operations
 from iolab.stats.verdict import Effect, Interval, to_plain
 from iolab.store.rows import StudyData
 
-MOMENTARY: Final = ("load.average", "memory.available", "fs.free_bytes", "cgroup.path")
-"""Facts of a moment: they differ between any two trials."""
+MOMENTARY: Final = (
+    "load.average",
+    "memory.available",
+    "fs.free_bytes",
+    "cgroup.path",
+    "source.file",
+    "source.sha256",
+    "source.printed_means",
+)
+"""Facts of a moment, which differ between any two trials, and what is said of a file itself."""
 _MOMENTARY_ENDS: Final = (".diskseq",)
 _FIRST: Final = ("kernel.", "source.", "cpu.model", "device.", "fs.", "vm.")
 """What most often explains a difference comes first."""
@@ -164,7 +172,8 @@ def are_pairs(before: StudyData, after: StudyData) -> bool:
 def environment_differences(before: StudyData, after: StudyData) -> Iterator[Difference]:
     """Yield what differs, what explains most first: testbed, kernel, devices, settings, rest."""
     for name, get in _STUDY_FIELDS:
-        if get(before) != get(after):
+        are_files = name == "testbed" and before.study.kind == after.study.kind == "imported"
+        if get(before) != get(after) and not are_files:
             yield Difference(name, get(before), get(after))
     names = sorted(_facts(before) | _facts(after), key=lambda n: (_rank(n), n))
     for name in names:
