@@ -40,7 +40,10 @@ def test_archive_of_an_imported_study(tmp_path):
     iolab("import", D2, "--out", tmp_path / "out")
     code, _, err = iolab("archive", tmp_path / "out", "--out", tmp_path / "x.iolab")
     assert code == 0, err
+    assert "imported from a table, which says nothing that could be run" in err
     assert iolab("lint", tmp_path / "x.iolab")[0] == 5
+    code, _, err = iolab("archive", tmp_path / "out", "--export", "fio", "--out", tmp_path / "fio")
+    assert (code, "imported from a table" in err) == (1, True)
 
 
 @pytest.mark.parametrize(

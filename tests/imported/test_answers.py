@@ -108,6 +108,7 @@ def test_d1_averages_are_refused_with_reasons(tmp_path, compare):
     assert verdict.pooled == []
     assert verdict.cells == []
     assert "each value is one run" in verdict.sentence
+    assert "measured with one scheduler only" not in verdict.sentence
     assert "fwrite, makes up about 90 % of the average" in verdict.sentence
     if not compare:
         assert "It does not say which scheduler is best: only noop is in it" in verdict.sentence

@@ -288,7 +288,8 @@ def _about_confounding(reading: Reading, compared: str) -> Iterator[Caveat]:
         for name, level in levels.items():
             if name != compared and compared in levels:
                 seen[name][level].add(levels[compared])
-    for name, found in seen.items():
+    compared_levels = {dict(value.levels).get(compared) for value in reading.runs}
+    for name, found in seen.items() if len(compared_levels) > 1 else ():
         if len(found) > 1 and all(len(levels) == 1 for levels in found.values()):
             yield Caveat(
                 "confounded",

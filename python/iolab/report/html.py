@@ -223,7 +223,10 @@ def _caveats(verdict: StudyVerdict) -> Markup:
 
 def _settings(data: StudyData) -> Markup:
     rows = tuple(
-        [(name, ", ".join(levels), "varied") for name, levels in data.study.factors.items()]
+        [
+            (name, ", ".join(levels), "varied" if len(levels) > 1 else "named")
+            for name, levels in data.study.factors.items()
+        ]
         + [(name, level, "held") for name, level in data.study.settings.items()]
     )
     return join(tag("h3", "Factors and settings"), plain_table(("name", "levels", "role"), rows))

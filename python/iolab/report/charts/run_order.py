@@ -94,8 +94,8 @@ def _caption(data: StudyData, verdict: StudyVerdict, rounds: int) -> str:
     position = verdict.position
     if data.study.kind == "imported":
         return (
-            f"{rounds} run{'' if rounds == 1 else 's'} by their numbers in the table; the order in"
-            " which they ran is not known, places are those of the table."
+            f"{rounds} run number{'' if rounds == 1 else 's'}, as the table has them; the order of"
+            " running is not known, places are those of the table."
         )
     if kind_word(data.study):
         return f"{opening}; simulated trials do not know each other, so that places do not matter."
