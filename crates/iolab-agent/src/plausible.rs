@@ -7,6 +7,7 @@
 
 use std::path::{Component, Path};
 
+use crate::disk::BYTES_MIN;
 use crate::error::{Error, Result};
 use crate::journal::Change;
 use crate::machine::DeviceIdentity;
@@ -30,6 +31,9 @@ pub fn check(run: &str, change: &Change) -> Result<()> {
             Change::ImageCreated { path } => {
                 let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file());
                 !is_link && name.is_some_and(|name| is_image_of(name, run))
+            }
+            Change::DeviceErased { device, erased } => {
+                is_device(device) && erased.serial.len() < 256 && erased.size_bytes >= BYTES_MIN
             }
             // The token file inside is looked at before anything is removed.
             Change::DirectoryCreated { token, .. } => {

@@ -8,7 +8,20 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from iolab.cli import archive, compare, diff, doctor, gate, import_, lint, report, restore, run, sim
+from iolab.cli import (
+    archive,
+    compare,
+    diff,
+    doctor,
+    gate,
+    import_,
+    lint,
+    report,
+    restore,
+    run,
+    sim,
+    workloads,
+)
 from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
@@ -27,6 +40,7 @@ COMMANDS: Final[tuple[ModuleType, ...]] = (
     restore,
     doctor,
     sim,
+    workloads,
 )
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
 EXIT_BUG: Final = 70
@@ -116,7 +130,7 @@ def _command(name: str) -> ModuleType:
 
 
 def _help() -> str:
-    lines = [f"  {command.NAME:10}{command.HELP}" for command in COMMANDS]
+    lines = [f"  {command.NAME:11}{command.HELP}" for command in COMMANDS]
     return "\n".join([EXAMPLES, "", "Commands:", *lines])
 
 

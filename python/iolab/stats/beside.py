@@ -9,7 +9,7 @@ from typing import Final
 from iolab.stats.ledger import Group, Ledger
 from iolab.stats.methods.best_set import best_set
 from iolab.stats.methods.position import PlacedValue, position_effect
-from iolab.stats.metrics import METRICS
+from iolab.stats.metrics import METRIC_BY_NAME, METRICS
 from iolab.stats.numeric_levels import numeric_levels
 from iolab.stats.verdict import BestLevels, PositionNote, TrialCounts
 from iolab.store.rows import Measurement, StudyData
@@ -26,7 +26,7 @@ def best_levels(ledger: Ledger, group: Group) -> BestLevels | None:
     metric = ledger.primary_metric(group)
     if metric is None:
         return None
-    cells = ledger.cells_of(metric, group)
+    cells = ledger.cells_asked(metric, group)
     found = {level for by_level in cells.values() for level in by_level}
     levels = [level for level in ledger.levels_in_order if level in found]
     full = [by_level for by_level in cells.values() if all(level in by_level for level in levels)]
@@ -62,7 +62,9 @@ def position_note(ledger: Ledger) -> PositionNote | None:
     """
     if ledger.data.study.kind == "simulated":
         return None
-    metric = next((m for m in METRICS if m.name in ledger.cells), None)
+    own = METRIC_BY_NAME.get(ledger.data.study.metric or "")
+    order = (*([own] if own else []), *METRICS)
+    metric = next((m for m in order if m.name in ledger.cells), None)
     if metric is None:
         return None
     last = Counter[int]()

@@ -60,8 +60,8 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """Identity of what is executed, whatever the number of rounds."""
-        open_ended = replace(self.study, rounds=None, budget_ns=None)
+        """Identity of what is executed, whatever the number of rounds and what it is judged by."""
+        open_ended = replace(self.study, rounds=None, budget_ns=None, metric=None, metric_of=None)
         text = f"{DESIGN}\n{spec_toml(open_ended)}"
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -23,6 +23,7 @@ use super::counters::{device_records, read_devices};
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
 use super::processes::run_processes;
 use super::request::{Answer, Request, Status};
+use super::slices::{Sliced, Table};
 
 /// Linux include/uapi/linux/magic.h: `TMPFS_MAGIC`.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
@@ -76,14 +77,20 @@ fn enter_and_run(mut request: Request) -> Answer {
 }
 
 fn run(request: &Request) -> Answer {
-    let checked = check_engines(request)
-        .and_then(|()| request.workload.check())
-        .and_then(|()| check_alignment(request));
-    let warnings = match checked {
-        Ok(warnings) => warnings,
+    let checked =
+        check_engines(request).and_then(|()| request.workload.check()).and_then(
+            |()| match &request.device {
+                Some(device) => Table::new(device, &request.directory, &request.workload)
+                    .map(|table| (Vec::new(), Some(table))),
+                None => check_alignment(request).map(|warnings| (warnings, None)),
+            },
+        );
+    let (warnings, table) = match checked {
+        Ok(checked) => checked,
         Err(error) => return failed(error.to_string()),
     };
-    let trial = Trial { request, began: Instant::now(), memory: Memory::default() };
+    let (began, memory) = (Instant::now(), Memory::default());
+    let trial = Trial { request, table: table.as_ref(), began, memory };
     let mut answer = trial.run();
     answer.warnings.splice(0..0, warnings);
     answer
@@ -156,6 +163,8 @@ fn is_tmpfs(directory: &Path) -> bool {
 /// One trial: its phases, each on the target that its engine's name stands for.
 struct Trial<'a> {
     request: &'a Request,
+    /// Slices of a device, if they stand for files.
+    table: Option<&'a Table>,
     began: Instant,
     /// Files of the engine `memory`, which stay from phase to phase.
     memory: Memory,
@@ -168,8 +177,20 @@ impl EngineVisitor for OnePhase<'_, '_> {
     type Output = Result<Ended, Error>;
 
     fn visit<T: Target + Sync>(self, target: &T) -> Self::Output {
-        self.0.run_phase(target, self.1)
+        match self.0.table {
+            Some(table) if is_kernel(target) => {
+                self.0.run_phase(&Sliced::new(target, table), self.1)
+            }
+            _ => self.0.run_phase(target, self.1),
+        }
     }
+}
+
+/// How a phase ended, and why if not well.
+struct Ended {
+    status: Status,
+    why: Option<String>,
+    record: PhaseRecord,
 }
 
 impl Trial<'_> {
@@ -216,16 +237,7 @@ impl Trial<'_> {
             name => name.parse::<Engine>()?.visit(visitor),
         }
     }
-}
 
-/// How a phase ended, and why if not well.
-struct Ended {
-    status: Status,
-    why: Option<String>,
-    record: PhaseRecord,
-}
-
-impl Trial<'_> {
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
         let workload = &self.request.workload;
         let harness_ns_per_op = workload
@@ -236,9 +248,16 @@ impl Trial<'_> {
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
         let (pair, directory) = ((workload, phase), self.request.directory.as_path());
         let outcome = match workload.workers_as {
+            WorkersAs::Threads if self.has_group(phase) => {
+                return Err(Error::BadWorkload {
+                    problem: "a thread cannot be in a control group of its own".into(),
+                    remedy: "use workers_as = \"processes\"".into(),
+                });
+            }
             WorkersAs::Threads => run_threads(target, pair, directory, pin, &mut observer),
             WorkersAs::Processes if target.capabilities().has_namespace && is_kernel(target) => {
-                run_processes(target, pair, directory, pin, &mut observer)
+                let prepare = |seat: &Seat<'_>| self.join_group(seat);
+                run_processes(target, pair, directory, prepare, &mut observer)
             }
             WorkersAs::Processes => {
                 let what = "share its files between processes; use --workers-as threads".into();
@@ -270,6 +289,21 @@ impl Trial<'_> {
             (None, None) => (Status::Ok, None),
         };
         Ok(Ended { status, why, record })
+    }
+
+    fn has_group(&self, phase: &Phase) -> bool {
+        let groups = &self.request.groups;
+        phase.tenants.iter().any(|tenant| groups.iter().any(|group| group.tenant == tenant.name))
+    }
+
+    /// Pins a worker process and moves it where its tenant belongs, before it opens any file.
+    fn join_group(&self, seat: &Seat<'_>) -> Result<(), String> {
+        pin(seat);
+        let Some(group) = self.request.groups.iter().find(|g| g.tenant == seat.tenant.name) else {
+            return Ok(());
+        };
+        std::fs::write(&group.procs, "0")
+            .map_err(|error| format!("it cannot join {}: {error}", group.procs.display()))
     }
 
     fn remove_files(&self, phase: &Phase) {

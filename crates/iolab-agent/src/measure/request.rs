@@ -6,6 +6,8 @@ use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
+pub use crate::protocol::RawDevice;
+
 /// One trial's work.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,9 +19,15 @@ pub struct Request {
     /// What its token file must hold, if others can reach the directory.
     #[serde(default)]
     pub token: Option<String>,
+    /// The device whose slices stand for files, if there is no file system.
+    #[serde(default)]
+    pub device: Option<RawDevice>,
     /// Devices whose counters tell what reached them.
     #[serde(default)]
     pub counters: Vec<Counter>,
+    /// Control groups of the tenants that have some.
+    #[serde(default)]
+    pub groups: Vec<Group>,
     /// State of the page cache before each phase that reads.
     #[serde(default)]
     pub cache: CacheState,
@@ -44,6 +52,16 @@ pub struct Counter {
     pub name: String,
     /// Its `stat` file in sysfs.
     pub stat_path: PathBuf,
+}
+
+/// A control group for the workers of a tenant.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The tenant.
+    pub tenant: String,
+    /// File that takes the ids of processes.
+    pub procs: PathBuf,
 }
 
 /// State of the page cache before each phase that reads.

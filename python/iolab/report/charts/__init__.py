@@ -9,6 +9,7 @@ from iolab.report.charts import (
     by_record_size,
     forest,
     latency_ladder,
+    latency_over_time,
     over_time,
     request_time,
     run_order,
@@ -23,6 +24,7 @@ CHARTS: Final[tuple[ChartRow, ...]] = (
     ChartRow("request_time", request_time.build, "Runs"),
     ChartRow("latency_ladder", latency_ladder.build, "Percentiles"),
     ChartRow("over_time", over_time.build, "TimeSeries"),
+    ChartRow("latency_over_time", latency_over_time.build, "TimeSeries"),
 )
 
 __all__ = ["CHARTS", "ChartRow"]
