@@ -8,7 +8,20 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from iolab.cli import archive, compare, doctor, report, restore, run, sim, workloads
+from iolab.cli import (
+    archive,
+    compare,
+    diff,
+    doctor,
+    gate,
+    import_,
+    lint,
+    report,
+    restore,
+    run,
+    sim,
+    workloads,
+)
 from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
@@ -19,6 +32,10 @@ COMMANDS: Final[tuple[ModuleType, ...]] = (
     compare,
     run,
     report,
+    import_,
+    diff,
+    gate,
+    lint,
     archive,
     restore,
     doctor,
