@@ -89,6 +89,12 @@ def test_every_engine_of_ours_has_one_of_fio():
     assert {engine.name for engine in OUR_ENGINES} <= set(ENGINES)
 
 
+def test_variants_of_io_uring_are_options_of_fio(exported, with_fields):
+    (item, *_) = exported()
+    job = sections(fio_job(with_fields(item, engine="io_uring_fixed")))["global"]
+    assert (job["ioengine"], job["fixedbufs"], job["registerfiles"]) == ("io_uring", "1", "1")
+
+
 def test_an_engine_that_fio_lacks_gives_comments_only(exported):
     (item, *_) = exported()
     job = fio_job(replace(item, workload={**item.workload, "engine": "memory"}))

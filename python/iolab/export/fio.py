@@ -28,10 +28,20 @@ ENGINES: Final[Mapping[str, str]] = {
     "libaio": "libaio",
     "posixaio": "posixaio",
     "io_uring": "io_uring",
+    "io_uring_fixed": "io_uring",
+    "io_uring_sqpoll": "io_uring",
+    "io_uring_poll": "io_uring",
     "stdio": "sync",
     "null": "null",
 }
-"""Our engines and those of fio that make the same system calls, or nearly (`_engine_notes`)."""
+"""Our engines and those of fio that make the same system calls, or nearly (`_ENGINE_OPTIONS`)."""
+
+_ENGINE_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "io_uring_fixed": ("fixedbufs", "registerfiles"),
+    "io_uring_sqpoll": ("sqthread_poll",),
+    "io_uring_poll": ("hipri",),
+}
+"""Options that make another engine of ours of fio's io_uring (fio --enghelp=io_uring)."""
 
 _FLAGS: Final[Mapping[str, Mapping[str, str]]] = {
     "pvsync2": {"hipri": "hipri", "nowait": "nowait", "dontcache": "uncached"},
@@ -105,9 +115,15 @@ def file_name(item: Exported) -> str:
     return f"trial-{item.trial_id}.fio"
 
 
+def _ioengine(name: str) -> Iterator[Line]:
+    yield "ioengine", ENGINES[name]
+    for option in _ENGINE_OPTIONS.get(name, ()):
+        yield option, 1
+
+
 def _global(item: Exported) -> Iterator[Line]:
     workload = item.workload
-    yield "ioengine", ENGINES[workload["engine"]]
+    yield from _ioengine(workload["engine"])
     if workload["workers_as"] == "threads":
         yield "thread", 1
     yield "group_reporting", 1
@@ -138,7 +154,7 @@ def _section(item: Exported, index: int, tenant: Tenant, *, is_beside: bool) -> 
     elif index > 0:
         yield "stonewall", 1
     if phase.get("engine"):
-        yield "ioengine", ENGINES[phase["engine"]]
+        yield from _ioengine(phase["engine"])
     for ignored in phase.get("ignores", ()):
         yield f"Asked for, but this test has none, here as in iolab: {ignored}."
     yield from _files(tenant, is_first_phase=index == 0)
