@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 
 from iolab.report.chart import ChartSpec
+from iolab.report.closer_tables import closer_parts
 from iolab.report.collect import (
     DrawnChart,
     simulation_figures,
@@ -130,6 +131,9 @@ def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) 
             parts.append(_section(spec.title, _figure(spec)))
     if verdict.cells:
         parts.append(_section("Single cells (exploratory)", cell_table(verdict)))
+    closer = closer_parts(verdict)
+    if closer:
+        parts.append(_section("A closer look", *(content for _, content in closer)))
     threads = throughput_mode(data)
     if threads is not None:
         parts.append(_section("Throughput mode", data_table(threads, "throughput_mode")))
@@ -204,7 +208,7 @@ def _methods(data: StudyData, verdict: StudyVerdict) -> list[Markup]:
         " interval excludes 1, 'better' or 'worse' if the 95 % interval lies wholly beyond the"
         " margin, else 'undecided'. Buffered and direct results are never pooled."
     )
-    sources = (tag("li", f"{m.does} ({m.source})") for m in METHODS)
+    sources = (tag("li", f"{m.does} ({m.source})") for m in METHODS if m.used_for != "planning")
     return [tag("p", text), tag("ul", *sources)]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from iolab.report.closer_tables import factor_text, winner_text
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, margin_text, mode_text
@@ -71,6 +72,7 @@ def render(
         _wrap(verdict.sentence, width),
         _pooled(data, verdict, width, glyphs),
         _cells(verdict, width, glyphs),
+        _closer(verdict, width),
         _caveats(data, verdict, width),
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
@@ -246,6 +248,22 @@ def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
         lines.append(_fit(f"{level_text(verdict.compared_factor, level)}:", width).rstrip())
         lines += _effect_lines(verdict, members, width, glyphs, span)
     return "\n".join(lines)
+
+
+def _closer(verdict: StudyVerdict, width: int) -> str:
+    """Say in a line per group who may be the best, and what the factors explain."""
+    lines: list[str] = []
+    for workload, is_direct in dict.fromkeys((c.workload, c.is_direct) for c in verdict.pooled):
+        found = (
+            winner_text(verdict.closer, workload, is_direct),
+            factor_text(verdict.closer.factor_effects, workload, is_direct),
+        )
+        said = "; ".join(text for text in found if text)
+        if said:
+            mode = mode_text(verdict.compared_factor, is_direct)
+            name = ", ".join(text for text in (workload, mode) if text)
+            lines.append(_wrap(f"{name}: {said}.", width, "  "))
+    return "\n".join(["A closer look", *lines]) if lines else ""
 
 
 def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:

@@ -17,6 +17,7 @@ from iolab.errors import AnalysisError
 from iolab.stats import sentence as wording
 from iolab.stats.beside import best_levels, count_trials, position_note
 from iolab.stats.caveats import collect_caveats
+from iolab.stats.closer_look import closer_look
 from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
 from iolab.stats.ledger import (
     Cells,
@@ -76,6 +77,7 @@ def judge(data: StudyData) -> StudyVerdict:
         trade_offs=wording.trade_offs(pooled, secondary, cells, study.compared_factor),
         trials=count_trials(data),
         position=position,
+        closer=closer_look(ledger, pooled),
     )
     return dataclasses.replace(
         draft,
