@@ -157,8 +157,8 @@ def methods_page() -> str:
         " and outliers beside those of the naive order AAAAABBBBB; coverage; power at the planned"
         " number of rounds; and how often `same` is wrong. It fails if a bound is missed. A quick"
         " form runs with the tests (`tests/stats/test_bench.py`). What the columns mean and what"
-        " came out is in [how often verdicts are wrong](../explanation/how-often-verdicts-are-"
-        "wrong.md).",
+        " came out is in"
+        " [how often verdicts are wrong](../explanation/how-often-verdicts-are-wrong.md).",
     )
 
 

@@ -16,6 +16,7 @@ from iolab import units
 from iolab.cli import outputs
 from iolab.cli.console import Console
 from iolab.cli.finish import show_results
+from iolab.cli.forecast import forecast, short_text
 from iolab.cli.rehearsal import rehearse_stacks
 from iolab.cli.services import Services, iolab_version
 from iolab.errors import (
@@ -394,6 +395,7 @@ def _rehearse(prepared: Conduct, start_runner: StartRunner) -> None:
         f"{prepared.testbed.round_text(cost.written_bytes, cost.duration_ns)}, files take "
         f"{units.format_bytes_rounded(cost.file_bytes)} at most."
     )
+    console.result(short_text(forecast(plan, prepared.testbed)))
 
 
 def _print_actions(title: str, actions: Any, console: Console) -> None:

@@ -8,14 +8,23 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from iolab.cli import compare, doctor, report, restore, run, sim
+from iolab.cli import aa, compare, doctor, plan, report, restore, run, sim
 from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
 from iolab.errors import IolabError, StoppedError
 from iolab.study.factors import nearest
 
-COMMANDS: Final[tuple[ModuleType, ...]] = (compare, run, report, restore, doctor, sim)
+COMMANDS: Final[tuple[ModuleType, ...]] = (
+    compare,
+    run,
+    plan,
+    aa,
+    report,
+    restore,
+    doctor,
+    sim,
+)
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
 EXIT_BUG: Final = 70
 """Not a user's mistake and none of rule R12's codes: ``EX_SOFTWARE`` of sysexits.h."""

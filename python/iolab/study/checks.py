@@ -12,7 +12,13 @@ from typing import Final
 
 from iolab import units
 from iolab.errors import StudyError
-from iolab.study.factors import DEFAULT_OPTIONS, Scope, find_factor, scheduler_of
+from iolab.study.factors import (
+    DEFAULT_OPTIONS,
+    Scope,
+    find_factor,
+    label_delay_ns,
+    scheduler_of,
+)
 from iolab.study.model import IozoneWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
@@ -147,12 +153,23 @@ def _check_external_journal(treatment: Treatment) -> None:
         )
 
 
+def _check_label(treatment: Treatment) -> None:
+    label = treatment.effective.get("label", "")
+    if label_delay_ns(label) and isinstance(treatment.workload, IozoneWorkload):
+        raise StudyError(
+            f"{treatment.workload.name}: label {label} pauses the operations of mixed workloads "
+            "only",
+            "use a workload of kind mixed, or a label without delay",
+        )
+
+
 _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_record_fits,
     _check_alignment,
     _check_depth,
     _check_exclusive_knobs,
     _check_external_journal,
+    _check_label,
 )
 
 
