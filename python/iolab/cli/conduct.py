@@ -18,6 +18,7 @@ from iolab.cli.console import Console
 from iolab.cli.finish import show_results
 from iolab.cli.forecast import forecast, short_text
 from iolab.cli.rehearsal import rehearse_stacks
+from iolab.cli.same_machine import check_same_machine
 from iolab.cli.services import Services, iolab_version
 from iolab.errors import (
     AnalysisError,
@@ -57,6 +58,7 @@ class Conduct:
     run_id: str
     is_resumed: bool
     started_ns: int
+    is_other_machine_allowed: bool = False
 
     @property
     def database(self) -> Path:
@@ -130,6 +132,7 @@ def _prepare(
         run_id=f"r-{uuid.uuid4().hex[:12]}",
         is_resumed=arguments.resume,
         started_ns=started_ns,
+        is_other_machine_allowed=arguments.allow_other_machine,
     )
 
 
@@ -187,6 +190,8 @@ def _measure(
                 opened = runner.open_testbed(prepared.testbed.agent_spec())
                 try:
                     _check_schedulers(prepared.plan.study, opened)
+                    if prepared.is_resumed and not prepared.is_other_machine_allowed:
+                        check_same_machine(store, opened.description.get("facts") or {})
                     outcome = _run_campaign(prepared, store, runner, opened, stop)
                 finally:
                     _close_testbed(runner, outcome)

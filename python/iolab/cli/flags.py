@@ -38,6 +38,11 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("running")
     group.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
     group.add_argument("--resume", action="store_true", help="continue what --out holds")
+    group.add_argument(
+        "--allow-other-machine",
+        action="store_true",
+        help="continue although kernel or processor changed; the report says so",
+    )
     group.add_argument("--dry-run", action="store_true", help="show every action, do nothing")
     group.add_argument("--strict", action="store_true", help="exit 4 if undecided")
     group.add_argument("--image-dir", metavar="DIR", help="where loop images go (/var/tmp)")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from iolab.stats.caveats_of_time import about_time
+from iolab.stats.environment import about_environment
 from iolab.stats.ledger import Ledger, decides_cache
 from iolab.stats.verdict import CountedCaveat, StudyVerdict
 from iolab.store.equal_levels import find_equal_levels
@@ -61,6 +62,7 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
     yield from _about_trials(verdict)
     yield from _about_cells(verdict)
     yield from about_time(verdict.closer.time_courses)
+    yield from about_environment(ledger.data)
     yield from _about_equal_levels(ledger)
     yield from _about_spread(ledger, verdict)
     position = verdict.position
