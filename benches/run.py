@@ -1,15 +1,18 @@
-"""What the engine costs, beside fio and beside the bare system-call loop, in one run.
+"""What each engine costs, beside fio and beside the bare system-call loop, in one run.
 
 Every figure is a median over rounds; inside a round the programs run in random order, pinned to
-one CPU, and a cost is CPU time of the whole process tree minus that of an empty run of the same
-program, per op, minus the bare loop's. The interval is a 95 % t interval over rounds.
+one CPU (to two where a kernel thread submits), and a cost is CPU time of the whole process tree
+minus that of an empty run of the same program, per op, minus the bare loop's. The interval is a
+95 % t interval over rounds.
 
-``make bench``, or ``python benches/run.py [--rounds N] [--ops N] [--agent PATH] [--no-memory]``
+``make bench``, or ``python benches/run.py [--rounds N] [--ops N] [--agent PATH] [--only NAME]
+[--no-memory]``
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -28,7 +31,17 @@ from iolab.testbed.command import find_agent
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = 4096
 FILE_BYTES = 64 << 20
-CPU = max(os.sched_getaffinity(0))
+CPUS = sorted(os.sched_getaffinity(0))
+FIO_OPTIONS = {
+    "io_uring_fixed": ("io_uring", "--fixedbufs", "--registerfiles"),
+    "io_uring_sqpoll": ("io_uring", "--sqthread_poll"),
+}
+"""What fio calls an engine, and its options, where they are not our name alone."""
+DEPTHS = {
+    **dict.fromkeys(("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"), 1),
+    **dict.fromkeys(("libaio", "io_uring", "io_uring_fixed", "io_uring_sqpoll"), 32),
+}
+"""Engines that all three programs have, and operations in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +61,7 @@ class Case:
     ops: int
     programs: tuple[Program, ...]
     bar: str
+    cpus: int = 1
 
 
 def cpu_seconds(argv: list[str], stdin: str) -> tuple[float, str]:
@@ -103,7 +117,9 @@ def fio(directory: Path, engine: str, pattern: str, depth: int) -> Program:
     """The peer with its defaults: latency of every op recorded, too."""
 
     def start(ops: int) -> tuple[list[str], str]:
-        argv = ["fio", "--name=bench", f"--filename={directory}/data.0", f"--ioengine={engine}"]
+        name, *more = FIO_OPTIONS.get(engine, (engine,))
+        argv = ["fio", "--name=bench", f"--filename={directory}/data.0", f"--ioengine={name}"]
+        argv += more
         argv += [f"--rw={'randread' if pattern == 'uniform' else 'read'}", f"--bs={RECORD}"]
         argv += [f"--size={FILE_BYTES}", f"--io_size={ops * RECORD}", f"--iodepth={depth}"]
         argv += ["--invalidate=0", "--output-format=json"]
@@ -114,12 +130,12 @@ def fio(directory: Path, engine: str, pattern: str, depth: int) -> Program:
     return Program("fio", start)
 
 
-def bare(program: Path, directory: Path, method: str, pattern: str, depth: int) -> Program:
+def bare(program: Path, directory: Path, engine: str, pattern: str, depth: int) -> Program:
     """The bare loop."""
     order = "random" if pattern == "uniform" else "sequential"
 
     def start(ops: int) -> tuple[list[str], str]:
-        return [str(program), method, f"{directory}/data.0", str(ops), order, str(depth)], ""
+        return [str(program), engine, f"{directory}/data.0", str(ops), order, str(depth)], ""
 
     return Program("bare", start)
 
@@ -128,17 +144,19 @@ def cases(agent: Path, bare_loop: Path, directory: Path, ops: int) -> list[Case]
     """The comparisons that have a bar."""
     half = "iolab's cost over the bare loop <= 0.5 of fio's"
     made = []
-    for name, engine, method, pattern, depth in (
-        ("pread 4k cached, sequential", "psync", "pread", "sequential", 1),
-        ("pread 4k cached, random", "psync", "pread", "uniform", 1),
-        ("io_uring depth 32, 4k cached, random", "io_uring", "io_uring", "uniform", 32),
-    ):
+    for engine, pattern in itertools.product(DEPTHS, ("sequential", "uniform")):
+        depth = DEPTHS[engine]
         programs = (
             ours(agent, directory, engine, pattern, depth),
             fio(directory, engine, pattern, depth),
-            bare(bare_loop, directory, method, pattern, depth),
+            bare(bare_loop, directory, engine, pattern, depth),
         )
-        made.append(Case(name, ops, programs, half))
+        name = f"{engine} 4k cached, {'random' if pattern == 'uniform' else pattern}"
+        bar = "iolab's cost over the bare loop <= 150 ns" if engine == "mmap" else half
+        cpus = 1
+        if engine == "io_uring_sqpoll":
+            bar, cpus = "none: who spins takes the CPU time that there is", 2
+        made.append(Case(name, ops, programs, bar, cpus))
     null = (
         ours(agent, directory, "null", "sequential", 1),
         fio(directory, "null", "sequential", 1),
@@ -161,6 +179,7 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 
 def run_case(case: Case, rounds: int, seed: int) -> dict[str, object]:
     """All rounds of one comparison."""
+    os.sched_setaffinity(0, set(CPUS[-case.cpus :]))
     order = random.Random(seed)
     costs: dict[str, list[float]] = {program.name: [] for program in case.programs}
     for _ in range(rounds):
@@ -227,19 +246,20 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "target" / "bench.json")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--ops", type=int, default=1_000_000)
+    parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--no-memory", action="store_true", help="leave out the 1e8-op run")
     options = parser.parse_args()
     if shutil.which("fio") is None:
         sys.exit("fio is not installed: install it (apt-get install fio) to compare with it")
     agent = options.agent or find_agent()
     bare_program = bare_loop()
-    os.sched_setaffinity(0, {CPU})
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         directory = Path(name)
         (directory / "data.0").write_bytes(random.Random(1).randbytes(FILE_BYTES))
         results = [
             run_case(case, options.rounds, seed)
             for seed, case in enumerate(cases(agent, bare_program, directory, options.ops))
+            if options.only in case.name
         ]
         memory = [] if options.no_memory else run_memory(agent, directory)
     print_table(results)

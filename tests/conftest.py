@@ -1,8 +1,8 @@
 """What every test relies on: why a test is skipped, how long it may take, golden files, seeds.
 
 A privileged test carries a marker (`needs_root`, `needs_loop`, `needs_io_uring`,
-`needs_chromium`). Where the machine cannot serve it, it is skipped with the reason, which
-`make test` lists and counts.
+`needs_chromium`, `needs_fio`). Where the machine cannot serve it, it is skipped with the reason,
+which `make test` lists and counts.
 """
 
 import ctypes
@@ -70,11 +70,17 @@ def no_chromium() -> str | None:
     return None if any(map(shutil.which, names)) else f"needs one of {', '.join(names)}"
 
 
+def no_fio() -> str | None:
+    """Why exported job files cannot be tried, or None."""
+    return None if shutil.which("fio") else "needs fio"
+
+
 REASON_BY_MARKER: dict[str, Callable[[], str | None]] = {
     "needs_root": no_root,
     "needs_loop": no_loop,
     "needs_io_uring": no_io_uring,
     "needs_chromium": no_chromium,
+    "needs_fio": no_fio,
 }
 
 

@@ -132,7 +132,7 @@ print(chart.caption)
 def test_add_an_engine(rust_copy, tmp_path):
     example("Add an engine").apply(rust_copy)
     cargo(rust_copy, "test", "-p", "iolab-real", "--test", "conformance")
-    assert "sync, psync, io_uring, vec" in front_end_help(rust_copy, tmp_path)
+    assert "io_uring_poll, libaio, advised" in front_end_help(rust_copy, tmp_path)
 
 
 @needs_cargo

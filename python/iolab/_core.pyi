@@ -317,12 +317,12 @@ def sim_replay(recording: tuple[str, str, str], scheduler: str, tunables_json: s
     iolab.errors.StudyError : not a recording, or of a device without a model.
     """
 
-def sim_probe(name: str, seed: int) -> str:
-    """Measure the device of a built-in profile in virtual time, its read cache off.
+def sim_probe(stack_json: str, seed: int) -> str:
+    """Measure what a stack has below its first queue, in virtual time, read caches off.
 
     Parameters
     ----------
-    name : one of `sim_profile_names`.
+    stack_json : from `sim_stack` or `sim_profile_stack`.
     seed : of the random places.
 
     Returns

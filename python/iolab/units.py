@@ -72,19 +72,33 @@ def parse_duration_ns(text: str | float) -> int:
     ------
     ValueError : not a positive duration.
     """
-    if isinstance(text, bool):
-        raise ValueError(f"{text} is not a duration: write 30s, 30m or 2h")
-    if isinstance(text, int | float):
-        total = text * _DURATION_UNITS_NS["s"]
-    else:
-        compact = text.replace(" ", "").lower()
-        parts = _DURATION_PART.findall(compact)
-        if not parts or "".join(number + unit for number, unit in parts) != compact:
-            raise ValueError(f"'{text}' is not a duration: write 30s, 30m, 2h or 1h30m")
-        total = sum(Decimal(number) * _DURATION_UNITS_NS[unit] for number, unit in parts)
+    total = _duration_ns(text)
     if not 1 <= total < _MAX_SIZE:
         raise ValueError(f"'{text}' is not a duration above zero")
     return round(total)
+
+
+def parse_pause_ns(text: str | float) -> int:
+    """Nanoseconds of a pause: a duration, or 0 (with or without a unit) for none.
+
+    Raises
+    ------
+    ValueError : not a duration of 0 or more.
+    """
+    total = 0 if text == "0" else _duration_ns(text)
+    return 0 if total == 0 else parse_duration_ns(text)
+
+
+def _duration_ns(text: str | float) -> Decimal | float:
+    if isinstance(text, bool):
+        raise ValueError(f"{text} is not a duration: write 30s, 30m or 2h")
+    if isinstance(text, int | float):
+        return text * _DURATION_UNITS_NS["s"]
+    compact = text.replace(" ", "").lower()
+    parts = _DURATION_PART.findall(compact)
+    if not parts or "".join(number + unit for number, unit in parts) != compact:
+        raise ValueError(f"'{text}' is not a duration: write 30s, 30m, 2h or 1h30m")
+    return sum((Decimal(number) * _DURATION_UNITS_NS[unit] for number, unit in parts), Decimal(0))
 
 
 def format_duration(value_ns: int) -> str:

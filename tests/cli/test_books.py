@@ -1,13 +1,17 @@
 """The simulator's open books from the command line."""
 
+import argparse
 import gzip
 import io
+import json
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from iolab.cli import sim
 from iolab.cli.console import Console
 from iolab.cli.main import main
 
@@ -128,3 +132,105 @@ def test_a_simulated_trial_leaves_the_events_of_the_block_layer(iolab, tmp_path,
     assert (code, "one.csv.gz is there already" in err) == (1, True)
     code, _, err = iolab("sim", "trace", "study.toml", "--trial", "t7", "--out", "two.csv.gz")
     assert (code, "the last is t0002" in err) == (1, True)
+
+
+def test_a_tunable_named_twice_is_refused(iolab):
+    recording = str(GOLDEN / "dispatch-own" / "three-mq-deadline.csv.gz")
+    twice = ["--tunable", "fifo_batch=1", "--tunable", "fifo_batch=64"]
+    code, out, err = iolab("sim", "dispatch", recording, *twice)
+    assert (code, out) == (1, "")
+    assert "--tunable fifo_batch is given twice, as 1 and as 64" in err
+
+
+OWN_DEVICE = """
+name = "mine"
+[device]
+model = "fixed"
+[device.parameters]
+latency = { value = 50, unit = "us", tag = "meas", source = "our own" }
+depth = { value = 2, unit = "commands" }
+capacity = { value = 1048576, unit = "sectors" }
+is_rotational = false
+"""
+
+
+def test_probe_takes_a_stack_file(iolab, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(OWN_DEVICE)
+    code, out, _ = iolab("sim", "probe", str(path))
+    assert code == 0
+    assert out.startswith("mine, simulated")
+    assert "R0 50.0 us, Xmax 40000.0/s, knee N* = Xmax * R0 = 2.00" in out
+    path.write_text(OWN_DEVICE.replace("latency", "latensy"))
+    code, _, err = iolab("sim", "probe", str(path))
+    assert code == 1
+    assert "latency" in err
+    assert "latensy" in err
+
+
+def test_provenance_of_a_device_of_ones_own_stands_beside_the_results(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(OWN_DEVICE)
+    flags = ["--on", f"sim:{path}", "--record-size", "4k", "--file-size", "1m", "--rounds", "2"]
+    out = io.StringIO()
+    arguments = ["compare", *flags, "--test", "read", "--out", str(tmp_path / "out")]
+    assert main(arguments, console=Console(out, io.StringIO())) == 0
+    told = " ".join(out.getvalue().split())
+    assert "1 measured and published, 3 given by the user" in told
+    assert "One configuration, nothing compared (record_size = 4k): read 69.8 MiB/s" in told
+    assert "Undecided" not in told
+
+
+def test_a_strict_run_of_one_configuration_is_no_failure(iolab, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(STUDY.replace(', "bfq"', ""))
+    code, text, _ = iolab("run", "one.toml", "--strict", "--out", "out")
+    assert code == 0
+    assert "(scheduler = mq-deadline): write" in " ".join(text.split())
+    assert Path("out", "report.html").exists()
+
+
+def test_tunables_of_a_stack_are_checked_before_anything_starts(iolab, tmp_path):
+    path = tmp_path / "stack.toml"
+    queue = 'queue = { scheduler = "cfq", tunables = { quantum = 0 } }'
+    path.write_text(f'name = "x"\n{queue}\ndevice.profile = "fixed-100us"\n')
+    out = tmp_path / "out"
+    flags = ["--on", f"sim:{path}", "--record-size", "4k,8k", "--out", str(out)]
+    for more in ([], ["--dry-run"]):
+        code, text, err = iolab("compare", *flags, *more)
+        assert (code, text) == (1, "")
+        assert "quantum = 0" in err
+        assert "must be" in err
+        assert not out.exists()
+
+
+def test_many_scenarios_are_summarised_with_what_fails_first():
+    source = GOLDEN / "scheduler" / "scheduler-scenarios.yaml"
+    core = SimpleNamespace(sim_scenarios=lambda *_: json.dumps(_judgements(1000, 30)))
+    text = io.StringIO()
+    console = Console(text, io.StringIO())
+    for flags, n_lines in (([], 30 * 3 + 4), (["--all"], 1000 + 60 + 1)):
+        text.seek(0)
+        text.truncate()
+        arguments = argparse.Namespace(subject="scenarios", rest=[str(source), *flags])
+        services = SimpleNamespace(load_core=lambda: core)
+        assert sim.execute(arguments, services, console) == sim.EXIT_CHECK_FAILED
+        lines = text.getvalue().splitlines()
+        assert len(lines) == n_lines
+        assert lines[-1] == "970 of 1000 as expected"
+        assert lines[0].startswith("FAIL" if not flags else "ok  ")
+
+
+def _judgements(count, wrong):
+    """Cases of two schedulers; the last ones fail."""
+    return [
+        {
+            "id": f"c-{index}",
+            "scheduler": ("cfq", "bfq")[index % 2],
+            "title": "a case",
+            "is_ok": index < count - wrong,
+            "expected": "1",
+            "obtained": "2",
+        }
+        for index in range(count)
+    ]

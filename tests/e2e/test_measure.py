@@ -66,10 +66,16 @@ def test_memory_does_not_grow_with_the_length_of_a_run(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < 1024, f"{peaks} KiB for 1e5 and 1e7 ops"
 
 
+_QUEUEING = ("io_uring", "io_uring_fixed", "io_uring_sqpoll")
+
+
 @pytest.mark.parametrize("workers_as", ["threads", "processes"])
 @pytest.mark.parametrize(
     "engine",
-    ["sync", "psync", pytest.param("io_uring", marks=pytest.mark.needs_io_uring)],
+    [
+        *("sync", "psync", "vsync", "pvsync", "pvsync2", "stdio", "mmap", "libaio"),
+        *(pytest.param(name, marks=pytest.mark.needs_io_uring) for name in _QUEUEING),
+    ],
 )
 def test_workers_as_threads_and_processes(tmp_path: Path, engine: str, workers_as: str) -> None:
     wanted = request(tmp_path, engine, workers=3, depth=1)

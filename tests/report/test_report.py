@@ -6,6 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 import zipfile
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
@@ -303,3 +304,19 @@ def test_a_real_study_is_not_called_anything_else(canned: ModuleType) -> None:
     verdict = judge(study)
     assert "imulated" not in render(study, verdict)
     assert "imulated" not in _html(study)
+
+
+def test_a_thousand_levels_fit_on_a_terminal(canned: ModuleType) -> None:
+    """The largest differences are shown, the rest is counted; the page has all."""
+    study = canned.demo()
+    verdict = judge(study)
+    level = verdict.pooled[0]
+    ratios = (replace(level.effect, ratio=1 + index / 1000) for index in range(1000))
+    pooled = [
+        replace(level, level=f"l{index}", effect=effect) for index, effect in enumerate(ratios)
+    ]
+    text = render(study, replace(verdict, pooled=pooled, secondary=[]))
+    assert "the 40 largest differences of 1000:" in text
+    assert "l999 " in text
+    assert "l500 " not in text
+    assert len(text.splitlines()) < 150

@@ -61,6 +61,9 @@ def test_a_mixed_workload_holds_its_own_knobs(plan_of, core):
         "depth": 4,
         "rate": "500/s",
         "priority": "rt/2",
+        "vectors": 4,
+        "flags": "nowait",
+        "begin": "500ms",
     }
     mixed = {
         "name": "mix",
@@ -93,6 +96,13 @@ def test_a_mixed_workload_holds_its_own_knobs(plan_of, core):
                 "fsync_every": 0,
                 "think_ns": 0,
                 "priority": {"class": "rt", "level": 2},
+                "flush": "fsync",
+                "vectors": 4,
+                "flags": ["nowait"],
+                "lock": "none",
+                "is_preallocated": False,
+                "begins_ns": 500_000_000,
+                "ends_ns": None,
             }
         ],
     }

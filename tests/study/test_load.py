@@ -153,11 +153,27 @@ def test_impossible_combinations_are_refused_before_anything_runs(old, new, part
         assert part in str(caught.value)
 
 
-def test_nothing_varied_is_refused():
+def test_one_configuration_is_a_study_too():
     text = GOOD.replace('["none", "mq-deadline", "bfq"]', '"none"').replace('"4k", "32k"', '"4k"')
-    with pytest.raises(StudyError, match="nothing is compared") as caught:
-        parse_study(text)
-    assert 'record_size = "4k,64k"' in caught.value.hint
+    study = parse_study(text)
+    assert not study.is_comparison
+    assert study.factors == (Factor("scheduler", ("none",)),)
+    assert study.baseline == "none"
+    seeded = study.with_seed(1)
+    make_plan(seeded)
+    assert parse_study(spec_toml(seeded)) == seeded
+
+
+def test_a_configuration_without_a_word_is_named_by_how_files_are_opened():
+    study = parse_study('testbed = "dir:/x"\n[[workloads]]\nkind = "iozone"\ntests = ["read"]\n')
+    assert study.factors == (Factor("direct", ("true",)),)
+
+
+@pytest.mark.parametrize("zero", ['"0"', "0", '"0s"', '"0 ms"'])
+def test_no_pause_can_be_written_as_zero(zero):
+    with_pause = GOOD.replace("direction", f"think = {zero}\ndirection", 1)
+    assert with_pause != GOOD
+    assert parse_study(with_pause) == parse_study(GOOD)
 
 
 def test_headline_workload_must_follow_the_compared_factor():
@@ -170,6 +186,14 @@ def test_a_factor_that_no_workload_follows_is_refused():
     held = GOOD.replace('file_size = "32m"', 'record_size = "4k"', 1)
     with pytest.raises(StudyError, match="no workload follows record_size"):
         parse_study(held)
+
+
+def test_flags_are_known_by_name():
+    flags = find_factor("flags")
+    assert flags.parse("dsync,nowait") == ("dsync,nowait",)
+    assert flags.parse("defaults") == ("defaults",)
+    with pytest.raises(ValueError, match=r"'dsnyc' is none of .*did you mean 'dsync'"):
+        flags.parse("dsnyc")
 
 
 def test_missing_file_names_its_neighbour(tmp_path):
@@ -202,7 +226,8 @@ def test_factor_table_is_consistent():
     for row in FACTORS:
         if row.default is not None:
             assert row.parse(row.default) == (row.default,)
-        assert bool(row.choices) == (row.kind is FactorKind.NAME)
+        has_names = row.kind is FactorKind.NAME or row.name == "flags"
+        assert bool(row.choices) == has_names
 
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True)

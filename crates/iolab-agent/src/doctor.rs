@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use iolab_real::Engine;
 use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::cgroup;
@@ -13,22 +14,22 @@ use crate::knob::offered_schedulers;
 use crate::machine::{Machine, find_program};
 use crate::noise::{Noise, standing_warnings};
 use crate::protocol::{Check, CheckStatus};
-use crate::sys;
 use crate::testbed::{FILE_SYSTEMS, leaves_of, system_devices};
 
 /// All checks; `paths` are directories that the user thinks of.
 pub fn checks(paths: &[PathBuf], state_dir: &Path) -> Vec<Check> {
     let machine = Machine::new(true);
+    let here = [PathBuf::from("/")];
+    let paths = if paths.is_empty() { &here } else { paths };
     let mut found = vec![root(), journal(state_dir), loop_devices()];
     found.extend(FILE_SYSTEMS.iter().map(|row| tool(row.name, row.mkfs)));
-    found.push(io_uring());
+    found.extend(engines(paths));
     found.push(memory_limit());
     found.push(debugfs());
     found.push(virtualization(&machine));
     found.push(clocksource(&machine));
     found.extend(noise(&machine));
-    let here = [PathBuf::from("/")];
-    for path in if paths.is_empty() { &here } else { paths } {
+    for path in paths {
         found.extend(place(&machine, path));
     }
     found
@@ -100,15 +101,21 @@ fn tool(name: &str, program: &str) -> Check {
     }
 }
 
-fn io_uring() -> Check {
-    match sys::try_io_uring() {
-        Ok(()) => ok("io_uring", "is allowed"),
-        Err(error) => warn(
-            "io_uring",
-            format!("is not possible: {error}"),
-            "sysctl kernel.io_uring_disabled=0 (in a container its seccomp profile may forbid it)",
-        ),
+/// Every engine is tried as a trial would use it; those that work share a line.
+fn engines(paths: &[PathBuf]) -> Vec<Check> {
+    let mut possible = Vec::new();
+    let mut found = Vec::new();
+    for engine in Engine::ALL {
+        match engine.probe(paths) {
+            Ok(()) => possible.push(engine.name()),
+            Err(refused) => {
+                let name = format!("engine {engine}");
+                found.push(warn(name, format!("is not possible: {}", refused.why), refused.remedy));
+            }
+        }
     }
+    found.insert(0, ok("engines", format!("{} can be used", possible.join(", "))));
+    found
 }
 
 fn memory_limit() -> Check {

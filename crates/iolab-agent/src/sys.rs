@@ -69,20 +69,6 @@ pub fn standard_input() -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(libc::STDIN_FILENO) }
 }
 
-/// Whether this process may set up an `io_uring`; the error tells why not.
-pub fn try_io_uring() -> io::Result<()> {
-    // include/uapi/linux/io_uring.h: struct io_uring_params is 120 bytes, all zero is valid.
-    let mut params = [0_u64; 15];
-    // SAFETY: the kernel writes at most sizeof(struct io_uring_params) to `params`.
-    let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, params.as_mut_ptr()) };
-    if fd < 0 {
-        return Err(last_error());
-    }
-    // SAFETY: the kernel just gave us this descriptor; it is closed here.
-    drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
-    Ok(())
-}
-
 // include/uapi/linux/loop.h: LOOP_CTL_ADD, LOOP_CTL_REMOVE, LOOP_CONFIGURE, LOOP_CLR_FD.
 const LOOP_CTL_ADD: u64 = 0x4C80;
 const LOOP_CTL_REMOVE: u64 = 0x4C81;

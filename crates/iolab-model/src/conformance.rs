@@ -3,15 +3,21 @@
 //!
 //! It checks that completions match submissions exactly once, that sizes add up, that time never
 //! goes back, that a full queue says busy, that a flush is answered after what it flushes, that
-//! errors surface, that data come back, and that capabilities are honest: what a target declines it
-//! declines aloud with `EOPNOTSUPP`. What it does not check: speed, and crash consistency.
+//! errors surface, that data come back, whatever the kind of handle, and that capabilities are
+//! honest: what a target declines it declines aloud with `EOPNOTSUPP`. What it does not check:
+//! speed, and crash consistency.
+
+mod kinds;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::completion::Completion;
 use crate::error::Errno;
-use crate::op::{Access, Durability, Handle, LockKind, Op, OpenHow, PathId, Submission, Token};
+use crate::op::{
+    Access, Durability, Handle, LockKind, Op, OpenHow, PathId, Position, Submission, Token,
+    Transfer, TransferFlags,
+};
 use crate::seed::Seed;
 use crate::target::{Content, Lane, LaneRequest, Target};
 use crate::units::{Bytes, Ns};
@@ -29,11 +35,12 @@ const RECORD: Bytes = Bytes(4096);
 const RECORDS: u64 = 64;
 const FILE: Handle = Handle(0);
 
-/// Reading and writing, through the page cache where there is one.
+/// Reading and writing, the way a tenant gets that asks for nothing special.
 fn read_write<T: Target>(target: &T) -> OpenHow {
-    let has_plain = target.capabilities().has_plain;
+    let can = target.capabilities();
+    let has_default = can.has_plain || can.default_access != Access::Plain;
     OpenHow {
-        access: if has_plain { Access::Plain } else { Access::Direct },
+        access: if has_default { can.default_access } else { Access::Direct },
         durability: Durability::None,
         is_readable: true,
         is_writable: true,
@@ -46,7 +53,7 @@ fn read_write<T: Target>(target: &T) -> OpenHow {
 ///
 /// The answer is empty when the target conforms.
 pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure> {
-    let checks: [(&'static str, Check<T>); 8] = [
+    let checks: [(&'static str, Check<T>); 14] = [
         ("every submission completes exactly once", exactly_once),
         ("a full queue says busy", busy_when_full),
         ("sizes add up, also at the end of the file", sizes),
@@ -55,6 +62,12 @@ pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure>
         ("data come back", data),
         ("capabilities are honest", honest),
         ("an appending handle appends", append),
+        ("vectored transfers move the same bytes", kinds::vectors),
+        ("flags of transfers are obeyed or declined", kinds::flags),
+        ("streams buffer and give back", kinds::streams),
+        ("mapped files give back", kinds::mapped),
+        ("locks are given and taken back", kinds::locks),
+        ("allocating changes no byte", kinds::allocate),
     ];
     let run = |(index, (check, body)): (usize, &(&'static str, Check<T>))| {
         let paths: Vec<PathBuf> =
@@ -129,10 +142,21 @@ impl<L: Lane> Probe<L> {
         is_ordered.then_some(()).ok_or_else(|| format!("time went back: {completion:?} at {now:?}"))
     }
 
+    /// Creates the first file, with room for `RECORDS` records if it is mapped.
+    fn create(&mut self) -> Result<(), String> {
+        self.ok(Op::Create { path: PathId(0), handle: FILE, how: self.how })?;
+        if self.how.access == Access::Mapped {
+            let length = Bytes(RECORDS * RECORD.0);
+            self.ok(Op::Truncate { handle: FILE, length })?;
+            self.ok(Op::Map { handle: FILE, length })?;
+        }
+        Ok(())
+    }
+
     /// Creates the first file (where there are files) and fills it with `RECORDS` records.
     fn fill(&mut self, has_namespace: bool) -> Result<(), String> {
         if has_namespace {
-            self.ok(Op::Create { path: PathId(0), handle: FILE, how: self.how })?;
+            self.create()?;
         }
         for record in 0..RECORDS {
             self.ok(Op::write(FILE, Bytes(record * RECORD.0), RECORD))?;
@@ -217,6 +241,9 @@ fn sizes<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     if total != RECORDS * RECORD.0 {
         return Err(format!("{total} bytes read of {}", RECORDS * RECORD.0));
     }
+    if probe.how.access == Access::Mapped {
+        return probe.fails(Op::read(FILE, Bytes(RECORDS * RECORD.0), RECORD), &[Errno::EINVAL]);
+    }
     if capabilities.can_verify {
         let beyond = probe.ok(Op::read(FILE, Bytes(RECORDS * RECORD.0), RECORD))?;
         if beyond != Bytes(0) {
@@ -273,7 +300,7 @@ fn data<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
         return Ok(());
     }
     let mut probe = Probe::open(target, paths)?;
-    probe.ok(Op::Create { path: PathId(0), handle: FILE, how: probe.how })?;
+    probe.create()?;
     let mut written = Vec::new();
     for record in 0..8 {
         let buffer = probe.lane.buffer(Token(0)).ok_or("no buffer, but data can be verified")?;
@@ -299,7 +326,13 @@ fn honest<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     probe.fill(has.has_namespace)?;
     let at = Bytes(0);
     let key_value = Op::KeyValue { kind: crate::op::KeyValueKind::Get, key: 1, length: RECORD };
+    let special = |vectors, flags| {
+        let at = Position::At(at);
+        Op::Write(Transfer { vectors, flags, ..Transfer::plain(FILE, at, RECORD) })
+    };
     let claims = [
+        (has.has_vectors, special(2, TransferFlags::NONE)),
+        (has.has_flags, special(1, TransferFlags::DATA_SYNC)),
         (has.has_mapping, Op::Map { handle: FILE, length: RECORD }),
         (has.has_stream, Op::StreamRead { handle: FILE, length: RECORD }),
         (has.has_lock, Op::Lock { handle: FILE, kind: LockKind::Exclusive, at, length: RECORD }),
@@ -307,7 +340,21 @@ fn honest<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
         (has.has_key_value, key_value),
         (has.has_namespace, Op::Stat { path: PathId(0) }),
     ];
-    for (is_claimed, op) in claims {
+    let accesses = [
+        (has.has_plain, Access::Plain),
+        (has.has_direct, Access::Direct),
+        (has.has_append, Access::Append),
+        (has.has_mapping, Access::Mapped),
+        (has.has_stream, Access::Stdio),
+    ];
+    let open = |access| Op::Open {
+        path: PathId(0),
+        handle: Handle(1),
+        how: OpenHow { access, ..read_write(target) },
+    };
+    let opens = accesses.map(|(is_claimed, access)| (is_claimed, open(access)));
+    let opens = opens.into_iter().filter(|_| has.has_namespace);
+    for (is_claimed, op) in claims.into_iter().chain(opens) {
         match (is_claimed, probe.one(op)?.outcome) {
             (false, Ok(_)) => return Err(format!("{op:?} worked, but is not claimed")),
             (false, Err(errno)) if errno != Errno::EOPNOTSUPP => {
@@ -330,9 +377,11 @@ fn append<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     probe.fill(true)?;
     let how = OpenHow { access: Access::Append, ..probe.how };
     probe.ok(Op::Open { path: PathId(0), handle: Handle(1), how })?;
+    probe.ok(Op::Fsync { handle: FILE })?;
     probe.ok(Op::write(Handle(1), Bytes(0), RECORD))?;
-    let tail = probe.ok(Op::read(FILE, Bytes(RECORDS * RECORD.0), RECORD))?;
-    (tail == RECORD).then_some(()).ok_or_else(|| format!("{tail:?} at the old end"))
+    let length = probe.ok(Op::Stat { path: PathId(0) })?;
+    let is_longer = length == Bytes((RECORDS + 1) * RECORD.0);
+    is_longer.then_some(()).ok_or_else(|| format!("{length:?} long after appending a record"))
 }
 
 /// Panics with every broken promise; for use in tests.

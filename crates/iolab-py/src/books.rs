@@ -7,6 +7,7 @@ use iolab_sim::probe::probe;
 use iolab_sim::replay::{Recording, predict, simulate};
 use iolab_sim::scenario::{ScenarioFile, judge_all};
 use iolab_sim::sched::SchedulerKind;
+use iolab_sim::stack::Stack;
 use iolab_sim::{Framework, Hz, Profile, SchedulerContext};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -118,9 +119,9 @@ pub fn sim_replay(
     })
 }
 
-/// Probes the device of a built-in profile: sweeps over size, depth and distance, as JSON.
+/// Probes what a stack (as JSON) has below its first queue: sweeps over size, depth and distance.
 #[pyfunction]
-pub fn sim_probe(py: Python<'_>, name: &str, seed: u64) -> PyResult<String> {
-    let findings = py.detach(|| probe(&Profile::built_in(name)?, iolab_model::Seed(seed)));
-    answer(py, findings)
+pub fn sim_probe(py: Python<'_>, stack_json: &str, seed: u64) -> PyResult<String> {
+    let stack: Stack = serde_json::from_str(stack_json).map_err(|e| study_error(py, e))?;
+    answer(py, py.detach(|| probe(&stack, iolab_model::Seed(seed))))
 }

@@ -10,6 +10,7 @@ use iolab_drive::pump::run_simulated;
 use iolab_drive::record::{DeviceRecord, PhaseRecord};
 use iolab_model::{Error, Ns, Sector, Seed};
 use iolab_sim::error::SimError;
+use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::{QueueOverrides, Stack};
@@ -329,6 +330,7 @@ fn overrides(knobs: &Knobs) -> Result<QueueOverrides, TrialError> {
             "nr_requests" => overrides.nr_requests = Some(small()?),
             "driver_queue_depth" => overrides.queue_depth = Some(small()?),
             "max_sectors_kb" => overrides.max_sectors_kb = Some(small()?),
+            "wbt_lat_usec" => overrides.wbt_lat_usec = Some(throttling(text)?),
             "nomerges" => overrides.nomerges = Some(number(name, text, 2)? as u8),
             _ => {
                 let Some((scheduler, tunable)) = name.split_once('.') else {
@@ -349,8 +351,26 @@ fn overrides(knobs: &Knobs) -> Result<QueueOverrides, TrialError> {
 }
 
 /// Knobs that a simulated queue has, tunables of its scheduler aside.
-pub const KNOBS: [&str; 5] =
-    ["scheduler", "nr_requests", "driver_queue_depth", "max_sectors_kb", "nomerges"];
+pub const KNOBS: [&str; 6] = [
+    "scheduler",
+    "nr_requests",
+    "driver_queue_depth",
+    "max_sectors_kb",
+    "nomerges",
+    "wbt_lat_usec",
+];
+
+/// Target of write-back throttling; -1 is the kernel's default.
+fn throttling(text: &str) -> Result<i32, SimError> {
+    match text.parse::<i32>() {
+        Ok(value) if value >= -1 => Ok(value),
+        _ => Err(SimError::Inconsistent {
+            subject: format!("wbt_lat_usec = {text}"),
+            problem: format!("not a whole number from -1 to {}", i32::MAX),
+            remedy: "give another one".into(),
+        }),
+    }
+}
 
 fn number(name: &str, text: &str, max: u64) -> Result<u64, SimError> {
     match text.parse::<u64>() {
@@ -372,10 +392,17 @@ fn read_back(
 ) -> Result<Knobs, TrialError> {
     let mut read: Knobs =
         knobs.iter().filter(|(name, _)| KNOBS.contains(&name.as_str())).map(owned).collect();
-    let Some(kind) = overrides.scheduler else { return Ok(read) };
     let queue = stack.queue.clone().unwrap_or_default();
+    let is_rotational = queue.rotational.unwrap_or(is_rotational);
+    if let Some(wbt_lat_usec) = overrides.wbt_lat_usec {
+        let scheduler = overrides.scheduler.unwrap_or(queue.scheduler);
+        let set = QueueParameters { wbt_lat_usec: Some(wbt_lat_usec), scheduler, ..queue.clone() };
+        let target_us = set.throttling_target(is_rotational).map_or(0, |target| target.0 / 1_000);
+        read.insert("wbt_lat_usec".into(), target_us.to_string());
+    }
+    let Some(kind) = overrides.scheduler else { return Ok(read) };
     let context = SchedulerContext {
-        is_rotational: queue.rotational.unwrap_or(is_rotational),
+        is_rotational,
         hz: Hz(queue.hz),
         slots: overrides.nr_requests.or(queue.nr_requests).unwrap_or(256),
         depth: overrides.queue_depth.or(queue.queue_depth).unwrap_or(32),

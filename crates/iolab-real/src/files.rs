@@ -1,29 +1,152 @@
 //! The open files of a lane, and every op that is a plain system call in all engines.
+//!
+//! A handle is a descriptor, a stdio stream ([`Stream`]) or a file to be mapped ([`Mapping`]), as
+//! it was opened; a synchronous engine can hold all of them at once.
+//!
+//! Byte-range locks are those of open file descriptions (`F_OFD_SETLKW`): POSIX's own belong to the
+//! process, so that workers that are threads would never wait for each other, and the first close
+//! of any descriptor of the file would drop them.
 
 use std::ffi::CString;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use iolab_model::op::{Access, Durability, Handle, Op, OpenHow, PathId};
-use iolab_model::{Bytes, Ns, error::Errno};
+use iolab_model::op::{Access, Durability, Handle, LockKind, Op, OpenHow, PathId, Position};
+use iolab_model::{Bytes, Capabilities, Ns, error::Errno};
 
 use crate::affinity::last_errno;
 use crate::clock::{monotonic, sleep_until};
+use crate::mapping::Mapping;
+use crate::stream::Stream;
+
+/// A handle that is not mapped (yet) was used as one that is.
+const NOT_MAPPED: Errno = Errno(libc::ENXIO);
 
 /// One open file.
 pub struct Opened {
-    fd: OwnedFd,
+    fd: RawFd,
     /// Where the kernel's file position is, as far as this lane moved it.
     pub position: u64,
+    is_writable: bool,
+    via: Via,
+}
+
+/// How an open file is reached; each owns the descriptor.
+enum Via {
+    Descriptor(OwnedFd),
+    Stream(Stream),
+    Memory { mapping: Option<Mapping>, file: OwnedFd },
 }
 
 impl Opened {
     /// Its descriptor.
     #[inline]
     pub fn raw(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.fd
+    }
+
+    /// Whether transfers are system calls on the descriptor.
+    #[inline]
+    pub fn is_descriptor(&self) -> bool {
+        matches!(self.via, Via::Descriptor(_))
+    }
+
+    /// The byte that a transfer starts at.
+    #[inline]
+    pub fn offset(&self, at: Position) -> u64 {
+        match at {
+            Position::At(at) => at.0,
+            Position::Current => self.position,
+        }
+    }
+
+    /// Reads through the stream or the mapping.
+    #[inline]
+    pub fn read(&mut self, at: Position, into: &mut [u8]) -> Result<Bytes, Errno> {
+        let offset = self.offset(at);
+        match &mut self.via {
+            Via::Descriptor(_) => Err(Errno::EINVAL),
+            Via::Stream(stream) => stream.read(place(at), into),
+            Via::Memory { mapping, .. } => {
+                mapping.as_mut().ok_or(NOT_MAPPED)?.read(self.fd, offset, into)?;
+                self.position = offset + into.len() as u64;
+                Ok(Bytes(into.len() as u64))
+            }
+        }
+    }
+
+    /// Writes through the stream or the mapping.
+    #[inline]
+    pub fn write(&mut self, at: Position, from: &[u8]) -> Result<Bytes, Errno> {
+        let offset = self.offset(at);
+        match &mut self.via {
+            Via::Descriptor(_) => Err(Errno::EINVAL),
+            Via::Stream(stream) => stream.write(place(at), from),
+            Via::Memory { mapping, .. } => {
+                mapping.as_mut().ok_or(NOT_MAPPED)?.write(self.fd, offset, from)?;
+                self.position = offset + from.len() as u64;
+                Ok(Bytes(from.len() as u64))
+            }
+        }
+    }
+
+    /// Moves the file position if it is not there already; `false` with errno set if that fails.
+    #[inline]
+    pub fn seek(&mut self, at: Position) -> bool {
+        let Position::At(at) = at else { return true };
+        if self.position == at.0 {
+            return true;
+        }
+        // SAFETY: a plain system call on an open descriptor.
+        let reached = unsafe { libc::lseek(self.fd, at.0 as i64, libc::SEEK_SET) };
+        if reached < 0 {
+            return false;
+        }
+        self.position = at.0;
+        true
+    }
+
+    /// What a stream still holds goes to the file first; nothing to do for the others.
+    fn flush(&mut self) -> Result<(), Errno> {
+        if let Via::Stream(stream) = &mut self.via { stream.flush() } else { Ok(()) }
+    }
+
+    /// The stream, if it is one.
+    fn stream(&mut self) -> Result<&mut Stream, Errno> {
+        if let Via::Stream(stream) = &mut self.via { Ok(stream) } else { Err(Errno::EINVAL) }
+    }
+
+    /// Where its mapping is kept, if it is a handle to be mapped.
+    fn memory(&mut self) -> Result<&mut Option<Mapping>, Errno> {
+        if let Via::Memory { mapping, .. } = &mut self.via {
+            Ok(mapping)
+        } else {
+            Err(Errno::EINVAL)
+        }
+    }
+
+    /// Closes it and says so if that fails: a late write error has its last chance here.
+    fn close(self) -> Result<(), Errno> {
+        let file = match self.via {
+            Via::Descriptor(file) => file,
+            Via::Stream(stream) => return stream.close(),
+            Via::Memory { mapping, file } => {
+                drop(mapping);
+                file
+            }
+        };
+        // SAFETY: the descriptor was owned by this handle and is given up here.
+        let result = unsafe { libc::close(file.into_raw_fd()) };
+        if result == 0 { Ok(()) } else { Err(last_errno()) }
+    }
+}
+
+fn place(at: Position) -> Option<u64> {
+    match at {
+        Position::At(at) => Some(at.0),
+        Position::Current => None,
     }
 }
 
@@ -31,6 +154,7 @@ impl Opened {
 pub struct Files {
     paths: Arc<[PathBuf]>,
     opened: Vec<Option<Opened>>,
+    can: Capabilities,
 }
 
 /// A system call's answer: negative means look at errno.
@@ -39,9 +163,14 @@ fn answer(result: libc::c_int) -> Result<Bytes, Errno> {
 }
 
 impl Files {
-    /// No file is open.
-    pub fn new(paths: Arc<[PathBuf]>) -> Self {
-        Self { paths, opened: Vec::new() }
+    /// No file is open; only what the engine can do will be done.
+    pub fn new(paths: Arc<[PathBuf]>, can: Capabilities) -> Self {
+        Self { paths, opened: Vec::new(), can }
+    }
+
+    /// What the engine can do.
+    pub fn can(&self) -> &Capabilities {
+        &self.can
     }
 
     /// The open file behind a handle.
@@ -50,21 +179,21 @@ impl Files {
         self.opened.get_mut(handle.0 as usize).and_then(Option::as_mut).ok_or(Errno::EBADF)
     }
 
-    /// Performs any op that is not a transfer.
+    /// Performs any op that moves no data between the lane's buffers and a file.
     pub fn perform(&mut self, op: &Op) -> Result<Bytes, Errno> {
         match *op {
             Op::Fsync { handle } => {
-                let fd = self.get(handle)?.raw();
+                let fd = self.flushed(handle)?;
                 // SAFETY: `fd` is open; fsync touches no memory of ours.
                 answer(unsafe { libc::fsync(fd) })
             }
             Op::Fdatasync { handle } => {
-                let fd = self.get(handle)?.raw();
+                let fd = self.flushed(handle)?;
                 // SAFETY: as above.
                 answer(unsafe { libc::fdatasync(fd) })
             }
             Op::SyncFileRange { handle, at, length } => {
-                let fd = self.get(handle)?.raw();
+                let fd = self.flushed(handle)?;
                 let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
                     | libc::SYNC_FILE_RANGE_WRITE
                     | libc::SYNC_FILE_RANGE_WAIT_AFTER;
@@ -76,25 +205,76 @@ impl Files {
             }
             Op::Open { path, handle, how } => self.open(path, handle, how, 0),
             Op::Close { handle } => {
-                self.get(handle)?;
-                self.opened[handle.0 as usize] = None;
-                Ok(Bytes(0))
+                let slot = self.opened.get_mut(handle.0 as usize);
+                let opened = slot.and_then(Option::take).ok_or(Errno::EBADF)?;
+                opened.close().map(|()| Bytes(0))
             }
             Op::Truncate { handle, length } => {
-                let fd = self.get(handle)?.raw();
+                let fd = self.flushed(handle)?;
                 // SAFETY: as above.
                 answer(unsafe { libc::ftruncate(fd, length.0 as i64) })
             }
             Op::Allocate { handle, at, length } => {
-                let fd = self.get(handle)?.raw();
+                let fd = self.flushed(handle)?;
                 // SAFETY: as above.
                 answer(unsafe { libc::fallocate(fd, 0, at.0 as i64, length.0 as i64) })
             }
+            Op::Lock { handle, kind, at, length } => self.lock(handle, kind, at, length),
             Op::Think { duration } => {
                 sleep_until(Ns(monotonic().0 + duration.0));
                 Ok(Bytes(0))
             }
+            _ => self.perform_on_memory(op),
+        }
+    }
+
+    fn perform_on_memory(&mut self, op: &Op) -> Result<Bytes, Errno> {
+        match *op {
+            Op::Map { handle, length } if self.can.has_mapping => {
+                let opened = self.get(handle)?;
+                let (fd, is_writable) = (opened.raw(), opened.is_writable);
+                let memory = opened.memory()?;
+                if memory.is_some() {
+                    return Err(Errno::EBUSY);
+                }
+                *memory = Some(Mapping::new(fd, length, is_writable)?);
+                Ok(Bytes(0))
+            }
+            Op::Unmap { handle } if self.can.has_mapping => {
+                let mapping = self.get(handle)?.memory()?.take();
+                mapping.map(|_| Bytes(0)).ok_or(NOT_MAPPED)
+            }
+            Op::Msync { handle, at, length, is_async } if self.can.has_mapping => {
+                let mapping = self.get(handle)?.memory()?.as_mut().ok_or(NOT_MAPPED)?;
+                mapping.sync(at, length, is_async).map(|()| Bytes(0))
+            }
+            Op::StreamFlush { handle } if self.can.has_stream => {
+                self.get(handle)?.stream()?.flush().map(|()| Bytes(0))
+            }
             _ => self.perform_on_names(op),
+        }
+    }
+
+    /// Performs an op on a stream or a mapping that moves data; `memory` is the slot's buffer, cut
+    /// to the op's length.
+    pub fn move_data(&mut self, op: &Op, memory: &mut [u8]) -> Result<Bytes, Errno> {
+        match *op {
+            Op::Touch { handle, at, is_write, .. } if self.can.has_mapping => {
+                let opened = self.get(handle)?;
+                opened.memory()?;
+                if is_write {
+                    opened.write(Position::At(at), memory)
+                } else {
+                    opened.read(Position::At(at), memory)
+                }
+            }
+            Op::StreamRead { handle, .. } if self.can.has_stream => {
+                self.get(handle)?.stream()?.read(None, memory)
+            }
+            Op::StreamWrite { handle, .. } if self.can.has_stream => {
+                self.get(handle)?.stream()?.write(None, memory)
+            }
+            _ => Err(Errno::EOPNOTSUPP),
         }
     }
 
@@ -118,6 +298,41 @@ impl Files {
         }
     }
 
+    /// The descriptor of a handle, once a stream's buffer has been sent.
+    fn flushed(&mut self, handle: Handle) -> Result<RawFd, Errno> {
+        let opened = self.get(handle)?;
+        opened.flush()?;
+        Ok(opened.raw())
+    }
+
+    /// Waits for a lock on a byte range, or gives it back; a length of 0 reaches to the end.
+    fn lock(
+        &mut self,
+        handle: Handle,
+        kind: LockKind,
+        at: Bytes,
+        length: Bytes,
+    ) -> Result<Bytes, Errno> {
+        let fd = self.get(handle)?.raw();
+        let kind = match kind {
+            LockKind::Shared => libc::F_RDLCK,
+            LockKind::Exclusive => libc::F_WRLCK,
+            LockKind::Release => libc::F_UNLCK,
+        };
+        // SAFETY: flock is plain data, for which all zeroes is a valid value; l_pid must be 0.
+        let mut range: libc::flock = unsafe { std::mem::zeroed() };
+        range.l_type = kind as libc::c_short;
+        range.l_whence = libc::SEEK_SET as libc::c_short;
+        (range.l_start, range.l_len) = (at.0 as libc::off_t, length.0 as libc::off_t);
+        loop {
+            // SAFETY: `fd` is open and `range` a valid flock during the call.
+            let result = answer(unsafe { libc::fcntl(fd, libc::F_OFD_SETLKW, &raw const range) });
+            if result != Err(Errno(libc::EINTR)) {
+                return result;
+            }
+        }
+    }
+
     fn path(&self, id: PathId) -> Result<&PathBuf, Errno> {
         self.paths.get(id.0 as usize).ok_or(Errno::ENOENT)
     }
@@ -129,7 +344,7 @@ impl Files {
         how: OpenHow,
         extra: libc::c_int,
     ) -> Result<Bytes, Errno> {
-        let flags = open_flags(how).ok_or(Errno::EOPNOTSUPP)? | extra;
+        let flags = open_flags(how, &self.can).ok_or(Errno::EOPNOTSUPP)? | extra;
         let name = CString::new(self.path(path)?.as_os_str().as_bytes());
         let name = name.map_err(|_| Errno::EINVAL)?;
         // SAFETY: `name` is a C string that outlives the call. Mode 0640 is IOzone's.
@@ -138,28 +353,38 @@ impl Files {
             return Err(last_errno());
         }
         // SAFETY: `fd` was just opened and is owned by nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let file = unsafe { OwnedFd::from_raw_fd(fd) };
+        let raw = file.as_raw_fd();
+        let via = match how.access {
+            Access::Stdio => Via::Stream(Stream::new(file, how)?),
+            Access::Mapped => Via::Memory { mapping: None, file },
+            _ => Via::Descriptor(file),
+        };
         let slot = handle.0 as usize;
         if self.opened.len() <= slot {
             self.opened.resize_with(slot + 1, || None);
         }
-        self.opened[slot] = Some(Opened { fd, position: 0 });
+        self.opened[slot] =
+            Some(Opened { fd: raw, position: 0, is_writable: how.is_writable, via });
         Ok(Bytes(0))
     }
 }
 
-/// Flags of open(2), or `None` for a kind of access that these engines do not have.
-fn open_flags(how: OpenHow) -> Option<libc::c_int> {
+/// Flags of open(2), or `None` for a kind of access that the engine does not have.
+fn open_flags(how: OpenHow, can: &Capabilities) -> Option<libc::c_int> {
     let mode = match (how.is_readable, how.is_writable) {
         (_, false) => libc::O_RDONLY,
         (true, true) => libc::O_RDWR,
+        // A shared mapping is read where it is written (mmap(2), EACCES).
+        (false, true) if how.access == Access::Mapped => libc::O_RDWR,
         (false, true) => libc::O_WRONLY,
     };
-    let access = match how.access {
-        Access::Plain => 0,
-        Access::Direct => libc::O_DIRECT,
-        Access::Append => libc::O_APPEND,
-        Access::Mapped | Access::Stdio => return None,
+    let (is_possible, access) = match how.access {
+        Access::Plain => (can.has_plain, 0),
+        Access::Direct => (can.has_direct, libc::O_DIRECT),
+        Access::Append => (can.has_append, libc::O_APPEND),
+        Access::Mapped => (can.has_mapping, 0),
+        Access::Stdio => (can.has_stream, 0),
     };
     let durability = match how.durability {
         Durability::None => 0,
@@ -167,5 +392,6 @@ fn open_flags(how: OpenHow) -> Option<libc::c_int> {
         Durability::DataSync => libc::O_DSYNC,
     };
     let truncate = if how.is_truncating { libc::O_TRUNC } else { 0 };
-    Some(mode | access | durability | truncate | libc::O_CLOEXEC | libc::O_NOFOLLOW)
+    let flags = mode | access | durability | truncate | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    is_possible.then_some(flags)
 }

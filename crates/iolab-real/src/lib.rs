@@ -10,8 +10,12 @@ pub mod buffer;
 pub mod cache;
 mod clock;
 pub mod engine;
+mod fault;
 mod files;
+mod mapping;
 pub mod priority;
 pub mod shared;
+mod stream;
+mod vectors;
 
-pub use engine::{Engine, EngineVisitor};
+pub use engine::{Engine, EngineVisitor, Unavailable};

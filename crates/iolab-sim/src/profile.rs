@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolab_model::nearest::with_nearest;
+use iolab_model::nearest::{did_you_mean, with_nearest};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
@@ -26,6 +26,8 @@ pub enum Provenance {
     Fit,
     /// Our choice: calibrate before relying on it.
     Assume,
+    /// The user's, in a stack file.
+    User,
 }
 
 /// A parameter's value.
@@ -102,10 +104,7 @@ impl Profile {
 
     /// Parses a profile; `subject` names the file in errors.
     pub fn parse(subject: &str, text: &str) -> Result<Self, SimError> {
-        toml::from_str(text).map_err(|error| SimError::Syntax {
-            subject: subject.to_owned(),
-            problem: with_nearest(&error.to_string()),
-        })
+        toml::from_str(text).map_err(|error| syntax_error(subject, text, &error))
     }
 
     /// The least trustworthy provenance and how many parameters have each.
@@ -117,7 +116,7 @@ impl Profile {
         counts
     }
 
-    /// Replaces values (`name = value`), keeping units; the result is tagged as our choice.
+    /// Replaces values (`name = value`), keeping units; the result is tagged as the user's.
     pub fn override_with(&mut self, values: &BTreeMap<String, Value>) -> Result<(), SimError> {
         for (name, value) in values {
             let known = || self.parameters.keys().cloned().collect();
@@ -130,8 +129,8 @@ impl Profile {
             }
             if let Some(parameter) = self.parameters.get_mut(name) {
                 parameter.value = value.clone();
-                parameter.tag = Provenance::Assume;
-                "set by the stack file".clone_into(&mut parameter.source);
+                parameter.tag = Provenance::User;
+                "set by the caller".clone_into(&mut parameter.source);
             }
         }
         Ok(())
@@ -165,13 +164,32 @@ impl<'a> Reader<'a> {
 
     fn get(&self, name: &str, unit: &str) -> Result<&'a Value, SimError> {
         let found = self.profile.parameters.get_key_value(name);
-        let (name, parameter) = found.ok_or_else(|| self.bad(name, "is missing"))?;
+        let (name, parameter) = found.ok_or_else(|| self.bad(name, self.missing(name, unit)))?;
         if parameter.unit != unit {
-            let problem = format!("is in `{}`, must be in `{unit}`", parameter.unit);
+            let problem = match (parameter.unit.as_str(), unit) {
+                ("", _) => format!("has no unit, must be in `{unit}`: {}", example(unit)),
+                (given, "") => format!("is in `{given}`, must have no unit"),
+                (given, _) => format!("is in `{given}`, must be in `{unit}`"),
+            };
             return Err(self.bad(name, problem));
         }
         self.used.borrow_mut().insert(name);
         Ok(&parameter.value)
+    }
+
+    /// What to do about a parameter that is not there: nearest name, form, a complete example.
+    fn missing(&self, name: &str, unit: &str) -> String {
+        let used = self.used.borrow();
+        let others = self.profile.parameters.keys().map(String::as_str);
+        let near = did_you_mean(name, others.filter(|other| !used.contains(other)));
+        let near = near.replace("did you mean", "is it what is called").replace("?)", " here?)");
+        let whole = Profile::names()
+            .find(|known| Profile::built_in(known).is_ok_and(|p| p.kind == self.profile.kind));
+        let hint = whole.map_or_else(String::new, |known| {
+            format!("; `iolab sim profiles {known}` shows a whole {}", self.profile.kind)
+        });
+        let form = if unit.is_empty() { String::new() } else { format!(": {}", example(unit)) };
+        format!("is missing{near}{form}{hint}")
     }
 
     /// A number within a range.
@@ -265,6 +283,33 @@ impl<'a> Reader<'a> {
             }),
         }
     }
+}
+
+/// What is wrong with a TOML text, and where: line, column and section, all in one line.
+pub(crate) fn syntax_error(subject: &str, text: &str, error: &toml::de::Error) -> SimError {
+    let place = error.span().map_or_else(String::new, |span| {
+        let before = text.get(..span.start).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
+        // A complaint about a section as a whole points at its header.
+        let header = text.lines().take(line).filter_map(header).last();
+        let section = header.map_or_else(String::new, |name| format!(", in [{name}]"));
+        format!(", line {line}, column {column}{section}")
+    });
+    let message = error.message().trim_end().replace('\n', "; ");
+    SimError::Syntax { subject: format!("{subject}{place}"), problem: with_nearest(&message) }
+}
+
+/// The name in a line that opens a section; rows of a list begin with a bracket, too.
+fn header(line: &str) -> Option<&str> {
+    let name = line.trim().strip_prefix('[')?.split(']').next()?.trim_start_matches('[').trim();
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '"')
+        && name.chars().all(|c| c.is_alphanumeric() || "_-.\"".contains(c));
+    is_name.then_some(name)
+}
+
+fn example(unit: &str) -> String {
+    format!("write {{ value = ..., unit = \"{unit}\" }}")
 }
 
 #[cfg(test)]

@@ -16,16 +16,18 @@
 //! disk), unless members have queues of their own (`member.queue`): then, as with software RAID,
 //! each of them schedules.
 
+pub mod device;
+
 use std::collections::BTreeMap;
 
-use iolab_model::nearest::with_nearest;
 use iolab_model::{Ns, Seed};
 use serde::{Deserialize, Serialize};
 
+use self::device::DeviceSpec;
 use crate::api::layer::Layer;
-use crate::device;
+use crate::device as devices;
 use crate::error::SimError;
-use crate::profile::{Profile, Value};
+use crate::profile::Profile;
 use crate::queue::{BlockQueue, QueueParameters};
 use crate::target::{CpuCost, Placement, Simulation};
 
@@ -60,17 +62,6 @@ pub struct Stack {
     /// ... or several.
     #[serde(default)]
     pub volume: Option<VolumeSpec>,
-}
-
-/// A device by its profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DeviceSpec {
-    /// Name of a built-in profile.
-    pub profile: String,
-    /// Values that replace the profile's.
-    #[serde(default)]
-    pub parameters: BTreeMap<String, Value>,
 }
 
 /// Several equal members that look like one device.
@@ -116,17 +107,24 @@ pub struct QueueOverrides {
     pub max_sectors_kb: Option<u32>,
     /// 0, 1 or 2.
     pub nomerges: Option<u8>,
+    /// Target of write-back throttling.
+    pub wbt_lat_usec: Option<i32>,
 }
 
 impl QueueOverrides {
     fn apply(&self, to: &QueueParameters) -> QueueParameters {
         let mut queue = to.clone();
-        queue.scheduler = self.scheduler.unwrap_or(queue.scheduler);
+        if let Some(scheduler) = self.scheduler.filter(|&other| other != queue.scheduler) {
+            // The file's tunables are those of the scheduler that it names.
+            queue.scheduler = scheduler;
+            queue.tunables.clear();
+        }
         queue.tunables.extend(self.tunables.iter().map(|(name, &value)| (name.clone(), value)));
         queue.nr_requests = self.nr_requests.or(queue.nr_requests);
         queue.queue_depth = self.queue_depth.or(queue.queue_depth);
         queue.max_sectors_kb = self.max_sectors_kb.or(queue.max_sectors_kb);
         queue.nomerges = self.nomerges.unwrap_or(queue.nomerges);
+        queue.wbt_lat_usec = self.wbt_lat_usec.or(queue.wbt_lat_usec);
         queue
     }
 }
@@ -134,10 +132,7 @@ impl QueueOverrides {
 impl Stack {
     /// Parses a stack file; `subject` names it in errors.
     pub fn parse(subject: &str, text: &str) -> Result<Self, SimError> {
-        toml::from_str(text).map_err(|error| SimError::Syntax {
-            subject: subject.to_owned(),
-            problem: with_nearest(&error.to_string()),
-        })
+        toml::from_str(text).map_err(|error| crate::profile::syntax_error(subject, text, &error))
     }
 
     /// A queue in front of one device of a built-in profile.
@@ -149,7 +144,7 @@ impl Stack {
             placement: Placement::Spread,
             cpu: CpuCost::default(),
             queue: None,
-            device: Some(DeviceSpec { profile: name.to_owned(), parameters: BTreeMap::new() }),
+            device: Some(DeviceSpec::of_profile(name)),
             volume: None,
         })
     }
@@ -165,6 +160,30 @@ impl Stack {
         };
         let layer = builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))?;
         Ok(Simulation::new(layer, self.cpu, self.placement).on_cpus(self.cpus()))
+    }
+
+    /// What is below the first queue, as a probe has it: read caches off, never busy, flash small.
+    pub(crate) fn bare(&self, seed: Seed) -> Result<Box<dyn Layer>, SimError> {
+        let probed = self.for_probing()?;
+        let builder = Builder { stack: &probed, overrides: &QueueOverrides::default(), seed };
+        let (device, volume) = (probed.device.clone(), probed.volume.clone());
+        builder.layer(&MemberSpec { queue: None, device, volume }, "probed", false)
+    }
+
+    /// The same with every device prepared for a probe.
+    fn for_probing(&self) -> Result<Self, SimError> {
+        let mut probed = self.clone();
+        if let Some(device) = &mut probed.device {
+            device.prepare_for_probing()?;
+        }
+        let mut volume = probed.volume.as_mut();
+        while let Some(inside) = volume {
+            if let Some(device) = &mut inside.member.device {
+                device.prepare_for_probing()?;
+            }
+            volume = inside.member.volume.as_mut();
+        }
+        Ok(probed)
     }
 
     /// Software that takes a second per step is a slip of the pen.
@@ -239,7 +258,7 @@ impl Stack {
 
 fn memory(device: Option<&DeviceSpec>, volume: Option<&VolumeSpec>) -> Result<u64, SimError> {
     let own = match device {
-        Some(spec) => device::memory_bytes(&device::profile(&spec.profile, &spec.parameters)?)?,
+        Some(spec) => devices::memory_bytes(&spec.resolve()?)?,
         None => 0,
     };
     match volume {
@@ -266,7 +285,7 @@ fn collect(
     all: &mut Vec<Profile>,
 ) -> Result<(), SimError> {
     if let Some(spec) = device {
-        let mut profile = device::profile(&spec.profile, &spec.parameters)?;
+        let mut profile = spec.resolve()?;
         while let Some(inner) = profile.inner.clone() {
             all.push(profile);
             profile = Profile::built_in(&inner)?;
@@ -294,11 +313,28 @@ impl Builder<'_> {
     ) -> Result<Box<dyn Layer>, SimError> {
         let below = match (&spec.device, &spec.volume) {
             (Some(device), None) => {
-                let profile = device::profile(&device.profile, &device.parameters)?;
-                device::build(&profile, self.seed, instance)?
+                if device.refuse_above.is_some() && !is_queued && spec.queue.is_none() {
+                    return Err(SimError::Inconsistent {
+                        subject: format!("stack {}, {instance}", self.stack.name),
+                        problem: "has `refuse_above`, but no queue in front that could be refused"
+                            .into(),
+                        remedy: "give the members queues of their own with member.queue".into(),
+                    });
+                }
+                let layer = devices::build(&device.resolve()?, self.seed, instance)?;
+                device.limited(layer)?
             }
             (None, Some(volume)) => self.volume(volume, instance)?,
-            _ => {
+            (Some(_), Some(_)) => {
+                return Err(SimError::Inconsistent {
+                    subject: format!("stack {}, {instance}", self.stack.name),
+                    problem: "names both a device and a volume".into(),
+                    remedy: "remove one of them; what a volume consists of is its `member`, as in \
+                             member.device.profile = NAME"
+                        .into(),
+                });
+            }
+            (None, None) => {
                 return Err(SimError::Inconsistent {
                     subject: format!("stack {}, {instance}", self.stack.name),
                     problem: "needs either a device or a volume".into(),

@@ -140,9 +140,8 @@ fn check_together(workload: &str, scheduler: SchedulerKind, missed: &[u32]) {
 }
 
 /// Expected to fail. All readers together wait 7.15 ms in the recording and 6.96 ms in the twin,
-/// but two of the five seem to have changed places (17549 waits 7.96 and 6.31 ms, the sequential
-/// 17551 waits 6.23 and 8.07 ms). Why is not established: the twin gives the same at every angle
-/// of the platter; overtaking completions and single stalls of the device are not modelled.
+/// but two of the five have changed places (17549 waits 7.96 and 6.31 ms, the sequential 17551
+/// waits 6.23 and 8.07 ms). Places in kyber's round are chance: see `dispatch_rounds.rs`.
 #[test]
 #[should_panic(expected = "17549 read")]
 fn kyber_sync_has_a_twin() {
@@ -276,7 +275,7 @@ fn bfq_mixed_has_a_twin_again() {
 
 /// Expected to fail. The twin adds the same mean overhead to every request, here 1.5 ms; in the
 /// recording it grows with the length (0.6 ms at 4 KiB, 2.6 ms at 512 KiB on average). A linear
-/// overhead was tried and does not repair it. The cause is not established.
+/// overhead alone does not repair it; what else differs is in `dispatch_rounds.rs`.
 #[test]
 #[should_panic(expected = "ascending")]
 fn kyber_sync_has_a_twin_again() {

@@ -24,20 +24,18 @@ struct Work {
     processes: u32,
     read_share: u64,
     refuse_every: u32,
+    /// Write-back throttling; off in what is compared with older numbers.
+    wbt_lat_usec: Option<i32>,
     seed: u64,
 }
 
 fn work() -> impl Strategy<Value = Work> {
-    (50_u32..200, 1_u32..48, 1_u32..6, 0_u64..=4, 0_u32..8, any::<u64>()).prop_map(
-        |(bios, in_flight, processes, read_share, refuse_every, seed)| Work {
-            bios,
-            in_flight,
-            processes,
-            read_share,
-            refuse_every,
-            seed,
-        },
-    )
+    let counts = (50_u32..200, 1_u32..48, 1_u32..6, 0_u64..=4, 0_u32..8);
+    let throttling = prop::sample::select(vec![None, Some(0), Some(-1)]);
+    (counts, throttling, any::<u64>()).prop_map(|(counts, wbt_lat_usec, seed)| {
+        let (bios, in_flight, processes, read_share, refuse_every) = counts;
+        Work { bios, in_flight, processes, read_share, refuse_every, wbt_lat_usec, seed }
+    })
 }
 
 fn devices() -> impl Strategy<Value = &'static str> {
@@ -82,8 +80,9 @@ fn stack(
             volume::build(members, &parameters).unwrap()
         }
     };
-    let refuse_every = work.refuse_every;
-    let parameters = QueueParameters { scheduler, refuse_every, ..QueueParameters::default() };
+    let &Work { refuse_every, wbt_lat_usec, .. } = work;
+    let parameters =
+        QueueParameters { scheduler, refuse_every, wbt_lat_usec, ..QueueParameters::default() };
     BlockQueue::new(Ns(0), &parameters, below).unwrap()
 }
 
@@ -206,8 +205,15 @@ proptest! {
 /// platform takes part in it. A change here changes results and belongs into the change log.
 #[test]
 fn event_hashes_are_what_they_were() {
-    let work =
-        Work { bios: 400, in_flight: 16, processes: 4, read_share: 3, refuse_every: 0, seed: 7 };
+    let work = Work {
+        bios: 400,
+        in_flight: 16,
+        processes: 4,
+        read_share: 3,
+        refuse_every: 0,
+        wbt_lat_usec: Some(0),
+        seed: 7,
+    };
     let mut lines = String::new();
     for &scheduler in SchedulerKind::ALL {
         for name in ["sata7200-4tb", "nvme-pc601-256", "vmware-guest"] {
@@ -227,8 +233,15 @@ fn event_hashes_are_what_they_were() {
 
 #[test]
 fn more_hardware_is_never_slower_where_it_cannot_be() {
-    let work =
-        Work { bios: 300, in_flight: 24, processes: 3, read_share: 4, refuse_every: 0, seed: 11 };
+    let work = Work {
+        bios: 300,
+        in_flight: 24,
+        processes: 3,
+        read_share: 4,
+        refuse_every: 0,
+        wbt_lat_usec: Some(0),
+        seed: 11,
+    };
     let time = |depth: u32| {
         let fixed = iolab_sim::device::fixed::Fixed::new(Ns::from_us(100), depth, false);
         let parameters =

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iolab.cli.console import Console
@@ -13,8 +14,27 @@ from iolab.store.owner import give_to_user, make_directories
 EXIT_UNDECIDED = 4
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a study is read, and where its report goes."""
+
+    database: Path
+    out_dir: Path
+    source: Path
+    """What the user is told to keep: the database, or the archive that it came from."""
+
+
 def show_results(
     database: Path, out_dir: Path, services: Services, console: Console, *, is_strict: bool = False
+) -> int:
+    """Judge, write the reports, print the answer; see `show_results_of`."""
+    return show_results_of(
+        Place(database, out_dir, database), services, console, is_strict=is_strict
+    )
+
+
+def show_results_of(
+    place: Place, services: Services, console: Console, *, is_strict: bool = False
 ) -> int:
     """Judge, write the reports, print the answer; returns the exit code.
 
@@ -24,8 +44,10 @@ def show_results(
     ------
     AnalysisError : the stored trials do not allow a verdict.
     """
-    with Store.open_reader(database) as store:
+    out_dir = place.out_dir
+    with Store.open_reader(place.database) as store:
         data = store.load_data()
+        data = replace(data, by_hand=services.by_hand(store, data))
     verdict = services.judge(data)
     try:
         make_directories(out_dir)
@@ -41,10 +63,11 @@ def show_results(
         ("report", paths.html),
         ("workbook", paths.xlsx),
         ("verdict", paths.verdict_json),
-        ("data", database),
+        ("data", place.source),
     ):
         console.result(f"{label + ':':10}{path}")
-    return EXIT_UNDECIDED if is_strict and verdict.headline_word == "undecided" else 0
+    is_open = verdict.headline_word == "undecided" and data.study.is_comparison
+    return EXIT_UNDECIDED if is_strict and is_open else 0
 
 
 def find_database(path: Path) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from iolab.cli import aa, compare, doctor, plan, report, restore, run, sim
+from iolab.cli import aa, archive, compare, doctor, plan, report, restore, run, sim
 from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
@@ -21,6 +21,7 @@ COMMANDS: Final[tuple[ModuleType, ...]] = (
     plan,
     aa,
     report,
+    archive,
     restore,
     doctor,
     sim,

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from iolab.errors import IolabError
 from iolab.run.core import Core, load_core
 
 if TYPE_CHECKING:
-    from iolab.store.rows import StudyData
+    from iolab.store.db import Store
+    from iolab.store.rows import ByHand, StudyData
 
 
 class Verdict(Protocol):
@@ -68,6 +70,15 @@ def _render(data: StudyData, verdict: Any, width: int) -> str:
     return terminal.render(data, verdict, width=width)
 
 
+def _by_hand(store: Store, data: StudyData) -> tuple[ByHand, ...]:
+    from iolab.export.by_hand import by_hand
+
+    try:
+        return by_hand(data, store.contents, load_core())
+    except IolabError:  # A report does not fail because another program cannot be told the same.
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The heavy halves, replaceable."""
@@ -76,6 +87,7 @@ class Services:
     judge: Callable[[StudyData], Verdict] = _judge
     write_all: Callable[[StudyData, Any, Path], ReportPaths] = _write_all
     render: Callable[[StudyData, Any, int], str] = _render
+    by_hand: Callable[[Store, StudyData], tuple[ByHand, ...]] = _by_hand
 
 
 def iolab_version() -> str:

@@ -20,6 +20,7 @@ from iolab.study.load import load_study
 from iolab.study.model import TestbedRequest
 from iolab.study.plan import make_plan
 from iolab.testbed.model import make_testbed
+from iolab.testbed.sim import simulated_testbed
 
 NAME = "sim"
 HELP = "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers"
@@ -29,6 +30,9 @@ _SEED_END: Final = 1 << 63
 _ENDING: Final = ".csv.gz"
 _MISSES_SHOWN: Final = 5
 _SEEK_STEP: Final = 4
+_CASES_SHOWN: Final = 100
+"""A file of more scenarios is summarised, unless all are wanted."""
+_PROCESSES_SHOWN: Final = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +73,7 @@ def _read(path: Path) -> str:
 def _declare_scenarios(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.yaml", help="scenarios with expected orders")
     parser.add_argument("--only", metavar="ID", help="only cases whose name begins so")
+    parser.add_argument("--all", action="store_true", help=f"list more than {_CASES_SHOWN}, too")
 
 
 def _scenarios(arguments: argparse.Namespace, core: Any, console: Console) -> int:
@@ -78,15 +83,32 @@ def _scenarios(arguments: argparse.Namespace, core: Any, console: Console) -> in
         judgements = [case for case in judgements if case["id"].startswith(arguments.only)]
         if not judgements:
             raise StudyError(f"{path}: no case is called {arguments.only}...", "leave out --only")
-    for case in judgements:
-        mark = "ok  " if case["is_ok"] else "FAIL"
-        console.result(f"{mark} {case['id']:8} {case['scheduler']:12} {case['title']}")
-        if not case["is_ok"]:
-            console.result(f"     expected {case['expected']}")
-            console.result(f"     obtained {case['obtained']}")
-    n_wrong = sum(not case["is_ok"] for case in judgements)
+    wrong = [case for case in judgements if not case["is_ok"]]
+    n_wrong = len(wrong)
+    is_summary = len(judgements) > _CASES_SHOWN and not arguments.all
+    for case in wrong[:_CASES_SHOWN] if is_summary else judgements:
+        _print_case(case, console)
+    if is_summary:
+        if n_wrong > _CASES_SHOWN:
+            console.result(f"... and {n_wrong - _CASES_SHOWN} more that fail")
+        _print_counts(judgements, console)
     console.result(f"{len(judgements) - n_wrong} of {len(judgements)} as expected")
     return EXIT_CHECK_FAILED if n_wrong else 0
+
+
+def _print_case(case: dict[str, Any], console: Console) -> None:
+    mark = "ok  " if case["is_ok"] else "FAIL"
+    console.result(f"{mark} {case['id']:8} {case['scheduler']:12} {case['title']}")
+    if not case["is_ok"]:
+        console.result(f"     expected {case['expected']}")
+        console.result(f"     obtained {case['obtained']}")
+
+
+def _print_counts(judgements: list[dict[str, Any]], console: Console) -> None:
+    for scheduler in dict.fromkeys(case["scheduler"] for case in judgements):
+        mine = [case["is_ok"] for case in judgements if case["scheduler"] == scheduler]
+        console.result(f"{scheduler:12} {sum(mine)} of {len(mine)} as expected")
+    console.result("Those that fail come first and the others are counted; --all lists each.")
 
 
 # Recordings.
@@ -97,6 +119,9 @@ def _declare_dispatch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", metavar="S", help="another one than the recorded")
     parser.add_argument(
         "--tunable", metavar="K=V", action="append", default=[], help="may be repeated"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help=f"list more than {_PROCESSES_SHOWN} processes, too"
     )
 
 
@@ -113,7 +138,7 @@ def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int
             f"'{scheduler}' is no simulated scheduler{nearest(scheduler, known)}",
             f"there are {', '.join(known)}",
         )
-    tunables = json.dumps(dict(map(_tunable, arguments.tunable)))
+    tunables = json.dumps(_tunables(arguments.tunable))
     inputs = ((str(path), _read(path), setup_text), scheduler, tunables)
     if known[scheduler]["is_replayable"]:
         _print_prediction(scheduler, json.loads(core.sim_predict(*inputs)), console)
@@ -122,7 +147,9 @@ def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int
             f"{scheduler}: its choices cannot be forced one by one; compare distributions"
         )
     if setup.get("device_model", {}).get("kind") == "hdd":
-        _print_twin(scheduler, setup["scheduler"], json.loads(core.sim_replay(*inputs)), console)
+        twin = json.loads(core.sim_replay(*inputs))
+        shown = None if arguments.all else _PROCESSES_SHOWN
+        _print_twin((scheduler, setup["scheduler"]), twin, shown, console)
     else:
         console.result("The device of this recording has no model, so there is no twin of it.")
     return 0
@@ -151,8 +178,10 @@ def _print_prediction(scheduler: str, found: dict[str, Any], console: Console) -
         )
 
 
-def _print_twin(scheduler: str, recorded: str, twin: dict[str, Any], console: Console) -> None:
-    real, simulated = twin["real"], twin["simulated"]
+def _print_twin(
+    schedulers: tuple[str, str], twin: dict[str, Any], shown: int | None, console: Console
+) -> None:
+    (scheduler, recorded), real, simulated = schedulers, twin["real"], twin["simulated"]
     console.result("")
     if scheduler != recorded:
         console.result(f"Real under {recorded}, simulated under {scheduler}.")
@@ -162,10 +191,15 @@ def _print_twin(scheduler: str, recorded: str, twin: dict[str, Any], console: Co
     _row(console, "bios merged", real["merges"], simulated["merges"], "d")
     _row(console, "requests joined", real["joined"], simulated["joined"], "d")
     others = {(row["process"], row["direction"]): row for row in simulated["processes"]}
-    for row in real["processes"]:
-        other = others.get((row["process"], row["direction"]))
-        if other is None:
-            continue
+    pairs = [
+        (row, others[key])
+        for row in real["processes"]
+        if (key := (row["process"], row["direction"])) in others
+    ]
+    if shown is not None and len(pairs) > shown:
+        console.result(f"The {shown} processes of {len(pairs)} that differ most; --all lists each.")
+        pairs = sorted(pairs, key=_deviation, reverse=True)[:shown]
+    for row, other in pairs:
         name = f"{row['process']} {row['direction']}"
         wait, other_wait = row["wait_ns"] / 1e6, other["wait_ns"] / 1e6
         _row(console, f"{name}: mean wait, ms", wait, other_wait, ".3f")
@@ -177,12 +211,30 @@ def _print_twin(scheduler: str, recorded: str, twin: dict[str, Any], console: Co
     )
 
 
+def _deviation(pair: tuple[dict[str, Any], dict[str, Any]]) -> float:
+    """How far the waits of a process, real and simulated, are apart, whichever is longer."""
+    waits = [max(1.0, float(row["wait_ns"])) for row in pair]
+    return max(waits) / min(waits)
+
+
 def _row(console: Console, name: str, real: float, simulated: float, form: str) -> None:
     if form == "d" or "wait" in name:
         change = f"{100 * (simulated / real - 1):+.1f} %" if real else "-"
     else:
         change = f"{simulated - real:+z{form}}" + (" points" if "%" in name else "")
     console.result(f"{name:34}{real:>11{form}}{simulated:>11{form}}{change:>13}")
+
+
+def _tunables(texts: list[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, value in map(_tunable, texts):
+        if name in found:
+            raise StudyError(
+                f"--tunable {name} is given twice, as {found[name]} and as {value}",
+                "keep one of them",
+            )
+        found[name] = value
+    return found
 
 
 def _tunable(text: str) -> tuple[str, int]:
@@ -196,14 +248,17 @@ def _tunable(text: str) -> tuple[str, int]:
 
 
 def _declare_probe(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", help="a name from `iolab sim profiles`")
+    parser.add_argument(
+        "stack", metavar="PROFILE", help="a name from `iolab sim profiles`, or a STACK.toml"
+    )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="random places (1)")
 
 
 def _probe(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     if not 0 <= arguments.seed < _SEED_END:
         raise StudyError(f"--seed {arguments.seed} is not a seed", "from 0 to 2**63 - 1")
-    found = json.loads(core.sim_probe(arguments.profile, arguments.seed))
+    testbed = simulated_testbed(arguments.stack, {}, core)
+    found = json.loads(core.sim_probe(testbed.stack_json, arguments.seed))
     console.result(f"{found['profile']}, simulated; read cache off; times in virtual time\n")
     console.result("Size sweep, depth 1: median response in us, and what the line misses")
     sweeps = found["sizes"]

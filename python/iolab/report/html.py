@@ -23,9 +23,13 @@ from iolab.report.tables import cell_table, data_table, facts_tables, plain_tabl
 from iolab.stats.methods import METHODS
 from iolab.stats.sentence import kind_word, margin_text
 from iolab.stats.verdict import StudyVerdict
+from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 
 CAVEATS_ON_FIRST_PAGE = 6
+BY_HAND_MAX = 12
+BY_HAND_CHARACTERS_MAX = 40_000
+"""More would be most of the page; an archive and `--export` have all of them."""
 SECURITY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -87,6 +91,11 @@ def question(data: StudyData) -> str:
     levels = study.factors.get(study.compared_factor, [])
     names = ", ".join(levels) if len(levels) <= 8 else f"{len(levels)} levels"
     kind = " (simulated)" if study.kind == "simulated" else ""
+    if not study.is_comparison:
+        return (
+            f"What does {factor} = {study.baseline} do? Nothing is compared; workloads:"
+            f" {', '.join(study.workloads)}; testbed {study.testbed}{kind}."
+        )
     return (
         f"Which {factor} is better than {study.baseline}? Compared: {names}; workloads:"
         f" {', '.join(study.workloads)}; testbed {study.testbed}{kind}; differences below"
@@ -148,7 +157,32 @@ def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) 
             tag("pre", data.study.spec_toml),
         )
     )
+    if data.by_hand:
+        parts.append(_section("The same by hand", *_by_hand(data)))
     return parts
+
+
+def _by_hand(data: StudyData) -> list[Markup]:
+    """Return the treatments for fio and IOzone, if they are few enough to be read."""
+    note = (
+        "Comments that begin with 'no equivalent:' say what the other program does differently."
+        " iolab archive --export fio (or iozone) writes these files."
+    )
+    n_characters = sum(len(block.fio) + len(block.iozone) for block in data.by_hand)
+    if len(data.by_hand) > BY_HAND_MAX or n_characters > BY_HAND_CHARACTERS_MAX:
+        return [tag("p", f"{len(data.by_hand)} treatments are too many to show here. {note}")]
+    blocks = (
+        tag(
+            "details",
+            tag("summary", block.title),
+            tag("h3", "fio"),
+            tag("pre", block.fio),
+            tag("h3", "IOzone"),
+            tag("pre", block.iozone),
+        )
+        for block in data.by_hand
+    )
+    return [tag("p", note, class_="soft"), *blocks]
 
 
 def _section(title: str, *content: Markup) -> Markup:
@@ -220,7 +254,7 @@ def _footer(data: StudyData) -> Markup:
         tag(
             "p",
             f"Study {study.study_id}, planned {made:%Y-%m-%d %H:%M} UTC, plan {study.plan_digest},"
-            f" iolab {study.iolab_version}.",
+            f" iolab {study.iolab_version}. Measured on {machine_text(data)}.",
             class_="soft",
         ),
     )

@@ -21,7 +21,9 @@ from iolab.store.rows import StudyData
 
 _C = TypeVar("_C", Comparison, CellComparison)
 CELLS_MAX: Final = 40
+POOLED_MAX: Final = 40
 SECONDARY_MAX: Final = 12
+TREATMENTS_MAX: Final = 40
 WIDTH_MIN: Final = 60
 BAR_SPAN_MIN: Final = 1.25
 """The bars show at least ratios from 1/1.25 to 1.25."""
@@ -70,7 +72,9 @@ def render(
     glyphs = UNICODE if is_unicode else PLAIN
     blocks = [
         _wrap(verdict.sentence, width),
-        _pooled(data, verdict, width, glyphs),
+        _pooled(data, verdict, width, glyphs)
+        if data.study.is_comparison
+        else _alone(verdict, width),
         _cells(verdict, width, glyphs),
         _closer(verdict, width),
         _caveats(data, verdict, width),
@@ -127,12 +131,35 @@ def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) 
             header = f"{title} (1 = {verdict.baseline}, above 1 = better)"
             lines += ["", _fit(header, width).rstrip()]
             shown = members
-            if members[0] not in verdict.pooled and len(members) > SECONDARY_MAX:
-                shown = _strongest(members, SECONDARY_MAX)
-                lines.append(f"  the {SECONDARY_MAX} largest differences of {len(members)}:")
+            most = POOLED_MAX if members[0] in verdict.pooled else SECONDARY_MAX
+            if len(members) > most:
+                shown = _strongest(members, most)
+                lines.append(f"  the {most} largest differences of {len(members)}:")
             span = _span([c.effect for c in rows if c.metric == metric])
             lines += _effect_lines(verdict, shown, width, glyphs, span)
     return "\n".join(lines[1:])
+
+
+def _alone(verdict: StudyVerdict, width: int) -> str:
+    """Draw what the only configuration did: every metric of every operation, with its interval."""
+    shown = verdict.treatments[:TREATMENTS_MAX]
+    if not shown:
+        return ""
+    labels = [METRIC_BY_NAME[row.metric].label for row in shown]
+    room = max(map(len, labels))
+    lines = ["Geometric mean of the rounds [95 % interval]"]
+    if len(shown) < len(verdict.treatments):
+        lines.append(f"The first {len(shown)} of {len(verdict.treatments)} rows:")
+    for row, label in zip(shown, labels, strict=True):
+        metric = METRIC_BY_NAME[row.metric]
+        name = f"{row.workload} {row.cell_label or row.operation}"
+        text = metric.format(row.geometric_mean)
+        if row.interval is not None:
+            low, high = metric.format(row.interval.low), metric.format(row.interval.high)
+            text += f" [{low}, {high}]"
+        name_room = max(12, width - room - 46)
+        lines.append(f"  {_fit(name, name_room)} {_fit(label, room)} {text}"[:width].rstrip())
+    return "\n".join(lines)
 
 
 def _strongest(rows: list[_C], count: int) -> list[_C]:

@@ -79,9 +79,11 @@ def judge(data: StudyData) -> StudyVerdict:
         position=position,
         closer=closer_look(ledger, pooled),
     )
+    say = wording.headline_sentence if study.is_comparison else wording.alone_sentence
+    said = say(draft)
     return dataclasses.replace(
         draft,
-        sentence=f"{wording.kind_sentence(study)} {wording.headline_sentence(draft)}".strip(),
+        sentence=f"{wording.kind_sentence(study)} {said}".strip(),
         caveats=collect_caveats(ledger, draft),
     )
 

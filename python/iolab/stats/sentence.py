@@ -36,6 +36,26 @@ def headline_sentence(verdict: StudyVerdict) -> str:
     return " ".join(parts)
 
 
+def alone_sentence(verdict: StudyVerdict) -> str:
+    """Say what the only configuration of a study did, by the primary metric of its first tests."""
+    name = f"{verdict.compared_factor} = {verdict.baseline}"
+    first = {
+        (row.workload, row.operation, row.cell_label): row
+        for row in reversed(verdict.treatments)
+        if METRIC_BY_NAME[row.metric].role == "primary"
+    }
+    rows = list(reversed(first.values()))
+    if not rows:
+        return f"Nothing was compared, and no trial of {name} has finished."
+    said = [
+        f"{row.cell_label or row.operation} {METRIC_BY_NAME[row.metric].format(row.geometric_mean)}"
+        for row in rows[:NAMES_MAX]
+    ]
+    rest = f" and {len(rows) - NAMES_MAX} more" if len(rows) > NAMES_MAX else ""
+    rounds = "1 round" if rows[0].n == 1 else f"{rows[0].n} rounds"
+    return f"One configuration, nothing compared ({name}): {', '.join(said)}{rest}; {rounds}."
+
+
 def kind_sentence(study: StudyRow) -> str:
     """Say in a sentence of its own that nothing real was measured; nothing for a real study."""
     return f"Simulated on {study.testbed}." if study.kind == "simulated" else ""

@@ -23,6 +23,7 @@ from typing import Any, Final, Self
 
 from iolab.errors import StoreError
 from iolab.store import schema
+from iolab.store.contents import Contents
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.lock import WriterLock
 from iolab.store.owner import give_to_user, make_directories, remove_directories
@@ -311,6 +312,11 @@ class Store:
                 )
                 found[name] = [value for (value,) in rows]
         return found
+
+    @property
+    def contents(self) -> Contents:
+        """What an archive and an export need beside the rows."""
+        return Contents(self.path, self._connection)
 
     def load_data(self) -> StudyData:
         """Everything stored, ready to be judged and drawn."""

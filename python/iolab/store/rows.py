@@ -55,6 +55,11 @@ class StudyRow:
     spec_toml: str
     """The study as a file that reproduces it."""
 
+    @property
+    def is_comparison(self) -> bool:
+        """Whether there is more than one configuration."""
+        return any(len(levels) > 1 for levels in self.factors.values())
+
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
@@ -115,6 +120,18 @@ class SeriesRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ByHand:
+    """One treatment in the language of other programs (written by `iolab.export`)."""
+
+    title: str
+    """Name of the treatment and of its first trial."""
+    fio: str
+    """A job file."""
+    iozone: str
+    """Shell commands with comments."""
+
+
+@dataclass(frozen=True, slots=True)
 class StudyData:
     """Everything stored about one study, ready to be judged and drawn."""
 
@@ -135,3 +152,5 @@ class StudyData:
     cpu_user_ns, cpu_system_ns, elapsed_ns, device_read_bytes, device_write_bytes,
     device_flushed_write_bytes, depth_reached_mean, workers (list of dicts: worker, ops, bytes,
     elapsed_ns), for throughput mode's parent/children/min/max/mean/min-xfer table."""
+    by_hand: tuple[ByHand, ...] = ()
+    """The same treatments for fio and IOzone; empty where nobody translated them."""

@@ -287,7 +287,7 @@ def _notes_on_size(study: Study, treatments: Sequence[Treatment]) -> list[PlanNo
                 "drop levels, or split the study",
             )
         )
-    if study.rounds is not None and study.rounds < ROUNDS_FEW:
+    if study.is_comparison and study.rounds is not None and study.rounds < ROUNDS_FEW:
         notes.append(few_rounds(study.rounds))
     return notes
 

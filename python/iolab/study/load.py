@@ -41,6 +41,8 @@ DEFAULT_MARGIN: Final = 0.05
 DEFAULT_ROUNDS: Final = 5
 MAX_ROUNDS: Final = 1000
 STUDY_BYTES_MAX: Final = 1 << 20
+_ALWAYS_NAMED: Final = "direct"
+"""A factor that every trial has; it names a configuration for which nothing was said."""
 _STUDY_KEYS: Final = (
     "name",
     "testbed",
@@ -156,15 +158,12 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         {factor.name: factor.levels[0] for factor in factors if len(factor.levels) == 1}
     )
     varied = tuple(factor for factor in factors if len(factor.levels) > 1)
-    if not varied:
-        reader.refuse(
-            "factors" if "factors" in table and isinstance(source, FileSource) else None,
-            "nothing is compared: no factor has two levels",
-            f"give one at least two, such as {source.written('record_size', '4k,64k')}",
-        )
     workloads = read_workloads(reader.tables("workloads"))
     if not workloads:
         reader.refuse(None, "there is no workload", "add [[workloads]] with kind and tests")
+    if not varied:
+        varied = (_only_level(factors, settings, workloads),)
+        settings.pop(varied[0].name, None)
     compared = _read_compared(reader, varied, workloads)
     rounds = reader.read_or("rounds", _parse_rounds, None)
     budget_ns = reader.read_or("budget", units.parse_duration_ns, None)
@@ -181,6 +180,18 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         budget_ns=budget_ns,
         seed=reader.read_or("seed", _parse_seed, None),
     )
+
+
+def _only_level(
+    factors: tuple[Factor, ...], settings: dict[str, str], workloads: tuple[WorkloadPlan, ...]
+) -> Factor:
+    """What the one configuration of a study is called by: a factor with the level that it has.
+
+    The first that was named and that the first workload follows; or else how files are opened.
+    """
+    named = [*(factor.name for factor in factors), *sorted(settings)]
+    name = next((name for name in named if is_varied_by(workloads[0], name)), _ALWAYS_NAMED)
+    return Factor(name, (settings.get(name, find_factor(name).default or ""),))
 
 
 def is_varied_by(workload: WorkloadPlan, factor: str) -> bool:

@@ -20,7 +20,10 @@ Pattern: TypeAlias = Literal["sequential", "reverse", "stride", "permutation", "
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What is varied on purpose, with at least two levels in the order given."""
+    """What is varied on purpose, with at least two levels in the order given.
+
+    Only a study of one configuration has a factor with one level, which names it.
+    """
 
     name: str
     levels: tuple[str, ...]
@@ -143,6 +146,11 @@ class Study:
     def with_seed(self, seed: int) -> Study:
         """The same study with its seed decided."""
         return replace(self, seed=seed)
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether there is more than one configuration."""
+        return any(len(factor.levels) > 1 for factor in self.factors)
 
     def factor(self, name: str) -> Factor | None:
         """The varied factor called `name`, if there is one."""

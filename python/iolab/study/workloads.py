@@ -212,7 +212,7 @@ def _read_stream(reader: Reader) -> Stream:
         file_bytes=reader.read("file_size", units.parse_bytes),
         rate_ops_per_s=reader.read_or("rate", _rate, None),
         fsync_every=reader.read_or("fsync_every", _count_or_zero, 0),
-        think_ns=reader.read_or("think", units.parse_duration_ns, 0),
+        think_ns=reader.read_or("think", units.parse_pause_ns, 0),
         priority=reader.read_or("priority", parse_priority, None),
         flush=reader.read_or("flush", _flush, "fsync"),
         vectors=reader.read_or("vectors", _whole_number, 1),

@@ -28,6 +28,7 @@ _TAG_WORDS: Final = {
     "meas": "measured and published",
     "fit": "fitted to published measurements",
     "assume": "assumed",
+    "user": "given by the user",
 }
 """What the provenance tags of a profile's numbers mean, most trustworthy first."""
 _PRESSES_MEANING_NOW: Final = 2

@@ -2,8 +2,9 @@
 //! reached.
 
 use iolab_drive::record::{PhaseRecord, Warning};
-use iolab_model::Capabilities;
 use iolab_model::op::Access;
+use iolab_model::{Capabilities, Target};
+use iolab_real::Engine;
 use iolab_workload::spec::Phase;
 
 /// From this share of bytes that never reached the device a number is the page cache's.
@@ -18,12 +19,15 @@ const DEPTH_SHARE: f64 = 0.5;
 const SHORT_NS: u64 = 20_000_000;
 
 /// All caveats of a phase.
-pub fn caveats(record: &PhaseRecord, phase: &Phase, capabilities: Capabilities) -> Vec<Warning> {
+pub fn caveats<T: Target>(record: &PhaseRecord, phase: &Phase, target: &T) -> Vec<Warning> {
+    let engine = target.name().parse().ok();
     [
         page_cache(record),
         generator(record),
         processor(record),
-        depth(record, phase, capabilities),
+        depth(record, phase, target.capabilities()),
+        buffered_libaio(engine, phase),
+        kernel_threads(engine, phase),
         short(record),
         ignored(phase),
     ]
@@ -140,6 +144,31 @@ fn depth(record: &PhaseRecord, phase: &Phase, capabilities: Capabilities) -> Opt
     None
 }
 
+/// `io_submit(2)` waits for I/O that goes through the page cache.
+fn buffered_libaio(engine: Option<Engine>, phase: &Phase) -> Option<Warning> {
+    let buffered = phase.tenants.iter().find(|tenant| tenant.access != Access::Direct);
+    let tenant = buffered.filter(|_| engine == Some(Engine::Libaio))?;
+    Some(Warning::new(
+        "libaio_buffered",
+        format!("{}: libaio is asynchronous with direct I/O only; each call waited", tenant.name),
+        "use --direct, or --engine io_uring",
+    ))
+}
+
+/// A thread that looks for submissions is work that another engine does not need.
+fn kernel_threads(engine: Option<Engine>, phase: &Phase) -> Option<Warning> {
+    let threads: u32 = phase.tenants.iter().map(|tenant| tenant.workers).sum();
+    (engine == Some(Engine::IoUringSqpoll)).then(|| {
+        Warning::new(
+            "sqpoll_cpu",
+            format!(
+                "{threads} kernel threads (iou-sqp-*) kept as many CPUs busy as they could get"
+            ),
+            "their time is in cpu_*_ns: compare it, too; each needs a CPU beside its worker's",
+        )
+    })
+}
+
 fn short(record: &PhaseRecord) -> Option<Warning> {
     (record.elapsed_ns < SHORT_NS).then(|| {
         Warning::new(
@@ -204,6 +233,26 @@ mod tests {
         assert_eq!(generator(&record), None, "0.1 ms of 1 s");
         record.harness_ns_per_op = Some(300_000.0);
         assert_eq!(generator(&record).unwrap().code, "generator_bound");
+    }
+
+    #[test]
+    fn an_engine_with_a_price_says_so() {
+        let phase = |access| -> Phase {
+            let tenant = serde_json::json!({
+                "name": "main", "workers": 3, "file": "data", "file_bytes": 4096,
+                "io_size_bytes": 4096, "pattern": {"kind": "sequential"},
+                "direction": {"kind": "read"}, "access": access, "opening": "existing"});
+            let phase = serde_json::json!({"name": "read", "tenants": [tenant]});
+            serde_json::from_value(phase).unwrap()
+        };
+        let (direct, plain) = (phase(Access::Direct), phase(Access::Plain));
+        let libaio = Some(Engine::Libaio);
+        assert_eq!(buffered_libaio(libaio, &plain).unwrap().code, "libaio_buffered");
+        assert_eq!(buffered_libaio(libaio, &direct), None);
+        assert_eq!(buffered_libaio(Some(Engine::Psync), &plain), None);
+        let warning = kernel_threads(Some(Engine::IoUringSqpoll), &direct).unwrap();
+        assert!(warning.message.starts_with("3 kernel threads"), "{}", warning.message);
+        assert_eq!(kernel_threads(Some(Engine::IoUring), &direct), None);
     }
 
     #[test]

@@ -257,7 +257,7 @@ impl Trial<'_> {
         record.cache = observer.cache;
         record.cpu = observer.cpu;
         record.warnings = observer.warnings;
-        record.warnings.extend(caveats(&record, phase, target.capabilities()));
+        record.warnings.extend(caveats(&record, phase, target));
         let (status, why) = match (observer.stopped_because, record.first_error()) {
             (_, Some(error)) => (Status::Failed, Some(format!("{}: {error}", phase.name))),
             _ if lost > 0 => {

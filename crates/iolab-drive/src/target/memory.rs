@@ -135,6 +135,12 @@ impl Lane for MemoryLane {
     }
 }
 
+/// Files here are neither mapped nor streams.
+fn is_possible(how: OpenHow) -> Result<(), Errno> {
+    let is_declined = matches!(how.access, Access::Mapped | Access::Stdio);
+    if is_declined { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
+}
+
 impl MemoryLane {
     fn names(&self) -> MutexGuard<'_, Names> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
@@ -157,6 +163,7 @@ impl MemoryLane {
             }
             Op::Create { path, handle, how } => self.create(path, handle, how),
             Op::Open { path, handle, how } => {
+                is_possible(how)?;
                 let path = self.path(path)?;
                 let file = self.names().files.get(&path).cloned().ok_or(Errno::ENOENT)?;
                 if how.is_truncating {
@@ -222,6 +229,7 @@ impl MemoryLane {
     }
 
     fn create(&mut self, path: PathId, handle: Handle, how: OpenHow) -> Result<Bytes, Errno> {
+        is_possible(how)?;
         let path = self.path(path)?;
         let file = File::default();
         {
@@ -247,6 +255,9 @@ impl MemoryLane {
         let Self { handles, buffers, .. } = self;
         let opened = handles.get_mut(transfer.handle.0 as usize).and_then(Option::as_mut);
         let opened = opened.ok_or(Errno::EBADF)?;
+        if !transfer.flags.is_empty() {
+            return Err(Errno::EOPNOTSUPP);
+        }
         let file = opened.file.read().unwrap_or_else(PoisonError::into_inner);
         let at = match transfer.at {
             Position::At(at) => at.0,
@@ -264,6 +275,9 @@ impl MemoryLane {
         let Self { handles, buffers, stamps, content, .. } = self;
         let opened = handles.get_mut(transfer.handle.0 as usize).and_then(Option::as_mut);
         let opened = opened.ok_or(Errno::EBADF)?;
+        if !transfer.flags.is_empty() {
+            return Err(Errno::EOPNOTSUPP);
+        }
         let length = transfer.length.0 as usize;
         let buffer = buffers.get_mut(token.0 as usize).and_then(|b| b.get_mut(..length));
         let buffer = buffer.ok_or(Errno::EINVAL)?;

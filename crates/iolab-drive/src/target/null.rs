@@ -34,6 +34,7 @@ impl Target for Null {
             depth_max: 4096,
             has_direct: true,
             has_vectors: true,
+            has_flags: true,
             ..Capabilities::MINIMAL
         }
     }

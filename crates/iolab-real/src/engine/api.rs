@@ -28,6 +28,16 @@ macro_rules! engines {
             pub fn visit<V: EngineVisitor>(self, visitor: V) -> V::Output {
                 match self { $( Self::$Row => visitor.visit(&$target), )+ }
             }
+
+            /// Whether it can be used here; if not, why, and what to do instead.
+            ///
+            /// It is tried as a trial would use it: by opening a lane, for files in `directories`.
+            pub fn probe(
+                self,
+                directories: &[std::path::PathBuf],
+            ) -> Result<(), $crate::engine::Unavailable> {
+                self.visit($crate::engine::refusal::Try(directories))
+            }
         }
     };
 }

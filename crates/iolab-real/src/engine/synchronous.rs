@@ -1,8 +1,10 @@
 //! What the engines that finish an op before they return have in common.
+//!
+//! An engine is its system calls ([`Method`]); streams and mapped files are the same in all.
 
 use std::marker::PhantomData;
 
-use iolab_model::op::{Op, Position, Token, Transfer};
+use iolab_model::op::{Op, Position, Token, Transfer, TransferFlags};
 use iolab_model::{
     Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Submission, Target,
     error::Errno,
@@ -13,17 +15,84 @@ use crate::buffer::Buffers;
 use crate::clock::{monotonic, sleep_until};
 use crate::files::{Files, Opened};
 use crate::priority;
+use crate::vectors::Vectors;
+
+/// What every synchronous engine can do.
+pub const ABILITIES: Capabilities = Capabilities {
+    can_verify: true,
+    has_namespace: true,
+    has_direct: true,
+    has_append: true,
+    has_mapping: true,
+    has_stream: true,
+    has_lock: true,
+    has_allocate: true,
+    ..Capabilities::MINIMAL
+};
 
 /// How a synchronous engine moves bytes.
 pub trait Method: Send + Sync {
     /// Its name.
     const NAME: &'static str;
 
+    /// What it can do: [`ABILITIES`], and perhaps more.
+    const CAPABILITIES: Capabilities = ABILITIES;
+
     /// One system call; answers like read(2): bytes moved, or negative with errno.
-    fn read(file: &mut Opened, at: Position, buffer: &mut [u8]) -> isize;
+    fn read(file: &mut Opened, call: &Call<'_>) -> isize;
 
     /// One system call; answers like write(2).
-    fn write(file: &mut Opened, at: Position, buffer: &[u8]) -> isize;
+    fn write(file: &mut Opened, call: &Call<'_>) -> isize;
+}
+
+/// A transfer, ready for a system call.
+pub struct Call<'a> {
+    /// Where it starts.
+    pub at: Position,
+    /// `RWF_*` of preadv2(2).
+    pub flags: libc::c_int,
+    /// Memory that is valid during the call, readable and, for a read, writable: one part, unless
+    /// the engine can do vectors.
+    parts: &'a [libc::iovec],
+}
+
+impl Call<'_> {
+    /// Address of the first part.
+    #[inline]
+    pub fn start(&self) -> *mut libc::c_void {
+        self.parts[0].iov_base
+    }
+
+    /// Length of the first part.
+    #[inline]
+    pub fn length(&self) -> usize {
+        self.parts[0].iov_len
+    }
+
+    /// Address and number of the parts.
+    #[inline]
+    pub fn parts(&self) -> (*const libc::iovec, libc::c_int) {
+        (self.parts.as_ptr(), self.parts.len() as libc::c_int)
+    }
+}
+
+/// The kernel's flags for ours; `None` if one is unknown.
+#[inline]
+pub fn kernel_flags(flags: TransferFlags) -> Option<libc::c_int> {
+    if flags.is_empty() {
+        return Some(0);
+    }
+    // Linux include/uapi/linux/fs.h: RWF_*.
+    let table = [
+        (TransferFlags::HIGH_PRIORITY, libc::RWF_HIPRI),
+        (TransferFlags::DATA_SYNC, libc::RWF_DSYNC),
+        (TransferFlags::SYNC, libc::RWF_SYNC),
+        (TransferFlags::NO_WAIT, libc::RWF_NOWAIT),
+        (TransferFlags::DO_NOT_CACHE, libc::RWF_DONTCACHE),
+    ];
+    let known = table.iter().fold(TransferFlags::NONE, |all, &(flag, _)| all.with(flag));
+    let asked = table.iter().filter(|&&(flag, _)| flags.contains(flag));
+    known.contains(flags).then(|| asked.fold(0, |all, &(_, bit)| all | bit))
 }
 
 /// A target of a synchronous engine.
@@ -39,6 +108,7 @@ impl<M> Synchronous<M> {
 pub struct SynchronousLane<M> {
     files: Files,
     buffers: Buffers,
+    vectors: Vectors,
     method: PhantomData<M>,
 }
 
@@ -50,14 +120,7 @@ impl<M: Method> Target for Synchronous<M> {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            can_verify: true,
-            has_namespace: true,
-            has_direct: true,
-            has_append: true,
-            has_allocate: true,
-            ..Capabilities::MINIMAL
-        }
+        M::CAPABILITIES
     }
 
     fn facts(&self) -> Vec<(String, String)> {
@@ -66,8 +129,12 @@ impl<M: Method> Target for Synchronous<M> {
 
     fn open(&self, request: &LaneRequest) -> Result<Self::Lane, Error> {
         priority::apply(request)?;
-        let files = Files::new(request.paths.clone());
-        Ok(SynchronousLane { files, buffers: Buffers::new(request)?, method: PhantomData })
+        Ok(SynchronousLane {
+            files: Files::new(request.paths.clone(), M::CAPABILITIES),
+            buffers: Buffers::new(request)?,
+            vectors: Vectors::default(),
+            method: PhantomData,
+        })
     }
 }
 
@@ -75,38 +142,78 @@ impl<M: Method> SynchronousLane<M> {
     #[inline]
     fn perform(&mut self, token: Token, op: &Op) -> Result<Bytes, Errno> {
         match op {
-            Op::Read(transfer) => self.read(token, transfer),
-            Op::Write(transfer) => self.write(token, transfer),
+            Op::Read(transfer) => self.transfer::<false>(token, transfer),
+            Op::Write(transfer) => self.transfer::<true>(token, transfer),
+            Op::StreamRead { length, .. } | Op::Touch { length, is_write: false, .. } => {
+                let memory = self.buffers.slot(token).get_mut(..length.0 as usize);
+                self.files.move_data(op, memory.ok_or(Errno::EINVAL)?)
+            }
+            Op::StreamWrite { length, .. } | Op::Touch { length, is_write: true, .. } => {
+                let memory = self.buffers.outgoing(token, length.0 as usize);
+                self.files.move_data(op, memory.ok_or(Errno::EINVAL)?)
+            }
             other => self.files.perform(other),
         }
     }
 
     #[inline]
-    fn read(&mut self, token: Token, transfer: &Transfer) -> Result<Bytes, Errno> {
-        let file = self.files.get(transfer.handle)?;
+    fn transfer<const IS_WRITE: bool>(
+        &mut self,
+        token: Token,
+        transfer: &Transfer,
+    ) -> Result<Bytes, Errno> {
         let length = transfer.length.0 as usize;
-        let buffer = self.buffers.slot(token).get_mut(..length).ok_or(Errno::EINVAL)?;
-        let moved = M::read(file, transfer.at, buffer);
+        let is_special = transfer.vectors > 1 || !transfer.flags.is_empty();
+        let file = self.files.get(transfer.handle)?;
+        let memory = if IS_WRITE {
+            self.buffers.outgoing(token, length)
+        } else {
+            self.buffers.slot(token).get_mut(..length)
+        };
+        let memory = memory.ok_or(Errno::EINVAL)?;
+        if !file.is_descriptor() {
+            // Neither the C library nor a copy has vectors or flags.
+            return match (is_special, IS_WRITE) {
+                (true, _) => Err(Errno::EOPNOTSUPP),
+                (false, true) => file.write(transfer.at, memory),
+                (false, false) => file.read(transfer.at, memory),
+            };
+        }
+        let whole = [libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: length }];
+        let (mut parts, mut flags) = (&whole[..], 0);
+        if is_special {
+            flags = accepted_flags(transfer, &M::CAPABILITIES)?;
+            if transfer.vectors > 1 {
+                parts = self.vectors.split(token, memory, transfer.vectors)?;
+            }
+        }
+        let call = Call { at: transfer.at, flags, parts };
+        let moved = if IS_WRITE { M::write(file, &call) } else { M::read(file, &call) };
         if moved == length as isize {
             return Ok(transfer.length);
         }
-        finish(transfer, moved, |at, done| M::read(file, at, &mut buffer[done..]))
-    }
-
-    #[inline]
-    fn write(&mut self, token: Token, transfer: &Transfer) -> Result<Bytes, Errno> {
-        let file = self.files.get(transfer.handle)?;
-        let length = transfer.length.0 as usize;
-        let buffer = self.buffers.outgoing(token, length).ok_or(Errno::EINVAL)?;
-        let moved = M::write(file, transfer.at, buffer);
-        if moved == length as isize {
-            return Ok(transfer.length);
-        }
-        finish(transfer, moved, |at, done| M::write(file, at, &buffer[done..]))
+        finish(transfer, moved, |at, done| {
+            let rest = &mut memory[done..];
+            let rest = [libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() }];
+            let call = Call { at, flags, parts: &rest };
+            if IS_WRITE { M::write(file, &call) } else { M::read(file, &call) }
+        })
     }
 }
 
+/// The flags of a transfer, if the engine can do what is special about it.
+#[cold]
+pub fn accepted_flags(transfer: &Transfer, can: &Capabilities) -> Result<libc::c_int, Errno> {
+    let has_flags = !transfer.flags.is_empty();
+    if (transfer.vectors > 1 && !can.has_vectors) || (has_flags && !can.has_flags) {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    kernel_flags(transfer.flags).ok_or(Errno::EINVAL)
+}
+
 /// Goes on after a short, interrupted or failed first call, until done or end of file.
+///
+/// What is left of a vectored transfer is one part.
 #[cold]
 fn finish(
     transfer: &Transfer,

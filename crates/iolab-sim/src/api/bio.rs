@@ -51,6 +51,8 @@ impl Flags {
     pub const NO_IDLE: Self = Self(32);
     /// Must stay alone (`REQ_NOMERGE`).
     pub const NO_MERGE: Self = Self(64);
+    /// Write-back that can wait (`REQ_BACKGROUND`): of old pages, or below the dirty limits.
+    pub const BACKGROUND: Self = Self(128);
 
     /// Whether all of `other`'s bits are set.
     pub const fn contains(self, other: Self) -> bool {

@@ -2,7 +2,7 @@
 
 use iolab_model::{Ns, Sector, TraceEvent};
 
-use super::bio::{Bio, BioId};
+use super::bio::{Bio, BioId, ProcessId};
 
 /// What a device promises about data that it has acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,19 @@ pub trait Layer {
 
     /// Does what is due at `now` (not before [`Layer::next_event`]) and appends finished bios.
     fn advance(&mut self, now: Ns, done: &mut Vec<BioId>);
+
+    /// Whether it would refuse a command now (`QUEUE FULL`, `BLK_STS_RESOURCE`).
+    ///
+    /// Only a queue directly above asks. A layer that is busy has commands of that queue in
+    /// flight, so a completion comes after which to ask again.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// A process has ended; whoever waits for its next request need not.
+    fn exited(&mut self, now: Ns, process: ProcessId) {
+        let _ = (now, process);
+    }
 
     /// Makes every sector hold data, as if they had been written long ago; before any bio.
     ///

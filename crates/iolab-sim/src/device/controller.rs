@@ -23,7 +23,7 @@ use iolab_model::{Ns, Sector};
 use self::parameters::Parameters;
 use super::disk::read_cache::{Lookup, ReadCache};
 use super::disk::write_cache::{Extent, WriteCache};
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
 use crate::api::layer::{Info, Layer, WriteCache as Durability};
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -417,6 +417,10 @@ impl Layer for Controller {
 
     fn age(&mut self) {
         self.below.age();
+    }
+
+    fn exited(&mut self, now: Ns, process: ProcessId) {
+        self.below.exited(now, process);
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use iolab_model::seed::Stream;
 use iolab_model::{Ns, Seed};
 
-use crate::api::bio::{Bio, BioId, Operation};
+use crate::api::bio::{Bio, BioId, Operation, ProcessId};
 use crate::api::layer::{Info, Layer, WriteCache};
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -236,6 +236,10 @@ impl Layer for Guest {
 
     fn age(&mut self) {
         self.inner.age();
+    }
+
+    fn exited(&mut self, now: Ns, process: ProcessId) {
+        self.inner.exited(now, process);
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

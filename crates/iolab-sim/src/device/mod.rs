@@ -2,6 +2,7 @@
 
 mod list;
 
+pub mod busy;
 pub mod controller;
 pub mod disk;
 pub mod fixed;

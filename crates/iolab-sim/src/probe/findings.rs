@@ -1,21 +1,20 @@
 //! All sweeps over one device, and fresh devices for each of them.
 
-use std::collections::BTreeMap;
-
 use iolab_model::Seed;
 use serde::Serialize;
 
 use super::{DepthSweep, SeekSweep, SizeSweep, depth, seek, size};
 use crate::api::layer::Layer;
-use crate::device;
+use crate::device::DeviceKind;
+use crate::device::disk::mechanism::Mechanism;
 use crate::device::disk::parameters;
 use crate::error::SimError;
-use crate::profile::{Profile, Value};
+use crate::stack::Stack;
 
 /// What was found out.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
-    /// The profile.
+    /// The profile or stack.
     pub profile: String,
     /// Time over size: random and sequential reads and writes.
     pub sizes: Vec<SizeSweep>,
@@ -25,54 +24,43 @@ pub struct Findings {
     pub seek: Option<SeekSweep>,
 }
 
-/// Flash drives are probed at most this large: their times do not depend on it, their tables do.
-const FLASH_BYTES: f64 = 32_768_000_000.0;
-
-/// Makes fresh devices of one profile.
+/// Makes fresh devices of one description.
 pub(crate) struct Bench {
-    pub(super) profile: Profile,
+    stack: Stack,
     pub(super) seed: Seed,
 }
 
 impl Bench {
-    /// A bench for a profile, its read cache off.
-    pub(crate) fn new(mut profile: Profile, seed: Seed) -> Result<Self, SimError> {
-        if profile.parameters.contains_key("read_segments") {
-            let off = BTreeMap::from([("read_segments".to_owned(), Value::Number(0.0))]);
-            profile.override_with(&off)?;
-        }
-        let capacity = profile.parameters.get("logical_capacity").map(|p| p.value.clone());
-        if let Some(Value::Number(bytes)) = capacity
-            && bytes > FLASH_BYTES
-        {
-            let small =
-                BTreeMap::from([("logical_capacity".to_owned(), Value::Number(FLASH_BYTES))]);
-            profile.override_with(&small)?;
-        }
-        Ok(Self { profile, seed })
+    /// A bench for what a stack has below its first queue, read caches off.
+    pub(crate) const fn new(stack: Stack, seed: Seed) -> Self {
+        Self { stack, seed }
     }
 
     pub(super) fn device(&self) -> Result<Box<dyn Layer>, SimError> {
-        let mut device = device::build(&self.profile, self.seed, "probed")?;
+        let mut device = self.stack.bare(self.seed)?;
         device.age();
         Ok(device)
     }
+
+    /// Arm and platters, if it is a single disk.
+    pub(super) fn mechanism(&self) -> Result<Option<Mechanism>, SimError> {
+        let Some(device) = &self.stack.device else { return Ok(None) };
+        let profile = device.resolve()?;
+        if profile.kind != DeviceKind::Disk.name() {
+            return Ok(None);
+        }
+        parameters::read(&profile).map(|(_, mechanism)| Some(mechanism))
+    }
 }
 
-/// Probes a device.
-pub fn probe(profile: &Profile, seed: Seed) -> Result<Findings, SimError> {
-    let bench = Bench::new(profile.clone(), seed)?;
-    let is_disk = profile.kind == "disk";
-    let distances = if is_disk {
-        let (_, mechanism) = parameters::read(&bench.profile)?;
-        Some(seek::sweep(&bench, &mechanism.geometry)?)
-    } else {
-        None
-    };
+/// Probes a device, or a volume as a whole.
+pub fn probe(stack: &Stack, seed: Seed) -> Result<Findings, SimError> {
+    let bench = Bench::new(stack.clone(), seed);
+    let mechanism = bench.mechanism()?;
     Ok(Findings {
-        profile: profile.name.clone(),
+        profile: stack.name.clone(),
         sizes: size::sweeps(&bench)?,
         depth: depth::sweep(&bench)?,
-        seek: distances,
+        seek: mechanism.map(|found| seek::sweep(&bench, &found.geometry)).transpose()?,
     })
 }

@@ -4,13 +4,11 @@ use iolab_model::Seed;
 
 use super::findings::Bench;
 use super::*;
-use crate::device::disk::Disk;
-use crate::profile::Profile;
+use crate::stack::Stack;
 
 #[test]
 fn a_fixed_device_is_found_out() {
-    let profile = Profile::built_in("fixed-100us").unwrap();
-    let found = probe(&profile, Seed(1)).unwrap();
+    let found = probe(&Stack::of_profile("fixed-100us").unwrap(), Seed(1)).unwrap();
     for sweep in &found.sizes {
         assert!((sweep.fixed_us - 100.0).abs() < 1e-6 && sweep.rate_mb_s.is_none(), "{sweep:?}");
     }
@@ -19,12 +17,29 @@ fn a_fixed_device_is_found_out() {
     assert!(found.seek.is_none());
 }
 
+#[test]
+fn a_volume_is_probed_as_a_whole() {
+    let text = r#"
+        name = "stripe"
+        [queue]
+        scheduler = "cfq"
+        [volume]
+        members = 2
+        parameters = { layout = "raid0", unit_bytes = 65536 }
+        member.device = { profile = "fixed-100us", refuse_above = 3 }
+        member.queue = { scheduler = "none" }
+    "#;
+    let found = probe(&Stack::parse("x.toml", text).unwrap(), Seed(1)).unwrap();
+    assert_eq!(found.profile, "stripe");
+    // Twice 32 commands of 100 us at once.
+    assert!((found.depth.knee / 64.0 - 1.0).abs() < 0.1, "{:?}", found.depth);
+    assert!(found.seek.is_none());
+}
+
 /// CAL-5: what was put in comes out.
 fn recover(name: &str) {
-    let profile = Profile::built_in(name).unwrap();
-    let bench = Bench::new(profile.clone(), Seed(1)).unwrap();
-    let disk = Disk::from_profile(&bench.profile, Seed(1), "probed").unwrap();
-    let mechanism = disk.mechanism();
+    let bench = Bench::new(Stack::of_profile(name).unwrap(), Seed(1));
+    let mechanism = bench.mechanism().unwrap().expect("it is a disk");
     let found = seek::sweep(&bench, &mechanism.geometry).unwrap();
     let turn = mechanism.geometry.period().0 as f64;
     assert!((found.rpm * turn / 60e9 - 1.0).abs() < 1e-3, "{name}: {} rpm", found.rpm);

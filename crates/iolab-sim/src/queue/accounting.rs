@@ -48,6 +48,8 @@ pub struct Accounting {
     pub flushes: u64,
     /// Bios that were split.
     pub split: u64,
+    /// Bios that waited in front of write-back throttling.
+    pub throttled: u64,
     /// Requests waiting in the host (iostat's `wait`): allocated, not yet issued.
     pub waiting: Integral,
     /// Requests at the device (iostat's `actv`).
@@ -104,6 +106,7 @@ impl Accounting {
         all.push(("joined".into(), self.joined as f64));
         all.push(("flushes".into(), self.flushes as f64));
         all.push(("split_bios".into(), self.split as f64));
+        all.push(("throttled_bios".into(), self.throttled as f64));
         all.push(("wait_ns_integral".into(), self.waiting.area as f64));
         all.push(("active_ns_integral".into(), self.active.area as f64));
         all.push(("busy_ns".into(), self.active.busy.0 as f64));

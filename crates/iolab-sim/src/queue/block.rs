@@ -18,18 +18,21 @@ use super::flush::{FlushMachine, Next};
 use super::merge::{MergeIndex, MergeLimits};
 use super::parameters::QueueParameters;
 use super::slots::Slots;
-use crate::api::bio::{Bio, BioId, Flags, Operation};
-use crate::api::layer::{Info, Layer};
+use super::throttle::{Throttle, ThrottleContext};
+use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId};
+use crate::api::layer::{Info, Layer, WriteCache};
 use crate::api::request::{Request, RequestId, Requests};
 use crate::api::scheduler::{Framework, Hz, Scheduler, SchedulerContext};
 use crate::error::SimError;
 use crate::sched::SchedulerKind;
 
+/// A bio that sleeps: in front of the throttle, for a slot, or behind one of its process that does.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     pub(super) bio: Bio,
     pub(super) owner: Owner,
-    pub(super) has_tried_merging: bool,
+    /// Nothing but a slot is missing: it found nothing to merge with and passed the throttle.
+    pub(super) needs_only_slot: bool,
 }
 
 /// A queue with a scheduler in front of a device.
@@ -48,6 +51,7 @@ pub struct BlockQueue {
     pub(super) chains: Chains,
     pub(super) index: MergeIndex,
     pub(super) slots: Slots,
+    pub(super) throttle: Option<Throttle>,
     pub(super) waiters: VecDeque<Waiter>,
     pub(crate) plug: Vec<RequestId>,
     pub(super) dispatch_list: VecDeque<RequestId>,
@@ -91,6 +95,15 @@ impl BlockQueue {
         let soft = parameters.max_sectors_kb.map_or(u32::MAX, |kb| kb.saturating_mul(2));
         let segments = parameters.max_segments.map_or(u32::MAX, |n| n.saturating_mul(8));
         let max_sectors = soft.min(segments).min(device.max_sectors).max(8);
+        let throttle = parameters.throttling_target(context.is_rotational).map(|target| {
+            Throttle::new(ThrottleContext {
+                target,
+                // A SCSI queue knows its device's depth; others count their slots.
+                depth: if parameters.look_ahead == 0 { depth } else { slots },
+                has_write_cache: device.write_cache != WriteCache::Through,
+                hz: Hz(parameters.hz),
+            })
+        });
         let info = Info { depth: u32::MAX, max_sectors: u32::MAX, chunk_sectors: 0, ..device };
         Ok(Self {
             info,
@@ -107,6 +120,7 @@ impl BlockQueue {
             chains: Chains::default(),
             index: MergeIndex::default(),
             slots: Slots::new(framework, slots),
+            throttle,
             waiters: VecDeque::new(),
             plug: Vec::new(),
             dispatch_list: VecDeque::new(),
@@ -178,9 +192,8 @@ impl BlockQueue {
     /// Puts a request back if the device refuses it; the next completion runs the queue again.
     fn is_refused(&mut self, now: Ns, id: RequestId) -> bool {
         self.offered = self.offered.wrapping_add(1);
-        let is_refused = self.refuse_every > 0
-            && self.in_flight > 0
-            && self.offered.is_multiple_of(self.refuse_every);
+        let is_by_count = self.refuse_every > 0 && self.offered.is_multiple_of(self.refuse_every);
+        let is_refused = self.in_flight > 0 && (is_by_count || self.below.is_busy());
         if is_refused {
             let request = self.requests[id];
             if self.flush.is_bypassing(self.chains.first(id)) {
@@ -202,6 +215,9 @@ impl BlockQueue {
         }
         self.trace(now, Action::Issued, &request);
         self.accounting.issued(now, &request);
+        if let Some(throttle) = &mut self.throttle {
+            throttle.issued(id, &request);
+        }
         self.in_flight += 1;
         let bio = Bio {
             id: BioId(id.0),
@@ -219,11 +235,14 @@ impl BlockQueue {
         self.in_flight -= 1;
         self.trace(now, Action::Completed, &request);
         self.accounting.completed(now, &request);
+        if let Some(throttle) = &mut self.throttle {
+            throttle.completed(now, id, &request);
+        }
         let is_flush = request.operation == Operation::Flush;
         let is_bypassing = is_flush || self.flush.is_bypassing(self.chains.first(id));
         if !is_bypassing {
             self.scheduler.complete(now, &self.requests, id);
-            self.slots.give(request.is_sync());
+            self.give_slot(&request);
         }
         if is_flush {
             let mut next = core::mem::take(&mut self.steps);
@@ -279,10 +298,14 @@ impl Layer for BlockQueue {
     fn submit(&mut self, now: Ns, bio: &Bio) {
         self.plug_bio(now, bio);
         self.unplug(now);
+        if self.throttle.as_ref().is_some_and(Throttle::has_woken) {
+            self.wake(now);
+        }
     }
 
     fn next_event(&self) -> Ns {
-        self.run_at.min(self.scheduler.next_timer()).min(self.below.next_event())
+        let window_end = self.throttle.as_ref().map_or(Ns::MAX, Throttle::next_timer);
+        self.run_at.min(self.scheduler.next_timer()).min(window_end).min(self.below.next_event())
     }
 
     fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
@@ -293,7 +316,7 @@ impl Layer for BlockQueue {
                 self.complete(now, RequestId(id.0));
             }
             if !ended.is_empty() {
-                self.admit(now);
+                self.wake(now);
             }
             let is_done = !ended.is_empty();
             ended.clear();
@@ -304,12 +327,26 @@ impl Layer for BlockQueue {
             }
         }
         done.append(&mut self.finished);
+        if let Some(throttle) = &mut self.throttle
+            && throttle.next_timer() <= now
+        {
+            throttle.timer(now);
+            self.wake(now);
+        }
         if self.scheduler.next_timer() <= now {
             self.scheduler.timer(now, &self.requests);
             self.run(now);
         } else if self.run_at <= now {
             self.run(now);
         }
+    }
+
+    fn exited(&mut self, now: Ns, process: ProcessId) {
+        self.scheduler.exit(now, process);
+        if self.scheduler.has_requests() {
+            self.run_at = self.run_at.min(now);
+        }
+        self.below.exited(now, process);
     }
 
     fn age(&mut self) {

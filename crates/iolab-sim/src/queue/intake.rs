@@ -6,7 +6,7 @@ use iolab_model::{Ns, Sector};
 use super::block::{BlockQueue, Waiter};
 use super::chain::Owner;
 use super::flush::{Next, Steps};
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
 use crate::api::request::{Request, RequestId};
 use crate::api::scheduler::{Framework, Merge, MergeEnd};
 use crate::sched::SchedulerKind;
@@ -117,19 +117,46 @@ impl BlockQueue {
     /// A piece on its way to a request: merge, slot, or wait.
     fn place(&mut self, now: Ns, bio: &Bio, owner: Owner) {
         let process = bio.submitter.process;
-        let is_blocked = self.waiters.iter().any(|w| w.bio.submitter.process == process);
+        let is_blocked = self.waiters.iter().any(|w| w.bio.submitter.process == process)
+            || self.is_throttled(process);
         if is_blocked {
-            let waiter = Waiter { bio: *bio, owner, has_tried_merging: false };
+            let waiter = Waiter { bio: *bio, owner, needs_only_slot: false };
             self.waiters.push_back(waiter);
             return;
         }
         if self.merge_into_plug(now, bio, owner) || self.merge_into_scheduler(now, bio, owner) {
             return;
         }
+        if !self.passes_throttle(now, bio, owner) {
+            return;
+        }
         if let Some(id) = self.allocate(now, bio, owner) {
             self.add_to_plug(now, id);
         } else {
-            self.waiters.push_back(Waiter { bio: *bio, owner, has_tried_merging: true });
+            self.waiters.push_back(Waiter { bio: *bio, owner, needs_only_slot: true });
+        }
+    }
+
+    fn is_throttled(&self, process: ProcessId) -> bool {
+        self.throttle.as_ref().is_some_and(|throttle| throttle.is_waiting(process))
+    }
+
+    /// Whether a bio may go on to get a slot; if not, it waits for the throttle.
+    fn passes_throttle(&mut self, now: Ns, bio: &Bio, owner: Owner) -> bool {
+        let Some(throttle) = &mut self.throttle else { return true };
+        let is_admitted = throttle.admits(now, bio);
+        if !is_admitted {
+            throttle.wait(Waiter { bio: *bio, owner, needs_only_slot: true });
+            self.accounting.throttled += 1;
+        }
+        is_admitted
+    }
+
+    /// A request no longer needs its slot.
+    pub(super) fn give_slot(&mut self, request: &Request) {
+        self.slots.give(request.is_sync());
+        if let Some(throttle) = &mut self.throttle {
+            throttle.left(request);
         }
     }
 
@@ -295,7 +322,7 @@ impl BlockQueue {
             survivor.submitter.priority = lost.submitter.priority;
         }
         self.chains.join(first, second);
-        self.slots.give(lost.is_sync());
+        self.give_slot(&lost);
         self.accounting.absorbed(now, lost.allocated);
         self.trace(now, Action::Joined, &lost);
     }
@@ -371,14 +398,41 @@ impl BlockQueue {
         self.run_at = now;
     }
 
+    /// Lets those go on who wait for slots or for the throttle, until nobody can.
+    pub(super) fn wake(&mut self, now: Ns) {
+        loop {
+            self.admit(now);
+            let mut has_woken = false;
+            while let Some(waiter) = self.throttle.as_mut().and_then(|t| t.next_woken(now)) {
+                has_woken = true;
+                if let Some(id) = self.allocate(now, &waiter.bio, waiter.owner) {
+                    self.insert(now, id);
+                } else {
+                    self.wait_for_slot(waiter);
+                }
+            }
+            if !has_woken {
+                return;
+            }
+        }
+    }
+
+    /// A bio that passed the throttle waits for a slot, before what its process submitted later.
+    fn wait_for_slot(&mut self, waiter: Waiter) {
+        let is_later = |w: &Waiter| w.bio.submitter.process == waiter.bio.submitter.process;
+        let place = self.waiters.iter().position(is_later).unwrap_or(self.waiters.len());
+        self.waiters.insert(place, waiter);
+    }
+
     /// Gives freed slots to those who wait, in order, as far as the limits allow.
-    pub(super) fn admit(&mut self, now: Ns) {
+    fn admit(&mut self, now: Ns) {
         let mut index = 0;
         while index < self.waiters.len() {
             let waiter = self.waiters[index];
             let process = waiter.bio.submitter.process;
             let is_behind = |w: &Waiter| w.bio.submitter.process == process;
-            let is_blocked = self.waiters.iter().take(index).any(is_behind);
+            let is_blocked =
+                self.waiters.iter().take(index).any(is_behind) || self.is_throttled(process);
             if is_blocked || !self.slots.may_wake(waiter.bio.is_sync()) {
                 if self.framework == Framework::MultiQueue && !is_blocked {
                     return;
@@ -386,8 +440,9 @@ impl BlockQueue {
                 index += 1;
                 continue;
             }
-            if !waiter.has_tried_merging
-                && self.merge_into_scheduler(now, &waiter.bio, waiter.owner)
+            if !waiter.needs_only_slot
+                && (self.merge_into_scheduler(now, &waiter.bio, waiter.owner)
+                    || !self.passes_throttle(now, &waiter.bio, waiter.owner))
             {
                 self.waiters.remove(index);
                 continue;
@@ -397,7 +452,7 @@ impl BlockQueue {
                 self.waiters.remove(index);
                 self.insert(now, id);
             } else {
-                self.waiters[index].has_tried_merging = true;
+                self.waiters[index].needs_only_slot = true;
                 index += 1;
             }
         }

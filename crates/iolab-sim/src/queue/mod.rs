@@ -10,6 +10,7 @@ mod parameters;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod throttle;
 
 pub use accounting::Accounting;
 pub use block::BlockQueue;

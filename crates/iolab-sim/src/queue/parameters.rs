@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use iolab_model::Ns;
 use serde::{Deserialize, Serialize};
 
+use super::throttle::default_target;
+use crate::api::scheduler::Framework;
 use crate::error::SimError;
 use crate::sched::SchedulerKind;
 
@@ -33,6 +36,9 @@ pub struct QueueParameters {
     pub max_segments: Option<u32>,
     /// Clock ticks per second.
     pub hz: u32,
+    /// Target of write-back throttling, us: 0 turns it off, -1 asks for the kernel's default.
+    /// Absent: that default, but off under bfq and in the legacy framework.
+    pub wbt_lat_usec: Option<i32>,
     /// CPUs that submit.
     pub cpus: u16,
     /// Overrides what the device says of itself.
@@ -54,6 +60,7 @@ impl Default for QueueParameters {
             max_sectors_kb: None,
             max_segments: None,
             hz: 1000,
+            wbt_lat_usec: None,
             cpus: 1,
             rotational: None,
             refuse_every: 0,
@@ -90,7 +97,45 @@ impl QueueParameters {
                 });
             }
         }
+        self.check_throttling()
+    }
+
+    fn check_throttling(&self) -> Result<(), SimError> {
+        let Some(latency_us) = self.wbt_lat_usec else { return Ok(()) };
+        if latency_us < -1 {
+            return Err(SimError::OutOfRange {
+                name: "queue: wbt_lat_usec".into(),
+                value: f64::from(latency_us),
+                unit: "us".into(),
+                min: -1.0,
+                max: f64::from(i32::MAX),
+            });
+        }
+        if latency_us > 0 && self.scheduler.framework() == Framework::Legacy {
+            return Err(SimError::Inconsistent {
+                subject: format!("queue: wbt_lat_usec = {latency_us}"),
+                problem: format!("{} has no write-back throttling", self.scheduler),
+                remedy: "leave it out, or choose none, mq-deadline, kyber or bfq".into(),
+            });
+        }
         Ok(())
+    }
+
+    /// The target of write-back throttling on a device; none if it is off.
+    ///
+    /// bfq turns off what is on by default, and only that: a target that was written, -1 included,
+    /// stays or begins (tried on Linux 6.18).
+    pub fn throttling_target(&self, is_rotational: bool) -> Option<Ns> {
+        if self.scheduler.framework() == Framework::Legacy {
+            return None;
+        }
+        match self.wbt_lat_usec {
+            None if self.scheduler == SchedulerKind::Bfq => None,
+            None | Some(-1) => Some(default_target(is_rotational)),
+            Some(latency_us) => {
+                u64::try_from(latency_us).ok().filter(|&us| us > 0).map(Ns::from_us)
+            }
+        }
     }
 }
 
@@ -104,6 +149,46 @@ mod tests {
         let error = parameters.check(32).unwrap_err().to_string();
         assert_eq!(error, "queue: queue_depth = 64 commands: must be 1 to 32 commands");
         assert_eq!(parameters.check(u32::MAX), Ok(()));
+    }
+
+    #[test]
+    fn throttling_is_on_by_default_but_off_under_bfq_and_in_the_legacy_framework() {
+        use SchedulerKind::{Bfq, Cfq, MqDeadline, None as Nothing};
+        let target = |scheduler: SchedulerKind, wbt_lat_usec, is_rotational| {
+            QueueParameters { scheduler, wbt_lat_usec, ..QueueParameters::default() }
+                .throttling_target(is_rotational)
+        };
+        assert_eq!(target(Nothing, None, false), Some(Ns::from_ms(2)));
+        assert_eq!(target(MqDeadline, None, true), Some(Ns::from_ms(75)));
+        assert_eq!(target(MqDeadline, Some(-1), true), Some(Ns::from_ms(75)));
+        assert_eq!(target(MqDeadline, Some(500), true), Some(Ns::from_us(500)));
+        assert_eq!(target(MqDeadline, Some(0), true), None);
+        assert_eq!(target(Bfq, None, true), None);
+        // What is written counts under bfq too, as on Linux 6.18.
+        assert_eq!(target(Bfq, Some(-1), true), Some(Ns::from_ms(75)));
+        assert_eq!(target(Bfq, Some(500), true), Some(Ns::from_us(500)));
+        assert_eq!(target(Cfq, None, true), None);
+        assert_eq!(target(Cfq, Some(-1), true), None);
+    }
+
+    #[test]
+    fn a_target_that_no_queue_can_have_is_refused() {
+        let refused = |scheduler, latency_us| {
+            let wbt_lat_usec = Some(latency_us);
+            QueueParameters { scheduler, wbt_lat_usec, ..QueueParameters::default() }
+                .check(32)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            refused(SchedulerKind::Kyber, -2),
+            "queue: wbt_lat_usec = -2 us: must be -1 to 2147483647 us"
+        );
+        assert_eq!(
+            refused(SchedulerKind::Cfq, 2000),
+            "queue: wbt_lat_usec = 2000: cfq has no write-back throttling; leave it out, or choose \
+             none, mq-deadline, kyber or bfq"
+        );
     }
 
     #[test]

@@ -204,6 +204,7 @@ fn queue(input: &Input, depth: u32) -> Result<(BlockQueue, Seen), SimError> {
         nr_requests: Some(128),
         max_sectors_kb: input.max_sectors_kb,
         look_ahead: 0,
+        wbt_lat_usec: Some(0),
         ..QueueParameters::default()
     };
     Ok((BlockQueue::new(Ns(0), &parameters, Box::new(sink))?, seen))

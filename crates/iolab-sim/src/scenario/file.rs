@@ -51,6 +51,9 @@ pub struct Scenario {
     pub merges: bool,
     /// 0, 1 or 2; absent: 0 with `merges`, else 2.
     pub nomerges: Option<u8>,
+    /// Target of write-back throttling, as in sysfs; absent: 0, off.
+    #[serde(default)]
+    pub wbt_lat_usec: i32,
     /// A state that the scheduler takes on before the first event.
     pub state: Option<String>,
     /// Arrivals, in time order.

@@ -148,6 +148,7 @@ fn queue_of(
         look_ahead: 0,
         nomerges: scenario.nomerges.unwrap_or(if scenario.merges { 0 } else { 2 }),
         cpus,
+        wbt_lat_usec: Some(scenario.wbt_lat_usec),
         ..QueueParameters::default()
     };
     BlockQueue::new(Ns(0), &parameters, Box::new(Watched { inner, seen }))

@@ -85,6 +85,7 @@ impl Target for SimTarget {
             has_plain: false,
             has_direct: true,
             has_vectors: true,
+            has_flags: true,
             has_allocate: true,
             is_simulated: true,
             ..Capabilities::MINIMAL
@@ -204,6 +205,19 @@ impl Lane for SimLane {
     }
 }
 
+/// The flags that mean something here: nothing polls, and no file is cached.
+const DURABLE: TransferFlags = TransferFlags::DATA_SYNC.with(TransferFlags::SYNC);
+
+/// A worker's process ends with its phase, as a thread of a real run does.
+impl Drop for SimLane {
+    fn drop(&mut self) {
+        // While the simulation itself unwinds from a panic there is nobody left to tell.
+        if let Ok(mut simulation) = self.simulation.try_borrow_mut() {
+            simulation.exited(self.submitter.process);
+        }
+    }
+}
+
 impl SimLane {
     fn path(&self, id: PathId) -> Result<&PathBuf, Errno> {
         self.paths.get(id.0 as usize).ok_or(Errno::ENOENT)
@@ -230,6 +244,9 @@ impl SimLane {
         is_write: bool,
     ) -> Result<Begun, Errno> {
         let opened = self.opened(transfer.handle)?;
+        if !DURABLE.contains(transfer.flags) {
+            return Err(Errno::EOPNOTSUPP);
+        }
         let at = match transfer.at {
             Position::At(at) => at.0,
             Position::Current => opened.position,
@@ -254,9 +271,8 @@ impl SimLane {
             return Ok(Begun::Ended(Ok(Bytes(0))));
         }
         let op = simulation.begin(self.lane, submission.token, Bytes(length));
-        let durable = TransferFlags::DATA_SYNC.0 | TransferFlags::SYNC.0;
         let is_durable = is_write
-            && (opened.how.durability != Durability::None || transfer.flags.0 & durable != 0);
+            && (opened.how.durability != Durability::None || transfer.flags.0 & DURABLE.0 != 0);
         let piece = Piece {
             operation: if is_write { Operation::Write } else { Operation::Read },
             sector: Sector(0),
@@ -395,5 +411,66 @@ mod tests {
             let failures = iolab_model::conformance::check(&target, path);
             assert!(failures.is_empty(), "{scheduler}: {failures:#?}");
         }
+    }
+
+    /// Latency of the first read of the last of `phases` phases: in each, a new worker reads a few
+    /// records in sequence, its file far from that of the one before.
+    fn last_first_latency(scheduler: SchedulerKind, phases: u32, is_told: bool) -> Ns {
+        let target = target(scheduler);
+        let mut last = Ns(0);
+        for phase in 0..phases {
+            let request = LaneRequest {
+                worker: 0,
+                depth: 1,
+                buffer_bytes: Bytes(4096),
+                content: iolab_model::target::Content::Zero,
+                seed: iolab_model::Seed(7),
+                priority: None,
+                paths: Arc::from([PathBuf::from(format!("/simulated/{phase}"))]),
+            };
+            let mut lane = target.open(&request).unwrap();
+            let how = OpenHow {
+                access: Access::Direct,
+                durability: Durability::None,
+                is_readable: true,
+                is_writable: true,
+                is_truncating: false,
+                stream_buffer_bytes: Bytes(0),
+            };
+            let mut ask = |op: Op| {
+                let mut done = Vec::new();
+                let token = iolab_model::op::Token(0);
+                let submission = Submission { token, op, intended: lane.now(), is_timed: true };
+                lane.submit_batch(lane.now(), &[submission], &mut done);
+                lane.reap(1, Ns(u64::MAX - 1), &mut done).unwrap();
+                done[0].outcome.unwrap();
+                done[0].completed - done[0].submitted
+            };
+            ask(Op::Create { path: PathId(0), handle: Handle(0), how });
+            ask(Op::Truncate { handle: Handle(0), length: Bytes(1 << 30) });
+            for record in 0..50 {
+                let taken = ask(Op::read(Handle(0), Bytes(record * 4096), Bytes(4096)));
+                if record == 0 {
+                    last = taken;
+                }
+            }
+            if !is_told {
+                core::mem::forget(lane);
+            }
+        }
+        last
+    }
+
+    /// Symptom: cfq, bfq and anticipatory waited in vain for workers of a phase that was over.
+    /// Cause: no process ever ended. 2.6.32 does not stop the anticipatory wait at an exit either,
+    /// but learns from a few of them that nobody comes back.
+    #[test]
+    fn nobody_waits_for_the_workers_of_the_phase_before() {
+        for &scheduler in SchedulerKind::ALL {
+            let latency = last_first_latency(scheduler, 12, true);
+            assert_eq!(latency, Ns(106_000), "{scheduler}");
+        }
+        let untold = last_first_latency(SchedulerKind::Anticipatory, 12, false);
+        assert!(untold > Ns::from_ms(2), "without being told it waits: {untold}");
     }
 }

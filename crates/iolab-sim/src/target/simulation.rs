@@ -5,7 +5,7 @@ use iolab_model::{Bytes, Completion, Ns, Sector, TraceEvent};
 use serde::{Deserialize, Serialize};
 
 use super::namespace::{Namespace, Placement};
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
 use crate::api::layer::{Info, Layer};
 use crate::calendar::Calendar;
 
@@ -165,6 +165,11 @@ impl Simulation {
     pub(super) fn add_lane(&mut self) -> u32 {
         self.lanes.push(Mailbox::default());
         self.lanes.len() as u32 - 1
+    }
+
+    /// The process of a lane ends: no scheduler waits for it any longer.
+    pub(super) fn exited(&mut self, process: ProcessId) {
+        self.stack.exited(self.now, process);
     }
 
     /// Current virtual time.

@@ -10,7 +10,7 @@ use iolab_model::{Ns, Sector, TraceEvent};
 use super::members::{Command, Finished, Members};
 use super::slots::Slots;
 use super::transfer::Transfers;
-use crate::api::bio::{Bio, BioId, Flags, Operation};
+use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId};
 use crate::api::layer::{Info, Layer};
 
 /// Where the pieces of a bio go: what a layout decides.
@@ -167,6 +167,10 @@ impl<P: Placement> Layer for FanOut<P> {
 
     fn age(&mut self) {
         self.members.each().for_each(|member| member.age());
+    }
+
+    fn exited(&mut self, now: Ns, process: ProcessId) {
+        self.members.each().for_each(|member| member.exited(now, process));
     }
 
     fn record_events(&mut self) {

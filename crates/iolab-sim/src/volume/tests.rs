@@ -1,6 +1,7 @@
 //! Tests of all volumes, by subject.
 
 mod array;
+mod discards;
 mod errors;
 mod fan_out;
 mod geometry;

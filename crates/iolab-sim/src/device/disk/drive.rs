@@ -76,6 +76,8 @@ pub struct Disk {
     losses: Random,
     wake: Ns,
     sequence: u64,
+    /// Kind of the command that came last.
+    was_write: bool,
     statistics: Statistics,
 }
 
@@ -98,6 +100,7 @@ impl Disk {
             losses: seed.stream(instance, 1),
             wake: Ns::MAX,
             sequence: 0,
+            was_write: false,
             statistics: Statistics::default(),
             parameters,
             mechanism,
@@ -117,6 +120,7 @@ impl Disk {
         let start = bio.sector.0 * self.parameters.media_per_sector;
         let place = self.mechanism.geometry.place(start);
         self.sequence += 1;
+        let is_after_write = core::mem::replace(&mut self.was_write, bio.operation.is_write());
         Command {
             id: bio.id,
             is_write: bio.operation.is_write(),
@@ -126,6 +130,7 @@ impl Disk {
             place,
             angle: self.mechanism.geometry.angle_of(&place),
             sequence: self.sequence,
+            is_after_write,
         }
     }
 
@@ -165,7 +170,9 @@ impl Disk {
         }
         self.statistics.hit += sectors;
         self.statistics.full_hits += 1;
-        let time = self.parameters.overhead_hit + sectors * self.parameters.bus_sector;
+        let overhead = self.parameters.overhead_hit[usize::from(command.is_after_write)];
+        let data = sectors * self.parameters.bus_sector;
+        let time = overhead + data + self.parameters.completion_read;
         self.electronic(now, time, Electronic::Done(command.id));
         true
     }
@@ -202,7 +209,7 @@ impl Disk {
                     if !self.write_cache.is_clean() {
                         return;
                     }
-                    let time = self.parameters.overhead_write;
+                    let time = self.parameters.overhead_write[0];
                     self.electronic(now, time, Electronic::Done(id));
                 }
                 Held::Write { command, after_flush, is_through } => {
@@ -215,8 +222,9 @@ impl Disk {
                     } else if self.write_cache.fits(extent) {
                         self.write_cache.reserve(extent);
                         self.invalidate(now, extent);
-                        let bus = (extent.end - extent.start) * self.parameters.bus_sector;
-                        let time = self.parameters.overhead_write + bus;
+                        let bus = (extent.end - extent.start) * self.parameters.bus_sector_write;
+                        let after = usize::from(command.is_after_write);
+                        let time = self.parameters.overhead_write[after] + bus;
                         self.electronic(now, time, Electronic::Cached(command.id, extent));
                     } else {
                         return;
@@ -279,7 +287,7 @@ impl Disk {
         let extent = self.write_cache.begin(start, most);
         self.statistics.destages += 1;
         let mut service = Service::default();
-        self.write_media(now, &mut service, extent, 0);
+        self.write_media(now, &mut service, extent, now);
         self.run(now, &service, Task::Destage(extent));
         true
     }
@@ -332,7 +340,7 @@ impl Layer for Disk {
             self.admit(now);
         } else if bio.operation == Operation::Discard {
             // Nothing to do on a disk; the layer above should not have asked.
-            let time = self.parameters.overhead_write;
+            let time = self.parameters.overhead_write[0];
             self.electronic(now, time, Electronic::Done(bio.id));
         } else {
             let command = self.command(now, bio);

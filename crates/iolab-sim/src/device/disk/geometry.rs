@@ -1,7 +1,8 @@
 //! Geometry: where a sector lies on the platters.
 //!
 //! Models zones of equally long tracks, heads, cylinder-by-cylinder or serpentine numbering, track
-//! and cylinder skew. Leaves out defects and spares: the sectors of a zone are all there.
+//! and cylinder skew, spare cylinders between zones. Leaves out defects and spares inside a zone:
+//! its sectors are all there.
 //!
 //! Source: Ruemmler and Wilkes (1994), "Data layout"; `DiskSim` 4.0 manual (2008), layout models.
 
@@ -10,11 +11,11 @@ use iolab_model::Ns;
 use crate::error::SimError;
 
 /// Cylinders with the same number of sectors on every track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Zone {
     /// Number of cylinders.
     pub cylinders: u32,
-    /// Media sectors on a track.
+    /// Media sectors on a track; 0 for spare cylinders, over which the arm only passes.
     pub track_sectors: u32,
     /// Media sectors by which the next track of a cylinder is shifted.
     pub track_skew: u32,
@@ -73,7 +74,9 @@ impl Geometry {
         let mut starts = Vec::with_capacity(zones.len());
         let (mut cylinder, mut sector) = (0, 0);
         for &zone in zones {
-            starts.push(ZoneStart { zone, cylinder, sector });
+            if zone.track_sectors > 0 {
+                starts.push(ZoneStart { zone, cylinder, sector });
+            }
             cylinder += zone.cylinders;
             sector += u64::from(zone.cylinders) * u64::from(heads) * u64::from(zone.track_sectors);
         }
@@ -96,15 +99,19 @@ impl Geometry {
                 remedy: remedy.to_owned(),
             })
         };
-        if zones.is_empty() {
-            return wrong("there are no zones".to_owned(), "list at least one row in `zones`");
+        if zones.iter().all(|zone| zone.track_sectors == 0) {
+            return wrong(
+                "there are no zones".to_owned(),
+                "list at least one row with sectors in `zones`",
+            );
         }
         for (index, zone) in zones.iter().enumerate() {
-            if zone.cylinders == 0 || zone.track_sectors == 0 {
-                let problem = format!("zone {index} has no cylinders or no sectors on a track");
+            if zone.cylinders == 0 {
+                let problem = format!("zone {index} has no cylinders");
                 return wrong(problem, "delete the row or correct it");
             }
-            if zone.track_skew.max(zone.cylinder_skew) >= zone.track_sectors {
+            let skew = zone.track_skew.max(zone.cylinder_skew);
+            if skew > 0 && skew >= zone.track_sectors {
                 let problem = format!(
                     "zone {index} has skews {} and {} on tracks of {} sectors",
                     zone.track_skew, zone.cylinder_skew, zone.track_sectors
@@ -194,11 +201,13 @@ impl Geometry {
         (first + cylinder, head, before + head * (width - 1) + along)
     }
 
-    /// First sector numbered on a cylinder (serpentine: of its group).
+    /// First sector numbered on a cylinder (serpentine: of its group; spare: of the last cylinder
+    /// before it that has any).
     pub fn first_sector(&self, cylinder: u32) -> u64 {
         let after = self.zones.partition_point(|start| start.cylinder <= cylinder);
-        let start = &self.zones[after - 1];
-        let mut within = cylinder - start.cylinder;
+        let start = &self.zones[after.max(1) - 1];
+        let last = start.zone.cylinders - 1;
+        let mut within = cylinder.saturating_sub(start.cylinder).min(last);
         if let Layout::Serpentine { cylinders } = self.layout {
             within -= within % cylinders;
         }
@@ -237,6 +246,21 @@ mod tests {
         assert_eq!((place.cylinder, place.head, place.slot), (1, 0, 11));
         let place = geometry.place(7 * 3 * 12 + 9 + 8);
         assert_eq!((place.cylinder, place.head, place.slot, place.left), (7, 1, (8 + 2) % 9, 1));
+    }
+
+    #[test]
+    fn spare_cylinders_are_passed_over() {
+        let spare = |cylinders| Zone { cylinders, track_sectors: 0, ..Zone::default() };
+        let [first, second] = zones();
+        let rows = [spare(1), first, spare(4), second, spare(2)];
+        assert_eq!(Geometry::check("x", 19, &rows), Ok(()));
+        assert!(Geometry::check("x", 5, &[spare(5)]).is_err());
+        let geometry = Geometry::new(3, Ns(1_000_000), Layout::Cylinders, &rows);
+        assert_eq!(geometry.sectors(), self::geometry(Layout::Cylinders).sectors());
+        let cylinder = |sector| geometry.place(sector).cylinder;
+        assert_eq!((cylinder(0), cylinder(7 * 36 - 1), cylinder(7 * 36)), (1, 7, 12));
+        let firsts = [0, 1, 7, 8, 11, 12, 18].map(|cylinder| geometry.first_sector(cylinder));
+        assert_eq!(firsts, [0, 0, 6 * 36, 6 * 36, 6 * 36, 7 * 36, 7 * 36 + 4 * 27]);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Mechanism {
     pub head_switch: u64,
     /// Least time to get on the wanted track, also when the arm is there already.
     pub resettle: u64,
+    /// The same before a write.
+    pub resettle_write: u64,
     /// Added to every movement before a write.
     pub write_settle: u64,
     /// Angle at time zero.
@@ -57,12 +59,12 @@ impl Mechanism {
     pub fn travel(&self, cylinder: u32, head: u32, is_write: bool) -> u64 {
         let distance = self.cylinder.abs_diff(cylinder);
         let switch = if head == self.head { 0 } else { self.head_switch };
-        let time = self.curve.time(distance).max(switch).max(self.resettle);
-        if is_write && (distance > 0 || head != self.head) {
-            time + self.write_settle
-        } else {
-            time
+        let time = self.curve.time(distance).max(switch);
+        if !is_write {
+            return time.max(self.resettle);
         }
+        let has_moved = distance > 0 || head != self.head;
+        time.max(self.resettle_write) + if has_moved { self.write_settle } else { 0 }
     }
 
     /// Wait for an angle, from an instant on.

@@ -35,10 +35,20 @@ pub struct Parameters {
     pub media_per_sector: u64,
     /// Overhead of a read that needs the media.
     pub overhead_read: u64,
-    /// Overhead of a write, and of a flush.
-    pub overhead_write: u64,
-    /// Overhead of a read that the cache answers.
-    pub overhead_hit: u64,
+    /// Overhead of a read that the cache answers, after a read and after a write.
+    pub overhead_hit: [u64; 2],
+    /// Overhead of a write, and of a flush; when the command before it was a write, the second.
+    pub overhead_write: [u64; 2],
+    /// From the arrival of a write until its data begin to come, after a read and after a write.
+    pub write_data: [u64; 2],
+    /// From the water mark of a read until its first sector is on the bus.
+    pub bus_start: u64,
+    /// After the last of the data of a read.
+    pub completion_read: u64,
+    /// After a write has reached the media, after a read and after a write.
+    pub completion_write: [u64; 2],
+    /// Bus time of a media sector that is written.
+    pub bus_sector_write: u64,
     /// Bus time of a media sector.
     pub bus_sector: u64,
     /// Part of a read that must be in the buffer before the bus starts, in units of 2^-20.
@@ -110,6 +120,11 @@ fn read_mechanism(name: &str, reader: &Reader<'_>) -> Result<Mechanism, SimError
         geometry: Geometry::new(heads, period, layout, &zones),
         curve: read_curve(name, reader, cylinders)?,
         resettle: reader.duration("resettle", "ms")?.0,
+        resettle_write: if reader.has("resettle_write") {
+            reader.duration("resettle_write", "ms")?.0
+        } else {
+            reader.duration("resettle", "ms")?.0
+        },
         head_switch: reader.duration("head_switch", "ms")?.0,
         write_settle: reader.duration("write_settle", "ms")?.0,
         phase: 0,
@@ -117,7 +132,8 @@ fn read_mechanism(name: &str, reader: &Reader<'_>) -> Result<Mechanism, SimError
         head: 0,
     };
     let longest = (0..cylinders).map(|distance| mechanism.curve.time(distance)).max();
-    let others = mechanism.head_switch + mechanism.resettle + mechanism.write_settle;
+    let settling = mechanism.resettle + mechanism.resettle_write + mechanism.write_settle;
+    let others = mechanism.head_switch + settling;
     if longest.unwrap_or(0) + others > 1_000_000_000 {
         return Err(inconsistent(name, "moving the heads can take more than 1 s", "correct it"));
     }
@@ -179,12 +195,37 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
     let read_ahead = reader.choice("read_ahead", &["always", "sequential"])?;
     let policy = reader.choice("queue_policy", &["sptf", "fcfs"])?;
     let loss = reader.choice("queued_write_loss", &["none", "uniform", "exact"])?;
+    let to_sector = |rate: f64| (512e3 / rate / media_per_sector as f64).round() as u64;
+    let overhead_write = reader.duration("overhead_write", "ms")?.0;
+    let overhead_hit = reader.duration("overhead_hit", "ms")?.0;
+    let or = |name: &str, usual: u64| {
+        if reader.has(name) { reader.duration(name, "ms").map(|time| time.0) } else { Ok(usual) }
+    };
+    // What a command costs after a read, and after a write.
+    let after = |name: &str, usual: u64| -> Result<[u64; 2], SimError> {
+        let first = or(name, usual)?;
+        Ok([first, or(&format!("{name}_after_write"), first)?])
+    };
+    let bus_write = if reader.has("bus_rate_write") {
+        reader.number("bus_rate_write", "MB/s", (0.1, 100_000.0))?
+    } else {
+        bus
+    };
     Ok(Parameters {
         media_per_sector,
         overhead_read: reader.duration("overhead_read", "ms")?.0,
-        overhead_write: reader.duration("overhead_write", "ms")?.0,
-        overhead_hit: reader.duration("overhead_hit", "ms")?.0,
-        bus_sector: (512e3 / bus / media_per_sector as f64).round() as u64,
+        overhead_write: after("overhead_write", overhead_write)?,
+        overhead_hit: after("overhead_hit", overhead_hit)?,
+        write_data: if reader.has("write_data_start") {
+            after("write_data_start", 0)?
+        } else {
+            after("overhead_write", overhead_write)?
+        },
+        bus_start: or("bus_start", 0)?,
+        completion_read: or("completion_read", 0)?,
+        completion_write: after("completion_write", 0)?,
+        bus_sector: to_sector(bus),
+        bus_sector_write: to_sector(bus_write),
         bus_watermark: (watermark * SHARE_ONE).round() as u64,
         is_read_ahead_sequential: read_ahead == "sequential",
         read_segments: reader.count("read_segments", "segments", (0, 1_024))? as usize,

@@ -32,6 +32,8 @@ pub struct Command {
     pub angle: u64,
     /// Order of arrival.
     pub sequence: u64,
+    /// The command that came before it was a write.
+    pub is_after_write: bool,
 }
 
 /// Commands that need no positioning at this instant.
@@ -95,7 +97,7 @@ impl Queue {
         }
         // The rotation at which reads and writes can start to move, taken once.
         let period = mechanism.geometry.period().0 as u32;
-        let starts = [parameters.overhead_read, parameters.overhead_write]
+        let starts = [parameters.overhead_read, parameters.overhead_write[0]]
             .map(|overhead| mechanism.rotation(now + Ns(overhead)) as u32);
         let mut best = (oldest, i64::MAX);
         for (index, command) in self.commands.iter().enumerate() {

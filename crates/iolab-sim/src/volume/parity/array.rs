@@ -6,7 +6,9 @@
 //! computed from the others ([`super::reads`]) and may be filled again ([`super::rebuild`]).
 //!
 //! Left out: a second loss, reading through the stripe cache, journals and partial parity logs,
-//! bad blocks, discards (ignored), and that md locks single pages of a row rather than the row.
+//! bad blocks, discards (not advertised, as with md's default `devices_handle_discard_safely` = 0
+//! in Linux drivers/md/raid5.c; ignored and counted), and that md locks single pages of a row
+//! rather than the row.
 //!
 //! Sources: Chen et al. (1994); Linux drivers/md/raid5.c (behaviour).
 
@@ -19,7 +21,7 @@ use super::geometry::{Geometry, Role};
 use super::plan::{Method, RowPlan, Rule};
 use super::rebuild::Rebuild;
 use super::rows::{COLUMN_SECTORS, Rows};
-use crate::api::bio::{Bio, BioId, Flags, Operation};
+use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId};
 use crate::api::layer::{Info, Layer};
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -314,6 +316,10 @@ impl Layer for Array {
 
     fn age(&mut self) {
         self.members.each().for_each(|member| member.age());
+    }
+
+    fn exited(&mut self, now: Ns, process: ProcessId) {
+        self.members.each().for_each(|member| member.exited(now, process));
     }
 
     fn record_events(&mut self) {

@@ -56,15 +56,15 @@ impl Disk {
         Pass { sector: start, time: ready + Ns(service.rotation), place, is_write }
     }
 
-    /// Positions and writes; `bus` is how long the data take to come.
-    pub(super) fn write_media(&mut self, now: Ns, service: &mut Service, extent: Extent, bus: u64) {
+    /// Positions and writes; `data` is when the last of the data has come.
+    pub(super) fn write_media(&mut self, now: Ns, service: &mut Service, extent: Extent, data: Ns) {
         let at = now + Ns(service.overhead);
         let mut pass = self.position(at, extent.start, true, service);
         let begun = pass.time;
         self.mechanism.run_to(&mut pass, extent.end);
         service.transfer = pass.time.since(begun).0;
         let period = self.mechanism.geometry.period().0;
-        while pass.time < at + Ns(bus) {
+        while pass.time < data {
             // The data are not there in time: another revolution.
             service.rotation += period;
             pass.time += Ns(period);
@@ -78,14 +78,17 @@ impl Disk {
         let follows = self
             .last_write
             .is_some_and(|(at, end)| at == command.start && end == now && command.arrived < end);
-        let mut service =
-            Service { overhead: self.parameters.overhead_write, ..Service::default() };
+        let after = usize::from(command.is_after_write);
+        let overhead = self.parameters.overhead_write[after];
+        let mut service = Service { overhead, ..Service::default() };
         if follows && self.parameters.queued_write_loss != QueuedWriteLoss::Exact {
             self.follow(extent, &mut service);
         } else {
-            let bus = (extent.end - extent.start) * self.parameters.bus_sector;
-            self.write_media(now, &mut service, extent, bus);
+            let bus = (extent.end - extent.start) * self.parameters.bus_sector_write;
+            let data = now + Ns(self.parameters.write_data[after]);
+            self.write_media(now, &mut service, extent, data + Ns(bus));
         }
+        service.bus = self.parameters.completion_write[after];
         self.run(now, &service, Task::Write(command.id, extent.end - extent.start));
         self.last_write = Some((extent.end, now + service.total()));
     }
@@ -142,9 +145,9 @@ impl Disk {
     /// slower than the media.
     const fn bus_after(&self, sectors: u64, transfer: u64) -> u64 {
         let one = self.parameters.bus_sector;
-        let begun = (transfer * self.parameters.bus_watermark) >> 20;
+        let begun = ((transfer * self.parameters.bus_watermark) >> 20) + self.parameters.bus_start;
         let rest = (begun + sectors * one).saturating_sub(transfer);
-        if rest > one { rest } else { one }
+        (if rest > one { rest } else { one }) + self.parameters.completion_read
     }
 
     /// Keeps what was read and goes on reading.
@@ -176,9 +179,10 @@ impl Disk {
         self.read_cache.extend(ahead.segment, ahead.pass.sector);
         self.read_cache.touch(ahead.segment);
         let sectors = command.end - command.start;
-        let (hit, one) = (self.parameters.overhead_hit, self.parameters.bus_sector);
+        let hit = self.parameters.overhead_hit[usize::from(command.is_after_write)];
+        let one = self.parameters.bus_sector;
         let media = ahead.pass.time.since(now + Ns(hit)).0;
-        let bus = (sectors * one).saturating_sub(media).max(one);
+        let bus = (sectors * one).saturating_sub(media).max(one) + self.parameters.completion_read;
         let service = Service { overhead: hit, transfer: media, bus, ..Service::default() };
         self.statistics.hit += sectors;
         self.statistics.partial_hits += 1;

@@ -1,0 +1,120 @@
+//! What is in flight in a queue slot, in the engines that queue.
+
+use iolab_model::op::{Handle, Op, Submission, Transfer, TransferFlags};
+use iolab_model::{Bytes, Capabilities, Ns, error::Errno};
+
+use super::synchronous::accepted_flags;
+use crate::buffer::Buffers;
+use crate::files::Files;
+
+/// An op in flight.
+#[derive(Clone, Copy)]
+pub struct Slot {
+    /// When the lane took it.
+    pub submitted: Ns,
+    /// What is to be done.
+    pub work: Work,
+    /// `RWF_*` of preadv2(2).
+    pub flags: libc::c_int,
+    /// Bytes moved so far: short transfers go round again.
+    pub done: u64,
+}
+
+/// An op that is queued; all others are plain system calls.
+#[derive(Clone, Copy)]
+#[allow(missing_docs, reason = "as the ops of the same names")]
+pub enum Work {
+    Read(Transfer),
+    Write(Transfer),
+    Flush { handle: Handle, is_data_only: bool },
+}
+
+impl Slot {
+    /// Nothing is in flight.
+    pub const FREE: Self = Self {
+        submitted: Ns(0),
+        work: Work::Flush { handle: Handle(u32::MAX), is_data_only: false },
+        flags: 0,
+        done: 0,
+    };
+
+    /// What an op means for the queue; `None` if it is a plain system call.
+    ///
+    /// The buffer of a write is stamped.
+    #[inline]
+    pub fn new(
+        now: Ns,
+        submission: &Submission,
+        files: &mut Files,
+        buffers: &mut Buffers,
+    ) -> Option<Result<Self, Errno>> {
+        let (work, transfer) = match submission.op {
+            Op::Read(transfer) => (Work::Read(transfer), transfer),
+            Op::Write(transfer) => (Work::Write(transfer), transfer),
+            Op::Fsync { handle } | Op::Fdatasync { handle } => {
+                let is_data_only = matches!(submission.op, Op::Fdatasync { .. });
+                let work = Work::Flush { handle, is_data_only };
+                return Some(Ok(Self { submitted: now, work, flags: 0, done: 0 }));
+            }
+            _ => return None,
+        };
+        let length = transfer.length.0 as usize;
+        if length > buffers.size() {
+            return Some(Err(Errno::EINVAL));
+        }
+        let mut flags = 0;
+        if transfer.vectors > 1 || !transfer.flags.is_empty() {
+            match accepted_flags(&transfer, files.can()) {
+                Ok(accepted) => flags = accepted,
+                Err(errno) => return Some(Err(errno)),
+            }
+        }
+        if matches!(work, Work::Write(_)) {
+            buffers.outgoing(submission.token, length);
+        }
+        Some(Ok(Self { submitted: now, work, flags, done: 0 }))
+    }
+
+    /// Takes the kernel's answer; `Some` when the op has ended (complete, at the end of the file,
+    /// or failed), `None` when it must go round again.
+    #[inline]
+    pub fn advance(&mut self, answer: i64) -> Option<Result<Bytes, Errno>> {
+        if answer < 0 {
+            let errno = Errno((-answer) as i32);
+            return (!self.is_transient(errno)).then_some(Err(errno));
+        }
+        self.done += answer as u64;
+        match self.work {
+            Work::Flush { .. } => Some(Ok(Bytes(0))),
+            Work::Read(transfer) | Work::Write(transfer) => {
+                let has_ended = self.done >= transfer.length.0 || answer == 0;
+                has_ended.then_some(Ok(Bytes(self.done)))
+            }
+        }
+    }
+
+    /// Whether asking again helps; who asks not to wait wants to know.
+    fn is_transient(&self, errno: Errno) -> bool {
+        match (errno.0, self.work) {
+            (libc::EAGAIN, Work::Read(transfer) | Work::Write(transfer)) => {
+                !transfer.flags.contains(TransferFlags::NO_WAIT)
+            }
+            (libc::EINTR, _) | (libc::EAGAIN, Work::Flush { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
+/// What both queueing engines can do.
+pub const ABILITIES: Capabilities = Capabilities {
+    is_asynchronous: true,
+    can_verify: true,
+    has_namespace: true,
+    has_direct: true,
+    has_append: true,
+    has_lock: true,
+    has_vectors: true,
+    has_flags: true,
+    has_allocate: true,
+    ..Capabilities::MINIMAL
+};

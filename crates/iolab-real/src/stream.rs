@@ -1,0 +1,172 @@
+//! A stdio stream: the C library's `FILE`, with a buffer of a known size.
+//!
+//! The buffer is ours, because setvbuf(3) of the GNU library takes no notice of a size without one.
+//! The stream is moved (fseeko) only when a transfer starts elsewhere, or where the C standard asks
+//! for it, between a read and a write. What is still in the buffer reaches the file at fflush or
+//! fclose, and only there a full file system may show. Left out: appending streams, line buffering.
+//!
+//! Source: fdopen(3), setvbuf(3), fread(3), fseeko(3), fclose(3).
+
+use std::os::fd::{IntoRawFd as _, OwnedFd};
+use std::ptr::NonNull;
+
+use iolab_model::op::OpenHow;
+use iolab_model::{Bytes, error::Errno};
+
+use crate::affinity::last_errno;
+
+/// What a stream did last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Reading,
+    Writing,
+}
+
+/// An open stream.
+pub struct Stream {
+    file: NonNull<libc::FILE>,
+    is_open: bool,
+    /// Used by the library until the stream is closed; empty if the library has its own.
+    _buffer: Box<[u8]>,
+    /// Where the next transfer starts, unless an error made that unknown.
+    position: Option<u64>,
+    direction: Option<Direction>,
+}
+
+// SAFETY: the stream is owned by this value alone; stdio streams have no thread affinity.
+unsafe impl Send for Stream {}
+
+impl Stream {
+    /// A stream on an open descriptor.
+    pub fn new(fd: OwnedFd, how: OpenHow) -> Result<Self, Errno> {
+        let mode = match (how.is_readable, how.is_writable) {
+            (_, false) => c"r",
+            (true, true) => c"r+",
+            (false, true) => c"w",
+        };
+        let size = usize::try_from(how.stream_buffer_bytes.0).map_err(|_| Errno::EINVAL)?;
+        let mut buffer = vec![0; size].into_boxed_slice();
+        let raw = fd.into_raw_fd();
+        // SAFETY: the descriptor is open and ours, the mode a C string.
+        let Some(file) = NonNull::new(unsafe { libc::fdopen(raw, mode.as_ptr()) }) else {
+            let errno = last_errno();
+            // SAFETY: the stream was not made, so that the descriptor is still ours.
+            unsafe { libc::close(raw) };
+            return Err(errno);
+        };
+        if size > 0 {
+            let (start, full) = (buffer.as_mut_ptr().cast(), libc::_IOFBF);
+            // SAFETY: nothing was transferred yet; the buffer lives until after fclose.
+            unsafe { libc::setvbuf(file.as_ptr(), start, full, size) };
+        }
+        Ok(Self { file, is_open: true, _buffer: buffer, position: Some(0), direction: None })
+    }
+
+    /// Reads at a byte, or where the stream is; fewer bytes only at the end of the file.
+    pub fn read(&mut self, at: Option<u64>, into: &mut [u8]) -> Result<Bytes, Errno> {
+        self.move_to(at, Direction::Reading)?;
+        let mut done = 0;
+        loop {
+            let rest = &mut into[done..];
+            let (start, length) = (rest.as_mut_ptr().cast(), rest.len());
+            // SAFETY: `rest` is writable for its whole length during the call.
+            let moved = unsafe { libc::fread(start, 1, length, self.file.as_ptr()) };
+            done += self.count(moved);
+            if moved == length || self.has_ended()? {
+                return Ok(Bytes(done as u64));
+            }
+        }
+    }
+
+    /// Writes at a byte, or where the stream is.
+    pub fn write(&mut self, at: Option<u64>, from: &[u8]) -> Result<Bytes, Errno> {
+        self.move_to(at, Direction::Writing)?;
+        let mut done = 0;
+        loop {
+            let rest = &from[done..];
+            let (start, length) = (rest.as_ptr().cast(), rest.len());
+            // SAFETY: `rest` is readable for its whole length during the call.
+            let moved = unsafe { libc::fwrite(start, 1, length, self.file.as_ptr()) };
+            done += self.count(moved);
+            if moved == length || self.has_ended()? {
+                return Ok(Bytes(done as u64));
+            }
+        }
+    }
+
+    /// Sends what is buffered to the file; a stream that was read forgets what it read ahead.
+    pub fn flush(&mut self) -> Result<(), Errno> {
+        // SAFETY: the stream is open.
+        if unsafe { libc::fflush(self.file.as_ptr()) } == 0 {
+            return Ok(());
+        }
+        Err(self.failed())
+    }
+
+    /// Closes it; an error says that buffered data did not reach the file.
+    pub fn close(mut self) -> Result<(), Errno> {
+        self.is_open = false;
+        // SAFETY: the stream is open and not used again.
+        let result = unsafe { libc::fclose(self.file.as_ptr()) };
+        if result == 0 { Ok(()) } else { Err(last_errno()) }
+    }
+
+    #[inline]
+    fn count(&mut self, moved: usize) -> usize {
+        self.position = self.position.map(|position| position + moved as u64);
+        moved
+    }
+
+    #[inline]
+    fn move_to(&mut self, at: Option<u64>, direction: Direction) -> Result<(), Errno> {
+        let is_turning = self.direction.is_some_and(|last| last != direction);
+        let is_elsewhere = at.is_some() && at != self.position;
+        self.direction = Some(direction);
+        if !is_turning && !is_elsewhere {
+            return Ok(());
+        }
+        let (offset, whence) = match at.or(self.position) {
+            Some(at) => (at as libc::off_t, libc::SEEK_SET),
+            None => (0, libc::SEEK_CUR),
+        };
+        // SAFETY: the stream is open.
+        if unsafe { libc::fseeko(self.file.as_ptr(), offset, whence) } != 0 {
+            return Err(self.failed());
+        }
+        self.position = at.or(self.position);
+        Ok(())
+    }
+
+    /// After a short transfer: whether the file ended; an interrupted call goes on.
+    #[cold]
+    fn has_ended(&mut self) -> Result<bool, Errno> {
+        // SAFETY: the stream is open.
+        let is_broken = unsafe { libc::ferror(self.file.as_ptr()) } != 0;
+        let position = self.position;
+        let errno = self.failed();
+        if is_broken && errno.0 != libc::EINTR {
+            return Err(errno);
+        }
+        self.position = position;
+        Ok(!is_broken)
+    }
+
+    #[cold]
+    fn failed(&mut self) -> Errno {
+        let errno = last_errno();
+        // SAFETY: the stream is open.
+        unsafe { libc::clearerr(self.file.as_ptr()) };
+        self.position = None;
+        errno
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.is_open {
+            // SAFETY: the stream is open and not used again. Whoever wants to know whether buffered
+            // data reached the file closes it.
+            unsafe { libc::fclose(self.file.as_ptr()) };
+        }
+    }
+}

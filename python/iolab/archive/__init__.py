@@ -1,0 +1,1 @@
+"""A study as one file that can be checked, read and unpacked on another machine."""

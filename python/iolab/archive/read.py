@@ -1,0 +1,245 @@
+"""Reading an archive that anybody may have made: nothing is believed before it was looked at.
+
+No member is unpacked before its name, kind and size are accepted; none is written anywhere before
+all of them have the digests that the manifest promises.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from iolab.archive.format import (
+    MANIFEST,
+    MANIFEST_BYTES_MAX,
+    MEMBER_NAME,
+    MEMBERS_MAX,
+    SEAL_BYTES,
+    TOTAL_BYTES_MAX,
+    ArchiveError,
+    DamagedError,
+    Manifest,
+    Member,
+    is_seal,
+    parse_manifest,
+    seal_of,
+)
+from iolab.store.owner import give_to_user, make_directories
+
+_FIRST_BYTES: Final = b"PK\x03\x04"
+_NAME_AT: Final = 30
+"""Where the name stands in a local header (APPNOTE 4.3.7)."""
+_ENCRYPTED: Final = 1
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_PROBLEMS_SHOWN: Final = 3
+_DIRECTORY_MODE: Final = 0o777
+
+
+_BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+"""What the standard library raises for a ZIP file that is not right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What was found in a file that is an archive, whole or not."""
+
+    path: Path
+    manifest: Manifest | None
+    contents: dict[str, bytes]
+    """Members that are as the manifest says."""
+    problems: tuple[str, ...]
+
+
+def inspect(path: Path) -> Inspection:
+    """Look at every byte of an archive; what is damaged becomes a problem, not an error.
+
+    Raises
+    ------
+    ArchiveError : no archive of iolab, one of a newer program, or one that is not to be trusted.
+    """
+    body = _read_file(path)
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            sealing = tuple(_seal_problems(archive.comment, body))
+            return _looked_at(path, archive, sealing)
+    except DamagedError as error:
+        if not _is_ours(body):
+            raise _foreign(path) from None
+        problem = error.message
+    except (*_BROKEN, OSError, ValueError) as error:
+        if not _is_ours(body):
+            raise _foreign(path) from None
+        problem = f"the file is cut off, or its table of contents is damaged ({error})"
+    return Inspection(path, None, {}, (problem,))
+
+
+def _looked_at(path: Path, archive: zipfile.ZipFile, sealing: tuple[str, ...]) -> Inspection:
+    try:
+        infos = _accepted(archive, path)
+    except _RefusedError as error:
+        if not sealing:
+            raise
+        raise DamagedError(error.reason) from None  # Not malice: not even the seal is right.
+    manifest = parse_manifest(_content(archive, infos.pop(MANIFEST)), str(path))
+    problems = list(sealing)
+    contents = dict[str, bytes]()
+    for member in manifest.members:
+        problem = _look_at(archive, infos.pop(member.name, None), member, contents)
+        problems += [problem] if problem else []
+    problems += [f"{name} is not in the manifest" for name in sorted(infos)]
+    return Inspection(path, manifest, contents, tuple(problems))
+
+
+def read_archive(path: Path) -> Inspection:
+    """An archive that is whole.
+
+    Raises
+    ------
+    ArchiveError : it is not; says what is damaged.
+    """
+    found = inspect(path)
+    if found.problems:
+        shown = "; ".join(found.problems[:_PROBLEMS_SHOWN])
+        rest = len(found.problems) - _PROBLEMS_SHOWN
+        more = f"; and {rest} more" if rest > 0 else ""
+        raise ArchiveError(f"{path} is damaged: {shown}{more}", "ask for the file again")
+    return found
+
+
+def unpack(found: Inspection, folder: Path) -> None:
+    """Write a whole archive into a directory that is not there yet, or empty; all or nothing.
+
+    Raises
+    ------
+    ArchiveError : the directory holds something, or cannot be made.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ArchiveError(f"{folder} holds something already", "name another directory with --out")
+    try:
+        make_directories(folder.parent)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            for name, content in found.contents.items():
+                target = draft / name
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(content)
+            draft.chmod(_DIRECTORY_MODE & ~_umask())
+            give_to_user(draft, *draft.rglob("*"))
+            draft.rename(folder)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise ArchiveError(
+            f"{folder} cannot be made: {error.strerror}", "name another directory with --out"
+        ) from None
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ArchiveError(f"{path} is not a file", "name a file that `iolab archive` made")
+        if path.stat().st_size > TOTAL_BYTES_MAX:
+            raise ArchiveError(
+                f"{path} is larger than any archive of iolab", "name a file that it made"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise ArchiveError(f"{path} cannot be read: {error.strerror}", "name another file") from (
+            None
+        )
+
+
+def _accepted(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
+    """Members by name; one that no archive of ours could have condemns the file."""
+    infos = archive.infolist()
+    if MANIFEST not in archive.NameToInfo:
+        raise DamagedError("its table of contents lacks the manifest")
+    if len(infos) > MEMBERS_MAX + 1:
+        raise _RefusedError(path, f"it has {len(infos)} members")
+    found = dict[str, zipfile.ZipInfo]()
+    for info in infos:
+        if info.filename != MANIFEST and MEMBER_NAME.fullmatch(info.filename) is None:
+            raise _RefusedError(path, f"{info.filename!r} is no name of a member")
+        if info.filename in found:
+            raise _RefusedError(path, f"{info.filename} is in it twice")
+        if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG) or info.is_dir():
+            raise _RefusedError(path, f"{info.filename} is not a plain file")
+        if info.flag_bits & _ENCRYPTED or info.compress_type not in _METHODS:
+            raise _RefusedError(path, f"{info.filename} is encrypted or packed in a foreign way")
+        found[info.filename] = info
+    total = sum(info.file_size for info in infos)
+    if total > TOTAL_BYTES_MAX or found[MANIFEST].file_size > MANIFEST_BYTES_MAX:
+        raise _RefusedError(path, f"it would unpack to {total} bytes")
+    return found
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """One member; at most as much as its header admits is ever unpacked."""
+    with archive.open(info) as file:
+        return file.read(info.file_size + 1)
+
+
+def _look_at(
+    archive: zipfile.ZipFile,
+    info: zipfile.ZipInfo | None,
+    member: Member,
+    contents: dict[str, bytes],
+) -> str | None:
+    if info is None:
+        return f"{member.name} is missing"
+    if info.file_size != member.size_bytes:
+        return f"{member.name} has {info.file_size} bytes instead of {member.size_bytes}"
+    try:
+        content = _content(archive, info)
+    except _BROKEN as error:
+        return f"{member.name} cannot be unpacked ({error})"
+    if len(content) != member.size_bytes or hashlib.sha256(content).hexdigest() != member.sha256:
+        return f"{member.name} is not what the manifest promises (SHA-256 differs)"
+    contents[member.name] = content
+    return None
+
+
+def _seal_problems(comment: bytes, body: bytes) -> Iterator[str]:
+    if not is_seal(comment):
+        yield "the seal at the end of the file is missing or damaged"
+    elif seal_of(body[: -len(comment)]) != comment:
+        yield "the file as a whole is not what its seal says (SHA-256 differs)"
+
+
+def _is_ours(body: bytes) -> bool:
+    """Whether a file that cannot be read was an archive: it begins or ends like one."""
+    begins = body.startswith(_FIRST_BYTES) and body[_NAME_AT:].startswith(MANIFEST.encode())
+    return begins or is_seal(body[-SEAL_BYTES:])
+
+
+def _foreign(path: Path) -> ArchiveError:
+    return ArchiveError(
+        f"{path} is not an archive of iolab", "name a file that `iolab archive` made"
+    )
+
+
+class _RefusedError(ArchiveError):
+    """Something that no archive of ours has."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"{path} is refused: {reason}; iolab makes no such archive", "do not use this file"
+        )
+        self.reason = reason
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,190 @@
+"""``iolab archive``: a study as one file, checked, unpacked, or told to other programs.
+
+What packs, unpacks and translates is imported only when it is called: ``iolab --help`` waits for
+none of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from iolab import units
+from iolab.cli.console import Console
+from iolab.cli.finish import find_database
+from iolab.cli.services import Services
+from iolab.errors import IolabError, StoreError
+from iolab.store.db import STORE_NAME, Store
+from iolab.store.owner import give_to_user, make_directories
+
+if TYPE_CHECKING:
+    from iolab.archive.format import Manifest
+
+NAME = "archive"
+HELP = "put a study into one file, check or unpack it, or tell it to fio and IOzone"
+
+EXIT_CHECK_FAILED: Final = 5
+PROGRAMS: Final = ("fio", "iozone")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("target", metavar="DIR|FILE", help="a study, or an archive of one")
+    parser.add_argument(
+        "--out",
+        metavar="PATH",
+        help="file to make (NAME.iolab), or directory for --extract and --export",
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="verify FILE; exit 5 if it is damaged")
+    what.add_argument("--extract", action="store_true", help="unpack FILE into the directory --out")
+    what.add_argument(
+        "--export", choices=PROGRAMS, help="write the trials as fio jobs or IOzone commands"
+    )
+
+
+def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    """Do one of the four."""
+    target, out = Path(arguments.target), Path(arguments.out) if arguments.out else None
+    if arguments.check:
+        return _check(target, console)
+    if arguments.extract:
+        return _extract(target, out, console)
+    if arguments.export:
+        return _export(arguments.export, target, out, services, console)
+    return _pack(target, out, services, console)
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a user who names `path` means an archive: a file that is no database."""
+    return path.is_file() and path.suffix != ".db"
+
+
+@contextmanager
+def opened(path: Path, console: Console) -> Generator[Path, None, None]:
+    """Database of a study, or of an archive, which lives in a temporary directory meanwhile.
+
+    Raises
+    ------
+    ArchiveError : the archive is damaged, foreign, or of a newer program.
+    """
+    if not is_archive(path):
+        yield find_database(path)
+        return
+    import tempfile
+
+    from iolab.archive.read import read_archive
+
+    found = read_archive(path)
+    if found.manifest is not None:
+        console.note(f"iolab: {path}: {_told(found.manifest)}")
+    with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
+        database = Path(folder) / STORE_NAME
+        database.write_bytes(found.contents[STORE_NAME])
+        yield database
+
+
+def _told(manifest: Manifest) -> str:
+    return (
+        f"study '{manifest.study_name}', measured on {manifest.machine}; archived by iolab "
+        f"{manifest.iolab_version}"
+    )
+
+
+def _pack(target: Path, out: Path | None, services: Services, console: Console) -> int:
+    from iolab.archive.format import SUFFIX
+    from iolab.archive.write import write_new
+    from iolab.cli.packing import pack_study
+
+    if is_archive(target):
+        raise IolabError(
+            f"{target} is a file, not the directory of a study",
+            "name a directory; an archive is read with --check, --extract or --export",
+        )
+    database = find_database(target)
+    if out is None:
+        out = Path(database.resolve().parent.name + SUFFIX)
+    if out.exists():  # Before the work, though `write_new` would notice.
+        raise StoreError(f"{out} exists already", "name another file with --out, or remove it")
+    manifest, content = pack_study(database, services, console)
+    write_new(out, content)
+    console.result(
+        f"{out}: study '{manifest.study_name}', {len(manifest.members)} files, "
+        f"{units.format_bytes_rounded(len(content))}"
+    )
+    console.result(f"content SHA-256 {manifest.sha256}")
+    return 0
+
+
+def _check(target: Path, console: Console) -> int:
+    from iolab.archive.read import inspect
+
+    found = inspect(target)
+    if found.problems:
+        console.result(f"{target} is damaged:")
+        for problem in found.problems:
+            console.result(f"  {problem}")
+        if found.contents:
+            console.result(f"{len(found.contents)} files in it are as they were packed.")
+        return EXIT_CHECK_FAILED
+    if found.manifest is not None:
+        console.result(f"{target} is whole: {_told(found.manifest)}")
+        console.result(f"{len(found.contents)} files, content SHA-256 {found.manifest.sha256}")
+    return 0
+
+
+def _extract(target: Path, out: Path | None, console: Console) -> int:
+    from iolab.archive.read import read_archive, unpack
+
+    if out is None:
+        raise IolabError("--extract needs a directory", "name a new one with --out DIR")
+    found = read_archive(target)
+    unpack(found, out)
+    console.result(f"{out}: {len(found.contents)} files")
+    console.result(f"`iolab report {out}` shows the results, `iolab run` with --resume continues")
+    return 0
+
+
+def _export(
+    program: str, target: Path, out: Path | None, services: Services, console: Console
+) -> int:
+    from iolab.export.fio import file_name, fio_job
+    from iolab.export.iozone import iozone_script
+    from iolab.export.treatments import exported_treatments
+
+    with opened(target, console) as database, Store.open_reader(database) as store:
+        data = store.load_data()
+        items = exported_treatments(data, store.contents, services.load_core())
+    if program == "fio":
+        files = {file_name(item): fio_job(item) for item in items}
+    else:
+        files = {"iozone.sh": iozone_script(items, data.study.name)}
+    if out is None and len(files) == 1:
+        console.result(next(iter(files.values())).rstrip("\n"))
+        return 0
+    if out is None:
+        raise IolabError(
+            f"the study has {len(files)} treatments, a job file each",
+            "name a directory for them with --out",
+        )
+    _write_files(files, out)
+    console.result(f"{out}: {', '.join(files)}")
+    return 0
+
+
+def _write_files(files: dict[str, str], out: Path) -> None:
+    there = next((name for name in files if (out / name).exists()), None)
+    if there is not None:
+        raise StoreError(f"{out / there} exists already", "name another directory with --out")
+    try:
+        make_directories(out)
+        for name, text in files.items():
+            (out / name).write_text(text, encoding="utf-8")
+            give_to_user(out / name)
+    except OSError as error:
+        raise StoreError(
+            f"{out} cannot be written: {error.strerror}", "name another directory with --out"
+        ) from None

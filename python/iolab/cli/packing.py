@@ -1,0 +1,116 @@
+"""What goes into an archive: the database, and everything that can be made from it, made afresh."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from iolab.archive.format import DATABASE, Manifest, members_of
+from iolab.archive.write import pack
+from iolab.cli.console import Console
+from iolab.cli.services import Services, iolab_version
+from iolab.errors import AnalysisError, IolabError
+from iolab.export.fio import file_name, fio_job
+from iolab.export.iozone import iozone_script
+from iolab.export.treatments import exported_treatments
+from iolab.store.contents import Contents
+from iolab.store.db import Store
+from iolab.store.lock import WriterLock
+from iolab.store.machine import machine_text
+from iolab.store.rows import StudyData
+
+REPORT_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
+_README: Final = """\
+The study '{name}' as iolab stored it, measured on:
+{machine}.
+
+report.html    the answer, in any browser; report.xlsx, verdict.json: the same as numbers
+study.toml     the question; `iolab run study.toml` asks it of another machine
+study.db       every record (SQLite)
+facts.json     what the machine was like
+commands/      the same trials for fio and IOzone
+manifest.json  size and SHA-256 of each file
+
+`iolab archive --check FILE` verifies, `iolab report FILE --out DIR` draws the report again,
+`iolab archive --extract FILE --out DIR` gives the directory back.
+"""
+
+
+def pack_study(database: Path, services: Services, console: Console) -> tuple[Manifest, bytes]:
+    """Archive of a study that nobody is writing.
+
+    Raises
+    ------
+    StoreError : it is being written, damaged, or no study.
+    """
+    with _undisturbed(database), Store.open_reader(database) as store:
+        data = store.load_data()
+        members = {DATABASE: store.contents.image()}
+        members["study.toml"] = data.study.spec_toml.encode()
+        members["facts.json"] = _facts(data, store.contents)
+        members["README.txt"] = _README.format(
+            name=data.study.name, machine=machine_text(data)
+        ).encode()
+        members |= _commands(data, store.contents, services, console)
+        members |= _reports(replace(data, by_hand=services.by_hand(store, data)), services, console)
+    manifest = Manifest(
+        iolab_version(), data.study.study_id, data.study.name, machine_text(data), ()
+    )
+    manifest = replace(manifest, members=members_of(members))
+    return manifest, pack(manifest, members)
+
+
+@contextmanager
+def _undisturbed(database: Path) -> Generator[None, None, None]:
+    """Keep writers out, as far as this user could be one; makes no file."""
+    lock = WriterLock(database)
+    file = database.with_name(database.name + ".lock")
+    if not os.access(file, os.R_OK | os.W_OK):
+        yield
+        return
+    lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _facts(data: StudyData, contents: Contents) -> bytes:
+    document = {
+        "machine": machine_text(data),
+        "facts": data.facts,
+        "varying_facts": data.varying_facts,
+        "sessions": contents.sessions(),
+    }
+    return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _commands(
+    data: StudyData, contents: Contents, services: Services, console: Console
+) -> dict[str, bytes]:
+    try:
+        items = exported_treatments(data, contents, services.load_core())
+    except IolabError as error:
+        console.note(f"iolab: note: the archive has no commands of other programs: {error}")
+        return {}
+    found = {f"commands/{file_name(item)}": fio_job(item).encode() for item in items}
+    found["commands/iozone.sh"] = iozone_script(items, data.study.name).encode()
+    return found
+
+
+def _reports(data: StudyData, services: Services, console: Console) -> dict[str, bytes]:
+    """The report as `iolab report` would write it now; what lies in the directory may be older."""
+    try:
+        verdict = services.judge(data)
+    except AnalysisError as error:
+        console.note(f"iolab: note: the archive has no report, only data: {error}")
+        return {}
+    with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
+        services.write_all(data, verdict, Path(folder))
+        return {name: (Path(folder) / name).read_bytes() for name in REPORT_FILES}

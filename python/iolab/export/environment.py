@@ -1,0 +1,98 @@
+"""What surrounds a trial, as comments: machine, file system, knobs, cache, memory.
+
+Everything here stays a comment in what is exported: it would change the machine of whoever runs
+the file, and names devices of another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from iolab.store.rows import StudyData
+from iolab.study.factors import find_factor, scheduler_of
+from iolab.study.treatment import Treatment
+
+_FIRST_KNOBS: Final = ("driver_queue_depth", "scheduler", "nr_requests")
+"""A switch of the scheduler resets what depends on it, so it comes before the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a treatment ran."""
+
+    machine: str
+    data: StudyData
+    devices: tuple[str, ...]
+    """Whose knobs were switched."""
+    actions: tuple[Mapping[str, Any], ...]
+    """How the file system was made and mounted; empty if it was there before, or not yet made."""
+
+
+def comment(line: str) -> str:
+    """A comment of a job file or a shell script; no text of a study can end it and begin more."""
+    return "# " + "".join(sign if sign.isprintable() else " " for sign in line)
+
+
+def environment_lines(treatment: Treatment, site: Site) -> Iterator[str]:
+    """Lines without comment signs; a command for root begins with ``$``."""
+    study = site.data.study
+    yield f"Measured on: {site.machine}."
+    yield f"Testbed: {study.testbed}."
+    if study.kind == "simulated":
+        yield "no equivalent: the stack was simulated; what follows asks a real one the same."
+    effective = treatment.effective
+    if "fs" in effective:
+        yield from _made(effective, site)
+    elif study.kind == "real":
+        kind, options = (site.data.facts.get(f"fs.{name}", "?") for name in ("type", "options"))
+        yield f"File system, which iolab found there: {kind}, mounted with {options}."
+    yield from _knob_lines(effective, site)
+
+
+def _made(effective: Mapping[str, str], site: Site) -> Iterator[str]:
+    if not site.actions:
+        yield (
+            f"File system: {effective['fs']}, mkfs options {effective['mkfs_options']}, mount "
+            f"options {effective['mount_options']} (no trial has made it yet)."
+        )
+        return
+    yield "File system, made afresh for the trials that share it; the device was iolab's own:"
+    for action in site.actions:
+        yield f"$ {action.get('detail', '')}"
+
+
+def _knob_lines(effective: Mapping[str, str], site: Site) -> Iterator[str]:
+    knobs = [name for name in effective if find_factor(name).is_knob]
+    if not knobs:
+        return
+    if site.data.study.kind == "simulated":
+        yield "Simulated queue: " + ", ".join(f"{name} = {effective[name]}" for name in knobs) + "."
+        return
+    yield "Knobs; all others had the values of the report's section Environment:"
+    order = sorted(knobs, key=lambda name: (_rank(name), name))
+    for device in site.devices or ("DEVICE",):
+        for name in order:
+            if not name.startswith("vm."):
+                yield from _device_knob(name, effective, f"/sys/block/{device}/queue")
+    for name in order:
+        if name.startswith("vm."):
+            yield f"$ echo {effective[name]} > /proc/sys/vm/{name.removeprefix('vm.')}"
+
+
+def _rank(name: str) -> int:
+    return _FIRST_KNOBS.index(name) if name in _FIRST_KNOBS else len(_FIRST_KNOBS)
+
+
+def _device_knob(name: str, effective: Mapping[str, str], queue: str) -> Iterator[str]:
+    value = effective[name]
+    owner = scheduler_of(name)
+    if name == "driver_queue_depth":  # Under none, nr_requests is the depth of the driver.
+        yield f"$ echo none > {queue}/scheduler && echo {value} > {queue}/nr_requests"
+        if "scheduler" not in effective:
+            yield "  (then switch back to the scheduler that was there)"
+    elif owner is None:
+        yield f"$ echo {value} > {queue}/{name}"
+    elif effective.get("scheduler", owner) == owner:
+        yield f"$ echo {value} > {queue}/iosched/{name.partition('.')[2]}"

@@ -1,0 +1,118 @@
+"""What is exported: each treatment of a stored study, lowered to the workload that was run.
+
+The plan is made again from the stored study and must be the stored one; the environment (mkfs,
+mount, knobs) comes from the records, as far as trials have finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iolab.errors import StudyError
+from iolab.export.environment import Site, environment_lines
+from iolab.run.core import Core
+from iolab.run.trial import trial_spec
+from iolab.store.contents import Contents
+from iolab.store.machine import machine_text
+from iolab.store.rows import StudyData
+from iolab.study.load import parse_study
+from iolab.study.plan import Plan, Trial, make_plan
+from iolab.study.treatment import Treatment
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """One treatment, ready to be written in another language."""
+
+    name: str
+    trials: tuple[tuple[str, int], ...]
+    """Id and seed of each trial that executes it, in order; at least one."""
+    workload: Mapping[str, Any]
+    """As it crosses to the agent: docs/design/0002, workload spec."""
+    cache: str
+    memory_limit_bytes: int | None
+    environment: tuple[str, ...]
+    """Where it ran and what was set there: comments for people, commands for root."""
+
+    @property
+    def trial_id(self) -> str:
+        """Its first trial, which names its files."""
+        return self.trials[0][0]
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether no op goes through the page cache."""
+        tenants = [tenant for phase in self.workload["phases"] for tenant in phase["tenants"]]
+        return all(tenant["access"] == "direct" for tenant in tenants)
+
+
+def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list[Exported]:
+    """Every treatment, in the order in which the first round ran them.
+
+    Raises
+    ------
+    StudyError : this program would not plan the stored study in the same way.
+    """
+    plan = make_plan(parse_study(data.study.spec_toml))
+    if plan.digest != data.study.plan_digest:
+        raise StudyError(
+            f"study '{data.study.name}' cannot be exported: iolab {data.study.iolab_version} "
+            "planned it in another way",
+            "export it with that version",
+        )
+    actions = _actions(plan, contents, max(1, data.study.rounds_planned))
+    devices = _devices(contents)
+    found = list[Exported]()
+    for trial in plan.round_trials(1):
+        site = Site(machine_text(data), data, devices, actions.get(trial.treatment.name, ()))
+        found.append(_exported(plan, trial, core, site))
+    return found
+
+
+def _exported(plan: Plan, trial: Trial, core: Core, site: Site) -> Exported:
+    spec = trial_spec(trial, core, is_fresh_fs=True)
+    rounds = range(1, max(1, site.data.study.rounds_planned) + 1)
+    same = [
+        (other.trial_id, other.seed)
+        for number in rounds
+        for other in plan.round_trials(number)
+        if other.treatment.name == trial.treatment.name
+    ]
+    return Exported(
+        name=trial.treatment.name,
+        trials=tuple(same),
+        workload=spec["workload"],
+        cache=spec["cache"],
+        memory_limit_bytes=spec["memory_limit_bytes"],
+        environment=tuple(environment_lines(trial.treatment, site)),
+    )
+
+
+Actions = tuple[Mapping[str, Any], ...]
+
+
+def _actions(plan: Plan, contents: Contents, rounds: int) -> dict[str, Actions]:
+    """By treatment, how its file system was made and mounted: by a trial before it, perhaps."""
+    treatments: dict[str, Treatment] = {
+        trial.trial_id: trial.treatment for trial in plan.trials(rounds)
+    }
+    current: Actions = ()
+    found = dict[str, Actions]()
+    for trial_id, record in contents.records():
+        made = tuple(_file_system_actions(record.get("actions") or []))
+        current = made or current
+        if trial_id in treatments:
+            found.setdefault(treatments[trial_id].name, current)
+    return found
+
+
+def _file_system_actions(actions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [action for action in actions if action.get("kind") in ("mkfs", "mount")]
+
+
+def _devices(contents: Contents) -> tuple[str, ...]:
+    """Devices whose knobs were switched, as the last session found them."""
+    sessions = contents.sessions()
+    return tuple(sessions[-1]["testbed"].get("knob_devices") or ()) if sessions else ()

@@ -1,0 +1,65 @@
+"""A study in full: every record, every session, and the database as one file.
+
+For those who hand a study on (archives) or translate it (exports); judging and drawing need
+`iolab.store.read` only.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iolab.errors import StoreError
+from iolab.store.trouble import errors_named
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What lies in one open database."""
+
+    path: Path
+    connection: sqlite3.Connection
+
+    def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Every finished trial with its record as the agent sent it, in the order of execution."""
+        with errors_named(self.path):
+            for trial_id, record in self.connection.execute(
+                "SELECT trial_id, record_zlib FROM record WHERE status = 'ok' ORDER BY record_id"
+            ):
+                yield trial_id, json.loads(zlib.decompress(record))
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """Every start of the campaign, with the agent's description of the testbed."""
+        names = ("run_id", "started_at_unix_ns", "iolab_version")
+        with errors_named(self.path):
+            rows = self.connection.execute(
+                f"SELECT {', '.join(names)}, testbed_json FROM session ORDER BY session_id"
+            )
+            return [
+                {**dict(zip(names, values, strict=True)), "testbed": json.loads(testbed)}
+                for *values, testbed in rows
+            ]
+
+    def image(self) -> bytes:
+        """The database as one file, what is still in its write-ahead log included.
+
+        The bytes are a function of the content: SQLite copies its pages as they are.
+
+        Raises
+        ------
+        StoreError : a part of it is damaged.
+        """
+        with errors_named(self.path):
+            self.connection.execute("BEGIN")
+            try:
+                answer = str(self.connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
+                if answer != "ok":
+                    raise StoreError(f"{self.path} is damaged ({answer})", "restore a copy")
+                return self.connection.serialize()
+            finally:
+                self.connection.execute("ROLLBACK")
