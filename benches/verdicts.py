@@ -87,7 +87,7 @@ class Row:
         share = clopper_pearson(self.hits, self.n)
         mark = "ok" if self.is_met else "MISSED"
         interval = f"[{share.low:5.1%}, {share.high:6.1%}]"
-        return f"{self.what:66}{share.share:6.1%} {interval:18} {self.bound:22}{mark}"
+        return f"{self.what:66}{share.share:6.1%} {interval:18} {self.bound:24}{mark}"
 
 
 def noise(rng: random.Random, world: World, count: int) -> list[float]:
