@@ -69,6 +69,12 @@ class AnalysisError(IolabError):
     """The stored trials do not allow the analysis that was asked for."""
 
 
+class MismatchError(IolabError):
+    """Storage gave back something else than was written."""
+
+    exit_code = 5
+
+
 class StoppedError(IolabError):
     """The user stopped the study; what was finished is kept."""
 

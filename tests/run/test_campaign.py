@@ -43,6 +43,9 @@ class Runner:
         if answer == "press":
             self.stop.presses += 1
             answer = "interrupted"
+        more = answer if isinstance(answer, dict) else {}
+        if more:
+            answer = more["status"]
         status = answer if isinstance(answer, str) else "ok"
         seconds = 1 if isinstance(answer, str) else answer
         self.clock.now_ns += seconds * SECOND
@@ -53,6 +56,7 @@ class Runner:
             "started_at_unix_ns": 1,
             "elapsed_ns": seconds * SECOND,
             "phases": [],
+            **more,
         }
 
 
@@ -192,3 +196,18 @@ def test_the_eta_comes_from_observed_times(lab, plan_of):
     etas = [progress.eta_ns for progress in lab.told if progress.kind == "finished"]
     assert etas[0] == 15 * 10 * SECOND
     assert etas[-1] == 0
+
+
+def test_wrong_data_is_kept_apart_from_other_failures(lab, plan_of):
+    """A study goes on after a mismatch, and says at its end which trials had one."""
+    wrong = {
+        "status": "failed",
+        "warnings": [
+            {"code": "verify_failed", "message": "read: file iozone.0, torn write", "hint": ""},
+            {"code": "load", "message": "the load was 9", "hint": ""},
+        ],
+    }
+    outcome = lab.run(plan_of(rounds=1), {"t0002": wrong})
+    assert lab.runner.trials == ids(1, 4)
+    assert (outcome.ending, outcome.n_ok, outcome.n_failed) == ("complete", 3, 1)
+    assert outcome.mismatches == ("t0002: read: file iozone.0, torn write",)

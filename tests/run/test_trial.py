@@ -83,6 +83,7 @@ def test_a_mixed_workload_holds_its_own_knobs(plan_of, core):
         "workers_as": "threads",
         "access": "direct",
         "seed": spec["workload"]["seed"],
+        "verify": "none",
         "streams": [
             {
                 "name": "reader",

@@ -98,7 +98,7 @@ BAD = [
     ('margin = "5%"', 'baseline = "kyber"', ["not a level of scheduler", "mq-deadline"]),
     ('margin = "5%"', 'baseline = "cfq"', ["offers 'bfq'"]),
     ('testbed = "loop:1g"\n', "", ["'testbed' is missing"]),
-    ('"loop:1g"', "7", ["loop:1g, dir:PATH or sim:PROFILE"]),
+    ('"loop:1g"', "7", ["loop:1g, dir:PATH, device:PATH or sim:PROFILE"]),
     ('"loop:1g"', '{ kind = "loop", sise = "1g" }', ["did you mean 'size'"]),
     ('"loop:1g"', '{ kind = "lop" }', ["did you mean 'loop'"]),
     ('"schedulers"', '"a/b"', ["line 1", "not a name"]),

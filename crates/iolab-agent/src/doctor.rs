@@ -9,6 +9,7 @@ use iolab_real::Engine;
 use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::cgroup;
+use crate::disk;
 use crate::facts;
 use crate::knob::offered_schedulers;
 use crate::machine::{Machine, find_program};
@@ -29,6 +30,7 @@ pub fn checks(paths: &[PathBuf], state_dir: &Path) -> Vec<Check> {
     found.push(virtualization(&machine));
     found.push(clocksource(&machine));
     found.extend(noise(&machine));
+    found.extend(devices(&machine));
     for path in paths {
         found.extend(place(&machine, path));
     }
@@ -170,6 +172,37 @@ fn noise(machine: &Machine) -> Vec<Check> {
         return vec![ok("noise", "nothing disturbs measurements right now")];
     }
     warnings.into_iter().map(|it| warn(it.code, it.message, it.hint)).collect()
+}
+
+/// Every device that has a size: whether `--on device:` would take it, and why not.
+fn devices(machine: &Machine) -> Vec<Check> {
+    let mut found = Vec::new();
+    for name in machine.list("/sys/block") {
+        let size = machine.peek(format!("/sys/block/{name}/size")).unwrap_or_default();
+        if matches!(size.as_str(), "" | "0") {
+            continue;
+        }
+        let node = PathBuf::from(format!("/dev/{}", name.replace('!', "/")));
+        let title = format!("device {name}");
+        match disk::inspect(machine, &node) {
+            Ok(device) => found.push(ok(
+                title,
+                format!(
+                    "--on device:{} would erase {} {} ({} MiB), once its serial is typed",
+                    node.display(),
+                    device.model,
+                    device.serial,
+                    device.size_bytes >> 20
+                ),
+            )),
+            // Nothing is wrong with a machine whose disks are in use.
+            Err(error) => {
+                let message = format!("--on device: is refused: {error}");
+                found.push(check(title, CheckStatus::Ok, message, ""));
+            }
+        }
+    }
+    found
 }
 
 fn place(machine: &Machine, path: &Path) -> Vec<Check> {

@@ -160,7 +160,10 @@ impl Error {
 fn io_hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "use one that this user may write, or run it as root",
-        io::ErrorKind::ReadOnlyFilesystem => "it is mounted read-only: name another place",
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "it is mounted read-only: make it writable (after an error: unmount it, run fsck, \
+             mount it), or name another place"
+        }
         io::ErrorKind::StorageFull => "free some space, or use a smaller testbed",
         _ => "",
     }

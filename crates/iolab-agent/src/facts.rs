@@ -26,7 +26,9 @@ const FILES: &[(&str, &str)] = &[
     ("clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
     ("cpu.governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
     ("cpu.frequency_khz", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
+    ("cpu.frequency_driver", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"),
     ("cpu.no_turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo"),
+    ("cpu.boost", "/sys/devices/system/cpu/cpufreq/boost"),
     ("cpu.online", "/sys/devices/system/cpu/online"),
     ("cpu.smt", "/sys/devices/system/cpu/smt/active"),
     ("cpu.idle_driver", "/sys/devices/system/cpu/cpuidle/current_driver"),
@@ -36,6 +38,13 @@ const FILES: &[(&str, &str)] = &[
     ("dmi.vendor", "/sys/class/dmi/id/sys_vendor"),
     ("cgroup.path", "/proc/self/cgroup"),
     ("load.average", "/proc/loadavg"),
+    ("kernel.task_delayacct", "/proc/sys/kernel/task_delayacct"),
+    ("kernel.hostname", "/proc/sys/kernel/hostname"),
+    ("kernel.arch", "/proc/sys/kernel/arch"),
+    ("aio.max", "/proc/sys/fs/aio-max-nr"),
+    ("pressure.cpu", "/proc/pressure/cpu"),
+    ("pressure.io", "/proc/pressure/io"),
+    ("pressure.memory", "/proc/pressure/memory"),
 ];
 
 const VM_SETTINGS: &[&str] = &[
@@ -61,9 +70,19 @@ const DEVICE_FILES: &[(&str, &str)] = &[
     ("serial", "serial"),
     ("firmware", "device/firmware_rev"),
     ("driver_tags", "mq/0/nr_tags"),
+    ("bdi.read_ahead_kb", "bdi/read_ahead_kb"),
+    ("bdi.max_ratio", "bdi/max_ratio"),
+    ("bdi.min_ratio", "bdi/min_ratio"),
+    ("bdi.strict_limit", "bdi/strict_limit"),
     ("queue_depth", "device/queue_depth"),
     ("loop.backing_file", "loop/backing_file"),
     ("loop.dio", "loop/dio"),
+    ("loop.offset", "loop/offset"),
+    ("loop.size_limit", "loop/sizelimit"),
+    ("loop.autoclear", "loop/autoclear"),
+    ("md.level", "md/level"),
+    ("md.sync_action", "md/sync_action"),
+    ("dm.name", "dm/name"),
 ];
 
 /// Facts about the machine.
@@ -90,6 +109,9 @@ pub fn machine(machine: &Machine) -> Facts {
         "cpu.count",
         Some(cpu.lines().filter(|line| line.starts_with("processor")).count().to_string()),
     );
+    add("cpu.throttle_count", throttle_count(machine));
+    add("cgroup.limits", cgroup_limits(machine));
+    add("md.resync", md_resync(machine));
     add("virtualization", virtualization(machine));
     let memory = machine.peek("/proc/meminfo").unwrap_or_default();
     for (name, key) in [
@@ -157,6 +179,39 @@ pub fn place(folder: &Path) -> Facts {
     facts
 }
 
+/// How often a core was too hot for its clock rate since the start; absent in virtual machines.
+fn throttle_count(machine: &Machine) -> Option<String> {
+    let folder = Path::new("/sys/devices/system/cpu");
+    let counts = machine.list(folder).into_iter().filter_map(|cpu| {
+        let file = folder.join(cpu).join("thermal_throttle/core_throttle_count");
+        machine.peek(file)?.parse::<u64>().ok()
+    });
+    counts.reduce(|sum, count| sum + count).map(|sum| sum.to_string())
+}
+
+/// What the control group that this process is in may use; version 2 only.
+fn cgroup_limits(machine: &Machine) -> Option<String> {
+    let groups = machine.peek("/proc/self/cgroup")?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let folder = Path::new("/sys/fs/cgroup").join(path.trim_start_matches('/'));
+    let files = ["memory.max", "memory.high", "cpu.max", "cpuset.cpus", "io.max"];
+    let limit = |file: &str| {
+        let text = machine.peek(folder.join(file)).filter(|text| !text.is_empty())?;
+        Some(format!("{file} {text}"))
+    };
+    let found: Vec<String> = files.into_iter().filter_map(limit).collect();
+    (!found.is_empty()).then(|| found.join("; "))
+}
+
+/// Arrays that are being rebuilt or checked, which takes time from everybody.
+fn md_resync(machine: &Machine) -> Option<String> {
+    let text = machine.peek("/proc/mdstat")?;
+    let words = ["resync", "recovery", "check", "reshape"];
+    let is_busy = |line: &&str| words.iter().any(|word| line.contains(&format!("{word} =")));
+    let lines: Vec<&str> = text.lines().filter(is_busy).map(str::trim).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
+}
+
 /// `none`, or what kind of virtual machine this seems to be.
 pub fn virtualization(machine: &Machine) -> Option<String> {
     let cpu = machine.peek("/proc/cpuinfo")?;
@@ -204,6 +259,31 @@ mod tests {
         assert_eq!(facts["device.sda.queue.nr_requests"], "64");
         assert_eq!(facts["device.sda.iosched.fifo_batch"], "4");
         assert_eq!(facts["device.sda.diskseq"], "2");
+    }
+
+    #[test]
+    fn what_is_absent_is_left_out_and_what_is_there_is_added_up() {
+        let (root, fake) = fake_machine();
+        let before = machine(&fake);
+        for name in ["cpu.throttle_count", "cgroup.limits", "md.resync", "pressure.io"] {
+            assert_eq!(before.get(name), None, "{name}");
+        }
+        let write = |file: &str, text: &str| {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3");
+        write("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4");
+        write("proc/self/cgroup", "0::/user.slice\n");
+        write("sys/fs/cgroup/user.slice/memory.max", "1073741824");
+        write("proc/mdstat", "md0 : active raid1\n [=>...]  resync = 7.0% (1/2) finish=1min");
+        write("sys/block/sda/bdi/max_ratio", "100");
+        let after = machine(&fake);
+        assert_eq!(after["cpu.throttle_count"], "7");
+        assert_eq!(after["cgroup.limits"], "memory.max 1073741824");
+        assert!(after["md.resync"].contains("resync = 7.0%"), "{after:?}");
+        assert_eq!(device(&fake, "sda")["device.sda.bdi.max_ratio"], "100");
     }
 
     #[test]

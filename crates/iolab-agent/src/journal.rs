@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
+use crate::disk::Erased;
 use crate::error::{Error, Result};
 use crate::machine::DeviceIdentity;
 
@@ -67,6 +68,13 @@ pub enum Change {
         /// Contains the run.
         path: PathBuf,
     },
+    /// A whole device was erased, as its serial was typed.
+    DeviceErased {
+        /// The device.
+        device: DeviceIdentity,
+        /// How it is to be left.
+        erased: Erased,
+    },
     /// The page cache of everybody was dropped; nothing to undo, but somebody may wonder.
     CachesDropped {
         /// Trial that asked.
@@ -104,6 +112,8 @@ impl Change {
             Self::Knob { .. }
             | Self::LoopAdded { .. }
             | Self::CgroupCreated { .. }
+            // After a reboot a name or number says nothing: the device is looked at like any other.
+            | Self::DeviceErased { .. }
             | Self::CachesDropped { .. } => true,
         }
     }

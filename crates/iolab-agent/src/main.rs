@@ -4,11 +4,12 @@
 //! after it was killed. It speaks JSON lines on standard input and output; the contract is
 //! `docs/design/0002-agent-protocol.md`. Nobody but the front end is meant to type at it.
 //!
-//! Left out: planning, storing, judging, which are Python's; whole block devices (a later release).
+//! Left out: planning, storing, judging, which are Python's.
 #![deny(missing_docs)]
 
 mod cgroup;
 mod control;
+mod disk;
 mod doctor;
 mod error;
 mod facts;

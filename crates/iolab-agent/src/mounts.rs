@@ -37,7 +37,11 @@ impl Mount {
 
 /// All mounts of this process.
 pub fn all() -> Vec<Mount> {
-    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    parse_all(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+}
+
+/// All mounts in the text of a mountinfo file.
+pub fn parse_all(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse).collect()
 }
 

@@ -28,7 +28,10 @@ pub fn fresh_token() -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Makes `path`, which must not exist, and puts the token inside.
+/// Makes `path`, which must not exist, and puts the token inside; both are durable.
+///
+/// Without that a file system that gives up in the middle of a trial could lose the token, and
+/// nobody could tell any more that the directory is ours.
 pub fn create(path: &Path, token: &str) -> Result<()> {
     let fail = |error: nix::Error| Error::io("create", path, error);
     let (parent, name) = parent_of(path)?;
@@ -36,8 +39,10 @@ pub fn create(path: &Path, token: &str) -> Result<()> {
     let folder = openat(&parent, name, FOLDER, Mode::empty()).map_err(fail)?;
     let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
     let file = openat(&folder, TOKEN_FILE, flags, Mode::S_IRUSR | Mode::S_IWUSR).map_err(fail)?;
-    fs::File::from(file)
-        .write_all(token.as_bytes())
+    let mut file = fs::File::from(file);
+    file.write_all(token.as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::File::from(folder).sync_all())
         .map_err(|error| Error::io("write", path.join(TOKEN_FILE), error))
 }
 
@@ -69,7 +74,13 @@ pub fn remove(path: &Path, token: &str) -> Result<()> {
         Ok(()) | Err(nix::Error::ENOENT) => {}
         Err(error) => return Err(fail(error)),
     }
-    unlinkat(&parent, name, UnlinkatFlags::RemoveDir).map_err(fail)
+    match unlinkat(&parent, name, UnlinkatFlags::RemoveDir) {
+        Err(nix::Error::ENOTEMPTY) => Err(Error::failed(
+            format!("{} has no token of ours (any more) and is not empty", path.display()),
+            "look at what is inside, and remove it by hand",
+        )),
+        other => other.map_err(fail),
+    }
 }
 
 /// Removes everything in `path` but the token; a `token` that is given must be the one inside.

@@ -7,6 +7,7 @@
 
 use std::path::{Component, Path};
 
+use crate::disk::BYTES_MIN;
 use crate::error::{Error, Result};
 use crate::journal::Change;
 use crate::machine::DeviceIdentity;
@@ -20,13 +21,19 @@ pub fn check(run: &str, change: &Change) -> Result<()> {
     let is_plain_path = change.path().is_none_or(is_plain);
     let is_ours = is_plain_path
         && match change {
-            Change::Knob { old, device, .. } => {
-                is_value(old) && device.as_ref().is_none_or(is_device)
+            Change::Knob { knob, old, device, .. } => {
+                // The one knob whose files may hold different words has them as a list.
+                let is_list = knob == "cpu.governor";
+                let is_fine = if is_list { old.split(',').all(is_value) } else { is_value(old) };
+                is_fine && device.as_ref().is_none_or(is_device)
             }
             Change::LoopAdded { .. } | Change::CachesDropped { .. } => true,
             Change::ImageCreated { path } => {
                 let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file());
                 !is_link && name.is_some_and(|name| is_image_of(name, run))
+            }
+            Change::DeviceErased { device, erased } => {
+                is_device(device) && erased.serial.len() < 256 && erased.size_bytes >= BYTES_MIN
             }
             // The token file inside is looked at before anything is removed.
             Change::DirectoryCreated { token, .. } => {
@@ -98,6 +105,7 @@ mod tests {
             knob("sda/../x", "1"),
             knob("sda", "ROOT::0"),
             knob("sda", ""),
+            knob("sda", "1,2"),
             Change::ImageCreated { path: path("/somewhere/thesis.img") },
             Change::ImageCreated { path: path("/somewhere/.iolab-run-2-0.img") },
             Change::ImageCreated { path: path("/x/../etc/.iolab-run-1-0.img") },

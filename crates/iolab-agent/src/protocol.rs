@@ -138,7 +138,7 @@ pub struct TrialSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// Privilege class: `A`, `A+` or `B`.
+    /// Privilege class: `A`, `A+`, `B` or `C`.
     pub class: String,
     /// What kind of thing.
     pub kind: ActionKind,
@@ -168,6 +168,9 @@ pub enum ActionKind {
     RemoveDirectory,
     CreateCgroup,
     RemoveCgroup,
+    ClaimDevice,
+    WriteDevice,
+    WriteMarker,
     Exec,
 }
 
@@ -256,6 +259,8 @@ pub struct MeasureOrder<'a> {
     pub directory: PathBuf,
     /// What its token file must hold, if others can reach the directory.
     pub token: Option<&'a str>,
+    /// The device whose slices stand for files, if there is no file system.
+    pub device: Option<&'a RawDevice>,
     /// Devices to count.
     pub counters: Vec<Counter>,
     /// State of the page cache.
@@ -268,6 +273,20 @@ pub struct MeasureOrder<'a> {
     pub time_limit_ns: u64,
     /// What to do.
     pub workload: &'a Value,
+}
+
+/// A device without a file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawDevice {
+    /// Its node, below the directory.
+    pub node: String,
+    /// First byte that may be written.
+    pub start_bytes: u64,
+    /// First byte that may not be written any more.
+    pub end_bytes: u64,
+    /// Unit of direct I/O.
+    pub unit_bytes: u64,
 }
 
 /// A device whose statistics belong to the trial.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::disk;
 use crate::error::{Error, Result};
 use crate::journal::{self, Change, Entry, Journal, State};
 use crate::knob::{Knob, Site, find};
@@ -169,6 +170,7 @@ fn describe(change: &Change) -> String {
             format!("directory {} removed", path.display())
         }
         Change::CgroupCreated { path } => format!("cgroup {} removed", path.display()),
+        Change::DeviceErased { device, .. } => format!("{} left empty", device.name),
         Change::CachesDropped { trial } => format!("caches were dropped for {trial}"),
     }
 }
@@ -210,6 +212,12 @@ fn undo_one(
         }
         Change::CgroupCreated { path } => {
             remove(machine, ActionKind::RemoveCgroup, path, |path| fs::remove_dir(path))
+        }
+        Change::DeviceErased { device, erased } => {
+            Ok(match disk::settle(machine, device, erased, run)? {
+                disk::Left::Marked => Undone::Restored,
+                disk::Left::Alone(how) => Undone::Foreign(how),
+            })
         }
         Change::CachesDropped { .. } => Ok(Undone::Obsolete),
     }

@@ -226,6 +226,7 @@ fn opened(open: &mut Open) -> Value {
     for device in &devices {
         facts.extend(facts::device(machine, device));
     }
+    facts.extend(testbed.facts());
     let mut warnings: Vec<Warning> = testbed.warnings().to_vec();
     warnings.extend(noise::standing_warnings(machine));
     let answer = OpenedTestbed {

@@ -155,6 +155,61 @@ pub fn attach_loop(device: &File, image: &File, block_bytes: u32, name: &str) ->
     check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) })
 }
 
+// include/uapi/linux/loop.h: LOOP_GET_STATUS64.
+const LOOP_GET_STATUS64: u64 = 0x4C05;
+
+/// Inode of the image behind a loop device; an error for any other device.
+pub fn loop_image_inode(device: &File) -> io::Result<u64> {
+    // SAFETY: the structure is plain data, for which all zeroes is a valid value.
+    let mut info: LoopInfo64 = unsafe { std::mem::zeroed() };
+    let request = LOOP_GET_STATUS64;
+    // SAFETY: the kernel writes one structure of this layout (checked in a test) to `info`.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), request, &raw mut info) })?;
+    Ok(info.inode)
+}
+
+/// Size of a drive's health log (NVM Express base specification 2.0, 5.16.1.3).
+pub const NVME_HEALTH_BYTES: usize = 512;
+
+/// `include/uapi/linux/nvme_ioctl.h`: struct `nvme_passthru_cmd`.
+#[repr(C)]
+#[derive(Default)]
+struct NvmeCommand {
+    opcode: u8,
+    flags: u8,
+    reserved: u16,
+    namespace: u32,
+    words_2_3: [u32; 2],
+    metadata: u64,
+    address: u64,
+    metadata_length: u32,
+    data_length: u32,
+    words_10_15: [u32; 6],
+    timeout_ms: u32,
+    result: u32,
+}
+
+/// The health log of an `NVMe` drive; it only reads.
+pub fn nvme_health(device: &File) -> io::Result<[u8; NVME_HEALTH_BYTES]> {
+    // include/uapi/linux/nvme_ioctl.h: NVME_IOCTL_ADMIN_CMD. Opcode 2 is Get Log Page, log 2 the
+    // health log; its length is in words of 4 bytes, less one.
+    const ADMIN_COMMAND: u64 = 0xC048_4E41;
+    let mut log = [0_u8; NVME_HEALTH_BYTES];
+    let length = NVME_HEALTH_BYTES as u32;
+    let mut command = NvmeCommand {
+        opcode: 2,
+        namespace: u32::MAX,
+        address: log.as_mut_ptr() as u64,
+        data_length: length,
+        words_10_15: [2 | (length / 4 - 1) << 16, 0, 0, 0, 0, 0],
+        ..NvmeCommand::default()
+    };
+    // SAFETY: `command` has the kernel's layout (checked in a test), and `log` is as long as it
+    // says; both outlive the call.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), ADMIN_COMMAND, &raw mut command) })?;
+    Ok(log)
+}
+
 fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(last_error()) } else { Ok(()) }
 }
@@ -171,5 +226,6 @@ mod tests {
     fn structures_have_the_kernels_sizes() {
         assert_eq!(size_of::<LoopInfo64>(), 232);
         assert_eq!(size_of::<LoopConfig>(), 8 + 232 + 64);
+        assert_eq!(size_of::<NvmeCommand>(), 72);
     }
 }

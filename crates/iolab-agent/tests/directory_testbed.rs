@@ -155,7 +155,8 @@ fn a_dry_run_undoes_on_paper_whatever_it_made() {
 fn misuse_is_answered_and_does_not_end_the_agent() {
     let (folder, state) = places();
     let (mut agent, _) = Agent::start("misuse", state.path(), false);
-    let device = json!({"kind": "device", "path": "/dev/null"});
+    let device = json!({"kind": "device", "path": "/dev/null", "erase_serial": "x",
+        "protected": [], "precondition": "none", "precondition_round_ns": 1});
     for (method, params, code) in [
         ("open_testbed", &device, "refused"),
         ("open_testbed", &json!({"kind": "floppy"}), "usage"),

@@ -14,6 +14,7 @@ pub mod record;
 pub mod recorder;
 pub mod series;
 pub mod target;
+pub mod verify;
 
 pub use coordinate::{Observer, PhaseOutcome, TenantOutcome, WorkerOutcome};
 pub use group::SharedGroup;

@@ -6,13 +6,14 @@
 use iolab_model::op::Access;
 use iolab_model::{Error, Target};
 use iolab_workload::spec::{LockPolicy, Tenant};
+use iolab_workload::verify::Verify;
 
 /// Refuses a tenant that `target` cannot serve.
 ///
 /// # Errors
 ///
 /// [`Error::Unsupported`] with the first missing ability.
-pub fn check<T: Target>(target: &T, tenant: &Tenant) -> Result<(), Error> {
+pub fn check<T: Target>(target: &T, tenant: &Tenant, verify: Verify) -> Result<(), Error> {
     let can = target.capabilities();
     let can_access = match tenant.access {
         Access::Plain => (can.has_plain, "go through a page cache; use direct I/O"),
@@ -32,6 +33,10 @@ pub fn check<T: Target>(target: &T, tenant: &Tenant) -> Result<(), Error> {
             "pass flags with a transfer; use the engine pvsync2 or io_uring",
         ),
         (tenant.lock == LockPolicy::None || can.has_lock, "lock files"),
+        (
+            !verify.is_on() || can.can_verify,
+            "give back what was written; use verify none, or a testbed on the running kernel",
+        ),
         (!tenant.is_preallocated || can.has_allocate, "allocate blocks without writing them"),
     ];
     match needs.into_iter().find(|(is_met, _)| !is_met) {

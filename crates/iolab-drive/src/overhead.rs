@@ -3,6 +3,7 @@
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns};
 use iolab_workload::spec::{Flush, Limit, LockPolicy, Opening, Phase, Tenant, Workload};
+use iolab_workload::verify::Verify;
 
 use crate::coordinate::NoObserver;
 use crate::pump::run_threads;
@@ -37,6 +38,8 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         ignores: Vec::new(),
         tenants: vec![tenant],
     };
+    // Nothing comes back from the null target: what checking costs is a caveat of its own.
+    let workload = &Workload { verify: Verify::None, ..workload.clone() };
     let mut best = f64::INFINITY;
     for _ in 0..3 {
         let directory = std::path::Path::new("/");

@@ -23,6 +23,8 @@ impl Errno {
     pub const ENOENT: Self = Self(2);
     /// The file exists already.
     pub const EEXIST: Self = Self(17);
+    /// What was read is not what was written (fio's choice of an errno for it).
+    pub const EILSEQ: Self = Self(84);
     /// This target cannot do that.
     pub const EOPNOTSUPP: Self = Self(95);
 }

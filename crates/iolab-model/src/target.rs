@@ -88,6 +88,8 @@ pub enum Content {
     Incompressible,
     /// Zero bytes: compressing or zero-detecting storage will report fantasy numbers.
     Zero,
+    /// What the lane's owner puts into the buffers; the lane changes nothing of it.
+    Prepared,
 }
 
 /// What a worker needs of its lane.

@@ -11,6 +11,7 @@ pub mod preset;
 pub mod report;
 pub mod spec;
 pub mod stream;
+pub mod verify;
 pub mod worker;
 
 pub use group::{Gate, GroupState};

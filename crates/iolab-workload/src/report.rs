@@ -2,6 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::verify::Mismatch;
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 /// What a worker counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,4 +31,10 @@ pub struct StreamReport {
     pub errors: u64,
     /// The first failure.
     pub first_error: Option<String>,
+    /// Blocks that were read and are not what was written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mismatch_count: u64,
+    /// The first of them, described.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mismatches: Vec<Mismatch>,
 }

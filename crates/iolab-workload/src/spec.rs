@@ -9,6 +9,8 @@ use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Priority, Seed};
 use serde::{Deserialize, Serialize};
 
+use crate::verify::{self, Verify};
+
 /// The version of this description that this program understands.
 pub const VERSION: u32 = 1;
 
@@ -33,6 +35,9 @@ pub struct Workload {
     /// What is written.
     #[serde(default)]
     pub content: Content,
+    /// Whether reads are compared with what was written.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub verify: Verify,
     /// CPUs that workers are pinned to in turn; empty = not pinned.
     #[serde(default)]
     pub pin_cpus: Vec<u32>,
@@ -441,12 +446,21 @@ impl Workload {
         if self.phases.is_empty() || self.phases.iter().any(|phase| phase.tenants.is_empty()) {
             return wrong("no phase, or a phase without tenants".into(), "name at least one");
         }
+        if self.content != Content::Incompressible && self.verify.is_on() {
+            return wrong(
+                format!("verify of content {:?}", self.content),
+                "leave out the content: verification writes its own, which is incompressible",
+            );
+        }
         if self.interval_ns.0 == 0 {
             return wrong("interval of 0 ns".into(), "use for instance 100000000 (0.1 s)");
         }
         for phase in &self.phases {
             for tenant in &phase.tenants {
                 tenant.check(&phase.name)?;
+                if self.verify.is_on() {
+                    verify::check(self, phase, tenant)?;
+                }
             }
         }
         Ok(())

@@ -11,7 +11,9 @@ mod around;
 mod timed;
 
 use iolab_model::error::Errno;
-use iolab_model::op::{Durability, Handle, Op, OpClass, OpenHow, PathId, Submission, Token};
+use iolab_model::op::{
+    Durability, Handle, Op, OpClass, OpenHow, PathId, Position, Submission, Token, Transfer,
+};
 use iolab_model::seed::Stream;
 use iolab_model::{Bytes, Completion, Ns, Seed};
 
@@ -48,6 +50,14 @@ enum Stage {
     Done,
 }
 
+/// What a slot's op is about.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    class: OpClass,
+    at: u64,
+    length: u64,
+}
+
 /// One worker of a tenant.
 pub struct StreamWorker<G> {
     group: G,
@@ -58,8 +68,10 @@ pub struct StreamWorker<G> {
     generator: Generator,
     random: Stream,
     free: Vec<u32>,
-    /// Per slot: class and length of what is in flight.
-    slots: Vec<(OpClass, u64)>,
+    /// Per slot: what is in flight.
+    slots: Vec<InFlight>,
+    /// The last op outside the timed region, for messages.
+    untimed: Option<Op>,
     /// Ops of a record that must follow each other.
     chain: Chain,
     unflushed: Unflushed,
@@ -91,7 +103,11 @@ impl<G: GroupState> StreamWorker<G> {
             generator: Generator::new(tenant.pattern, tenant.records(), stream_seed),
             random: stream_seed.stream("direction", 0),
             free: (0..tenant.depth).rev().collect(),
-            slots: vec![(OpClass::Other, 0); tenant.depth as usize],
+            slots: vec![
+                InFlight { class: OpClass::Other, at: 0, length: 0 };
+                tenant.depth as usize
+            ],
+            untimed: None,
             chain: Chain::default(),
             unflushed: Unflushed::default(),
             budget,
@@ -136,11 +152,16 @@ impl<G: GroupState> StreamWorker<G> {
     #[inline]
     fn submit(&mut self, intended: Ns, is_timed: bool, op: Op) -> Step {
         let slot = self.free.pop().expect("a stage submits only when a slot is free");
-        let length = match op {
-            Op::Read(transfer) | Op::Write(transfer) => transfer.length.0,
-            _ => 0,
+        let (at, length) = match op {
+            Op::Read(Transfer { at: Position::At(at), length, .. })
+            | Op::Write(Transfer { at: Position::At(at), length, .. }) => (at.0, length.0),
+            Op::Read(transfer) | Op::Write(transfer) => (0, transfer.length.0),
+            _ => (0, 0),
         };
-        self.slots[slot as usize] = (op.class(), length);
+        self.slots[slot as usize] = InFlight { class: op.class(), at, length };
+        if !is_timed {
+            self.untimed = Some(op);
+        }
         Step::Submit(Submission { token: Token(slot), intended, is_timed, op })
     }
 
@@ -167,15 +188,17 @@ impl<G: GroupState> StreamWorker<G> {
         self.report.errors += 1;
         self.report.first_error.get_or_insert_with(|| {
             let reason = std::io::Error::from_raw_os_error(errno.0);
-            format!("{what} of file {}: {reason}", self.tenant.file_name(self.report.worker))
+            let file = self.tenant.file_name(self.report.worker);
+            format!("{what} of file {file}: {reason}{}", advice(errno))
         });
     }
 
     /// The end of an op that is not measured.
     fn complete_untimed(&mut self, completion: &Completion) {
         if let Err(errno) = completion.outcome {
-            let what = if self.stage <= Stage::WaitStart { "preparing" } else { "closing" };
-            self.fail(errno, &format!("{what} ({:?})", self.stage));
+            let when = if self.stage <= Stage::WaitStart { "before" } else { "after" };
+            let what = self.untimed.as_ref().map_or("an operation", untimed_name);
+            self.fail(errno, &format!("{what}, {when} the timed region,"));
         }
     }
 }
@@ -193,7 +216,7 @@ impl<G: GroupState> Worker for StreamWorker<G> {
     #[inline]
     fn complete(&mut self, completion: &Completion) -> bool {
         let slot = completion.token.0;
-        let (class, length) = self.slots[slot as usize];
+        let InFlight { class, at, length } = self.slots[slot as usize];
         self.free.push(slot);
         // A stage is left when its op is sent: these two sent the unlocking and the flush.
         let is_timed_end = matches!(self.stage, Stage::FlushTimed | Stage::ArriveEnd);
@@ -204,7 +227,11 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         let moved = match completion.outcome {
             Ok(moved) => moved.0,
             Err(errno) => {
-                self.fail(errno, class_name(class));
+                let place = match class {
+                    OpClass::Read | OpClass::Write => format!(" {length} bytes at offset {at}"),
+                    OpClass::Sync | OpClass::Other => String::new(),
+                };
+                self.fail(errno, &format!("{}{place}", class_name(class)));
                 return false;
             }
         };
@@ -220,7 +247,10 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         }
         match class {
             OpClass::Read if moved < length => {
-                self.fail(Errno::EIO, "reading (end of the file before the record's end)");
+                let what = format!(
+                    "reading {length} bytes at offset {at} gave only {moved}, the file ends there,"
+                );
+                self.fail(Errno::EIO, &what);
                 return false;
             }
             OpClass::Read => self.report.read_bytes += moved,
@@ -240,6 +270,32 @@ fn class_name(class: OpClass) -> &'static str {
         OpClass::Write => "writing",
         OpClass::Sync => "flushing",
         OpClass::Other => "an operation",
+    }
+}
+
+/// What an op outside the timed region does.
+fn untimed_name(op: &Op) -> &'static str {
+    match op {
+        Op::Open { .. } | Op::Create { .. } => "opening",
+        Op::Close { .. } => "closing",
+        Op::Truncate { .. } => "setting the length",
+        Op::Map { .. } | Op::Unmap { .. } => "mapping",
+        Op::Lock { .. } => "locking",
+        other => class_name(other.class()),
+    }
+}
+
+/// What to do about an errno that says something about the storage.
+fn advice(errno: Errno) -> &'static str {
+    const READ_ONLY: Errno = Errno(30);
+    match errno {
+        Errno::EIO => "; the storage below failed: see the kernel's log (dmesg)",
+        Errno::ENOSPC => "; free some space, or use smaller files",
+        READ_ONLY => {
+            "; the file system protects itself after an error: see the kernel's log (dmesg), \
+             unmount it and run fsck"
+        }
+        _ => "",
     }
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,15 @@ from typing import Any, Final
 
 from iolab import units
 from iolab.cli import outputs
+from iolab.cli.confirm import (
+    Device,
+    Wear,
+    accepted_writes,
+    check_key,
+    confirm_erasure,
+    confirm_wear,
+    planned_bytes,
+)
 from iolab.cli.console import Console
 from iolab.cli.finish import show_results
 from iolab.cli.forecast import forecast, short_text
@@ -23,6 +33,7 @@ from iolab.cli.services import Services, iolab_version
 from iolab.errors import (
     AnalysisError,
     IolabError,
+    MismatchError,
     RefusedError,
     StoppedError,
     StoreError,
@@ -40,10 +51,13 @@ from iolab.study.factors import find_factor
 from iolab.study.model import Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan
 from iolab.testbed.agent import OpenTestbed
+from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_journal_device
 from iolab.testbed.runner import Runner, StartRunner, choose_runner
 
 _SEED_MAX: Final = 1 << 31
+MISMATCHES_SHOWN: Final = 10
+"""Blocks that came back wrong are listed up to this number; the store has more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +99,14 @@ def conduct(
     needs_root = prepared.needs_root and not arguments.dry_run
     start_runner = choose_runner(prepared.testbed, needs_root=needs_root)
     if arguments.dry_run:
-        _rehearse(prepared, start_runner)
+        _rehearse(prepared, start_runner, arguments)
         if is_drawn:
             console.result(
                 f"The order is that of seed {prepared.plan.seed}; the run draws another one, "
                 f"unless it is given --seed {prepared.plan.seed}."
             )
         return 0
+    prepared = _confirmed(prepared, start_runner, arguments)
     with ExitStack() as stack:
         stop = stack.enter_context(pressed_by_signals())
         outcome, problem = _measure(prepared, start_runner, stop)
@@ -120,6 +135,10 @@ def _prepare(
         if study.seed is None:
             study = study.with_seed(secrets.randbelow(_SEED_MAX))
     plan = make_plan(study)
+    if isinstance(testbed, DeviceTestbed):
+        testbed = replace(testbed, protected=_protected(named))
+        if arguments.dry_run:
+            testbed = replace(testbed, erase_serial=arguments.erase_serial)
     core = services.load_core()
     check_specs(plan, core)
     testbed.check_space(plan.round_cost().file_bytes)
@@ -134,6 +153,12 @@ def _prepare(
         started_ns=started_ns,
         is_other_machine_allowed=arguments.allow_other_machine,
     )
+
+
+def _protected(out_dir: Path) -> tuple[str, ...]:
+    """Where the results and this program lie: never on a device that is erased (rule R4)."""
+    places = [out_dir.absolute(), Path(sys.executable).resolve(), Path(__file__).resolve()]
+    return tuple(str(outputs.existing(place)) for place in places)
 
 
 def _note_tiny_budget(prepared: Conduct) -> None:
@@ -153,7 +178,14 @@ def _testbed(study: Study, arguments: argparse.Namespace) -> Testbed:
         options["image_dir"] = arguments.image_dir
     if arguments.allow_knobs_on:
         options["allow_knobs_on"] = ",".join(arguments.allow_knobs_on)
+    for name in ("precondition", "precondition_round"):
+        if getattr(arguments, name):
+            options[name] = getattr(arguments, name)
     testbed = make_testbed(study.testbed.kind, study.testbed.argument, options)
+    if arguments.erase_serial is not None and not isinstance(testbed, DeviceTestbed):
+        raise RefusedError(
+            f"{testbed.text} erases no device: --erase-serial means nothing", "leave it out"
+        )
     has_journal = "true" in study.levels_in_use("external_journal")
     return with_journal_device(testbed) if has_journal else testbed
 
@@ -328,6 +360,14 @@ def _announcement(prepared: Conduct) -> str:
 def _error_of(outcome: Outcome | None) -> IolabError | None:
     if outcome is None:
         return None
+    if outcome.mismatches:
+        trials = {text.partition(":")[0] for text in outcome.mismatches}
+        return MismatchError(
+            f"storage gave back other data than was written, in {len(trials)} of "
+            f"{outcome.n_ok + outcome.n_failed} trials; first: {outcome.mismatches[0]}",
+            "the other trials are kept; do not trust this device or its file system before you "
+            "know why",
+        )
     if outcome.ending == "interrupted":
         return StoppedError(outcome.message, "finished trials are kept; continue with --resume")
     if outcome.ending == "failing":
@@ -343,6 +383,8 @@ def _error_of(outcome: Outcome | None) -> IolabError | None:
 def _tell_outcome(outcome: Outcome, console: Console) -> None:
     failed = f", {outcome.n_failed} failed" if outcome.n_failed else ""
     why = f"; {outcome.message}" if outcome.ending == "budget" else ""
+    for mismatch in outcome.mismatches[:MISMATCHES_SHOWN]:
+        console.note(f"iolab: wrong data: {mismatch}")
     console.note(
         f"iolab: {outcome.n_ok} trials finished{failed}, {outcome.rounds_complete} complete "
         f"rounds{why}"
@@ -363,16 +405,57 @@ def _show(
             prepared.database, prepared.out_dir, services, console, is_strict=is_strict
         )
     except AnalysisError as error:
-        if outcome is not None and outcome.ending == "complete":
+        if outcome is not None and outcome.ending == "complete" and not outcome.mismatches:
             raise
         console.note(f"iolab: no verdict yet: {error}")
         return 0
 
 
+# Whole devices.
+
+
+def _confirmed(
+    prepared: Conduct, start_runner: StartRunner, arguments: argparse.Namespace
+) -> Conduct:
+    """The same with the serial that the user has confirmed; asks where that is needed."""
+    testbed = prepared.testbed
+    if not isinstance(testbed, DeviceTestbed):
+        return prepared
+    with start_runner(None, prepared.console.note) as runner:
+        _greet(runner, prepared, is_dry_run=True)
+        opened = runner.open_testbed(testbed.agent_spec())
+        runner.close_testbed()
+    device = Device.of(opened.description["facts"])
+    check_key(testbed, device, is_from_file=_is_from_file(arguments))
+    serial = confirm_erasure(device, arguments.erase_serial, prepared.console)
+    wear = Wear(planned_bytes(prepared.plan, testbed, device.size_bytes), device)
+    confirm_wear(wear, accepted_writes(arguments), prepared.console)
+    return replace(prepared, testbed=replace(testbed, erase_serial=serial))
+
+
+def _tell_device(prepared: Conduct, opened: OpenTestbed, arguments: argparse.Namespace) -> None:
+    """In a rehearsal: which device it is, what it would be asked and how much is written."""
+    testbed, console = prepared.testbed, prepared.console
+    if not isinstance(testbed, DeviceTestbed):
+        return
+    device = Device.of(opened.description["facts"])
+    check_key(testbed, device, is_from_file=_is_from_file(arguments))
+    wear = Wear(planned_bytes(prepared.plan, testbed, device.size_bytes), device)
+    asked = "not again within 24 hours" if device.is_confirmed else f"type: {device.phrase}"
+    console.result(f"EVERYTHING on this device would be lost:\n{device.describe()}")
+    console.result(f"  asked   {asked}\n  wear    {wear.describe()}")
+    _note_caveats(console, caveats_of(opened.warnings))
+
+
+def _is_from_file(arguments: argparse.Namespace) -> bool:
+    """Whether the device is named in a study file, not on the command line."""
+    return getattr(arguments, "study", None) is not None and not arguments.testbed
+
+
 # Rehearsing.
 
 
-def _rehearse(prepared: Conduct, start_runner: StartRunner) -> None:
+def _rehearse(prepared: Conduct, start_runner: StartRunner, arguments: argparse.Namespace) -> None:
     """Print every action of the first round; nothing is changed."""
     console = prepared.console
     plan, study = prepared.plan, prepared.plan.study
@@ -380,6 +463,7 @@ def _rehearse(prepared: Conduct, start_runner: StartRunner) -> None:
         _greet(runner, prepared, is_dry_run=True)
         opened = runner.open_testbed(prepared.testbed.agent_spec())
         _check_schedulers(study, opened)
+        _tell_device(prepared, opened, arguments)
         console.result(f"Nothing is changed. Study '{study.name}' would do this:")
         _print_actions("prepare the testbed", opened.actions, console)
         plot = None

@@ -13,7 +13,11 @@ DEFAULT_TESTS: Final = "write,read,random-read,random-write"
 DEFAULT_RECORD_SIZES: Final = "4k,16k,64k"
 _BUFFERED_FLAG: Final = "--buffered"
 _STUDY_FLAGS: Final = {
-    "testbed": ("--on", "TESTBED", "where: loop[:SIZE], dir:PATH, sim:PROFILE or sim:STACK.toml"),
+    "testbed": (
+        "--on",
+        "TESTBED",
+        "where: loop[:SIZE], dir:PATH, device:PATH, sim:PROFILE or sim:STACK.toml",
+    ),
     "name": ("--name", "NAME", "name of the study"),
     "rounds": ("--rounds", "N", "complete rounds (5 if there is no budget either)"),
     "budget": ("--budget", "TIME", "stop before a round that would not fit, as in 30m"),
@@ -46,6 +50,26 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dry-run", action="store_true", help="show every action, do nothing")
     group.add_argument("--strict", action="store_true", help="exit 4 if undecided")
     group.add_argument("--image-dir", metavar="DIR", help="where loop images go (/var/tmp)")
+    group.add_argument(
+        "--erase-serial",
+        metavar="SERIAL",
+        help="confirm that the device with this serial is erased (device:PATH)",
+    )
+    group.add_argument(
+        "--precondition",
+        metavar="HOW",
+        help="write a device before the first trial: none, fill, fill2x, random (none)",
+    )
+    group.add_argument(
+        "--precondition-round",
+        metavar="TIME",
+        help="length of a round of random writes until they are steady (60s)",
+    )
+    group.add_argument(
+        "--accept-writes",
+        metavar="SIZE",
+        help="agree to write so much where it wears a drive by more than 1 %%",
+    )
     group.add_argument(
         "--allow-knobs-on",
         metavar="DEV",

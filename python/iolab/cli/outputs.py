@@ -56,6 +56,11 @@ def stored_seed(database: Path) -> int:
         return store.study.seed
 
 
+def existing(path: Path) -> Path:
+    """The path itself, or the nearest folder above it that exists."""
+    return next(place for place in (path, *path.absolute().parents) if place.exists())
+
+
 def check_free(out_dir: Path) -> None:
     """Refuse a directory that already holds a study, or cannot hold one.
 
@@ -66,12 +71,10 @@ def check_free(out_dir: Path) -> None:
     """
     database = out_dir / STORE_NAME
     if not database.exists():
-        existing = next(
-            folder for folder in (out_dir, *out_dir.absolute().parents) if folder.exists()
-        )
-        if not existing.is_dir():
-            raise StudyError(f"{existing} is not a directory", "choose another --out")
-        _check_room(existing, out_dir)
+        folder = existing(out_dir)
+        if not folder.is_dir():
+            raise StudyError(f"{folder} is not a directory", "choose another --out")
+        _check_room(folder, out_dir)
         return
     WriterLock(database).refuse_if_held()
     with Store.open_reader(database) as store:

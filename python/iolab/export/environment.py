@@ -14,6 +14,12 @@ from iolab.store.rows import StudyData
 from iolab.study.factors import find_factor, scheduler_of
 from iolab.study.treatment import Treatment
 
+_CPU_FILES: Final = {
+    "cpu.governor": "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+    "cpu.no_turbo": "/sys/devices/system/cpu/intel_pstate/no_turbo",
+    "cpu.boost": "/sys/devices/system/cpu/cpufreq/boost",
+}
+"""Knobs of the CPUs: where each of them is."""
 _FIRST_KNOBS: Final = ("driver_queue_depth", "scheduler", "nr_requests")
 """A switch of the scheduler resets what depends on it, so it comes before the others."""
 
@@ -74,11 +80,13 @@ def _knob_lines(effective: Mapping[str, str], site: Site) -> Iterator[str]:
     order = sorted(knobs, key=lambda name: (_rank(name), name))
     for device in site.devices or ("DEVICE",):
         for name in order:
-            if not name.startswith("vm."):
+            if not name.startswith(("vm.", "cpu.")):
                 yield from _device_knob(name, effective, f"/sys/block/{device}/queue")
     for name in order:
         if name.startswith("vm."):
             yield f"$ echo {effective[name]} > /proc/sys/vm/{name.removeprefix('vm.')}"
+        elif name in _CPU_FILES:
+            yield f"$ for file in {_CPU_FILES[name]}; do echo {effective[name]} > $file; done"
 
 
 def _rank(name: str) -> int:

@@ -117,6 +117,11 @@ def _global(item: Exported) -> Iterator[Line]:
             f"{_NONE}iolab's random data with the first 8 bytes of each 4 KiB page new in every "
             "write; fio's is random and changed here and there."
         )
+    if workload.get("verify", "none") != "none":
+        yield (
+            f"{_NONE}verify {workload['verify']}: fio's verify= reads everything again after "
+            "writing and has blocks of its own."
+        )
     yield "fadvise_hint", 0
     yield "fallocate", "none"
     if workload["pin_cpus"]:

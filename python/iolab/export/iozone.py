@@ -141,6 +141,11 @@ def _general_notes(item: Exported) -> Iterator[str]:
             f"{_NONE}incompressible data: IOzone writes zeros with 8 bytes in each 4 KiB page, "
             "which compressing or de-duplicating storage shrinks."
         )
+    if item.workload.get("verify", "none") != "none":
+        yield (
+            f"{_NONE}verify {item.workload['verify']}: IOzone's -+d compares data in a way of its "
+            "own."
+        )
     if tenant["fsync"]["kind"] == "none":
         yield f"{_NONE}no fsync at all: IOzone makes one after the clock has stopped."
     if tenant["durability"] != "none" and tenant["workers"] > 1:

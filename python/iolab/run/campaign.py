@@ -29,6 +29,8 @@ from iolab.study.plan import Plan, Trial
 from iolab.testbed.agent import AgentError
 
 FAILURES_MAX: Final = 3
+VERIFY_FAILED: Final = "verify_failed"
+"""Code of the caveats that say which block came back wrong."""
 
 Ending: TypeAlias = Literal["complete", "budget", "interrupted", "failing"]
 
@@ -57,6 +59,8 @@ class Outcome:
     rounds_complete: int
     message: str = ""
     """Why it ended early; empty if it is complete."""
+    mismatches: tuple[str, ...] = ()
+    """What storage gave back that was not what was written, as ``trial: where and what``."""
 
 
 class TrialRunner(Protocol):
@@ -109,6 +113,7 @@ class Campaign:
         self._mounted_plot: Levels | None = None
         self._recent_failures = list[str]()
         self._is_few_rounds_told = False
+        self._mismatches = list[str]()
 
     def run(self) -> Outcome:
         """Execute whatever the plan still lacks.
@@ -187,6 +192,11 @@ class Campaign:
         derived = derive(record, self._core)
         self._store.commit_record(trial.trial_id, self._start.session_id, derived)
         self._statuses[trial.trial_id] = derived.status
+        self._mismatches += [
+            f"{trial.trial_id}: {caveat.message}"
+            for caveat in derived.caveats
+            if caveat.code == VERIFY_FAILED
+        ]
         self._mounted_plot = trial.treatment.whole_plot if derived.status == "ok" else None
         if derived.status == "ok":
             self._pace.observe(trial.treatment, elapsed_ns)
@@ -299,7 +309,12 @@ class Campaign:
 
     def _outcome(self, ending: Ending, message: str = "") -> Outcome:
         return Outcome(
-            ending, self._count("ok"), self._count("failed"), self._rounds_complete(), message
+            ending,
+            self._count("ok"),
+            self._count("failed"),
+            self._rounds_complete(),
+            message,
+            tuple(self._mismatches),
         )
 
     def _tell(

@@ -150,6 +150,7 @@ def _shared_input(trial: Trial) -> dict[str, Any]:
         "workers_as": effective["workers_as"],
         "access": "direct" if trial.treatment.is_direct else "plain",
         "seed": trial.seed,
+        "verify": effective["verify"],
     }
 
 

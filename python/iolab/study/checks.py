@@ -14,6 +14,7 @@ from iolab import units
 from iolab.errors import StudyError
 from iolab.study.factors import (
     DEFAULT_OPTIONS,
+    NO_FILE_SYSTEM,
     Scope,
     find_factor,
     label_delay_ns,
@@ -38,6 +39,22 @@ _WITHOUT_FILE_SYSTEM: Final = {
     ),
 }
 _POSSIBLE_LEVELS: Final = {
+    "loop": (
+        (
+            "fs",
+            ("ext4", "ext2", "ext3", "xfs", "btrfs"),
+            "a private loop device is measured through a file system",
+            "name one, or use --on device:/dev/DISK for a device without any",
+        ),
+    ),
+    "device": (
+        (
+            "external_journal",
+            ("false",),
+            "there is no second device for a journal",
+            "leave it out, or use --on loop:1g",
+        ),
+    ),
     "sim": (
         (
             "direct",
@@ -50,6 +67,12 @@ _POSSIBLE_LEVELS: Final = {
             ("cold", "as_is"),
             "simulated stacks have no page cache yet",
             "leave it out: direct I/O is cold",
+        ),
+        (
+            "verify",
+            ("none",),
+            "simulated devices keep no data that could be compared",
+            "leave it out, or use --on loop:1g",
         ),
         (
             "memory_limit",
@@ -163,6 +186,30 @@ def _check_label(treatment: Treatment) -> None:
         )
 
 
+def _check_raw(treatment: Treatment) -> None:
+    """A device without a file system has no page cache of its own and no options."""
+    effective = treatment.effective
+    if effective.get("fs") != NO_FILE_SYSTEM:
+        return
+    if not treatment.is_direct:
+        raise StudyError(
+            f"{treatment.workload.name}: a device without a file system is used with direct I/O "
+            "only",
+            "use --direct (direct = true), or choose a file system with --fs",
+        )
+    if effective["cache"] == "warm":
+        raise StudyError(
+            "cache = warm on a device without a file system: direct I/O has no cache",
+            "leave it out, or choose a file system with --fs",
+        )
+    for name in ("mkfs_options", "mount_options"):
+        if effective[name] != DEFAULT_OPTIONS:
+            raise StudyError(
+                f"{name} = {effective[name]} without a file system",
+                "choose a file system with --fs",
+            )
+
+
 _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_record_fits,
     _check_alignment,
@@ -170,6 +217,8 @@ _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_exclusive_knobs,
     _check_external_journal,
     _check_label,
+=======
+    _check_raw,
 )
 
 

@@ -25,6 +25,9 @@ from iolab.study.names import ENGINES, KNOBS, KnobName
 DEFAULT_OPTIONS: Final = "defaults"
 """Level of an option list that adds nothing."""
 
+NO_FILE_SYSTEM: Final = "none"
+"""Level of ``fs`` that leaves a whole device raw."""
+
 MAX_RANGE_LEVELS: Final = 24
 MAX_COUNT: Final = 4096
 DELAY_PREFIX: Final = "delay="
@@ -280,8 +283,8 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         "fs",
         FactorKind.NAME,
         Scope.STACK,
-        "file system made for the study",
-        choices=("ext2", "ext3", "ext4", "xfs", "btrfs"),
+        "file system made for the study (none: a whole device without one, the default there)",
+        choices=("ext2", "ext3", "ext4", "xfs", "btrfs", NO_FILE_SYSTEM),
         aliases=("filesystem", "file_system"),
         is_hard_to_change=True,
         default="ext4",
@@ -369,6 +372,14 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         choices=tuple(engine.name for engine in ENGINES),
         aliases=("ioengine",),
         default="psync",
+    ),
+    FactorDefinition(
+        "verify",
+        FactorKind.NAME,
+        Scope.ACCESS,
+        "compare what is read with what was written: block headers, or every byte",
+        choices=("none", "headers", "full"),
+        default="none",
     ),
     FactorDefinition(
         "workers_as",

@@ -63,6 +63,9 @@ _TESTBED_OPTIONS: Final = (
     "logical_block_bytes",
     "allow_knobs_on",
     "digest",
+    "allow_destructive",
+    "precondition",
+    "precondition_round",
 )
 
 
@@ -292,7 +295,9 @@ def _parse_testbed(value: Any) -> TestbedRequest:
         kind, _, argument = value.strip().partition(":")
         return TestbedRequest("dir" if kind == "directory" else kind, argument)
     if not isinstance(value, dict):
-        raise ValueError("a testbed is a text such as loop:1g, dir:PATH or sim:PROFILE, or a table")
+        raise ValueError(
+            "a testbed is a text such as loop:1g, dir:PATH, device:PATH or sim:PROFILE, or a table"
+        )
     table = dict[str, Any](value)  # pyright: ignore
     kind = str(table.get("kind", ""))
     kind = "dir" if kind == "directory" else kind
@@ -300,7 +305,7 @@ def _parse_testbed(value: Any) -> TestbedRequest:
     if argument_key is None:
         raise ValueError(
             f"'{kind}' is not a kind of testbed{nearest(kind, _TESTBED_ARGUMENTS)}; "
-            "known are loop, dir, sim"
+            "known are loop, dir, device, sim"
         )
     known = ("kind", argument_key, *_TESTBED_OPTIONS)
     for key in table:

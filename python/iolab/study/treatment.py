@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from iolab.errors import StudyError
-from iolab.study.factors import FACTORS, Scope, find_factor
+from iolab.study.factors import FACTORS, NO_FILE_SYSTEM, Scope, find_factor
 from iolab.study.load import is_varied_by
 from iolab.study.model import Factor, IozoneWorkload, Levels, MixedWorkload, Study, WorkloadPlan
 from iolab.study.names import ENGINES
@@ -103,7 +103,10 @@ def _effective(study: Study, workload: WorkloadPlan, levels: Levels) -> Levels:
         is_missing_stack = definition.scope is Scope.STACK and not has_stack
         if is_pattern_of_mix or (is_missing_stack and definition.name not in asked):
             continue
-        level = asked.get(definition.name, definition.default)
+        default = definition.default
+        if definition.name == "fs" and study.testbed.kind == "device":
+            default = NO_FILE_SYSTEM
+        level = asked.get(definition.name, default)
         if level is not None:
             result[definition.name] = level
     if "engine" not in asked and depth_max(workload, result) > 1:

@@ -1,7 +1,6 @@
-"""What a testbed is: a private loop device, a directory on a live file system, a simulation.
+"""What a testbed is: a private loop device, a directory, a whole device, a simulation.
 
-Parsing is strict and touches nothing: it only looks whether paths exist. Whole devices (class C)
-come with a later release and are refused here by name.
+Parsing is strict and touches nothing: it only looks whether paths exist.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
+from iolab.testbed.device import DeviceTestbed, device_testbed
+from iolab.testbed.real import RealTestbed, only
 from iolab.testbed.sim import SimTestbed, simulated_testbed
 
 DEFAULT_LOOP_BYTES: Final = 1 << 30
@@ -25,29 +26,6 @@ RESERVE_BYTES: Final = 5 << 30
 """Rule R10: never use more than 80 % of the free space, never leave less than 5 GiB ..."""
 RESERVE_SHARE: Final = 0.05
 """... or, on a small file system, less than this share of it: a 4 GiB disk can be measured, too."""
-
-
-class RealTestbed:
-    """What testbeds on the running kernel have in common."""
-
-    __slots__ = ()
-
-    can_need_root: ClassVar[bool] = True
-    """Whether factors such as knobs need root here."""
-    has_knobs_on_paper: ClassVar[bool] = False
-    record_kind: ClassVar[Literal["real", "simulated"]] = "real"
-    """What its records are; a report never mixes the two in one comparison."""
-
-    def round_text(self, written_bytes: int, duration_ns: int) -> str:
-        """What a round does to the device, and how long it may take."""
-        return (
-            f"a round writes about {units.format_bytes_rounded(written_bytes)} (roughly "
-            f"{units.format_duration_rounded(duration_ns)})"
-        )
-
-    def expected_ns(self, duration_ns: int) -> int | None:
-        """How long a round takes that was guessed to take `duration_ns`; None if unknown."""
-        return duration_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +144,7 @@ class DirectoryTestbed(RealTestbed):
         )
 
 
-Testbed: TypeAlias = LoopTestbed | DirectoryTestbed | SimTestbed
+Testbed: TypeAlias = LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbed
 
 
 def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
@@ -174,23 +152,20 @@ def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbe
 
     Raises
     ------
-    TestbedError : not a testbed; RefusedError if it would be one that is refused for now.
+    TestbedError : not a testbed, or an option that it does not have.
     """
     if kind == "loop":
         return _loop(argument, options)
     if kind == "dir":
         return _directory(argument, options)
     if kind == "device":
-        raise RefusedError(
-            f"device:{argument} is refused: whole devices come with a later release",
-            "use --on loop:1g (a private image) or --on dir:PATH",
-        )
+        return device_testbed(argument, options)
     if kind == "sim":
         return simulated_testbed(argument, options)
     guess = f"dir:{kind}" if "/" in kind or Path(kind).is_dir() else "dir:PATH"
     raise TestbedError(
         f"'{kind}' is not a kind of testbed",
-        f"use --on loop:1g, --on {guess} or --on sim:PROFILE",
+        f"use --on loop:1g, --on {guess}, --on device:/dev/DISK or --on sim:PROFILE",
     )
 
 
@@ -202,7 +177,7 @@ def with_journal_device(testbed: Testbed) -> Testbed:
 
 
 def _loop(argument: str, options: Mapping[str, str]) -> LoopTestbed:
-    _only(options, "loop", ("image_dir", "device_count", "logical_block_bytes"))
+    only(options, "loop", ("image_dir", "device_count", "logical_block_bytes"))
     try:
         size_bytes = units.parse_bytes(argument) if argument else DEFAULT_LOOP_BYTES
     except ValueError as error:
@@ -221,7 +196,7 @@ def _loop(argument: str, options: Mapping[str, str]) -> LoopTestbed:
 
 
 def _directory(argument: str, options: Mapping[str, str]) -> DirectoryTestbed:
-    _only(options, "dir", ("allow_knobs_on",))
+    only(options, "dir", ("allow_knobs_on",))
     if not argument:
         raise TestbedError("dir: needs a path", "as in --on dir:/tank/scratch")
     path = _absolute(argument)
@@ -238,12 +213,6 @@ def _absolute(text: str) -> Path:
         return Path(text).expanduser().resolve()
     except (RuntimeError, OSError) as error:
         raise TestbedError(f"{text}: {error}", "write the whole path") from None
-
-
-def _only(options: Mapping[str, str], kind: str, known: tuple[str, ...]) -> None:
-    for name in options:
-        if name not in known:
-            raise TestbedError(f"a {kind} testbed has no {name}", f"it has {', '.join(known)}")
 
 
 def _one_of(options: Mapping[str, str], name: str, allowed: tuple[int, ...]) -> int:

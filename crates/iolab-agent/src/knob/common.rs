@@ -123,6 +123,39 @@ impl Knob for VmSetting {
     }
 }
 
+/// A number below `/sys/devices/system/cpu` that only some machines have.
+pub struct CpuSwitch {
+    /// Name of the file, with its folder.
+    pub file: &'static str,
+    /// What it is, in a few words.
+    pub help: &'static str,
+    /// What it takes.
+    pub numbers: Numbers,
+    /// Why a machine may have none, and what it may have instead.
+    pub absence: &'static str,
+}
+
+impl Knob for CpuSwitch {
+    fn about(&self) -> About {
+        self.numbers.about(self.help)
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Machine
+    }
+
+    fn path(&self, _site: Site) -> PathBuf {
+        PathBuf::from("/sys/devices/system/cpu").join(self.file)
+    }
+
+    fn check(&self, machine: &Machine, site: Site, value: &str) -> Result<()> {
+        if machine.peek(self.path(site)).is_none() {
+            return Err(site.cannot_be(value, self.absence));
+        }
+        self.numbers.check(site, value)
+    }
+}
+
 /// Refuses what is not a whole number within the bounds.
 pub fn check_range(site: Site, value: &str, min: i64, max: i64) -> Result<()> {
     let number: i64 = value.parse().map_err(|_| {

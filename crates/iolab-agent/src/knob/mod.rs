@@ -5,7 +5,11 @@
 
 mod api;
 mod common;
+mod cpu_boost;
+mod cpu_governor;
+mod cpu_no_turbo;
 mod driver_queue_depth;
+mod io_poll;
 mod max_sectors_kb;
 mod nomerges;
 mod nr_requests;
@@ -40,6 +44,7 @@ api::knobs! {
     MaxSectorsKb = "max_sectors_kb" => max_sectors_kb::KNOB,
     Nomerges = "nomerges" => nomerges::KNOB,
     RqAffinity = "rq_affinity" => rq_affinity::KNOB,
+    IoPoll = "io_poll" => io_poll::KNOB,
     VmDirtyRatio = "vm.dirty_ratio" => vm_dirty_ratio::KNOB,
     VmDirtyBytes = "vm.dirty_bytes" => vm_dirty_bytes::KNOB,
     VmDirtyBackgroundRatio = "vm.dirty_background_ratio" => vm_dirty_background_ratio::KNOB,
@@ -47,4 +52,7 @@ api::knobs! {
     VmDirtyExpire = "vm.dirty_expire_centisecs" => vm_dirty_expire_centisecs::KNOB,
     VmDirtyWriteback = "vm.dirty_writeback_centisecs" => vm_dirty_writeback_centisecs::KNOB,
     VmVfsCachePressure = "vm.vfs_cache_pressure" => vm_vfs_cache_pressure::KNOB,
+    CpuGovernor = "cpu.governor" => cpu_governor::KNOB,
+    CpuNoTurbo = "cpu.no_turbo" => cpu_no_turbo::KNOB,
+    CpuBoost = "cpu.boost" => cpu_boost::KNOB,
 }

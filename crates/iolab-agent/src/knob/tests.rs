@@ -284,3 +284,37 @@ fn a_tunable_that_is_no_plain_name_is_unknown() {
     }
     assert!(crate::knob::find("bfq.slice_idle").is_ok());
 }
+
+#[test]
+fn governors_that_differ_are_put_back_one_by_one() {
+    let mut lab = Laboratory::new();
+    assert_eq!(lab.read(None, "cpu.governor").as_deref(), Some("schedutil,powersave"));
+    let before = tree(lab.root.path());
+    let mut knobs = KnobSet::new(&[], None);
+    let asked_for = asked(&[("cpu.governor", "performance")]);
+    let applied = knobs.apply(&mut lab.machine, &asked_for).unwrap();
+    assert_eq!(applied.knobs["cpu.governor"], "performance");
+    assert_eq!(restore::undo(&mut lab.machine, BOOT).problems, Vec::<String>::new());
+    assert_eq!(tree(lab.root.path()), before);
+    let error = knobs.apply(&mut lab.machine, &asked(&[("cpu.governor", "ondemand")]));
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("offers powersave, schedutil, performance"), "{message}");
+}
+
+#[test]
+fn a_machine_without_clock_control_says_so() {
+    let mut lab = Laboratory::new();
+    std::fs::remove_dir_all(lab.root.path().join("sys/devices/system/cpu")).unwrap();
+    let before = tree(lab.root.path());
+    let cases = [
+        ("cpu.governor", "performance", "virtual machines mostly cannot"),
+        ("cpu.no_turbo", "1", "have cpu.boost"),
+        ("cpu.boost", "0", "has cpu.no_turbo"),
+    ];
+    for (name, value, reason) in cases {
+        let mut knobs = KnobSet::new(&[], None);
+        let error = knobs.apply(&mut lab.machine, &asked(&[(name, value)])).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+        assert_eq!(tree(lab.root.path()), before, "{name}");
+    }
+}

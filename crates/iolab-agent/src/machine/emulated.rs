@@ -134,6 +134,15 @@ pub fn fake_machine() -> (tempfile::TempDir, Machine) {
         make_device(root.path(), name, device_number, sequence);
     }
     write_usual(root.path(), None);
+    let cpufreq = root.path().join("sys/devices/system/cpu/cpufreq");
+    for (policy, governor) in [("policy0", "schedutil"), ("policy4", "powersave")] {
+        // Two groups of CPUs whose clocks differ, and so do their governors.
+        fs::create_dir_all(cpufreq.join(policy)).expect("a folder");
+        let write = |file: &str, text: &str| fs::write(cpufreq.join(policy).join(file), text);
+        write("scaling_governor", governor).expect("a file");
+        let offered = "powersave schedutil performance";
+        write("scaling_available_governors", offered).expect("a file");
+    }
     // These two were tuned by the machine's owner.
     let vm = root.path().join("proc/sys/vm");
     fs::write(vm.join("dirty_background_ratio"), "0").expect("a file");

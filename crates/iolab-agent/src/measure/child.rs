@@ -18,11 +18,12 @@ use serde_json::json;
 
 use crate::owned_directory;
 
-use super::caveats::caveats;
+use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
 use super::processes::run_processes;
 use super::request::{Answer, Request, Status};
+use super::slices::{Sliced, Table};
 
 /// Linux include/uapi/linux/magic.h: `TMPFS_MAGIC`.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
@@ -76,14 +77,20 @@ fn enter_and_run(mut request: Request) -> Answer {
 }
 
 fn run(request: &Request) -> Answer {
-    let checked = check_engines(request)
-        .and_then(|()| request.workload.check())
-        .and_then(|()| check_alignment(request));
-    let warnings = match checked {
-        Ok(warnings) => warnings,
+    let checked =
+        check_engines(request).and_then(|()| request.workload.check()).and_then(
+            |()| match &request.device {
+                Some(device) => Table::new(device, &request.directory, &request.workload)
+                    .map(|table| (Vec::new(), Some(table))),
+                None => check_alignment(request).map(|warnings| (warnings, None)),
+            },
+        );
+    let (warnings, table) = match checked {
+        Ok(checked) => checked,
         Err(error) => return failed(error.to_string()),
     };
-    let trial = Trial { request, began: Instant::now(), memory: Memory::default() };
+    let (began, memory) = (Instant::now(), Memory::default());
+    let trial = Trial { request, table: table.as_ref(), began, memory };
     let mut answer = trial.run();
     answer.warnings.splice(0..0, warnings);
     answer
@@ -156,6 +163,8 @@ fn is_tmpfs(directory: &Path) -> bool {
 /// One trial: its phases, each on the target that its engine's name stands for.
 struct Trial<'a> {
     request: &'a Request,
+    /// Slices of a device, if they stand for files.
+    table: Option<&'a Table>,
     began: Instant,
     /// Files of the engine `memory`, which stay from phase to phase.
     memory: Memory,
@@ -168,8 +177,20 @@ impl EngineVisitor for OnePhase<'_, '_> {
     type Output = Result<Ended, Error>;
 
     fn visit<T: Target + Sync>(self, target: &T) -> Self::Output {
-        self.0.run_phase(target, self.1)
+        match self.0.table {
+            Some(table) if is_kernel(target) => {
+                self.0.run_phase(&Sliced::new(target, table), self.1)
+            }
+            _ => self.0.run_phase(target, self.1),
+        }
     }
+}
+
+/// How a phase ended, and why if not well.
+struct Ended {
+    status: Status,
+    why: Option<String>,
+    record: PhaseRecord,
 }
 
 impl Trial<'_> {
@@ -190,6 +211,7 @@ impl Trial<'_> {
             match ended {
                 Ok(ended) => {
                     (answer.status, answer.error) = (ended.status, ended.why);
+                    answer.warnings.extend(mismatches(&ended.record));
                     // An interrupted phase measured nothing that could be compared.
                     if ended.status != Status::Interrupted {
                         answer.phases.push(ended.record);
@@ -215,16 +237,7 @@ impl Trial<'_> {
             name => name.parse::<Engine>()?.visit(visitor),
         }
     }
-}
 
-/// How a phase ended, and why if not well.
-struct Ended {
-    status: Status,
-    why: Option<String>,
-    record: PhaseRecord,
-}
-
-impl Trial<'_> {
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
         let workload = &self.request.workload;
         let harness_ns_per_op = workload
@@ -258,6 +271,7 @@ impl Trial<'_> {
         record.cpu = observer.cpu;
         record.warnings = observer.warnings;
         record.warnings.extend(caveats(&record, phase, target));
+        record.warnings.extend(verifying(workload.verify, phase));
         let (status, why) = match (observer.stopped_because, record.first_error()) {
             (_, Some(error)) => (Status::Failed, Some(format!("{}: {error}", phase.name))),
             _ if lost > 0 => {

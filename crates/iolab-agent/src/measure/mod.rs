@@ -11,5 +11,6 @@ mod counters;
 mod observer;
 mod processes;
 mod request;
+mod slices;
 
 pub use child::main;

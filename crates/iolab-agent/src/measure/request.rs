@@ -6,6 +6,8 @@ use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
+pub use crate::protocol::RawDevice;
+
 /// One trial's work.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,6 +19,9 @@ pub struct Request {
     /// What its token file must hold, if others can reach the directory.
     #[serde(default)]
     pub token: Option<String>,
+    /// The device whose slices stand for files, if there is no file system.
+    #[serde(default)]
+    pub device: Option<RawDevice>,
     /// Devices whose counters tell what reached them.
     #[serde(default)]
     pub counters: Vec<Counter>,

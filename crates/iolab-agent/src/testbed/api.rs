@@ -9,7 +9,7 @@ use super::ALL;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::protocol::{StackRecord, TrialSpec, Warning};
+use crate::protocol::{RawDevice, StackRecord, TrialSpec, Warning};
 
 /// What a testbed is opened with.
 pub struct Opening<'a> {
@@ -28,6 +28,8 @@ pub struct Prepared {
     pub folder: PathBuf,
     /// What is in its token file, if others can reach it.
     pub token: Option<String>,
+    /// The device itself, if there is no file system.
+    pub raw: Option<RawDevice>,
     /// The file system, if it is ours.
     pub stack: Option<StackRecord>,
     /// Free space that the workload must leave there.
@@ -40,7 +42,7 @@ pub struct Prepared {
 ///
 /// Whatever outlives the process is in the journal; a testbed undoes only what does not.
 pub trait Testbed {
-    /// Privilege class: `A`, `A+` or `B`.
+    /// Privilege class: `A`, `A+`, `B` or `C`.
     fn class(&self) -> &'static str;
 
     /// The directory that is ours.
@@ -51,6 +53,11 @@ pub trait Testbed {
 
     /// The run, if the devices are loop devices of ours.
     fn loop_run(&self) -> Option<&str>;
+
+    /// What was found and done when it was opened, stored with the study.
+    fn facts(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 
     /// What was noticed when it was opened.
     fn warnings(&self) -> &[Warning];
@@ -103,12 +110,6 @@ pub fn kind_of(spec: &Value) -> Result<&'static Row> {
     let Some(kind) = spec.get("kind").and_then(Value::as_str) else {
         return Err(Error::protocol("a testbed spec needs its kind"));
     };
-    if kind == "device" {
-        return Err(Error::refused(
-            "a whole block device is refused: that comes with a later release",
-            "use --on loop:1g (a private image) or --on dir:PATH",
-        ));
-    }
     let names: Vec<&str> = ALL.iter().map(|row| row.name).collect();
     let row = ALL.iter().find(|row| row.name == kind);
     row.ok_or_else(|| Error::unknown("kind of testbed", kind, &names))

@@ -162,6 +162,7 @@ impl Testbed for DirectoryTestbed {
         Ok(Prepared {
             folder: self.folder.clone(),
             token: Some(self.token.clone()),
+            raw: None,
             stack: None,
             reserve_bytes,
             warnings: Vec::new(),

@@ -38,6 +38,16 @@ pub struct FileSystem {
     bytes_min: u64,
 }
 
+impl FileSystem {
+    /// mke2fs(8) and mkfs.btrfs(8): `-U`; mkfs.xfs(8): `-m uuid=`.
+    fn uuid_options(&self, uuid: &str) -> [String; 2] {
+        match self.name {
+            "xfs" => ["-m".to_owned(), format!("uuid={uuid}")],
+            _ => ["-U".to_owned(), uuid.to_owned()],
+        }
+    }
+}
+
 const MIB: u64 = 1 << 20;
 
 /// Every file system of a loop testbed.
@@ -106,6 +116,8 @@ pub struct Volume<'a> {
     pub point: &'a Path,
     /// Size of the device.
     pub bytes: u64,
+    /// What it is called, if it must be told from others.
+    pub uuid: Option<&'a str>,
 }
 
 /// The row of a stack; refuses what we cannot make here.
@@ -166,6 +178,7 @@ pub fn make(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<()>
     }
     let mut command = vec![fs.mkfs.to_owned()];
     command.extend(fs.mkfs_options.iter().map(|option| (*option).to_owned()));
+    command.extend(volume.uuid.iter().flat_map(|uuid| fs.uuid_options(uuid)));
     command.extend(stack.mkfs_options.iter().cloned());
     if let (true, Some(journal)) = (stack.has_external_journal, volume.journal_device) {
         match fs.external_journal {
@@ -274,7 +287,13 @@ mod tests {
     }
 
     fn volume(bytes: u64) -> Volume<'static> {
-        Volume { device: "/dev/loop8", journal_device: None, point: Path::new("/x"), bytes }
+        Volume {
+            device: "/dev/loop8",
+            journal_device: None,
+            point: Path::new("/x"),
+            bytes,
+            uuid: None,
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::sys;
 const BYTES_MIN: u64 = 64 << 20;
 /// A journal needs no more, and writing it costs time.
 const JOURNAL_BYTES_MAX: u64 = 256 << 20;
-const RUNTIME_FOLDER: &str = "/run/iolab";
+pub(super) const RUNTIME_FOLDER: &str = "/run/iolab";
 const NODE_PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize)]
@@ -214,6 +214,7 @@ impl LoopTestbed {
             journal_device: self.nodes.get(1).map(String::as_str),
             point: &self.folder,
             bytes: self.bytes,
+            uuid: None,
         }
     }
 
@@ -284,6 +285,7 @@ impl Testbed for LoopTestbed {
         Ok(Prepared {
             folder: self.data_folder(),
             token: None,
+            raw: None,
             stack: Some(StackRecord { asked: stack.clone(), effective_mount_options: options }),
             // The image has all its space already; filling it harms nobody.
             reserve_bytes: 0,
@@ -331,7 +333,7 @@ fn add_loop(machine: &mut Machine, number: u32) -> Result<bool> {
 }
 
 /// From here on nobody sees our mounts, and they end with us.
-fn enter_namespace() -> Result<()> {
+pub(super) fn enter_namespace() -> Result<()> {
     let private = || {
         unshare(CloneFlags::CLONE_NEWNS)?;
         let none: Option<&str> = None;

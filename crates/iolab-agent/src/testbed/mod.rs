@@ -1,6 +1,7 @@
 //! Where trials run: one file per kind, one row each.
 
 mod api;
+mod device;
 mod directory;
 mod filesystem;
 mod image;
@@ -8,6 +9,7 @@ mod kernel_log;
 mod leaf;
 #[path = "loop.rs"]
 mod loop_device;
+mod precondition;
 
 pub use api::{Opening, Prepared, Testbed, kind_of};
 pub use filesystem::FILE_SYSTEMS;
@@ -16,6 +18,8 @@ pub use leaf::{leaves_of, system_devices};
 api::testbeds! {
     /// A private loop device over an image file of ours (class B).
     Loop = "loop" => loop_device,
+    /// A whole block device of the user (class C).
+    Device = "device" => device,
     /// A directory of ours on a live file system (class A; as root A+).
     Directory = "directory" => directory,
 }

@@ -246,6 +246,7 @@ mod tests {
             trial: "t0001",
             directory: "/nowhere".into(),
             token: None,
+            device: None,
             counters: Vec::new(),
             cache: Cache::Cold,
             may_drop_caches: false,

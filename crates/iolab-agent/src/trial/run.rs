@@ -48,7 +48,10 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     for device in testbed.devices() {
         facts.extend(facts::device(machine, device));
     }
-    facts.extend(facts::place(&prepared.folder));
+    // Slices of a device lie in no file system; what stands in for them is in memory.
+    if prepared.raw.is_none() {
+        facts.extend(facts::place(&prepared.folder));
+    }
 
     let noise = Noise::sample(machine);
     let noise = if is_first { noise } else { noise.without_averages() };
@@ -93,7 +96,9 @@ fn measure_limited(
         Some(bytes) => Some(MemoryLimit::create(machine, run, bytes)?),
         None => None,
     };
-    let may_drop_caches = testbed.class() != "A" && spec.cache == Cache::Cold;
+    let may_drop_caches = testbed.class() != "A" && spec.cache == Cache::Cold
+        // Direct I/O on a device has nothing to drop.
+        && prepared.raw.is_none();
     if may_drop_caches {
         note_drop(machine, &spec.trial)?;
     }
@@ -101,6 +106,7 @@ fn measure_limited(
         trial: &spec.trial,
         directory: prepared.folder.clone(),
         token: prepared.token.as_deref(),
+        device: prepared.raw.as_ref(),
         counters: testbed.devices().iter().map(|name| counter(name)).collect(),
         cache: spec.cache,
         may_drop_caches,

@@ -12,10 +12,12 @@ use iolab_workload::spec::{Phase, Workload};
 use iolab_workload::{GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
 
 use super::events::Actor;
+use super::threads::lane_content;
 use super::worker::drive;
 use crate::coordinate::{Observer, PhaseOutcome, assemble, watch};
 use crate::group::SharedGroup;
 use crate::recorder::Recorder;
+use crate::verify::{LanePlan, VerifyingLane};
 
 /// How the layout ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +43,17 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
         let group = &SharedGroup::default();
         let laid = std::thread::scope(|scope| {
             let work = || {
-                let mut actor = layout_actor(target, (workload, phase), directory, group)?;
-                drive(&mut actor.lane, &mut actor.worker, &mut actor.recorder, 1)?;
-                checked(&actor.worker)
+                let actor = layout_actor(target, (workload, phase), directory, group)?;
+                let Actor { mut lane, mut worker, mut recorder } = actor;
+                let plan = LayoutPlan::of(phase);
+                if let Some(plan) = LanePlan::layout(workload, phase, plan.names()) {
+                    let random = workload.seed.stream("verify layout", 0);
+                    let mut lane = VerifyingLane::new(lane, plan, 1, random);
+                    drive(&mut lane, &mut worker, &mut recorder, 1)?;
+                } else {
+                    drive(&mut lane, &mut worker, &mut recorder, 1)?;
+                }
+                checked(&worker)
             };
             let thread = scope.spawn(work);
             watch(group, observer, || thread.is_finished());
@@ -70,7 +80,7 @@ pub(super) fn layout_actor<T: Target, G: GroupState>(
         worker: u32::MAX,
         depth: 1,
         buffer_bytes: FILL_BYTES,
-        content: workload.content,
+        content: lane_content(workload),
         seed: Seed(workload.seed.stream("layout", 0).next_u64()),
         priority: None,
         paths: Arc::from(paths),

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolab_model::op::Access;
+use iolab_model::target::Content;
 use iolab_model::{Error, LaneRequest, Seed, Target};
 use iolab_workload::spec::{Phase, Tenant, Workload};
+use iolab_workload::verify::phase_index;
 use iolab_workload::{GroupState, StreamWorker};
 
 use super::events::Actor;
@@ -16,6 +18,7 @@ use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordin
 use crate::group::SharedGroup;
 use crate::needs;
 use crate::recorder::Recorder;
+use crate::verify::{LanePlan, VerifyingLane};
 
 /// One worker of a phase, before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -32,10 +35,13 @@ pub struct Seat<'a> {
     pub ordinal: u32,
     /// See [`Phase::is_stonewalled`].
     pub is_stonewalled: bool,
+    /// Ordinal of the phase in the workload; verification knows by it what is older than what.
+    pub phase_index: usize,
 }
 
 /// All workers of a phase.
 pub fn seats<'a>(workload: &'a Workload, phase: &'a Phase) -> Vec<Seat<'a>> {
+    let phase_index = phase_index(workload, phase);
     let of_tenant = |(tenant_index, tenant): (usize, &'a Tenant)| {
         (0..tenant.workers).map(move |index| Seat {
             workload,
@@ -44,6 +50,7 @@ pub fn seats<'a>(workload: &'a Workload, phase: &'a Phase) -> Vec<Seat<'a>> {
             index,
             ordinal: 0,
             is_stonewalled: phase.is_stonewalled,
+            phase_index,
         })
     };
     let all = phase.tenants.iter().enumerate().flat_map(of_tenant);
@@ -60,8 +67,23 @@ impl Seat<'_> {
     ) -> Result<WorkerOutcome, Error> {
         let Actor { mut lane, mut worker, mut recorder } = self.actor(target, directory, group)?;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
+        let Some(plan) = self.lane_plan() else {
+            drive(&mut lane, &mut worker, &mut recorder, depth)?;
+            return Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder));
+        };
+        let random = self.workload.seed.stream("verify", u64::from(self.ordinal));
+        let mut lane = VerifyingLane::new(lane, plan, depth, random);
         drive(&mut lane, &mut worker, &mut recorder, depth)?;
-        Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder))
+        let mut report = worker.report();
+        lane.into_findings().report(&mut report);
+        Ok(WorkerOutcome::new(self.tenant_index, report, recorder))
+    }
+
+    /// What its lane checks, if anything.
+    fn lane_plan(&self) -> Option<LanePlan> {
+        let who = (self.tenant_index, self.index, self.ordinal);
+        let name = self.tenant.file_name(self.index);
+        LanePlan::worker(self.workload, self.phase_index, &name, who)
     }
 
     /// This worker with a lane of `target`, ready to run.
@@ -78,13 +100,13 @@ impl Seat<'_> {
             other => other,
         };
         let tenant = Tenant { depth, access, ..self.tenant.clone() };
-        needs::check(target, &tenant)?;
+        needs::check(target, &tenant, self.workload.verify)?;
         let path: PathBuf = directory.join(tenant.file_name(self.index));
         let request = LaneRequest {
             worker: self.ordinal,
             depth,
             buffer_bytes: tenant.io_size_bytes,
-            content: self.workload.content,
+            content: lane_content(self.workload),
             seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
             priority: tenant.priority,
             paths: Arc::from([path]),
@@ -96,6 +118,11 @@ impl Seat<'_> {
         let recorder = Recorder::new(depth, self.workload.interval_ns, is_rate_limited);
         Ok(Actor { lane, worker, recorder })
     }
+}
+
+/// What the lanes of a workload do with their buffers.
+pub(super) fn lane_content(workload: &Workload) -> Content {
+    if workload.verify.is_on() { Content::Prepared } else { workload.content }
 }
 
 /// Raises everybody's gates if its worker ends early (an error or a panic), so that nobody waits

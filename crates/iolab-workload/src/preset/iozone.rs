@@ -17,6 +17,7 @@ use crate::spec::{
     Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
     WorkersAs, Workload,
 };
+use crate::verify::Verify;
 
 /// Records that one vectored call of tests 11 and 12 moves at most.
 const GROUP: u64 = 16;
@@ -201,6 +202,8 @@ pub struct IozoneRequest {
     #[serde(default)]
     pub content: Content,
     #[serde(default)]
+    pub verify: Verify,
+    #[serde(default)]
     pub pin_cpus: Vec<u32>,
 }
 
@@ -248,6 +251,7 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
         workers_as: request.workers_as,
         seed: request.seed,
         content: request.content,
+        verify: request.verify,
         pin_cpus: request.pin_cpus.clone(),
         interval_ns: Ns::from_ms(100),
         is_calibrated: true,

@@ -10,6 +10,7 @@ use crate::spec::{
     Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
     WorkersAs, Workload,
 };
+use crate::verify::Verify;
 
 /// What is asked for; the JSON that the Python front passes.
 #[derive(Clone, Debug, Deserialize)]
@@ -29,6 +30,8 @@ pub struct MixedRequest {
     pub durability: Durability,
     #[serde(default)]
     pub content: Content,
+    #[serde(default)]
+    pub verify: Verify,
     #[serde(default)]
     pub pin_cpus: Vec<u32>,
     pub streams: Vec<StreamRequest>,
@@ -120,6 +123,7 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
         workers_as: request.workers_as,
         seed: request.seed,
         content: request.content,
+        verify: request.verify,
         pin_cpus: request.pin_cpus.clone(),
         interval_ns: Ns::from_ms(100),
         is_calibrated: true,

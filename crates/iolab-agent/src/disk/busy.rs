@@ -1,0 +1,288 @@
+//! Whether a device is fit at all, and whether anybody uses it (rules R2 and R4).
+//!
+//! The device, its partitions and everything that was built on them, by number and not by name, are
+//! looked for among mounts, swaps, multi-device file systems, images of loop devices and the open
+//! files of processes. What is not seen from here (another mount namespace, ZFS) is refused by the
+//! kernel when the device is claimed. Sources: Documentation/filesystems/proc.rst 3.5,
+//! Documentation/ABI (`holders`, `slaves`, `queue/zoned`), proc(5).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::machine::Machine;
+use crate::mounts::{self, Mount};
+use crate::testbed::{leaves_of, system_devices};
+
+/// Why a device is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Why {
+    /// On what, and why.
+    pub what: String,
+    /// What would be accepted.
+    pub hint: String,
+}
+
+/// Smaller devices are none that anybody measures.
+pub const BYTES_MIN: u64 = 64 << 20;
+/// Volumes on volumes are followed this far.
+const DEPTH_MAX: u32 = 8;
+/// Who holds one of these is the running system.
+const SYSTEM_POINTS: &[&str] = &["/", "/boot", "/boot/efi", "/home", "/usr", "/var"];
+
+/// Kernel name to `major:minor` of a device and of all that was built on it.
+type Family = BTreeMap<String, String>;
+
+/// Why a device can be no testbed, whoever uses it.
+pub fn unfit(machine: &Machine, name: &str) -> Option<Why> {
+    let why = |what: String, hint: &str| Some(Why { what, hint: hint.to_owned() });
+    let folder = Path::new("/sys/block").join(name);
+    let peek = |file: &str| machine.peek(folder.join(file)).unwrap_or_default();
+    let bytes = peek("size").parse::<u64>().unwrap_or(0) * 512;
+    let below = machine.list(folder.join("slaves"));
+    let zoned = peek("queue/zoned");
+    if !below.is_empty() {
+        let what = format!("{name} is a volume on {}, no device of its own", below.join(", "));
+        return why(what, "name a whole disk; a volume's scheduler is that of its disks");
+    }
+    if name.starts_with("ram") || name.starts_with("zram") {
+        let what = format!("{name} is memory, not a device that keeps anything");
+        return why(what, "name a disk, or use --on loop:1g");
+    }
+    if bytes == 0 {
+        let what = if peek("removable") == "1" {
+            format!("{name} has no medium")
+        } else {
+            format!("{name} has no size: nothing is attached")
+        };
+        return why(what, "insert a medium, or name another device");
+    }
+    if peek("ro") == "1" {
+        let hint = format!("if that is wrong: blockdev --setrw /dev/{name}");
+        return why(format!("{name} is read-only"), &hint);
+    }
+    if !matches!(zoned.as_str(), "" | "none") {
+        let what = format!("{name} is a zoned device ({zoned}): it cannot be written at random");
+        return why(what, "name a conventional device");
+    }
+    if bytes < BYTES_MIN {
+        let what = format!("{name} has {} MiB, less than {}", bytes >> 20, BYTES_MIN >> 20);
+        return why(what, "name a larger device");
+    }
+    None
+}
+
+/// Who uses a device; `protected` are paths that must not lie on it.
+pub fn in_use(machine: &Machine, name: &str, protected: &[PathBuf]) -> Option<Why> {
+    let family = family(machine, name);
+    let mounts = mounts::parse_all(&machine.peek("/proc/self/mountinfo").unwrap_or_default());
+    system(machine, name, (&family, &mounts), protected)
+        .or_else(|| mounted(machine, name, &family, &mounts))
+        .or_else(|| several_devices(machine, name, &family))
+        .or_else(|| image(machine, name, &family))
+        .or_else(|| held(machine, name))
+        .or_else(|| opened(machine, name, &family))
+}
+
+/// The device, its partitions, what holds any of them, and other loop devices with its image.
+fn family(machine: &Machine, name: &str) -> Family {
+    let mut found = Family::new();
+    add(machine, name, DEPTH_MAX, &mut found);
+    let image = |name: &str| machine.peek(format!("/sys/block/{name}/loop/backing_file"));
+    if let Some(own) = image(name) {
+        for other in machine.list("/sys/block") {
+            if other != name && image(&other).as_deref() == Some(own.as_str()) {
+                add(machine, &other, DEPTH_MAX, &mut found);
+            }
+        }
+    }
+    found
+}
+
+fn add(machine: &Machine, name: &str, depth: u32, found: &mut Family) {
+    let Some(folder) = folder_of(machine, name) else { return };
+    let number = machine.peek(folder.join("dev")).unwrap_or_default();
+    if found.insert(name.to_owned(), number).is_some() || depth == 0 {
+        return;
+    }
+    for holder in machine.list(folder.join("holders")) {
+        add(machine, &holder, depth - 1, found);
+    }
+    for part in machine.list(&folder) {
+        let inner = folder.join(&part);
+        if !machine.exists(inner.join("partition")) {
+            continue;
+        }
+        found.insert(part, machine.peek(inner.join("dev")).unwrap_or_default());
+        for holder in machine.list(inner.join("holders")) {
+            add(machine, &holder, depth - 1, found);
+        }
+    }
+}
+
+fn folder_of(machine: &Machine, name: &str) -> Option<PathBuf> {
+    let places = ["/sys/class/block", "/sys/block"];
+    places.iter().find_map(|place| machine.resolve(Path::new(place).join(name)))
+}
+
+/// Rule R4: there is no way round this one.
+fn system(
+    machine: &Machine,
+    name: &str,
+    (family, mounts): (&Family, &[Mount]),
+    protected: &[PathBuf],
+) -> Option<Why> {
+    let mut carried: Vec<String> = mounts
+        .iter()
+        .filter(|mount| is_on(machine, mount, family))
+        .filter(|mount| SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)))
+        .map(|mount| mount.point.display().to_string())
+        .collect();
+    carried.extend(swaps(machine, family));
+    for path in protected {
+        let holds = mounts.iter().filter(|mount| path.starts_with(&mount.point));
+        let nearest = holds.max_by_key(|mount| mount.point.as_os_str().len());
+        let is_here = nearest.is_some_and(|mount| is_on(machine, mount, family))
+            || leaves_of(machine, path).iter().any(|leaf| leaf == name);
+        if is_here {
+            carried.push(path.display().to_string());
+        }
+    }
+    if carried.is_empty() && system_devices(machine).contains(name) {
+        carried.push("a part of it".to_owned());
+    }
+    carried.sort();
+    carried.dedup();
+    (!carried.is_empty()).then(|| Why {
+        what: format!("{name} carries the running system ({})", carried.join(", ")),
+        hint: "no option changes that; name another disk, or use --on loop:1g".to_owned(),
+    })
+}
+
+fn is_on(machine: &Machine, mount: &Mount, family: &Family) -> bool {
+    let source = machine.resolve(&mount.source);
+    let name = source.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    // btrfs has numbers of its own, but names one of its devices.
+    family.values().any(|number| *number == mount.number)
+        || (mount.number.starts_with("0:") && name.is_some_and(|name| family.contains_key(name)))
+}
+
+fn mounted(machine: &Machine, name: &str, family: &Family, mounts: &[Mount]) -> Option<Why> {
+    let mount = mounts.iter().find(|mount| is_on(machine, mount, family))?;
+    let point = mount.point.display();
+    Some(Why {
+        what: format!("{name} is in use: {} is mounted on {point}", mount.source),
+        hint: format!("if you mean that device: umount {point}, and look at what is on it"),
+    })
+}
+
+fn swaps(machine: &Machine, family: &Family) -> Vec<String> {
+    let swaps = machine.peek("/proc/swaps").unwrap_or_default();
+    let sources = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    let is_here = |source: &&str| {
+        let real = machine.resolve(source).unwrap_or_else(|| PathBuf::from(source));
+        real.file_name().and_then(|name| name.to_str()).is_some_and(|n| family.contains_key(n))
+    };
+    sources.filter(is_here).map(|source| format!("swap on {source}")).collect()
+}
+
+/// A mounted btrfs on several devices names one of them in mountinfo, all of them in sysfs.
+fn several_devices(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
+    for fsid in machine.list("/sys/fs/btrfs") {
+        let members = machine.list(format!("/sys/fs/btrfs/{fsid}/devices"));
+        if let Some(member) = members.iter().find(|member| family.contains_key(*member)) {
+            return Some(Why {
+                what: format!("{name} is in use: {member} belongs to the mounted btrfs {fsid}"),
+                hint: "unmount it, and look at what is on it".to_owned(),
+            });
+        }
+    }
+    None
+}
+
+/// A loop device over the device itself.
+fn image(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
+    machine.list("/sys/block").into_iter().find_map(|other| {
+        let image = machine.peek(format!("/sys/block/{other}/loop/backing_file"))?;
+        let real = machine.resolve(&image).unwrap_or_else(|| PathBuf::from(&image));
+        let below = real.file_name()?.to_str()?;
+        let is_device = image.starts_with("/dev/") && family.contains_key(below);
+        is_device.then(|| Why {
+            what: format!("{name} is in use: /dev/{other} is attached to {image}"),
+            hint: format!("if it is not needed: losetup -d /dev/{other}"),
+        })
+    })
+}
+
+/// Volumes and arrays: device mapper (LVM, crypt, multipath), md, bcache.
+fn held(machine: &Machine, name: &str) -> Option<Why> {
+    let folder = folder_of(machine, name)?;
+    let mut places = vec![(name.to_owned(), folder.join("holders"))];
+    for part in machine.list(&folder) {
+        if machine.exists(folder.join(&part).join("partition")) {
+            places.push((part.clone(), folder.join(&part).join("holders")));
+        }
+    }
+    let twins = family(machine, name);
+    places.extend(
+        twins.keys().map(|twin| (twin.clone(), Path::new("/sys/block").join(twin).join("holders"))),
+    );
+    places.into_iter().find_map(|(part, holders)| {
+        let holder = machine.list(holders).into_iter().next()?;
+        let kind = machine.peek(format!("/sys/block/{holder}/dm/uuid")).unwrap_or_default();
+        let kind = match kind.split('-').next().unwrap_or_default() {
+            "LVM" => "an LVM volume",
+            "CRYPT" => "an encrypted volume",
+            "mpath" => "a multipath device",
+            _ if holder.starts_with("md") => "a RAID array",
+            _ if holder.starts_with("bcache") => "a bcache device",
+            _ => "a volume",
+        };
+        Some(Why {
+            what: format!("{name} is in use: {holder}, {kind}, lies on {part}"),
+            hint: format!("see lsblk /dev/{name}; take {holder} apart first if you mean it"),
+        })
+    })
+}
+
+/// Databases, servers (NBD) and virtual machines open devices without claiming them.
+fn opened(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
+    let own = std::process::id().to_string();
+    for pid in machine.list("/proc") {
+        if pid == own || !pid.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        let folder = Path::new("/proc").join(&pid);
+        let command = machine.peek(folder.join("comm")).unwrap_or_default();
+        // udev looks at every device that changed, for a moment.
+        if command.starts_with("(udev") || command.starts_with("systemd-udevd") {
+            continue;
+        }
+        for fd in machine.list(folder.join("fd")) {
+            let place = machine.real(&folder.join("fd").join(fd));
+            let link = fs::read_link(&place).unwrap_or_default();
+            let named = link.strip_prefix("/dev").ok().and_then(|path| path.to_str());
+            let is_named = named.is_some_and(|name| family.contains_key(name));
+            if is_named || is_number(&place, family) {
+                return Some(Why {
+                    what: format!("{name} is in use: process {pid} ({command}) has it open"),
+                    hint: format!("end it first: ps -fp {pid}"),
+                });
+            }
+        }
+    }
+    None
+}
+
+fn is_number(place: &Path, family: &Family) -> bool {
+    let Ok(found) = fs::metadata(place) else { return false };
+    if !found.file_type().is_block_device() {
+        return false;
+    }
+    let (major, minor) = (nix::sys::stat::major(found.rdev()), nix::sys::stat::minor(found.rdev()));
+    family.values().any(|number| *number == format!("{major}:{minor}"))
+}
+
+#[cfg(test)]
+mod tests;

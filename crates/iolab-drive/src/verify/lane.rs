@@ -1,0 +1,323 @@
+//! A lane around a lane: what is written is composed before, what was read is examined after.
+//!
+//! It works with any lane that gives its buffers out. The clock is read again after composing, so
+//! that the times of ops leave it out. Where ops of this lane overlap in flight, or others write
+//! the same file, only what is certain is claimed: that each sector belongs where it is.
+//!
+//! Left out: transfers at a file's own position, which no workload makes: they pass unchecked.
+
+use iolab_model::op::{Handle, Op, Position, Submission, Token};
+use iolab_model::seed::Stream;
+use iolab_model::{Accepted, Bytes, Completion, Error, Lane, Ns, error::Errno};
+
+use super::block::{Fault, Generation, Place};
+use super::ledger::{Known, Ledger};
+use super::plan::{Expected, Findings, LanePlan, Wrong};
+
+/// What is in flight in a queue slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    kind: Kind,
+    file: usize,
+    at: u64,
+    length: u64,
+    sequence: u32,
+    /// An op of this lane that writes overlapped with it, or it with one.
+    has_raced: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Idle,
+    Read,
+    Write,
+}
+
+impl Slot {
+    fn overlaps(&self, other: &Self) -> bool {
+        self.file == other.file
+            && self.at < other.at + other.length
+            && other.at < self.at + self.length
+    }
+}
+
+/// A lane that checks what it reads.
+pub struct VerifyingLane<L> {
+    inner: L,
+    plan: LanePlan,
+    /// File of each open handle.
+    handles: Vec<Option<usize>>,
+    slots: Vec<Slot>,
+    in_flight: usize,
+    ledgers: Vec<Ledger>,
+    sequence: u32,
+    scratch: Vec<u8>,
+    findings: Findings,
+}
+
+impl<L: Lane> VerifyingLane<L> {
+    /// A lane of `depth` slots; fills its buffers with what nobody can compress.
+    pub fn new(mut inner: L, plan: LanePlan, depth: u32, mut random: Stream) -> Self {
+        for slot in 0..depth {
+            if let Some(buffer) = inner.buffer(Token(slot)) {
+                random.fill(buffer);
+            }
+        }
+        let unit = plan.files.iter().map(|file| file.unit.0).max().unwrap_or(0);
+        Self {
+            inner,
+            handles: Vec::new(),
+            slots: vec![Slot::default(); depth as usize],
+            in_flight: 0,
+            ledgers: plan.files.iter().map(|_| Ledger::default()).collect(),
+            sequence: 0,
+            scratch: vec![0; unit as usize],
+            findings: Findings::default(),
+            plan,
+        }
+    }
+
+    /// What was found to be wrong.
+    pub fn into_findings(self) -> Findings {
+        self.findings
+    }
+
+    /// Learns which file an op opens; what a transfer is about, if it can be checked.
+    fn slot_of(&mut self, op: &Op) -> Slot {
+        match *op {
+            Op::Open { path, handle, .. } | Op::Create { path, handle, .. } => {
+                let index = handle.0 as usize;
+                if self.handles.len() <= index {
+                    self.handles.resize(index + 1, None);
+                }
+                let file = path.0 as usize;
+                self.handles[index] = Some(file).filter(|file| *file < self.plan.files.len());
+                Slot::default()
+            }
+            Op::Read(transfer) => {
+                self.transfer(Kind::Read, transfer.handle, transfer.at, transfer.length)
+            }
+            Op::Write(transfer) => {
+                self.transfer(Kind::Write, transfer.handle, transfer.at, transfer.length)
+            }
+            _ => Slot::default(),
+        }
+    }
+
+    #[inline]
+    fn transfer(&mut self, kind: Kind, handle: Handle, at: Position, length: Bytes) -> Slot {
+        let file = self.handles.get(handle.0 as usize).copied().flatten();
+        let (Some(file), Position::At(at)) = (file, at) else { return Slot::default() };
+        Slot { kind, file, at: at.0, length: length.0, ..Slot::default() }
+    }
+
+    /// Composes what a write sends.
+    #[inline]
+    fn compose(&mut self, token: Token, slot: &Slot) {
+        let file = &self.plan.files[slot.file];
+        let generation = Generation::new(self.plan.step, self.plan.writer, slot.sequence);
+        let Some(buffer) = self.inner.buffer(token) else { return };
+        let Some(bytes) = buffer.get_mut(..slot.length as usize) else { return };
+        for (index, block) in bytes.chunks_exact_mut(file.unit.0 as usize).enumerate() {
+            let offset = slot.at + index as u64 * file.unit.0;
+            let place = Place { file: file.identity, offset, kind: self.plan.kind };
+            place.compose(block, generation);
+        }
+    }
+
+    /// Notes what the inner lane has taken, and with what it overlaps.
+    #[inline]
+    fn note(&mut self, token: Token, mut slot: Slot) {
+        if slot.kind == Kind::Idle {
+            return;
+        }
+        if self.in_flight > 0 {
+            for other in &mut self.slots {
+                let is_race = (slot.kind == Kind::Write && other.kind != Kind::Idle)
+                    || other.kind == Kind::Write;
+                if is_race && slot.overlaps(other) {
+                    slot.has_raced = true;
+                    other.has_raced = true;
+                }
+            }
+        }
+        self.slots[token.0 as usize] = slot;
+        self.in_flight += 1;
+    }
+
+    /// Takes the ends of ops; a read of something wrong becomes an error.
+    fn finish(&mut self, ended: &mut [Completion]) {
+        for completion in ended {
+            let slot = std::mem::take(&mut self.slots[completion.token.0 as usize]);
+            match slot.kind {
+                Kind::Idle => continue,
+                Kind::Write => self.wrote(&slot, completion.outcome),
+                Kind::Read => {
+                    if let Ok(moved) = completion.outcome
+                        && !self.examine(completion.token, &slot, moved.0)
+                    {
+                        completion.outcome = Err(Errno::EILSEQ);
+                    }
+                }
+            }
+            self.in_flight -= 1;
+        }
+    }
+
+    fn wrote(&mut self, slot: &Slot, outcome: Result<Bytes, Errno>) {
+        let unit = self.plan.files[slot.file].unit.0;
+        let is_certain =
+            outcome == Ok(Bytes(slot.length)) && !slot.has_raced && slot.at.is_multiple_of(unit);
+        let ledger = &mut self.ledgers[slot.file];
+        for block in slot.at / unit..(slot.at + slot.length).div_ceil(unit) {
+            if is_certain {
+                ledger.wrote(block as usize, slot.sequence);
+            } else {
+                ledger.contest(block as usize);
+            }
+        }
+    }
+
+    /// Whether all that was read is as it should be; what is not is noted.
+    #[inline]
+    fn examine(&mut self, token: Token, slot: &Slot, moved: u64) -> bool {
+        let plan = &self.plan;
+        let file = &plan.files[slot.file];
+        let unit = file.unit.0;
+        let Some(buffer) = self.inner.buffer(token) else { return true };
+        let read = &buffer[..moved as usize];
+        let mut is_right = true;
+        for (index, block) in read.chunks_exact(unit as usize).enumerate() {
+            let offset = slot.at + index as u64 * unit;
+            let check = Check {
+                place: Place { file: file.identity, offset, kind: plan.kind },
+                is_racing: slot.has_raced || file.trust.is_contended,
+                may_be_mixed: file.trust.may_be_mixed,
+                floor: file.trust.floor,
+                known: self.ledgers[slot.file].known((offset / unit) as usize),
+                writer: (plan.step, plan.writer),
+            };
+            if let Err(wrong) = check.run(block, &mut self.scratch[..unit as usize]) {
+                is_right = false;
+                self.findings.add(|| plan.mismatch(file, offset, &wrong));
+            }
+        }
+        is_right
+    }
+}
+
+/// One block that was read, and what is known about it.
+struct Check {
+    place: Place,
+    is_racing: bool,
+    may_be_mixed: bool,
+    floor: Option<u16>,
+    known: Known,
+    writer: (u16, u16),
+}
+
+impl Check {
+    #[inline]
+    fn run(&self, block: &[u8], scratch: &mut [u8]) -> Result<(), Wrong> {
+        let own = match self.known {
+            Known::Write(sequence) if !self.is_racing => {
+                Some(Generation::new(self.writer.0, self.writer.1, sequence))
+            }
+            _ => None,
+        };
+        let result = if self.is_racing || self.known == Known::Contested {
+            self.place.examine_belonging(block, scratch)
+        } else if own.is_none() && self.may_be_mixed {
+            self.place.examine_sectors(block, scratch)
+        } else {
+            match self.place.examine(block, scratch, own) {
+                Ok(found) => return self.check_age(found, own),
+                Err(fault) => Err(fault),
+            }
+        };
+        result.or_else(|fault| self.judge(fault))
+    }
+
+    /// A part of a file that perhaps was never written may be empty.
+    fn judge(&self, fault: Fault) -> Result<(), Wrong> {
+        let may_be_empty = self.floor.is_none() && !matches!(self.known, Known::Write(_));
+        match fault {
+            Fault::Zeros if may_be_empty => Ok(()),
+            // Somebody is filling it just now.
+            Fault::Torn { .. } if may_be_empty && self.is_racing => Ok(()),
+            fault => Err(Wrong::Block(fault)),
+        }
+    }
+
+    #[inline]
+    fn check_age(&self, found: Generation, own: Option<Generation>) -> Result<(), Wrong> {
+        let expected = match (own, self.floor) {
+            (Some(own), _) if own != found => Expected::Write(own),
+            (None, Some(floor)) if found.step() < floor => Expected::Step(floor),
+            _ => return Ok(()),
+        };
+        Err(Wrong::Stale { found, expected })
+    }
+}
+
+impl<L: Lane> Lane for VerifyingLane<L> {
+    fn now(&self) -> Ns {
+        self.inner.now()
+    }
+
+    fn submit_batch(
+        &mut self,
+        _: Ns,
+        batch: &[Submission],
+        done: &mut Vec<Completion>,
+    ) -> Accepted {
+        // What is not taken comes again, with a new generation.
+        let room = self.slots.len().saturating_sub(self.in_flight).max(1);
+        let batch = &batch[..batch.len().min(room)];
+        let mut slots = Vec::with_capacity(batch.len());
+        for submission in batch {
+            let mut slot = self.slot_of(&submission.op);
+            if slot.kind == Kind::Write {
+                self.sequence = self.sequence.saturating_add(1);
+                slot.sequence = self.sequence;
+                self.compose(submission.token, &slot);
+            }
+            slots.push(slot);
+        }
+        let before = done.len();
+        let now = self.inner.now();
+        let accepted = self.inner.submit_batch(now, batch, done);
+        for (submission, slot) in batch.iter().zip(slots).take(accepted.total()) {
+            self.note(submission.token, slot);
+        }
+        self.finish(&mut done[before..]);
+        accepted
+    }
+
+    fn kick(&mut self) -> Result<(), Error> {
+        self.inner.kick()
+    }
+
+    fn reap(&mut self, min: u32, until: Ns, done: &mut Vec<Completion>) -> Result<(), Error> {
+        let before = done.len();
+        let result = self.inner.reap(min, until, done);
+        self.finish(&mut done[before..]);
+        result
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.inner.in_flight()
+    }
+
+    fn buffer(&mut self, token: Token) -> Option<&mut [u8]> {
+        self.inner.buffer(token)
+    }
+
+    fn sleep_until(&mut self, instant: Ns) {
+        self.inner.sleep_until(instant);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use iolab_model::op::{Handle, Op, OpenHow, PathId, Submission, Token};
+use iolab_model::target::{Content, LaneRequest};
+use iolab_model::{Bytes, Lane, Ns, Seed, Target};
+use iolab_workload::StreamReport;
+use iolab_workload::spec::{Direction, Limit, Opening, Pattern, Workload};
+use iolab_workload::verify::Verify;
+
+use crate::coordinate::NoObserver;
+use crate::pump::run_threads;
+use crate::target::{Memory, Null};
+
+const TEXT: &str = r#"{"version":1,"name":"test","engine":"memory","seed":7,"verify":"full",
+    "phases":[
+    {"name":"write","keeps_files":true,"tenants":[{"name":"main","workers":1,"file":"data",
+     "file_bytes":65536,"io_size_bytes":8192,"pattern":{"kind":"sequential"},
+     "direction":{"kind":"write"},"opening":"create"}]},
+    {"name":"rewrite","keeps_files":true,"tenants":[{"name":"main","workers":1,"file":"data",
+     "file_bytes":65536,"io_size_bytes":8192,"pattern":{"kind":"permutation"},
+     "direction":{"kind":"write"},"opening":"existing"}]},
+    {"name":"read","keeps_files":true,"tenants":[{"name":"main","workers":1,"file":"data",
+     "file_bytes":65536,"io_size_bytes":8192,"pattern":{"kind":"sequential"},
+     "direction":{"kind":"read"},"opening":"existing"}]}]}"#;
+
+fn workload() -> Workload {
+    let workload: Workload = serde_json::from_str(TEXT).unwrap();
+    workload.check().unwrap();
+    workload
+}
+
+fn run(target: &Memory, workload: &Workload, phase: usize) -> Vec<StreamReport> {
+    let phase = &workload.phases[phase];
+    let outcome =
+        run_threads(target, (workload, phase), Path::new("/"), |_| {}, &mut NoObserver).unwrap();
+    outcome.tenants.into_iter().flat_map(|tenant| tenant.workers).collect()
+}
+
+/// Changes bytes of a file behind everybody's back.
+fn tamper(target: &Memory, name: &str, change: impl FnOnce(&mut [u8])) {
+    let mut lane = target
+        .open(&LaneRequest {
+            worker: 0,
+            depth: 1,
+            buffer_bytes: Bytes(1 << 20),
+            content: Content::Prepared,
+            seed: Seed(0),
+            priority: None,
+            paths: Arc::from([Path::new("/").join(name)]),
+        })
+        .unwrap();
+    let how = OpenHow { is_readable: true, is_writable: true, ..OpenHow::default() };
+    let mut perform = |op| {
+        let mut done = Vec::new();
+        let submission = Submission { token: Token(0), intended: Ns(0), is_timed: false, op };
+        lane.submit_batch(Ns(0), &[submission], &mut done);
+        done[0].outcome.unwrap()
+    };
+    perform(Op::Open { path: PathId(0), handle: Handle(0), how });
+    let length = perform(Op::Stat { path: PathId(0) });
+    perform(Op::read(Handle(0), Bytes(0), length));
+    change(&mut lane.buffer(Token(0)).unwrap()[..length.0 as usize]);
+    let mut done = Vec::new();
+    let op = Op::write(Handle(0), Bytes(0), length);
+    lane.submit_batch(
+        Ns(0),
+        &[Submission { token: Token(0), intended: Ns(0), is_timed: false, op }],
+        &mut done,
+    );
+    assert_eq!(done[0].outcome, Ok(length));
+}
+
+/// Writes, tampers before phase `read`, reads; the reader's report.
+fn planted(workload: &Workload, change: impl FnOnce(&mut [u8])) -> StreamReport {
+    let target = Memory::default();
+    let name = workload.phases[0].tenants[0].file_name(0);
+    run(&target, workload, 0);
+    run(&target, workload, 1);
+    tamper(&target, &name, change);
+    run(&target, workload, 2).remove(0)
+}
+
+fn found(report: &StreamReport) -> (&str, u64, u64) {
+    let first = report.mismatches.first().expect("something was found");
+    (first.kind.as_str(), first.offset_bytes, report.mismatch_count)
+}
+
+#[test]
+fn what_comes_back_as_written_is_no_alarm() {
+    let report = planted(&workload(), |_| ());
+    assert_eq!((report.errors, report.ops, report.mismatch_count), (0, 8, 0));
+}
+
+#[test]
+fn a_flipped_byte_is_found_and_named() {
+    let report = planted(&workload(), |bytes| bytes[20_000] ^= 0x10);
+    assert_eq!(found(&report), ("flipped", 20_000, 1));
+    assert_eq!((report.errors, report.ops), (1, 2), "records before it count");
+    let message = report.first_error.unwrap();
+    for part in ["data.0", "offset 16384", "byte 20000", "the phase rewrite"] {
+        assert!(message.contains(part), "{message} lacks {part}");
+    }
+}
+
+#[test]
+fn headers_find_what_is_in_headers_and_leave_the_rest() {
+    let workload = Workload { verify: Verify::Headers, ..workload() };
+    assert_eq!(found(&planted(&workload, |bytes| bytes[16_384 + 17] ^= 1)).0, "flipped");
+    assert_eq!(planted(&workload, |bytes| bytes[20_000] ^= 1).errors, 0, "payload is not theirs");
+}
+
+#[test]
+fn a_torn_write_is_found_and_named() {
+    let target = Memory::default();
+    let workload = workload();
+    run(&target, &workload, 0);
+    let mut old = Vec::new();
+    tamper(&target, "data.0", |bytes| old = bytes.to_vec());
+    run(&target, &workload, 1);
+    tamper(&target, "data.0", |bytes| bytes[9_216..12_288].copy_from_slice(&old[9_216..12_288]));
+    let report = run(&target, &workload, 2).remove(0);
+    assert_eq!(found(&report), ("torn", 9_216, 1));
+    let message = report.first_error.unwrap();
+    for part in ["offset 8192", "in the phase rewrite", "in the phase write"] {
+        assert!(message.contains(part), "{message} lacks {part}");
+    }
+}
+
+#[test]
+fn a_misplaced_block_is_found_and_named() {
+    let report = planted(&workload(), |bytes| bytes.copy_within(4096..8192, 40_960));
+    assert_eq!(found(&report), ("misplaced", 40_960, 1));
+    assert!(report.first_error.unwrap().contains("belongs to offset 4096 of this file"));
+}
+
+#[test]
+fn a_lost_rewrite_is_stale_data() {
+    let target = Memory::default();
+    let workload = workload();
+    run(&target, &workload, 0);
+    let mut old = Vec::new();
+    tamper(&target, "data.0", |bytes| old = bytes.to_vec());
+    run(&target, &workload, 1);
+    tamper(&target, "data.0", |bytes| bytes[4096..8192].copy_from_slice(&old[4096..8192]));
+    let report = run(&target, &workload, 2).remove(0);
+    assert_eq!(found(&report), ("stale", 4096, 1));
+    let message = report.first_error.unwrap();
+    assert!(message.contains("the phase rewrite has overwritten it since"), "{message}");
+}
+
+#[test]
+fn lost_writes_and_strangers_are_told_apart() {
+    assert_eq!(found(&planted(&workload(), |bytes| bytes[..12_288].fill(0))), ("zeros", 0, 2));
+    assert_eq!(found(&planted(&workload(), |bytes| bytes[..4096].fill(b'x'))).0, "foreign");
+}
+
+#[test]
+fn a_worker_that_reads_what_it_writes_knows_its_own_last_write() {
+    let mut workload = workload();
+    workload.phases.truncate(1);
+    let tenant = &mut workload.phases[0].tenants[0];
+    tenant.pattern = Pattern::Uniform;
+    tenant.direction = Direction::Mixed { read_share: 0.5 };
+    tenant.opening = Opening::LaidOut;
+    tenant.limit = Limit::Ops { ops: 4000 };
+    let report = run(&Memory::default(), &workload, 0).remove(0);
+    assert_eq!((report.errors, report.ops), (0, 4000));
+}
+
+#[test]
+fn concurrent_writers_of_one_file_raise_no_false_alarm_and_hide_no_stranger() {
+    let mut workload = workload();
+    for phase in &mut workload.phases {
+        let tenant = &mut phase.tenants[0];
+        (tenant.is_file_shared, tenant.workers) = (true, 4);
+    }
+    let mixed = &mut workload.phases[1].tenants[0];
+    mixed.pattern = Pattern::Uniform;
+    mixed.direction = Direction::Mixed { read_share: 0.5 };
+    mixed.limit = Limit::Ops { ops: 2000 };
+    // One makes it, all use it.
+    workload.phases[0].tenants[0].workers = 1;
+    let target = Memory::default();
+    for phase in 0..3 {
+        for report in run(&target, &workload, phase) {
+            assert_eq!(report.first_error, None, "phase {phase}");
+        }
+    }
+    tamper(&target, "data", |bytes| bytes.copy_within(4096..8192, 40_960));
+    let reports = run(&target, &workload, 2);
+    assert!(reports.iter().any(|report| report.mismatch_count > 0), "{reports:?}");
+}
+
+#[test]
+fn a_target_that_keeps_nothing_is_refused() {
+    let workload = workload();
+    let pair = (&workload, &workload.phases[2]);
+    let error = run_threads(&Null, pair, Path::new("/"), |_| {}, &mut NoObserver).unwrap_err();
+    assert!(error.to_string().contains("give back what was written"), "{error}");
+}
+
+#[test]
+fn overlapping_ops_in_flight_are_only_asked_whether_they_belong() {
+    use super::{Kind, Slot};
+    let write = Slot { kind: Kind::Write, at: 0, length: 4096, ..Slot::default() };
+    let read = Slot { kind: Kind::Read, at: 4095, length: 1, ..Slot::default() };
+    assert!(write.overlaps(&read) && read.overlaps(&write));
+    assert!(!write.overlaps(&Slot { at: 4096, ..read }));
+    assert!(!write.overlaps(&Slot { file: 1, ..read }));
+}

@@ -1,0 +1,266 @@
+//! What a lane is told about its files, and what it found.
+
+use iolab_model::Bytes;
+use iolab_workload::StreamReport;
+use iolab_workload::spec::{Phase, Tenant, Workload};
+use iolab_workload::verify::{
+    Mismatch, Trust, Verify, file_identity, layout_step, phase_index, step_name, trust, unit,
+    worker_step,
+};
+
+use super::block::{Fault, Generation, SECTOR};
+
+/// Mismatches that are described; the rest is counted.
+const DESCRIBED_MAX: usize = 8;
+/// Writer number of the layout, which is no worker of a phase.
+const LAYOUT_WORKER: u16 = u16::MAX;
+
+/// A file as a lane sees it.
+#[derive(Clone, Debug)]
+pub struct FilePlan {
+    /// Its name.
+    pub name: String,
+    /// Its identity in headers.
+    pub identity: u64,
+    /// Bytes of its blocks.
+    pub unit: Bytes,
+    /// What is certain about it.
+    pub trust: Trust,
+}
+
+/// What a lane is told.
+#[derive(Clone, Debug)]
+pub struct LanePlan {
+    /// Headers or full.
+    pub kind: Verify,
+    /// Step of the workload in which it writes.
+    pub step: u16,
+    /// Its number among the writers of that step.
+    pub writer: u16,
+    /// Its files, by [`iolab_model::op::PathId`].
+    pub files: Vec<FilePlan>,
+    /// All files of the workload, to name those that a block says it is of.
+    names: Vec<(u64, String)>,
+    /// What happened in each step, in words.
+    steps: Vec<String>,
+}
+
+impl LanePlan {
+    /// For the layout of `phase`; absent if nothing is verified.
+    pub fn layout<'a>(
+        workload: &Workload,
+        phase: &Phase,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Option<Self> {
+        let step = layout_step(phase_index(workload, phase));
+        // It reads nothing, so it needs to trust nothing.
+        let files = names.map(|name| file_plan(workload, phase, name, Trust::default()));
+        let files: Vec<FilePlan> = files.collect();
+        workload.verify.is_on().then(|| Self::new(workload, (step, LAYOUT_WORKER), files))
+    }
+
+    /// For worker `who` (index of its tenant, of itself, and its ordinal in the phase).
+    pub fn worker(
+        workload: &Workload,
+        phase: usize,
+        name: &str,
+        who: (usize, u32, u32),
+    ) -> Option<Self> {
+        if !workload.verify.is_on() {
+            return None;
+        }
+        let (tenant, worker, ordinal) = who;
+        let trusted = trust(workload, phase, name, (tenant, worker));
+        let file = file_plan(workload, &workload.phases[phase], name, trusted);
+        Some(Self::new(workload, (worker_step(phase), ordinal as u16), vec![file]))
+    }
+
+    fn new(workload: &Workload, (step, writer): (u16, u16), files: Vec<FilePlan>) -> Self {
+        let tenants = workload.phases.iter().flat_map(|phase| &phase.tenants);
+        let mut names: Vec<String> = tenants.flat_map(Tenant::file_names).collect();
+        names.sort();
+        names.dedup();
+        let names = names.into_iter().map(|name| (file_identity(workload.seed, &name), name));
+        let steps = 0..layout_step(workload.phases.len());
+        let steps = steps.map(|step| step_name(workload, step)).collect();
+        Self { kind: workload.verify, step, writer, files, names: names.collect(), steps }
+    }
+
+    /// A write in words.
+    fn write_name(&self, generation: Generation) -> String {
+        let step = usize::from(generation.step());
+        let Some(name) = self.steps.get(step) else {
+            return format!("a write that never was (generation {:#x})", generation.0);
+        };
+        if generation.worker() == LAYOUT_WORKER {
+            return name.clone();
+        }
+        let (worker, sequence) = (generation.worker(), generation.sequence());
+        format!("write {sequence} of worker {worker} in {name}")
+    }
+
+    /// A block that is not what it should be, in words.
+    pub fn mismatch(&self, file: &FilePlan, offset: u64, fault: &Wrong) -> Mismatch {
+        let (kind, at, what) = self.describe(file, offset, fault);
+        Mismatch {
+            file: file.name.clone(),
+            offset_bytes: offset + at as u64,
+            block_bytes: file.unit.0,
+            kind: kind.into(),
+            message: format!(
+                "file {}, block of {} bytes at offset {offset}: {what}",
+                file.name, file.unit.0
+            ),
+        }
+    }
+
+    fn describe(
+        &self,
+        file: &FilePlan,
+        offset: u64,
+        wrong: &Wrong,
+    ) -> (&'static str, usize, String) {
+        match wrong {
+            Wrong::Block(fault) => self.describe_fault(file, offset, fault),
+            Wrong::Stale { found, expected } => {
+                let expected = match expected {
+                    Expected::Write(generation) => self.write_name(*generation),
+                    Expected::Step(step) => {
+                        let step = self.steps.get(usize::from(*step));
+                        step.map_or_else(|| "a later phase".into(), String::clone)
+                    }
+                };
+                let found = self.write_name(*found);
+                let what = format!(
+                    "stale data: it is of {found}, but {expected} has overwritten it since"
+                );
+                ("stale", 0, what)
+            }
+        }
+    }
+
+    fn describe_fault(
+        &self,
+        file: &FilePlan,
+        offset: u64,
+        fault: &Fault,
+    ) -> (&'static str, usize, String) {
+        match fault {
+            Fault::Flipped { generation, at, expected, got, count } => {
+                let byte = offset + *at as u64;
+                let rest = if *count > 1 {
+                    format!("; {count} bytes of the block are wrong, this is the first")
+                } else {
+                    String::new()
+                };
+                let write = self.write_name(*generation);
+                let what = format!(
+                    "flipped: byte {byte} is {got:#04x}, not {expected:#04x}{rest} (of {write})"
+                );
+                ("flipped", *at, what)
+            }
+            Fault::Torn { sectors, at } => {
+                let name = |sector: Option<Generation>| {
+                    sector.map_or_else(|| "empty".into(), |found| self.write_name(found))
+                };
+                let before = name(sectors[..*at].iter().flatten().next().copied());
+                let byte = offset + (at * SECTOR) as u64;
+                let after = name(sectors[*at]);
+                let what = format!(
+                    "torn write: up to byte {byte} it is of {before}, from there on {after}"
+                );
+                ("torn", at * SECTOR, what)
+            }
+            Fault::Misplaced { file: other, offset: home, generation } => {
+                let known = self.names.iter().find(|(identity, _)| identity == other);
+                let whose = match known {
+                    _ if *other == file.identity => "this file".to_owned(),
+                    Some((_, name)) => format!("file {name}"),
+                    None => "a file of another trial".to_owned(),
+                };
+                let write = self.write_name(*generation);
+                let what = format!(
+                    "misplaced: it is intact, but belongs to offset {home} of {whose} ({write})"
+                );
+                ("misplaced", 0, what)
+            }
+            Fault::Zeros => ("zeros", 0, "only zeros: what was written there is lost".into()),
+            Fault::Foreign { start } => {
+                let start: Vec<String> = start.iter().map(|byte| format!("{byte:02x}")).collect();
+                let what = format!(
+                    "foreign: nothing of what iolab wrote is there; it begins {}",
+                    start.join(" ")
+                );
+                ("foreign", 0, what)
+            }
+        }
+    }
+}
+
+fn file_plan(workload: &Workload, phase: &Phase, name: &str, trust: Trust) -> FilePlan {
+    let mut tenants = phase.tenants.iter();
+    let tenant = tenants.find(|tenant| tenant.file_names().any(|known| known == name));
+    let stem = tenant.map_or(name, |tenant| tenant.file.as_str());
+    let identity = file_identity(workload.seed, name);
+    FilePlan { name: name.to_owned(), identity, unit: unit(workload, stem), trust }
+}
+
+/// What is wrong with a block that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// It is damaged, or of another place.
+    Block(Fault),
+    /// It is intact, but has been overwritten since.
+    Stale {
+        /// The write that it is of.
+        found: Generation,
+        /// What it should be of.
+        expected: Expected,
+    },
+}
+
+/// What a block should be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// This very write.
+    Write(Generation),
+    /// Nothing older than this step.
+    Step(u16),
+}
+
+/// What a lane found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    first: Vec<Mismatch>,
+    total: u64,
+}
+
+impl Findings {
+    /// One more.
+    pub fn add(&mut self, describe: impl FnOnce() -> Mismatch) {
+        self.total += 1;
+        if self.first.len() < DESCRIBED_MAX {
+            self.first.push(describe());
+        }
+    }
+
+    /// Those that are described, in the order in which they were found.
+    pub fn first(&self) -> &[Mismatch] {
+        &self.first
+    }
+
+    /// Writes them into a worker's report, where they say more than an errno.
+    pub fn report(self, report: &mut StreamReport) {
+        let Some(first) = self.first.first() else { return };
+        let more = match self.total {
+            1 => String::new(),
+            2 => "; and 1 more block".into(),
+            total => format!("; and {} more blocks", total - 1),
+        };
+        report.first_error =
+            Some(format!("what was read is not what was written: {}{more}", first.message));
+        report.errors = report.errors.max(1);
+        report.mismatch_count = self.total;
+        report.mismatches = self.first;
+    }
+}

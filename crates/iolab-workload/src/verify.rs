@@ -1,0 +1,285 @@
+//! What verification may expect of a file: which writes it must hold, and how sure that is.
+//!
+//! It follows from the description of the workload alone. A phase that wrote every record of a
+//! file leaves nothing older behind; several writers at once, or one that overtakes itself, may
+//! leave blocks of which one part is of one write and the rest of another. Nothing is claimed that
+//! does not follow. Left out: what a worker itself wrote in the phase that runs, which its lane
+//! remembers.
+
+use iolab_model::{Bytes, Error, Seed};
+use serde::{Deserialize, Serialize};
+
+use crate::spec::{Direction, Limit, Opening, Pattern, Phase, Tenant, Workload};
+
+/// Largest unit of verification.
+const UNIT_MAX: u64 = 4096;
+/// Smallest one: a sector.
+const UNIT_MIN: u64 = 512;
+
+/// Whether what is read is compared with what was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// Not at all.
+    #[default]
+    None,
+    /// A header per block and a stamp per sector.
+    Headers,
+    /// Every byte.
+    Full,
+}
+
+impl Verify {
+    /// Whether anything is checked.
+    pub const fn is_on(self) -> bool {
+        !matches!(self, Self::None)
+    }
+}
+
+/// What is certain about a file when a worker's timed region begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// Nothing in it is older than this step; absent: parts may never have been written.
+    pub floor: Option<u16>,
+    /// Somebody else writes it at the same time.
+    pub is_contended: bool,
+    /// Earlier writers raced: a block may hold parts of several writes.
+    pub may_be_mixed: bool,
+}
+
+/// A mismatch between what was written and what was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mismatch {
+    /// Name of the file.
+    pub file: String,
+    /// First wrong byte, or the first byte of a block that is wrong as a whole.
+    pub offset_bytes: u64,
+    /// Bytes of the block that was checked.
+    pub block_bytes: u64,
+    /// `flipped`, `torn`, `misplaced`, `stale`, `zeros` or `foreign`.
+    pub kind: String,
+    /// All of it in words.
+    pub message: String,
+}
+
+/// Step of the layout that precedes a phase; steps count upwards through a workload.
+pub fn layout_step(phase: usize) -> u16 {
+    (phase * 2) as u16
+}
+
+/// Step of a phase's workers.
+pub fn worker_step(phase: usize) -> u16 {
+    layout_step(phase) + 1
+}
+
+/// Ordinal of a phase in its workload; equal phases are told apart by identity.
+pub fn phase_index(workload: &Workload, phase: &Phase) -> usize {
+    let phases = &workload.phases;
+    let is_itself = |known: &Phase| std::ptr::eq(known, phase);
+    let found = phases.iter().position(is_itself);
+    found.or_else(|| phases.iter().rposition(|known| known == phase)).unwrap_or(0)
+}
+
+/// What was done in a step, in words.
+pub fn step_name(workload: &Workload, step: u16) -> String {
+    let name = workload.phases.get(usize::from(step / 2)).map(|phase| phase.name.as_str());
+    match name {
+        Some(name) if step.is_multiple_of(2) => format!("the layout before {name}"),
+        Some(name) => format!("the phase {name}"),
+        None => format!("step {step}, which this workload has not"),
+    }
+}
+
+/// Identity of a file: its name and the trial's seed.
+pub fn file_identity(seed: Seed, name: &str) -> u64 {
+    seed.stream(name, 0).next_u64()
+}
+
+/// Bytes of the blocks of a file: the largest power of two up to 4 KiB that divides every record
+/// that any phase moves in it.
+pub fn unit(workload: &Workload, file: &str) -> Bytes {
+    let tenants = workload.phases.iter().flat_map(|phase| &phase.tenants);
+    let sizes = tenants.filter(|tenant| tenant.file == file).map(|t| t.io_size_bytes.0);
+    let powers = sizes.map(|size| 1_u64 << size.trailing_zeros().min(63));
+    Bytes(powers.fold(UNIT_MAX, u64::min))
+}
+
+/// Refuses what cannot be verified.
+pub(crate) fn check(workload: &Workload, phase: &Phase, tenant: &Tenant) -> Result<(), Error> {
+    use iolab_model::op::Access;
+    let wrong = |problem: String, remedy: &str| {
+        Err(Error::BadWorkload {
+            problem: format!("phase {}, tenant {}: {problem}", phase.name, tenant.name),
+            remedy: remedy.to_owned(),
+        })
+    };
+    let unit = unit(workload, &tenant.file);
+    if unit.0 < UNIT_MIN {
+        return wrong(
+            format!("verify with records of {} bytes", tenant.io_size_bytes.0),
+            "use records that are multiples of 512 bytes, or verify = \"none\"",
+        );
+    }
+    if tenant.access == Access::Append {
+        return wrong(
+            "verify of a file that is appended to".into(),
+            "go through the page cache or use direct I/O",
+        );
+    }
+    Ok(())
+}
+
+/// What is certain about file `name` for worker `index` of tenant `tenant` in a phase.
+pub fn trust(workload: &Workload, phase: usize, name: &str, reader: (usize, u32)) -> Trust {
+    let needed = needed_bytes(&workload.phases[phase], name);
+    let mut story = Story::default();
+    for (step, earlier) in workload.phases[..phase].iter().enumerate() {
+        story.lay_out(earlier, step, name);
+        story.run(earlier, step, name, needed);
+        if !earlier.keeps_files && writers_and_readers(earlier, name) > 0 {
+            story = Story::default();
+        }
+    }
+    let current = &workload.phases[phase];
+    story.lay_out(current, phase, name);
+    let is_me = |tenant: usize, worker: u32| (tenant, worker) == reader;
+    let others = users(current, name)
+        .filter(|(tenant, index, worker)| tenant.writes() && !is_me(*index, *worker));
+    Trust { is_contended: others.count() > 0, ..story.trust }
+}
+
+/// A file's past, phase by phase.
+#[derive(Default)]
+struct Story {
+    exists: bool,
+    trust: Trust,
+}
+
+impl Story {
+    fn lay_out(&mut self, phase: &Phase, index: usize, name: &str) {
+        for (tenant, _, _) in users(phase, name) {
+            match tenant.opening {
+                Opening::Existing => {}
+                Opening::Create => *self = Self { exists: true, trust: Trust::default() },
+                // An existing file is left alone if it is large enough: nothing new is certain.
+                Opening::LaidOut if self.exists => {}
+                Opening::LaidOut => {
+                    let floor = Some(layout_step(index));
+                    *self = Self { exists: true, trust: Trust { floor, ..Trust::default() } };
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, phase: &Phase, index: usize, name: &str, needed: Bytes) {
+        let writers = || users(phase, name).filter(|(tenant, _, _)| tenant.writes());
+        let count = writers().count();
+        if count == 0 {
+            return;
+        }
+        let rewrites_all = writers().any(|(tenant, _, _)| covers(tenant, needed));
+        if rewrites_all {
+            self.trust.floor = Some(worker_step(index));
+        }
+        let races =
+            count > 1 || writers().any(|(t, _, _)| t.depth > 1 && !covers(t, t.used_bytes()));
+        self.trust.may_be_mixed = races || (self.trust.may_be_mixed && !rewrites_all);
+    }
+}
+
+/// Every worker of a phase that uses file `name`, with the index of its tenant and its own.
+fn users<'a>(
+    phase: &'a Phase,
+    name: &'a str,
+) -> impl Iterator<Item = (&'a Tenant, usize, u32)> + 'a {
+    let of_tenant = move |(index, tenant): (usize, &'a Tenant)| {
+        (0..tenant.workers)
+            .filter(move |worker| tenant.file_name(*worker) == name)
+            .map(move |worker| (tenant, index, worker))
+    };
+    phase.tenants.iter().enumerate().flat_map(of_tenant)
+}
+
+fn writers_and_readers(phase: &Phase, name: &str) -> usize {
+    users(phase, name).count()
+}
+
+/// The part of a file that a phase touches.
+fn needed_bytes(phase: &Phase, name: &str) -> Bytes {
+    let used = users(phase, name).map(|(tenant, _, _)| tenant.used_bytes().0);
+    Bytes(used.max().unwrap_or(0))
+}
+
+/// Whether a worker of `tenant` is sure to write the first `needed` bytes, each record once.
+fn covers(tenant: &Tenant, needed: Bytes) -> bool {
+    let is_complete =
+        matches!(tenant.pattern, Pattern::Sequential | Pattern::Reverse | Pattern::Permutation);
+    is_complete
+        && tenant.direction == Direction::Write
+        && tenant.limit == Limit::Once
+        && tenant.used_bytes() >= needed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset::{IozoneRequest, iozone};
+
+    fn workload(tests: &str, workers: u32) -> Workload {
+        let request: IozoneRequest = serde_json::from_str(&format!(
+            "{{\"tests\":[{tests}],\"file_bytes\":65536,\"io_size_bytes\":4096,\
+             \"engine\":\"psync\",\"seed\":1,\"workers\":{workers},\"verify\":\"full\"}}"
+        ))
+        .unwrap();
+        iozone(&request).unwrap()
+    }
+
+    #[test]
+    fn a_phase_that_wrote_everything_leaves_nothing_older() {
+        let workload = workload("\"write\",\"rewrite\",\"read\",\"random-write\"", 1);
+        let floor = |phase| trust(&workload, phase, "iozone.0", (0, 0)).floor;
+        assert_eq!(floor(0), None, "a new file is empty");
+        assert_eq!(floor(1), Some(worker_step(0)));
+        assert_eq!(floor(2), Some(worker_step(1)), "read expects what rewrite wrote");
+    }
+
+    #[test]
+    fn a_pattern_that_may_skip_records_proves_nothing() {
+        let mut workload = workload("\"write\",\"rewrite\",\"read\"", 1);
+        workload.phases[1].tenants[0].pattern = Pattern::Uniform;
+        let found = trust(&workload, 2, "iozone.0", (0, 0));
+        assert_eq!((found.floor, found.may_be_mixed), (Some(worker_step(0)), false));
+        workload.phases[1].tenants[0].depth = 4;
+        assert!(trust(&workload, 2, "iozone.0", (0, 0)).may_be_mixed, "it may overtake itself");
+    }
+
+    #[test]
+    fn writers_of_one_shared_file_race() {
+        let mut workload = workload("\"write\",\"read\"", 2);
+        for phase in &mut workload.phases {
+            phase.tenants[0].is_file_shared = true;
+        }
+        assert!(trust(&workload, 0, "iozone", (0, 1)).is_contended);
+        let later = trust(&workload, 1, "iozone", (0, 1));
+        assert_eq!((later.is_contended, later.may_be_mixed), (false, true));
+    }
+
+    #[test]
+    fn the_layout_is_the_oldest_that_can_be_there() {
+        let workload = workload("\"read\",\"random-read\"", 1);
+        assert_eq!(trust(&workload, 0, "iozone.0", (0, 0)).floor, Some(layout_step(0)));
+        assert_eq!(trust(&workload, 1, "iozone.0", (0, 0)).floor, Some(layout_step(0)));
+        assert_eq!(step_name(&workload, 0), "the layout before read");
+    }
+
+    #[test]
+    fn the_unit_divides_every_record_of_the_file() {
+        let mut workload = workload("\"write\",\"pwritev\"", 1);
+        assert_eq!(unit(&workload, "iozone"), Bytes(4096));
+        workload.phases[0].tenants[0].io_size_bytes = Bytes(6144);
+        assert_eq!(unit(&workload, "iozone"), Bytes(2048));
+        workload.phases[0].tenants[0].io_size_bytes = Bytes(1000);
+        assert!(workload.check().unwrap_err().to_string().contains("multiples of 512"));
+    }
+}

@@ -1,0 +1,212 @@
+"""Asking before a whole device is erased (rule R5) and before it is worn (rule R11).
+
+What is typed is the serial of this device, which no habit types. There is no flag that says yes to
+whatever comes. Nothing is changed before the answer is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from iolab import units
+from iolab.cli.console import Console
+from iolab.errors import RefusedError
+from iolab.study.plan import Plan
+from iolab.testbed.device import DeviceTestbed
+
+WEAR_ASKED_SHARE: Final = 0.01
+"""Rule R11: above this share of what a drive is rated to write, the user is asked."""
+UNRATED_DRIVE_WRITES: Final = 200
+"""What a drive that says nothing is taken to be rated for: Intel SSD 660p, 200 TBW for 1 TB."""
+_NO_TERMINAL_HINT: Final = "nothing was changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device as the agent found it."""
+
+    node: str
+    serial: str
+    serial_is: str
+    model: str
+    size_bytes: int
+    phrase: str
+    is_confirmed: bool
+    is_rotational: bool
+    rated_bytes: int | None
+
+    @classmethod
+    def of(cls, facts: Mapping[str, str]) -> Self:
+        """What the facts of an opened testbed say."""
+        rated = facts.get("erase.rated_bytes")
+        return cls(
+            node=facts["erase.node"],
+            serial=facts["erase.serial"],
+            serial_is=facts["erase.serial_is"],
+            model=facts["erase.model"],
+            size_bytes=int(facts["erase.size_bytes"]),
+            phrase=facts["erase.phrase"],
+            is_confirmed=facts["erase.is_confirmed"] == "true",
+            is_rotational=facts["erase.is_rotational"] == "true",
+            rated_bytes=int(rated) if rated else None,
+        )
+
+    def describe(self) -> str:
+        """Several lines that can be compared with the sticker on the drive."""
+        serial_is = "" if self.serial_is == "serial" else f"   ({self.serial_is}: it has no serial)"
+        return (
+            f"  device  {self.node}\n"
+            f"  model   {self.model}\n"
+            f"  serial  {self.serial}{serial_is}\n"
+            f"  size    {units.format_bytes_rounded(self.size_bytes)} ({self.size_bytes} bytes)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wear:
+    """What a study writes to a device, and what that means for it."""
+
+    planned_bytes: int
+    device: Device
+
+    @property
+    def drive_writes(self) -> float:
+        """How often the whole device is written."""
+        return self.planned_bytes / max(1, self.device.size_bytes)
+
+    @property
+    def share(self) -> float | None:
+        """Share of what the drive is rated to write; None if discs do not wear."""
+        if self.device.is_rotational:
+            return None
+        rated = self.device.rated_bytes or UNRATED_DRIVE_WRITES * self.device.size_bytes
+        return self.planned_bytes / max(1, rated)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the user must agree."""
+        return self.share is not None and self.share > WEAR_ASKED_SHARE
+
+    def describe(self) -> str:
+        """One line."""
+        text = (
+            f"about {units.format_bytes_rounded(self.planned_bytes)} are written in all, "
+            f"{self.drive_writes:.2g} times the device"
+        )
+        if self.share is None:
+            return text
+        rating = (
+            "of what it is rated for"
+            if self.device.rated_bytes
+            else f"of {UNRATED_DRIVE_WRITES} drive writes; it does not say what it is rated for"
+        )
+        return f"{text} ({self.share:.2%} {rating})"
+
+
+def planned_bytes(plan: Plan, testbed: DeviceTestbed, size_bytes: int) -> int:
+    """At most so many bytes are written by all rounds and before them."""
+    cost = plan.round_cost()
+    rounds = plan.study.rounds
+    if rounds is None:
+        budget = plan.study.budget_ns or 0
+        rounds = max(1, -(-budget // max(1, cost.duration_ns)))
+    return rounds * cost.written_bytes + testbed.precondition_bytes(size_bytes)
+
+
+def check_key(testbed: DeviceTestbed, device: Device, *, is_from_file: bool) -> None:
+    """Refuse a study file that does not name the serial of the device it erases (rule R0).
+
+    Raises
+    ------
+    RefusedError : the key is missing, or names another device.
+    """
+    named = testbed.allow_destructive
+    if not named and is_from_file:
+        raise RefusedError(
+            f"the study file erases {device.node} but does not name its serial",
+            f'add allow_destructive = "{device.serial}" to its testbed, if you mean that device',
+        )
+    if named and named != device.serial:
+        raise RefusedError(
+            f"the study file allows to erase '{named}', but {device.node} is {device.model} "
+            f"{device.serial}",
+            "look which device you mean: lsblk -o NAME,SERIAL,MODEL,SIZE; nothing was changed",
+        )
+
+
+def confirm_erasure(device: Device, typed_serial: str | None, console: Console) -> str | None:
+    """Serial that the user confirmed; None if a study of the last day did.
+
+    Raises
+    ------
+    RefusedError : it was not confirmed, or another serial was typed.
+    """
+    if typed_serial is not None:
+        if typed_serial == device.serial:
+            return typed_serial
+        raise RefusedError(
+            f"{device.node} is not the device with the serial '{typed_serial}': it is "
+            f"{device.model} {device.serial}",
+            "look which device you mean: lsblk -o NAME,SERIAL,MODEL,SIZE; nothing was changed",
+        )
+    if device.is_confirmed:
+        console.note(
+            f"iolab: {device.node} ({device.model} {device.serial}) was confirmed within the last "
+            "24 hours; it is erased again"
+        )
+        return None
+    console.note(f"iolab: EVERYTHING on this device will be lost:\n{device.describe()}")
+    question = f"to go on, type: {device.phrase}"
+    if _typed(question, f"--erase-serial {device.serial}", console) != device.phrase:
+        raise RefusedError(
+            f"that is not the phrase for {device.node}", "nothing was changed; try again"
+        )
+    return device.serial
+
+
+def confirm_wear(wear: Wear, accepted_bytes: int | None, console: Console) -> None:
+    """Ask before a drive is worn by more than a percent.
+
+    Raises
+    ------
+    RefusedError : the user did not agree.
+    """
+    console.note(f"iolab: {wear.describe()}")
+    if not wear.is_asked or (accepted_bytes is not None and wear.planned_bytes <= accepted_bytes):
+        return
+    amount = units.format_bytes_rounded(wear.planned_bytes).replace(" ", "")
+    phrase = f"WRITE {amount}"
+    flag = f"--accept-writes {wear.planned_bytes}"
+    console.note("iolab: that wears the drive by more than 1 %")
+    if _typed(f"to go on, type: {phrase}", flag, console) != phrase:
+        raise RefusedError("that is not the phrase", "nothing was changed; plan fewer rounds")
+
+
+def accepted_writes(arguments: argparse.Namespace) -> int | None:
+    """Bytes of ``--accept-writes``.
+
+    Raises
+    ------
+    RefusedError : not a size.
+    """
+    if arguments.accept_writes is None:
+        return None
+    try:
+        return units.parse_bytes(arguments.accept_writes)
+    except ValueError as error:
+        raise RefusedError(f"--accept-writes: {error}", "as in --accept-writes 2t") from None
+
+
+def _typed(question: str, flag: str, console: Console) -> str:
+    """One line from the terminal, blanks made equal; refuses where there is none."""
+    if not sys.stdin.isatty():
+        raise RefusedError(
+            "nobody can be asked: standard input is no terminal",
+            f"give {flag} if you mean that; {_NO_TERMINAL_HINT}",
+        )
+    console.note(f"iolab: {question}")
+    return " ".join(sys.stdin.readline().split())

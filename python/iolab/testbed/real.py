@@ -1,0 +1,44 @@
+"""What testbeds on the running kernel have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from iolab import units
+from iolab.errors import TestbedError
+
+
+class RealTestbed:
+    """What testbeds on the running kernel have in common."""
+
+    __slots__ = ()
+
+    can_need_root: ClassVar[bool] = True
+    """Whether factors such as knobs need root here."""
+    has_knobs_on_paper: ClassVar[bool] = False
+    record_kind: ClassVar[Literal["real", "simulated"]] = "real"
+    """What its records are; a report never mixes the two in one comparison."""
+
+    def round_text(self, written_bytes: int, duration_ns: int) -> str:
+        """What a round does to the device, and how long it may take."""
+        return (
+            f"a round writes about {units.format_bytes_rounded(written_bytes)} (roughly "
+            f"{units.format_duration_rounded(duration_ns)})"
+        )
+
+    def expected_ns(self, duration_ns: int) -> int | None:
+        """How long a round takes that was guessed to take `duration_ns`; None if unknown."""
+        return duration_ns
+
+
+def only(options: Mapping[str, str], kind: str, known: tuple[str, ...]) -> None:
+    """Refuse options that a kind of testbed does not have.
+
+    Raises
+    ------
+    TestbedError : names the option and those that there are.
+    """
+    for name in options:
+        if name not in known:
+            raise TestbedError(f"a {kind} testbed has no {name}", f"it has {', '.join(known)}")
