@@ -217,7 +217,6 @@ _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_exclusive_knobs,
     _check_external_journal,
     _check_label,
-=======
     _check_raw,
 )
 
