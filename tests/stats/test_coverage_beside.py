@@ -15,7 +15,7 @@ import pytest
 from iolab.stats.methods.all_pairs import all_pairs
 from iolab.stats.methods.confirm import confirm
 from iolab.stats.methods.dunnett import dunnett
-from iolab.stats.methods.group_sequential import look_rounds, nominal_levels
+from iolab.stats.methods.group_sequential import nominal_levels
 from iolab.stats.methods.hodges_lehmann import hodges_lehmann
 from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.location import bca_interval, median_interval
@@ -24,6 +24,7 @@ from iolab.stats.methods.stein import stein_rounds
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.methods.trial_shape import find_stalls, trial_shape
 from iolab.stats.methods.verdict_rule import decide
+from iolab.study.plan import look_rounds
 
 SESSIONS = 1000
 

@@ -16,7 +16,7 @@ from iolab.stats.methods.dunnett import dunnett
 from iolab.stats.methods.effect_size import clopper_pearson, hedges_g, superiority
 from iolab.stats.methods.equicorrelated import largest_cdf, largest_quantile
 from iolab.stats.methods.factor_effects import factor_effects
-from iolab.stats.methods.group_sequential import look_rounds, nominal_levels
+from iolab.stats.methods.group_sequential import nominal_levels
 from iolab.stats.methods.hodges_lehmann import hodges_lehmann
 from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.kalibera_jones import plan_repetitions, top_interval
@@ -27,6 +27,7 @@ from iolab.stats.methods.round_centred import centre_rounds
 from iolab.stats.methods.sign_flip import rounds_to_reach, sign_flip_p, smallest_p
 from iolab.stats.methods.steady_state import steady_state
 from iolab.stats.methods.stein import stein_rounds
+from iolab.study.plan import look_rounds
 
 
 @pytest.mark.parametrize(

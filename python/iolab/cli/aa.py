@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="pause after each operation of a third label, as in 20us: must be found",
     )
-    parser.set_defaults(name=None, compare=None, baseline=None)
+    parser.set_defaults(name=None, compare=None, baseline=None, looks=None)
     flags.add_run_flags(parser)
 
 

@@ -22,11 +22,12 @@ _STUDY_FLAGS: Final = {
     "rounds": ("--rounds", "N", "complete rounds (5 if there is no budget either)"),
     "budget": ("--budget", "TIME", "stop before a round that would not fit, as in 30m"),
     "margin": ("--margin", "SHARE", "smallest difference that matters (5%%)"),
+    "looks": ("--looks", "N", "end early at one of N equal looks if all is decided (2 to 5)"),
     "compare": ("--compare", "FACTOR", "factor that the verdict ranks"),
     "baseline": ("--baseline", "LEVEL", "level that ratios are formed against (the first)"),
     "seed": ("--seed", "N", "seed of the order (drawn and stored)"),
 }
-_INTEGER_KEYS: Final = ("rounds", "seed")
+_INTEGER_KEYS: Final = ("rounds", "seed", "looks")
 
 
 def add_study_flags(parser: argparse.ArgumentParser, *, is_testbed_required: bool) -> None:

@@ -28,6 +28,7 @@ from iolab.stats.ledger import (
     cache_share,
     is_page_cache,
 )
+from iolab.stats.looks import look_of
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.holm import holm_steps
 from iolab.stats.methods.log_ratio import geometric_mean, ratio_of_log
@@ -114,7 +115,9 @@ def _judge_primary(ledger: Ledger, group: Group) -> list[Comparison]:
     if metric is None:
         return []
     pooled = _pool_levels(ledger, metric, group)
-    steps = holm_steps([_p(pairs) for pairs in pooled.values()])
+    complete = max((len(pairs.log_ratios) for pairs in pooled.values()), default=0)
+    look = look_of(ledger.data.study, complete)
+    steps = holm_steps([_p(pairs) for pairs in pooled.values()], alpha=look.level)
     return [
         _comparison(
             ledger,
@@ -123,7 +126,10 @@ def _judge_primary(ledger: Ledger, group: Group) -> list[Comparison]:
             level,
             pairs,
             effect_of(
-                _estimate(pairs.log_ratios), ledger.data.study.margin, step.divisor, step.p_adjusted
+                _estimate(pairs.log_ratios),
+                ledger.data.study.margin,
+                step.divisor * look.divisor,
+                step.p_adjusted,
             ),
         )
         for (level, pairs), step in zip(pooled.items(), steps, strict=True)

@@ -142,6 +142,8 @@ class Study:
     rounds: int | None = None
     budget_ns: int | None = None
     seed: int | None = None
+    looks: int | None = None
+    """Planned looks: after the last round and, at equal distances, before; it may end at each."""
 
     def with_seed(self, seed: int) -> Study:
         """The same study with its seed decided."""

@@ -43,11 +43,6 @@ def nominal_levels(looks: int, kind: Kind, *, alpha: float = 0.05) -> tuple[floa
     return tuple(2 * float(ndtr(-bound)) for bound in _bounds(constant, looks, kind))
 
 
-def look_rounds(rounds: int, looks: int) -> tuple[int, ...]:
-    """Return after which of `rounds` rounds to look; equal steps, the last is the end."""
-    return tuple(dict.fromkeys(math.ceil(rounds * look / looks) for look in range(1, looks + 1)))
-
-
 def crossing_probability(bounds: tuple[float, ...]) -> float:
     """Return the chance that pure noise crosses any of `bounds` (of |Z|, equal increments)."""
     import numpy as np
