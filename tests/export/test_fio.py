@@ -293,13 +293,13 @@ WORKLOAD_FIELDS = """
 version name engine workers_as seed content pin_cpus interval_ns is_calibrated phases
 """
 PHASE_FIELDS = """
-name is_stonewalled keeps_files engine ignores tenants
+name is_stonewalled keeps_files engine ignores cuts_ns tenants
 """
 TENANT_FIELDS = """
 name workers is_file_shared file file_first file_step file_bytes io_size_bytes pattern
 direction depth access durability fsync flush vectors flags lock is_preallocated
 stream_buffer_bytes opening primes_first_record rate_ops_per_s think_ns begins_ns priority
-limit
+share limit
 """
 
 
@@ -313,6 +313,15 @@ def test_lowered_workloads_have_no_field_that_nobody_translates(exported):
     ):
         body = rust.partition(f"pub struct {name} {{")[2].partition("\n}")[0]
         assert set(re.findall(r"^    pub (\w+):", body, re.MULTILINE)) == set(known.split()), name
+
+
+def test_operations_with_an_end_and_what_the_agent_does_beside(exported, with_fields):
+    limit = {"kind": "ops", "ops": 10, "within_ns": 2_000_000_000}
+    item = with_fields(exported()[0], limit=limit)
+    job = fio_job(replace(item, midway=("5 s after the beginning scheduler = bfq is set.",)))
+    section = next(found for found in sections(job).values() if "io_size" in found)
+    assert (section["io_size"], section["runtime"]) == (str(10 * 4096), "2s")
+    assert "no equivalent: 5 s after the beginning scheduler = bfq is set." in job
 
 
 def test_streams_of_the_library_are_said_to_be_something_else(exported):

@@ -76,36 +76,42 @@ def test_a_mixed_workload_holds_its_own_knobs(plan_of, core):
     plan = plan_of(workloads=[iozone, mixed])
     spec = spec_of(plan, core, "mix (scheduler=none)")
     assert spec["knobs"] == {"scheduler": "none", "driver_queue_depth": "4"}
-    assert spec["workload"] == {
+    workload = spec["workload"]
+    (reader,) = workload["streams"]
+    expected = {
+        "name": "reader",
+        "read_share": 0.7,
+        "pattern": "uniform",
+        "io_size_bytes": 4096,
+        "depth": 4,
+        "workers": 1,
+        "file_bytes": 1 << 20,
+        "rate_ops_per_s": 500.0,
+        "fsync_every": 0,
+        "think_ns": 0,
+        "priority": {"class": "rt", "level": 2},
+        "flush": "fsync",
+        "vectors": 4,
+        "flags": ["nowait"],
+        "lock": "none",
+        "is_preallocated": False,
+        "begins_ns": 500_000_000,
+        "ends_ns": None,
+        "ops": None,
+        "share": None,
+    }
+    assert {key: reader[key] for key in expected} == expected
+    assert "changes" not in spec
+    assert "io_groups" not in spec
+    assert {key: value for key, value in workload.items() if key != "streams"} == {
         "name": "mix",
         "duration_ns": 2_000_000_000,
         "engine": "io_uring",
         "workers_as": "threads",
         "access": "direct",
         "seed": spec["workload"]["seed"],
+        "cuts_ns": [],
         "verify": "none",
-        "streams": [
-            {
-                "name": "reader",
-                "read_share": 0.7,
-                "pattern": "uniform",
-                "io_size_bytes": 4096,
-                "depth": 4,
-                "workers": 1,
-                "file_bytes": 1 << 20,
-                "rate_ops_per_s": 500.0,
-                "fsync_every": 0,
-                "think_ns": 0,
-                "priority": {"class": "rt", "level": 2},
-                "flush": "fsync",
-                "vectors": 4,
-                "flags": ["nowait"],
-                "lock": "none",
-                "is_preallocated": False,
-                "begins_ns": 500_000_000,
-                "ends_ns": None,
-            }
-        ],
     }
     assert "driver_queue_depth" not in spec_of(plan, core, "iozone")["knobs"]
 

@@ -313,8 +313,9 @@ def test_order_of_rows_does_not_matter(canned: ModuleType) -> None:
 def test_metrics_are_listed_once_with_unit_in_the_name() -> None:
     assert len(METRIC_BY_NAME) == len(METRICS)
     for metric in METRICS:
-        unit = {"bytes/s": "bytes_per_s", "ops/s": "ops_per_s", "ns": "_ns_"}[metric.unit]
-        assert unit in metric.name
+        units = {"bytes/s": "bytes_per_s", "ops/s": "ops_per_s", "ns": "_ns"}
+        units |= {"share": "_share", "index": "fairness_"}
+        assert units[metric.unit] in metric.name
         assert metric.is_higher_better == (metric.unit != "ns")
         assert metric.format(1234567.0)
 

@@ -13,6 +13,7 @@ mod disk;
 mod doctor;
 mod error;
 mod facts;
+mod io_group;
 mod journal;
 mod knob;
 mod lines;

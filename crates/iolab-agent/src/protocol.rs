@@ -122,6 +122,12 @@ pub struct TrialSpec {
     pub is_fresh_fs: bool,
     /// Knobs by name; those not named have their original value.
     pub knobs: BTreeMap<String, String>,
+    /// Knobs that change while it runs, in the order of time.
+    #[serde(default)]
+    pub changes: Vec<KnobChange>,
+    /// Tenants whose workers, which are processes, get a weight or limits.
+    #[serde(default)]
+    pub io_groups: Vec<IoGroup>,
     /// State of the page cache.
     pub cache: Cache,
     /// Memory of the workers, cache included.
@@ -132,6 +138,65 @@ pub struct TrialSpec {
     pub time_limit_ns: u64,
     /// Passed to the measuring child as it is.
     pub workload: Value,
+}
+
+/// Knobs that change while the workload runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnobChange {
+    /// After the release of the workload's (only) phase.
+    pub at_ns: u64,
+    /// Knobs by name; the others stay.
+    pub knobs: BTreeMap<String, String>,
+}
+
+/// What was changed while the workload ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mark {
+    /// When it was to happen, after the release.
+    pub asked_ns: u64,
+    /// When it began.
+    pub began_ns: u64,
+    /// When it was done and read back.
+    pub done_ns: u64,
+    /// Name of the knob.
+    pub knob: String,
+    /// Value before.
+    pub from: Option<String>,
+    /// Value as read back.
+    pub to: Option<String>,
+}
+
+/// Weight and limits of the workers of a tenant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IoGroup {
+    /// The tenant.
+    pub tenant: String,
+    /// Share of the device relative to others; the kernel's default is 100.
+    #[serde(default)]
+    pub weight: Option<u32>,
+    /// Bytes that may be read per second.
+    #[serde(default)]
+    pub max_read_bytes_per_s: Option<u64>,
+    /// Bytes that may be written per second.
+    #[serde(default)]
+    pub max_write_bytes_per_s: Option<u64>,
+    /// Reads per second.
+    #[serde(default)]
+    pub max_read_ops_per_s: Option<u64>,
+    /// Writes per second.
+    #[serde(default)]
+    pub max_write_ops_per_s: Option<u64>,
+}
+
+/// Where the workers of a tenant go.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupSeat {
+    /// The tenant.
+    pub tenant: String,
+    /// File that takes the ids of processes.
+    pub procs: PathBuf,
 }
 
 /// One thing that was done, or would be in a dry run.
@@ -263,6 +328,8 @@ pub struct MeasureOrder<'a> {
     pub device: Option<&'a RawDevice>,
     /// Devices to count.
     pub counters: Vec<Counter>,
+    /// Control groups of the tenants that have some.
+    pub groups: Vec<GroupSeat>,
     /// State of the page cache.
     pub cache: Cache,
     /// Whether the system-wide drop is allowed.
@@ -304,7 +371,7 @@ pub struct Counter {
 pub enum MeasureLine {
     /// Forwarded to the front end.
     Progress {
-        /// Always `progress`.
+        /// `progress`, or `released` when the timed region has begun.
         event: String,
         /// As in the contract.
         params: Value,

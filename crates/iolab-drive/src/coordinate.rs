@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::monotonic;
 use crate::group::SharedGroup;
 use crate::recorder::{ClassHistograms, Recorder};
+use crate::segment::{Segment, merge};
 use crate::series::Series;
 
 /// Between two looks at the group while the workers run: late enough not to disturb them.
@@ -33,6 +34,8 @@ pub trait Observer {
     fn should_stop(&mut self) -> bool {
         false
     }
+    /// The timed region has just begun.
+    fn released(&mut self) {}
     /// The timed region is over, nobody has flushed or closed: the place to read counters again.
     fn ended(&mut self) {}
 }
@@ -57,13 +60,17 @@ pub struct WorkerOutcome {
     pub response: Option<ClassHistograms>,
     /// Over time.
     pub series: Series,
+    /// Between the cuts of the phase.
+    pub segments: Vec<Segment>,
 }
 
 impl WorkerOutcome {
     /// Joins a worker's report and its recorder.
     pub fn new(tenant: usize, report: StreamReport, recorder: Recorder) -> Self {
-        let Recorder { service, response, series, .. } = recorder;
-        Self { tenant, report, service, response, series }
+        let Recorder { service, response, series, segments, late_ops, .. } = recorder;
+        let late_ops = response.as_ref().map(|_| late_ops);
+        let (report, segments) = (StreamReport { late_ops, ..report }, segments.into_parts());
+        Self { tenant, report, service, response, series, segments }
     }
 }
 
@@ -76,6 +83,15 @@ pub struct TenantOutcome {
     /// From the beginning of the phase's timed region to that of its own, where its series starts.
     #[serde(default)]
     pub began_ns: u64,
+    /// Index of the first tenant of the phase that does the same; its own, if none before does.
+    #[serde(default)]
+    pub alike: usize,
+    /// See [`iolab_workload::spec::Tenant::share`].
+    #[serde(default)]
+    pub share: Option<f64>,
+    /// Ops that each worker was to do, if that is what ends it.
+    #[serde(default)]
+    pub asked_ops: Option<u64>,
     /// In order of their ordinals.
     pub workers: Vec<StreamReport>,
     /// Service times of all workers.
@@ -84,6 +100,9 @@ pub struct TenantOutcome {
     pub response: Option<ClassHistograms>,
     /// All workers added up.
     pub series: Series,
+    /// Between the cuts of the phase, if it has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<Segment>,
     /// Ops in flight on average: the sum of all service times over the elapsed time (Little's law).
     pub depth_reached_mean: f64,
 }
@@ -138,6 +157,7 @@ pub fn coordinate<O: Observer>(
     wait_for(group, Gate::Start, workers, HURRY, &mut || stop_or_lost(observer));
     observer.starting();
     group.open(Gate::Start);
+    observer.released();
     wait_for(group, Gate::End, workers, WATCH, &mut || {
         if observer.should_stop() {
             group.stop();
@@ -180,10 +200,14 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
         let mut total = TenantOutcome {
             name: tenant.name.clone(),
             began_ns: tenant.begins_ns.0,
+            alike: phase.tenants.iter().position(|other| other.is_like(tenant)).unwrap_or(index),
+            share: tenant.share,
+            asked_ops: tenant.asked_ops(),
             workers: Vec::new(),
             service: ClassHistograms::default(),
             response: tenant.rate_ops_per_s.map(|_| ClassHistograms::default()),
             series: Series::new(interval),
+            segments: Vec::new(),
             depth_reached_mean: 0.0,
         };
         for outcome in mine {
@@ -193,6 +217,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
                 sum.merge(one);
             }
             total.series.merge(outcome.series.clone());
+            merge(&mut total.segments, &outcome.segments);
         }
         let elapsed = total.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0);
         if elapsed > 0 {

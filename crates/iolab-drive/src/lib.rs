@@ -12,6 +12,7 @@ pub mod overhead;
 pub mod pump;
 pub mod record;
 pub mod recorder;
+pub mod segment;
 pub mod series;
 pub mod target;
 pub mod verify;

@@ -22,12 +22,13 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         opening: Opening::Existing,
         primes_first_record: false,
         rate_ops_per_s: None,
+        share: None,
         think_ns: Ns(0),
         begins_ns: Ns(0),
         access: Access::Plain,
         lock: LockPolicy::None,
         flush: Flush::Fsync,
-        limit: Limit::Ops { ops: OPS },
+        limit: Limit::Ops { ops: OPS, within_ns: None },
         ..tenant.clone()
     };
     let phase = Phase {
@@ -36,6 +37,7 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         keeps_files: true,
         engine: None,
         ignores: Vec::new(),
+        cuts_ns: Vec::new(),
         tenants: vec![tenant],
     };
     // Nothing comes back from the null target: what checking costs is a caveat of its own.

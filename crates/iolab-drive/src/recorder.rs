@@ -4,6 +4,7 @@ use iolab_model::op::{OpClass, Token};
 use iolab_model::{Completion, Histogram, Ns, Submission};
 use serde::{Deserialize, Serialize};
 
+use crate::segment::Segments;
 use crate::series::Series;
 
 /// One histogram per class of op that occurred.
@@ -28,6 +29,14 @@ impl ClassHistograms {
             OpClass::Other => return None,
         };
         Some(slot.get_or_insert_default())
+    }
+
+    /// Counts a time of a class of op.
+    #[inline]
+    pub(crate) fn record(&mut self, class: OpClass, time: Ns) {
+        if let Some(histogram) = self.of(class) {
+            histogram.record(time.0);
+        }
     }
 
     /// Adds another set's counts.
@@ -62,18 +71,35 @@ pub struct Recorder {
     pub response: Option<ClassHistograms>,
     /// Over time.
     pub series: Series,
+    /// Between the cuts of the phase.
+    pub segments: Segments,
+    /// Ops that ended later than a period after their intended start.
+    pub late_ops: u64,
+    /// Between two intended starts.
+    period: Option<Ns>,
+    origin: Option<Ns>,
     slots: Vec<(OpClass, Ns)>,
 }
 
 impl Recorder {
-    /// A recorder for a lane of `depth` slots.
-    pub fn new(depth: u32, interval: Ns, is_rate_limited: bool) -> Self {
+    /// A recorder for a lane of `depth` slots, perhaps of a worker with a rate limit.
+    pub fn new(depth: u32, interval: Ns, period: Option<Ns>) -> Self {
         Self {
             service: ClassHistograms::default(),
-            response: is_rate_limited.then(ClassHistograms::default),
+            response: period.map(|_| ClassHistograms::default()),
             series: Series::new(interval),
+            segments: Segments::default(),
+            late_ops: 0,
+            period,
+            origin: None,
             slots: vec![(OpClass::Other, Ns(0)); depth as usize],
         }
+    }
+
+    /// Keeps what lies between `cuts` of the phase apart; the worker begins at `begins`.
+    #[must_use]
+    pub fn cut_at(self, cuts: &[Ns], begins: Ns) -> Self {
+        Self { segments: Segments::new(cuts, begins), ..self }
     }
 
     /// Notes a submission.
@@ -83,6 +109,7 @@ impl Recorder {
         self.slots[slot as usize] = (submission.op.class(), submission.intended);
         if submission.is_timed {
             self.series.begin(submission.intended);
+            self.origin.get_or_insert(submission.intended);
         }
     }
 
@@ -91,12 +118,15 @@ impl Recorder {
     pub fn completed(&mut self, completion: &Completion) {
         let (class, intended) = self.slots[completion.token.0 as usize];
         let service = completion.service();
-        if let Some(histogram) = self.service.of(class) {
-            histogram.record(service.0);
+        self.service.record(class, service);
+        if let (Some(response), Some(period)) = (&mut self.response, self.period) {
+            let waited = completion.completed.since(intended);
+            response.record(class, waited);
+            let is_transfer = matches!(class, OpClass::Read | OpClass::Write);
+            self.late_ops += u64::from(is_transfer && waited > period);
         }
-        if let Some(histogram) = self.response.as_mut().and_then(|r| r.of(class)) {
-            histogram.record(completion.completed.since(intended).0);
-        }
+        let origin = self.origin.unwrap_or(completion.completed);
+        self.segments.record(class, completion.completed.since(origin), completion);
         let bytes = completion.outcome.map_or(0, |moved| moved.0);
         self.series.record(completion.completed, bytes, service);
     }

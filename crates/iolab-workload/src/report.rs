@@ -27,6 +27,12 @@ pub struct StreamReport {
     pub elapsed_ns: u64,
     /// When its timed region began, on the target's clock.
     pub started_ns: u64,
+    /// Longest time without an op that ended, from the beginning of its timed region on.
+    #[serde(default)]
+    pub gap_ns_max: u64,
+    /// Ops that ended later than a period after their intended start; only under a rate limit.
+    #[serde(default)]
+    pub late_ops: Option<u64>,
     /// Ops that failed; the first failure ends the worker.
     pub errors: u64,
     /// The first failure.

@@ -94,6 +94,10 @@ pub struct Phase {
     /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignores: Vec<String>,
+    /// Instants, from its beginning on, that cut the phase into segments with histograms of their
+    /// own: where somebody changes a setting meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts_ns: Vec<Ns>,
     /// Who runs.
     pub tenants: Vec<Tenant>,
 }
@@ -173,6 +177,9 @@ pub struct Tenant {
     /// I/O priority of its workers; absent: whatever they have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
+    /// What it was promised, relative to others (a cgroup's weight): for judging fairness only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
     /// When to end.
     #[serde(default)]
     pub limit: Limit,
@@ -300,6 +307,9 @@ pub enum Limit {
     Ops {
         /// Ops of each worker.
         ops: u64,
+        /// Cut off after this long, if they are not done by then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within_ns: Option<Ns>,
     },
     /// After this long.
     Time {
@@ -312,6 +322,32 @@ impl Tenant {
     /// Whole records in a file.
     pub fn records(&self) -> u64 {
         self.file_bytes.0 / self.io_size_bytes.0
+    }
+
+    /// Ops of each worker, if that is what ends it.
+    pub fn asked_ops(&self) -> Option<u64> {
+        match self.limit {
+            Limit::Ops { ops, .. } => Some(ops),
+            Limit::Once | Limit::Time { .. } => None,
+        }
+    }
+
+    /// Nanoseconds between intended starts, under a rate limit.
+    pub fn period_ns(&self) -> Option<f64> {
+        self.rate_ops_per_s.map(|rate| 1e9 / rate)
+    }
+
+    /// Whether it does the same as `other`; who has which priority or share is another matter.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let plain = |tenant: &Self| Self {
+            name: String::new(),
+            file: String::new(),
+            workers: 0,
+            priority: None,
+            share: None,
+            ..tenant.clone()
+        };
+        plain(self) == plain(other)
     }
 
     /// Whether it ever reads.
@@ -392,6 +428,9 @@ impl Tenant {
         if self.rate_ops_per_s.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
             return wrong("rate is not a positive number".into(), "leave it out for no limit");
         }
+        if self.share.is_some_and(|share| !share.is_finite() || share <= 0.0) {
+            return wrong("share is not a positive number".into(), "leave it out for equals");
+        }
         if matches!(self.fsync, FsyncPolicy::Every { ops: 0 }) {
             return wrong("fsync after every 0 writes".into(), "use at least 1, or no fsync");
         }
@@ -468,57 +507,4 @@ impl Workload {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const EXAMPLE: &str = r#"{"version":1,"name":"iozone","engine":"psync","seed":7,"phases":[
-        {"name":"write","tenants":[{"name":"main","workers":1,"file":"data","file_bytes":65536,
-        "io_size_bytes":4096,"pattern":{"kind":"sequential"},"direction":{"kind":"write"},
-        "opening":"create"}]}]}"#;
-
-    fn example() -> Workload {
-        serde_json::from_str(EXAMPLE).unwrap()
-    }
-
-    #[test]
-    fn json_is_identity() {
-        let workload = example();
-        workload.check().unwrap();
-        let text = serde_json::to_string(&workload).unwrap();
-        assert_eq!(serde_json::from_str::<Workload>(&text).unwrap(), workload);
-    }
-
-    #[test]
-    fn unknown_fields_are_refused() {
-        let text = EXAMPLE.replace("\"workers\"", "\"workerz\":1,\"workers\"");
-        let error = serde_json::from_str::<Workload>(&text).unwrap_err().to_string();
-        assert!(error.contains("workerz"), "{error}");
-    }
-
-    #[test]
-    fn contradictions_are_named() {
-        type Break = fn(&mut Tenant);
-        let cases: [(Break, &str); 14] = [
-            (|t| t.io_size_bytes = Bytes(1 << 20), "larger than the file"),
-            (|t| t.workers = 0, "zero record size"),
-            (|t| (t.access, t.io_size_bytes) = (Access::Direct, Bytes(1000)), "multiple of 512"),
-            (|t| t.file = "../etc".into(), "plain name"),
-            (|t| t.direction = Direction::Mixed { read_share: 1.5 }, "from 0 to 1"),
-            (|t| t.rate_ops_per_s = Some(-1.0), "positive"),
-            (|t| t.fsync = FsyncPolicy::Every { ops: 0 }, "at least 1"),
-            (|t| t.vectors = 3, "divides the record"),
-            (|t| (t.access, t.vectors) = (Access::Direct, 16), "divides the record"),
-            (|t| (t.access, t.vectors) = (Access::Mapped, 2), "leave out the parts"),
-            (|t| (t.access, t.depth) = (Access::Stdio, 4), "depth 1"),
-            (|t| (t.lock, t.depth) = (LockPolicy::Record, 2), "depth 1"),
-            (|t| (t.access, t.flush) = (Access::Direct, Flush::Msync), "engine mmap"),
-            (|t| (t.access, t.flush) = (Access::Stdio, Flush::SyncFileRange), "or fsync"),
-        ];
-        for (change, expected) in cases {
-            let mut workload = example();
-            change(&mut workload.phases[0].tenants[0]);
-            let message = workload.check().unwrap_err().to_string();
-            assert!(message.contains(expected), "{message} lacks {expected}");
-        }
-    }
-}
+mod tests;

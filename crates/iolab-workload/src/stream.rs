@@ -92,7 +92,7 @@ impl<G: GroupState> StreamWorker<G> {
         let stream_seed = Seed(seed.stream(&tenant.name, u64::from(index)).next_u64());
         let budget = match tenant.limit {
             Limit::Once => tenant.records(),
-            Limit::Ops { ops } => ops,
+            Limit::Ops { ops, .. } => ops,
             Limit::Time { .. } => u64::MAX,
         };
         Self {
@@ -116,7 +116,7 @@ impl<G: GroupState> StreamWorker<G> {
             ended: Ns(0),
             earliest: Ns(0),
             deadline: Ns::MAX,
-            pace_ns: tenant.rate_ops_per_s.map_or(0.0, |rate| 1e9 / rate),
+            pace_ns: tenant.period_ns().unwrap_or(0.0),
             report: StreamReport { worker: index, ..StreamReport::default() },
             tenant: tenant.clone(),
         }
@@ -241,6 +241,8 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         if is_cut_off && !is_timed_end {
             return false;
         }
+        self.report.gap_ns_max =
+            self.report.gap_ns_max.max(completion.completed.since(self.ended).0);
         self.ended = completion.completed;
         if self.tenant.think_ns.0 > 0 {
             self.earliest = completion.completed + self.tenant.think_ns;

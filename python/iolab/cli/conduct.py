@@ -197,7 +197,11 @@ def _root_factors(study: Study) -> list[str]:
     names = [factor.name for factor in study.factors]
     names += [name for levels in held for name, _ in levels]
     wanting = [name for name in dict.fromkeys(names) if find_factor(name).needs_root]
-    return [*wanting, *(["priority rt"] if study.has_real_time_streams else [])]
+    if study.has_real_time_streams:
+        wanting.append("priority rt")
+    if study.has_cgroups:
+        wanting.append("cgroup_weight and limits")
+    return [*wanting, *(name for name in study.knobs_changed if name not in wanting)]
 
 
 # Measuring.

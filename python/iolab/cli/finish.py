@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from iolab.cli.console import Console
@@ -22,6 +23,8 @@ class Place:
     out_dir: Path
     source: Path
     """What the user is told to keep: the database, or the archive that it came from."""
+    asked: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    """Another ``metric`` to judge by, and whose it is (``metric_of``), than the study named."""
 
 
 def show_results(
@@ -38,7 +41,8 @@ def show_results_of(
 ) -> int:
     """Judge, write the reports, print the answer; returns the exit code.
 
-    The rendered text begins with the verdict's sentence.
+    The rendered text begins with the verdict's sentence. `asked` may name another `metric`, and
+    whose it is (`metric_of`), than the study did.
 
     Raises
     ------
@@ -48,6 +52,8 @@ def show_results_of(
     with Store.open_reader(place.database) as store:
         data = store.load_data()
         data = replace(data, by_hand=services.by_hand(store, data))
+    if place.asked:
+        data = replace(data, study=replace(data.study, **place.asked))
     verdict = services.judge(data)
     try:
         make_directories(out_dir)

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, Final
 
 from iolab.errors import IolabError
-from iolab.study.factors import FACTORS, FactorDefinition, FactorKind, find_factor
+from iolab.study.factors import FACTORS, FactorDefinition, FactorKind, Scope, find_factor
 from iolab.study.source import FlagSource
 
 DEFAULT_TESTS: Final = "write,read,random-read,random-write"
@@ -25,6 +25,8 @@ _STUDY_FLAGS: Final = {
     "looks": ("--looks", "N", "end early at one of N equal looks if all is decided (2 to 5)"),
     "compare": ("--compare", "FACTOR", "factor that the verdict ranks"),
     "baseline": ("--baseline", "LEVEL", "level that ratios are formed against (the first)"),
+    "metric": ("--metric", "METRIC", "metric that carries the verdict, as in p99 or fairness"),
+    "metric_of": ("--metric-of", "PART", "stream or test whose metric it is (all of them)"),
     "seed": ("--seed", "N", "seed of the order (drawn and stored)"),
 }
 _INTEGER_KEYS: Final = ("rounds", "seed", "looks")
@@ -95,8 +97,14 @@ def add_factor_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="any knob, as in vm.dirty_ratio=10,20 or bfq.slice_idle=0,8",
     )
+    group.add_argument("--test", metavar="TESTS", help="IOzone tests, run in its own order")
     group.add_argument(
-        "--test", metavar="TESTS", default=DEFAULT_TESTS, help="IOzone tests, run in its own order"
+        "--workload",
+        metavar="NAME",
+        help="competing streams instead of IOzone's tests: `iolab workloads` lists them",
+    )
+    group.add_argument(
+        "--duration", metavar="TIME", help="how long the streams of --workload run (10s)"
     )
 
 
@@ -127,17 +135,47 @@ def study_table(arguments: argparse.Namespace) -> dict[str, Any]:
         if definition.name in factors:
             raise IolabError(f"{definition.name} is given twice", "keep one of them")
         factors[definition.name] = levels
-    if "record_size" not in factors and not any(map(_has_levels, factors.values())):
+    workload = _workload(arguments, factors)
+    is_iozone = workload["kind"] == "iozone"
+    if is_iozone and "record_size" not in factors and not any(map(_has_levels, factors.values())):
         factors["record_size"] = DEFAULT_RECORD_SIZES
     varied = [name for name, levels in factors.items() if _has_levels(levels)]
     name = "-".join(varied).replace("_", "-") or "compare"
-    workload = {"name": "iozone", "kind": "iozone", "tests": arguments.test}
     return {
         "name": name[:64],
         "factors": factors,
         "workloads": [workload],
         **overrides(arguments),
     }
+
+
+def _workload(arguments: argparse.Namespace, factors: dict[str, Any]) -> dict[str, Any]:
+    """IOzone's tests, or a preset; the file size of a preset is taken out of `factors`."""
+    if arguments.workload is None:
+        if arguments.duration is not None:
+            raise IolabError("--duration belongs to --workload", "IOzone's tests end by themselves")
+        tests = DEFAULT_TESTS if arguments.test is None else arguments.test
+        return {"name": "iozone", "kind": "iozone", "tests": tests}
+    if arguments.test is not None:
+        raise IolabError("--test and --workload exclude each other", "give one of them")
+    workload = {"kind": "contention", "preset": arguments.workload}
+    if arguments.duration is not None:
+        workload["duration"] = arguments.duration
+    for name in list(factors):
+        if find_factor(name).scope is not Scope.PATTERN:
+            continue
+        if name != "file_size":
+            raise IolabError(
+                f"{find_factor(name).flag} belongs to IOzone's tests: the streams of "
+                f"{arguments.workload} have their own",
+                f"`iolab workloads {arguments.workload}` prints them as a study file to change",
+            )
+        if _has_levels(factors[name]):
+            raise IolabError(
+                "--file-size of --workload is one size", "use a study file to compare several"
+            )
+        workload["file_size"] = factors.pop(name)
+    return workload
 
 
 def flag_source() -> FlagSource:
@@ -147,7 +185,8 @@ def flag_source() -> FlagSource:
         definition.name: definition.flag if definition.has_own_flag else f"--knob {definition.name}"
         for definition in FACTORS
     }
-    return FlagSource({**names, "tests": "--test"})
+    own = {"tests": "--test", "preset": "--workload", "duration": "--duration"}
+    return FlagSource({**names, **own})
 
 
 def _add_factor_flag(group: Any, definition: FactorDefinition) -> None:

@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from iolab.cli import aa, archive, compare, doctor, plan, report, restore, run, sim
+from iolab.cli import (
+    aa,
+    archive,
+    compare,
+    doctor,
+    plan,
+    report,
+    restore,
+    run,
+    sim,
+    workloads,
+)
 from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
@@ -25,6 +36,7 @@ COMMANDS: Final[tuple[ModuleType, ...]] = (
     restore,
     doctor,
     sim,
+    workloads,
 )
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
 EXIT_BUG: Final = 70
@@ -114,7 +126,7 @@ def _command(name: str) -> ModuleType:
 
 
 def _help() -> str:
-    lines = [f"  {command.NAME:10}{command.HELP}" for command in COMMANDS]
+    lines = [f"  {command.NAME:11}{command.HELP}" for command in COMMANDS]
     return "\n".join([EXAMPLES, "", "Commands:", *lines])
 
 

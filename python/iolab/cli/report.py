@@ -8,9 +8,12 @@ from typing import Final
 
 from iolab.cli.archive import is_archive, opened
 from iolab.cli.console import Console
-from iolab.cli.finish import Place, find_database, show_results, show_results_of
+from iolab.cli.finish import Place, find_database, show_results_of
 from iolab.cli.services import Services
-from iolab.errors import AnalysisError, IolabError
+from iolab.errors import AnalysisError, IolabError, StudyError
+from iolab.store.db import Store
+from iolab.study.factors import nearest
+from iolab.study.metric_names import parse_metric
 
 _FILES: Final = ("report.html", "report.xlsx", "verdict.json")
 
@@ -23,6 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", metavar="DIR|FILE", help="what --out named, or an archive")
     parser.add_argument("--out", metavar="DIR", help="write the report elsewhere")
     parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
+    parser.add_argument("--metric", metavar="METRIC", help="judge by another metric, as in p99")
+    parser.add_argument("--metric-of", metavar="PART", help="stream or test whose metric it is")
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
@@ -32,7 +37,35 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         return _from_archive(results, arguments, services, console)
     database = find_database(results)
     out_dir = Path(arguments.out) if arguments.out else database.parent
-    return show_results(database, out_dir, services, console, is_strict=arguments.strict)
+    asked = _asked(arguments, database)
+    place = Place(database, out_dir, source=database, asked=asked)
+    return show_results_of(place, services, console, is_strict=arguments.strict)
+
+
+def _asked(arguments: argparse.Namespace, database: Path) -> dict[str, str | None]:
+    """Another metric, and whose it is, than the study named."""
+    asked = dict[str, str | None]()
+    try:
+        if arguments.metric is not None:
+            asked = {"metric": parse_metric(arguments.metric), "metric_of": None}
+    except ValueError as error:
+        raise StudyError(f"--metric: {error}", "see docs/reference/metrics.md") from None
+    if arguments.metric_of is not None:
+        asked["metric_of"] = _checked_part(database, arguments.metric_of)
+    return asked
+
+
+def _checked_part(database: Path, part: str) -> str:
+    """Name of a stream or test that was measured."""
+    with Store.open_reader(database) as store:
+        operations = dict.fromkeys(m.operation for m in store.load_data().measurements)
+    parts = list(dict.fromkeys(name.rpartition("/")[2].partition("@")[0] for name in operations))
+    if part not in parts:
+        raise StudyError(
+            f"--metric-of: '{part}' was not measured{nearest(part, parts)}",
+            f"measured were {', '.join(parts)}",
+        )
+    return part
 
 
 def _from_archive(
@@ -48,5 +81,5 @@ def _from_archive(
     if there is not None:
         raise AnalysisError(f"{out_dir / there} exists already", "name another directory")
     with opened(results, console) as database:
-        place = Place(database, out_dir, source=results)
+        place = Place(database, out_dir, results, _asked(arguments, database))
         return show_results_of(place, services, console, is_strict=arguments.strict)

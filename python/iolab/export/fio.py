@@ -92,6 +92,8 @@ def _head(item: Exported) -> Iterator[str]:
     if item.memory_limit_bytes is not None:
         yield f"{_NONE}memory_limit; run fio in a control group, cache included:"
         yield f"$ systemd-run --scope -p MemoryMax={item.memory_limit_bytes} fio {file_name(item)}"
+    for note in item.midway:
+        yield f"{_NONE}{note}"
     yield (
         f"{_NONE}between phases iolab waits for all workers, checks the cache and reads the "
         "counters of the devices."
@@ -294,6 +296,8 @@ def _limits(tenant: Tenant) -> Iterator[Line]:
             yield f"{_NONE}{limit['duration_ns']} ns; fio counts in microseconds."
     elif limit["kind"] == "ops":
         yield "io_size", limit["ops"] * tenant["io_size_bytes"]
+        if limit.get("within_ns"):
+            yield "runtime", _duration(limit["within_ns"])
     rate = tenant.get("rate_ops_per_s")
     if rate is not None:
         yield from _rate(tenant, rate)

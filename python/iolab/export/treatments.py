@@ -6,7 +6,7 @@ mount, knobs) comes from the records, as far as trials have finished.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,8 @@ class Exported:
     memory_limit_bytes: int | None
     environment: tuple[str, ...]
     """Where it ran and what was set there: comments for people, commands for root."""
+    midway: tuple[str, ...] = ()
+    """What the agent did beside the workload: control groups, knobs that changed."""
 
     @property
     def trial_id(self) -> str:
@@ -87,7 +89,17 @@ def _exported(plan: Plan, trial: Trial, core: Core, site: Site) -> Exported:
         cache=spec["cache"],
         memory_limit_bytes=spec["memory_limit_bytes"],
         environment=tuple(environment_lines(trial.treatment, site)),
+        midway=tuple(_midway(spec)),
     )
+
+
+def _midway(spec: Mapping[str, Any]) -> Iterator[str]:
+    for group in spec.get("io_groups", ()):
+        limits = ", ".join(f"{k} = {v}" for k, v in group.items() if k != "tenant" and v)
+        yield f"the workers of {group['tenant']} are in a control group ({limits})."
+    for change in spec.get("changes", ()):
+        knobs = ", ".join(f"{name} = {value}" for name, value in change["knobs"].items())
+        yield f"{change['at_ns'] / 1e9:g} s after the beginning {knobs} is set."
 
 
 Actions = tuple[Mapping[str, Any], ...]

@@ -122,6 +122,8 @@ class ChartSpec:
     panels: tuple[Panel, ...]
     table: Table
     band: Band | None = None
+    marks: tuple[tuple[float, str], ...] = ()
+    """Instants on the x axis of a `plane` with what happened then; drawn as upright lines."""
 
     @property
     def value_axis(self) -> Axis:

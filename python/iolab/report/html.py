@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib.resources import files
 
-from iolab.report.chart import ChartSpec
+from iolab.report.chart import ChartSpec, Table
 from iolab.report.closer_tables import closer_parts
 from iolab.report.collect import (
     DrawnChart,
@@ -18,6 +18,7 @@ from iolab.report.collect import (
     trust_figures,
 )
 from iolab.report.markup import Markup, join, tag
+from iolab.report.streams import NOTE, ONE_RUN, change_table, stream_table
 from iolab.report.svg import render_svg
 from iolab.report.tables import cell_table, data_table, facts_tables, plain_table, verdict_table
 from iolab.stats.methods import METHODS
@@ -140,6 +141,12 @@ def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) 
             parts.append(_section(spec.title, _figure(spec)))
     if verdict.cells:
         parts.append(_section("Single cells (exploratory)", cell_table(verdict)))
+    streams, changes = stream_table(verdict), change_table(verdict)
+    if streams is not None:
+        note = tag("p", NOTE, class_="soft")
+        parts.append(_section("Streams", join(plain_table(streams.columns, streams.rows), note)))
+    if changes is not None:
+        parts.append(_section("Changed while it ran", _change_section(data, changes)))
     closer = closer_parts(verdict)
     if closer:
         parts.append(_section("A closer look", *(content for _, content in closer)))
@@ -160,6 +167,18 @@ def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) 
     if data.by_hand:
         parts.append(_section("The same by hand", *_by_hand(data)))
     return parts
+
+
+def _change_section(data: StudyData, changes: Table) -> Markup:
+    """Draw what changed, before and after, and when the changes really happened."""
+    late = [(mark.began_ns - mark.asked_ns) / 1e6 for mark in data.marks]
+    took = [(mark.done_ns - mark.began_ns) / 1e6 for mark in data.marks]
+    note = (
+        f"{len(data.marks)} changes; they began at most {max(late):.3g} ms late and took at most"
+        f" {max(took):.3g} ms. Segments include the moment of switching. Where there is no"
+        f" interval, {ONE_RUN}: anything else that happened then looks the same."
+    )
+    return join(plain_table(changes.columns, changes.rows), tag("p", note, class_="soft"))
 
 
 def _by_hand(data: StudyData) -> list[Markup]:

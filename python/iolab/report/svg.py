@@ -138,7 +138,7 @@ def _dodged(panel: Panel) -> int:
 
 
 def _panel(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
-    parts = [_band(spec, frame), _value_axes(spec, frame)]
+    parts = [_band(spec, frame), _value_axes(spec, frame), _marks(spec, frame)]
     if spec.kind == "rows":
         parts.append(_row_labels(spec, panel, frame))
     if panel.title:
@@ -160,6 +160,28 @@ def _band(spec: ChartSpec, frame: Frame) -> Markup:
         tag("rect", x=low, y=frame.top, width=high - low, height=frame.height, class_="band"),
         tag("line", x1=middle, x2=middle, y1=frame.top, y2=frame.top + frame.height, class_="one"),
     )
+
+
+def _marks(spec: ChartSpec, frame: Frame) -> Markup:
+    """Draw what happened at an instant: an upright line and its label, on every panel."""
+    parts: list[Markup] = []
+    for index, (at, label) in enumerate(spec.marks):
+        x = frame.px(at)
+        is_right = x > frame.left + frame.width / 2
+        parts.append(
+            tag("line", x1=x, x2=x, y1=frame.top, y2=frame.top + frame.height, class_="one")
+        )
+        parts.append(
+            tag(
+                "text",
+                tag("title", f"{label} after {at:g} s"),
+                shorten(label),
+                x=x - 4 if is_right else x + 4,
+                y=frame.top + 12 + 14 * (index % 3),
+                text_anchor="end" if is_right else "start",
+            )
+        )
+    return tag("g", *parts, class_="marks") if parts else Markup()
 
 
 def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from iolab.report.closer_tables import factor_text, winner_text
-from iolab.stats.ledger import level_text
+from iolab.report.streams import interval_text, stream_table
+from iolab.stats.ledger import is_segment, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, margin_text, mode_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
@@ -75,6 +76,8 @@ def render(
         _pooled(data, verdict, width, glyphs)
         if data.study.is_comparison
         else _alone(verdict, width),
+        _streams(verdict, width),
+        _changes(verdict, width),
         _cells(verdict, width, glyphs),
         _closer(verdict, width),
         _caveats(data, verdict, width),
@@ -291,6 +294,78 @@ def _closer(verdict: StudyVerdict, width: int) -> str:
             name = ", ".join(text for text in (workload, mode) if text)
             lines.append(_wrap(f"{name}: {said}.", width, "  "))
     return "\n".join(["A closer look", *lines]) if lines else ""
+
+
+def _streams(verdict: StudyVerdict, width: int) -> str:
+    """Write the ladder of every competing stream, one line per level, and its fairness."""
+    table = stream_table(verdict)
+    if table is None:
+        return ""
+    wanted = [
+        (name, header)
+        for name, header in (
+            ("throughput_bytes_per_s", "rate"),
+            ("latency_ns_p50", "p50"),
+            ("latency_ns_p99", "p99"),
+            ("latency_ns_p999", "p99.9"),
+            ("latency_ns_max", "longest"),
+            ("flush_ns_p99", "flush p99"),
+            ("completion_ns", "done in"),
+            ("on_time_share", "on time"),
+            ("fairness_jain", "fair"),
+            ("fairness_jain_shares", "shares"),
+        )
+        if any(t.metric == name for t in verdict.treatments)
+    ]
+    values = {
+        (t.operation, t.cell_label, t.level or "all", t.metric): METRIC_BY_NAME[t.metric].format(
+            t.geometric_mean
+        )
+        for t in verdict.treatments
+    }
+    keys = dict.fromkeys(
+        (t.operation, t.cell_label, t.level or "all")
+        for t in verdict.treatments
+        if not is_segment(t.operation) and any(t.operation in str(row[0]) for row in table.rows)
+    )
+    rooms = {
+        name: 2 + max(len(header), *(len(values.get((*key, name), "-")) for key in keys))
+        for name, header in wanted
+    }
+    name_room = max(len("Streams"), *(len(level) + 2 for *_, level in keys))
+    shown = list[tuple[str, str]]()
+    for name, header in wanted:
+        if name_room + sum(rooms[known] for known, _ in shown) + rooms[name] <= width:
+            shown.append((name, header))
+    title = "".join(f"{header:>{rooms[name]}}" for name, header in shown)
+    lines = [f"{'Streams':{name_room}}{title}"]
+    place: tuple[str, str] | None = None
+    for operation, label, level in keys:
+        if (operation, label) != place:
+            place = (operation, label)
+            lines.append(_fit(" · ".join(part for part in place if part), width).rstrip())
+        cells = ((values.get((operation, label, level, name), "-"), name) for name, _ in shown)
+        row = "".join(f"{cell:>{rooms[name]}}" for cell, name in cells)
+        lines.append(f"{_fit('  ' + level, name_room)}{row}"[:width].rstrip())
+    return "\n".join(lines)
+
+
+def _changes(verdict: StudyVerdict, width: int) -> str:
+    """Write what changed while it ran: each stream after against before."""
+    if not verdict.changes:
+        return ""
+    lines = ["Changed while it ran (after / before, above 1 = more)"]
+    for at_ns, level in dict.fromkeys((c.at_ns, c.level) for c in verdict.changes):
+        members = [c for c in verdict.changes if (c.at_ns, c.level) == (at_ns, level)]
+        title = f"after {at_ns / 1e9:g} s: {members[0].change}"
+        if level is not None:
+            title += f" ({level_text(verdict.compared_factor, level)})"
+        lines.append(_fit(title, width).rstrip())
+        for c in members:
+            label = METRIC_BY_NAME[c.metric].label
+            line = f"  {c.operation}, {label}: {c.ratio:.3g} [{interval_text(c)}], n = {c.n}"
+            lines.append(_fit(line, width).rstrip())
+    return "\n".join(lines)
 
 
 def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:

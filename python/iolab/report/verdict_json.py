@@ -33,6 +33,8 @@ def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
             "workloads": list(study.workloads),
             "factors": {name: list(levels) for name, levels in study.factors.items()},
             "settings": dict(study.settings),
+            "metric": study.metric,
+            "metric_of": study.metric_of,
         },
         **verdict.to_dict(),
     }

@@ -21,6 +21,7 @@ from iolab.report.collect import (
     trust_figures,
 )
 from iolab.report.html import question
+from iolab.report.streams import change_table, stream_table
 from iolab.report.xlsx_charts import CHART_ROWS, HEADER_HEIGHT, SheetWriter, write_charts
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word
@@ -166,6 +167,13 @@ def _runs_sheet(
             title = f"{name}: {metric.label} in {metric.unit}, {group_title(verdict, group)}"
             out.sheet.write_string(row, 0, title, out.formats["title"])
             row = _runs_table(out, row + 1, found, values, rounds) + 1
+    for title, table in (
+        ("Streams", stream_table(verdict)),
+        ("Changed while it ran", change_table(verdict)),
+    ):
+        if table is not None:
+            out.sheet.write_string(row, 0, title, out.formats["title"])
+            row = _table(out, row + 1, table.columns, list(table.rows)) + 1
     threads = throughput_mode(data)
     if threads is not None:
         out.sheet.write_string(row, 0, "Throughput mode", out.formats["title"])

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, get_args
 
 from iolab.errors import TestbedError
+from iolab.run.contention import contention_metrics, unfinished
 from iolab.run.core import Core
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.rows import Caveat, TrialStatus
@@ -23,6 +25,7 @@ NS_PER_S: Final = 1e9
 QUANTILES: Final = (("p50", 0.5, 1), ("p90", 0.9, 10), ("p99", 0.99, 100), ("p999", 0.999, 1000))
 """Name, quantile, and the operations needed so that one lies beyond it."""
 
+FLUSH_METRICS: Final = ("flush_ns_p50", "flush_ns_p99", "flush_ns_max")
 Json = Mapping[str, Any]
 
 
@@ -102,11 +105,44 @@ def _operations(phase: Json, core: Core) -> list[PhaseRow]:
     """Rows of one phase: its only tenant, or each tenant and all of them together."""
     tenants: list[Json] = phase["tenants"]
     if len(tenants) == 1:
-        return [_operation(phase, phase["name"], tenants, core)]
+        whole = _operation(phase, phase["name"], tenants, core)
+        return [whole, *_segments(phase, tenants[0], whole, core)]
     rows = [
         _operation(phase, f"{phase['name']}/{tenant['name']}", [tenant], core) for tenant in tenants
     ]
-    return [*rows, _operation(phase, f"{phase['name']}/all", tenants, core, is_total=True)]
+    total = _operation(phase, f"{phase['name']}/all", tenants, core, is_total=True)
+    parts = [
+        part
+        for tenant, whole in zip(tenants, rows, strict=True)
+        for part in _segments(phase, tenant, whole, core)
+    ]
+    return [*rows, total, *parts]
+
+
+def _segments(phase: Json, tenant: Json, whole: PhaseRow, core: Core) -> list[PhaseRow]:
+    """Rows of what a stream did between two changes of a knob, each with its own histogram."""
+    rows = list[PhaseRow]()
+    for segment in tenant.get("segments") or []:
+        began = int(tenant.get("began_ns") or 0)
+        end = min(began + _length_ns(tenant), segment["to_ns"] or 1 << 63)
+        seconds = (end - max(began, segment["from_ns"])) / NS_PER_S
+        metrics = _quantiles(segment["service"], "latency_ns", core)
+        if seconds > 0 and segment["ops"]:
+            metrics["throughput_bytes_per_s"] = segment["bytes"] / seconds
+            metrics["throughput_ops_per_s"] = segment["ops"] / seconds
+        name = segment_name(whole.operation, segment["from_ns"], segment["to_ns"])
+        rows.append(replace(whole, operation=name, workers=[], caveats=(), metrics=metrics))
+    return rows
+
+
+def segment_name(operation: str, from_ns: int, to_ns: int | None) -> str:
+    """Name of what an operation did between two instants: ``mixed/reader@0-5s``."""
+    end = "" if to_ns is None else f"{to_ns / NS_PER_S:g}"
+    return f"{operation}@{from_ns / NS_PER_S:g}-{end}s"
+
+
+def _length_ns(tenant: Json) -> int:
+    return max((int(worker["elapsed_ns"]) for worker in tenant["workers"]), default=0)
 
 
 def _operation(
@@ -114,9 +150,11 @@ def _operation(
 ) -> PhaseRow:
     workers: list[Json] = [worker for tenant in tenants for worker in tenant["workers"]]
     metrics = _rates(workers)
+    metrics |= contention_metrics(phase, tenants, is_total=is_total)
     if not is_total:  # Latencies of unlike streams have no common meaning.
         metrics |= _quantiles(tenants[0].get("service"), "latency_ns", core)
         metrics |= _quantiles(tenants[0].get("response"), "response_ns", core)
+        metrics |= _flushes(tenants[0].get("service"), core)
     devices: list[Json] = phase.get("devices") or []
     cpu: Json = phase.get("cpu") or {}
     depths = [tenant.get("depth_reached_mean") for tenant in tenants]
@@ -136,7 +174,10 @@ def _operation(
             {key: int(worker[key]) for key in ("worker", "ops", "bytes", "elapsed_ns")}
             for worker in workers
         ],
-        caveats=caveats_of(phase.get("warnings", [])),
+        caveats=(
+            *caveats_of(phase.get("warnings", [])),
+            *(() if is_total else unfinished(operation, tenants[0])),
+        ),
         metrics=metrics,
     )
 
@@ -165,6 +206,12 @@ def _quantiles(histograms: Json | None, prefix: str, core: Core) -> dict[str, fl
     found[f"{prefix}_max"] = float(merged["max"])
     found[f"{prefix}_mean"] = merged["sum"] / merged["count"]
     return found
+
+
+def _flushes(histograms: Json | None, core: Core) -> dict[str, float]:
+    """Times of the flushes between a stream's operations."""
+    only = _quantiles({"read": (histograms or {}).get("sync")}, "flush_ns", core)
+    return {name: only[name] for name in FLUSH_METRICS if name in only}
 
 
 def merge_histograms(histograms: Sequence[Json | None]) -> dict[str, Any] | None:

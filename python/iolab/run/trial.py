@@ -14,10 +14,17 @@ from iolab import units
 from iolab.run.core import Core
 from iolab.study.estimate import time_limit_ns
 from iolab.study.factors import DEFAULT_OPTIONS, find_factor, label_delay_ns
-from iolab.study.model import IozoneWorkload, MixedWorkload, Priority
+from iolab.study.model import IozoneWorkload, MixedWorkload, Priority, Stream, WorkloadPlan
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.model import RESERVE_BYTES
 
+_LEVELS: Final = 8
+_LIMIT_FIELDS: Final = {
+    "max_read": "max_read_bytes_per_s",
+    "max_write": "max_write_bytes_per_s",
+    "max_read_iops": "max_read_ops_per_s",
+    "max_write_iops": "max_write_ops_per_s",
+}
 _LIST_SEPARATORS: Final[dict[str, Callable[[str], list[str]]]] = {
     "mkfs_options": str.split,
     "mount_options": lambda text: text.split(","),
@@ -49,6 +56,7 @@ def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> dict[str, Any]
         "reserve_bytes": RESERVE_BYTES,
         "time_limit_ns": time_limit_ns(trial.treatment),
         "workload": _workload(trial, core),
+        **_midway(trial.treatment.workload),
     }
 
 
@@ -123,6 +131,8 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
             "is_preallocated": stream.is_preallocated,
             "begins_ns": stream.begins_ns,
             "ends_ns": stream.ends_ns,
+            "ops": stream.ops,
+            "share": _share(stream),
         }
         for stream in workload.streams
     ]
@@ -131,8 +141,48 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
         "name": workload.name,
         "duration_ns": workload.duration_ns,
         "streams": streams,
+        "cuts_ns": [change.at_ns for change in workload.changes],
         **shared,
     }
+
+
+def _share(stream: Stream) -> float | None:
+    """What a stream is promised relative to others.
+
+    Best-effort levels count as BFQ maps them to weights: 8 - level (Linux block/bfq-iosched.h).
+    """
+    if stream.cgroup_weight is not None:
+        return float(stream.cgroup_weight)
+    if stream.priority is not None and stream.priority.class_ == "be":
+        return float(_LEVELS - stream.priority.level)
+    return None
+
+
+def _io_groups(workload: MixedWorkload) -> list[dict[str, Any]]:
+    return [
+        {
+            "tenant": stream.name,
+            "weight": stream.cgroup_weight,
+            **{_LIMIT_FIELDS[name]: value for name, value in stream.limits},
+        }
+        for stream in workload.streams
+        if stream.has_cgroup
+    ]
+
+
+def _midway(workload: WorkloadPlan) -> dict[str, Any]:
+    """What the agent does beside a workload with streams: control groups, changes of knobs."""
+    if not isinstance(workload, MixedWorkload):
+        return {}
+    spec = dict[str, Any]()
+    if workload.changes:
+        spec["changes"] = [
+            {"at_ns": change.at_ns, "knobs": dict(change.knobs)} for change in workload.changes
+        ]
+    groups = _io_groups(workload)
+    if groups:
+        spec["io_groups"] = groups
+    return spec
 
 
 def _count_or_zero(level: str) -> int:

@@ -12,7 +12,7 @@ from iolab.stats.methods.best_set import best_set
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.position import PlacedValue, position_effect
 from iolab.stats.methods.student import estimate_mean
-from iolab.stats.metrics import METRICS
+from iolab.stats.metrics import METRIC_BY_NAME, METRICS
 from iolab.stats.numeric_levels import numeric_levels
 from iolab.stats.verdict import BestLevels, Interval, PositionNote, TrialCounts
 from iolab.store.rows import StudyData
@@ -67,7 +67,9 @@ def position_note(ledger: Ledger) -> PositionNote | None:
     """
     if ledger.data.study.kind == "simulated":
         return None
-    metric = next((m for m in METRICS if m.name in ledger.cells), None)
+    own = METRIC_BY_NAME.get(ledger.data.study.metric or "")
+    order = (*([own] if own else []), *METRICS)
+    metric = next((m for m in order if m.name in ledger.cells), None)
     if metric is None:
         return None
     last = Counter[int]()

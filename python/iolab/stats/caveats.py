@@ -66,6 +66,7 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
     yield from about_environment(ledger.data)
     yield from _about_looks(ledger, verdict)
     yield from _about_equal_levels(ledger)
+    yield from _about_metric(ledger, verdict)
     yield from _about_spread(ledger, verdict)
     position = verdict.position
     if position is not None and position.p < POSITION_P:
@@ -128,6 +129,23 @@ def _about_looks(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
             ),
             1,
         )
+
+
+def _about_metric(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    """A metric that was asked for and could not be had: too few operations, or none such."""
+    study = ledger.data.study
+    judged = {c.metric for c in verdict.headline}
+    if study.metric is None or not judged or judged == {study.metric}:
+        return
+    whose = f" of {study.metric_of}" if study.metric_of else ""
+    yield (
+        Caveat(
+            "metric_missing",
+            f"{study.metric}{whose} was not measured; the verdict is by {', '.join(judged)}.",
+            "A p99 needs 100 operations, a p99.9 1000: run longer, or choose another metric.",
+        ),
+        1,
+    )
 
 
 def _about_equal_levels(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:

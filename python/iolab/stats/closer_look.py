@@ -193,7 +193,7 @@ def _explain_factors(look: CloserLook, ledger: Ledger, group: Group, metric: Met
     factor = ledger.data.study.compared_factor
     names = [factor, *ledger.varying.get(group[0], [])]
     values: dict[tuple[int, tuple[str, ...]], list[float]] = {}
-    for key, by_level in without_parts(ledger.cells_of(metric, group)).items():
+    for key, by_level in without_parts(ledger.cells_asked(metric, group)).items():
         levels = dict(key.levels)
         for level, samples in by_level.items():
             combination = (level, *(levels.get(name, "") for name in names[1:]))
@@ -248,7 +248,7 @@ def _quantile_effects(ledger: Ledger, group: Group) -> list[QuantileEffect]:
     for metric in METRICS:
         if metric.name not in QUANTILE_METRICS:
             continue
-        cells = ledger.cells_of(metric, group)
+        cells = ledger.cells_asked(metric, group)
         found = {level for by_level in cells.values() for level in by_level}
         for level in ledger.levels_in_order:
             if level == baseline or level not in found:

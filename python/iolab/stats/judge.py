@@ -35,6 +35,7 @@ from iolab.stats.methods.log_ratio import geometric_mean, ratio_of_log
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.methods.verdict_rule import Word
 from iolab.stats.metrics import METRICS, Metric
+from iolab.stats.midway import midway_changes
 from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
 from iolab.stats.summaries import summaries
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
@@ -77,6 +78,8 @@ def judge(data: StudyData) -> StudyVerdict:
         best_levels=best,
         trade_offs=wording.trade_offs(pooled, secondary, cells, study.compared_factor),
         trials=count_trials(data),
+        metric_of=study.metric_of,
+        changes=midway_changes(data),
         position=position,
         closer=closer_look(ledger, pooled),
     )
@@ -114,7 +117,7 @@ def _judge_primary(ledger: Ledger, group: Group) -> list[Comparison]:
     metric = ledger.primary_metric(group)
     if metric is None:
         return []
-    pooled = _pool_levels(ledger, metric, group)
+    pooled = _pool_levels(ledger, metric, group, ledger.cells_asked(metric, group))
     complete = max((len(pairs.log_ratios) for pairs in pooled.values()), default=0)
     look = look_of(ledger.data.study, complete)
     steps = holm_steps([_p(pairs) for pairs in pooled.values()], alpha=look.level)
@@ -143,8 +146,11 @@ def _judge_secondary(ledger: Ledger, pooled: list[Comparison]) -> list[Compariso
         (metric, group, level, pairs)
         for group, primary_name in primary.items()
         for metric in METRICS
-        if metric.role == "secondary" and metric.name != primary_name
-        for level, pairs in _pool_levels(ledger, metric, group).items()
+        if _is_beside(ledger, metric, primary_name)
+        for level, pairs in _pool_levels(
+            ledger, metric, group, _cells_beside(ledger, metric, group)
+        ).items()
+        if pairs.log_ratios
     ]
     adjusted = benjamini_hochberg([_p(pairs) for *_, pairs in jobs])
     margin = ledger.data.study.margin
@@ -161,8 +167,22 @@ def _judge_secondary(ledger: Ledger, pooled: list[Comparison]) -> list[Compariso
     ]
 
 
-def _pool_levels(ledger: Ledger, metric: Metric, group: Group) -> dict[str, PooledPairs]:
-    cells = ledger.cells_of(metric, group)
+def _is_beside(ledger: Ledger, metric: Metric, primary_name: str) -> bool:
+    """Whether a metric is judged beside the primary one; throughput is, beside a chosen one."""
+    is_usual = metric.name == METRICS[0].name and ledger.data.study.metric is not None
+    return metric.name != primary_name and (metric.role == "secondary" or is_usual)
+
+
+def _cells_beside(ledger: Ledger, metric: Metric, group: Group) -> Cells:
+    """Cells of a metric beside the primary one: latencies of the same part, throughput of all."""
+    if metric.is_rate:
+        return ledger.cells_of(metric, group)
+    return ledger.cells_asked(metric, group)
+
+
+def _pool_levels(
+    ledger: Ledger, metric: Metric, group: Group, cells: Cells
+) -> dict[str, PooledPairs]:
     baseline = ledger.data.study.baseline
     return {
         level: pool(ledger, cells, metric, level, baseline)

@@ -19,6 +19,9 @@ from iolab.store.rows import Measurement, StudyData, TrialRow
 PAGE_CACHE_SHARE = 0.5
 """From this share of bytes on a cell is labelled "page cache" (most bytes came from there)."""
 
+SEGMENT = "@"
+"""Between a stream's name and the time of a segment in the name of an operation."""
+
 Levels = tuple[tuple[str, str], ...]
 Group = tuple[str, bool]
 """Workload and direct/buffered: what may be pooled."""
@@ -93,16 +96,32 @@ class Ledger:
         return sorted(found, key=lambda g: (order.get(g[0], len(order)), g[0], not g[1]))
 
     def primary_metric(self, group: Group) -> Metric | None:
-        """Return the first metric, in the order of `METRICS`, that a group was measured by."""
-        for metric in METRICS:
-            if any(key.group == group for key in self.cells.get(metric.name, {})):
+        """Return the study's own metric, else the first of `METRICS` that a group has."""
+        for metric in metrics_wanted(self.data.study.metric):
+            if self.cells_asked(metric, group):
                 return metric
         return None
 
     def cells_of(self, metric: Metric, group: Group) -> Cells:
-        """Return the cells of one group."""
+        """Return the cells of one group, segments of a phase left out: they are parts of one."""
         cells = self.cells.get(metric.name, {})
-        return {key: by_level for key, by_level in cells.items() if key.group == group}
+        return {
+            key: by_level
+            for key, by_level in cells.items()
+            if key.group == group and not is_segment(key.operation)
+        }
+
+    def cells_asked(self, metric: Metric, group: Group) -> Cells:
+        """Return those cells that the study's verdict is about: of one stream or test, or all."""
+        cells = self.cells_of(metric, group)
+        part = self.data.study.metric_of
+        if not any(
+            key.group == group and _is_of(key.operation, part)
+            for found in self.cells.values()
+            for key in found
+        ):
+            return cells  # Another workload than the one whose part is meant.
+        return {key: found for key, found in cells.items() if _is_of(key.operation, part)}
 
     def is_generator_bound(self, samples: Iterable[Samples]) -> bool:
         """Say whether any of the trials behind `samples` was limited by the load generator."""
@@ -172,6 +191,31 @@ def level_text(factor: str, level: str) -> str:
     if factor in ("record_size", "file_size", "scheduler", "fs"):
         return level
     return f"{factor} {level}"
+
+
+def metrics_wanted(name: str | None) -> tuple[Metric, ...]:
+    """Return the metrics that can carry a verdict, the best first.
+
+    A quantile that too few operations allow (``latency_ns_p99``) gives way to the next lower one of
+    the same time.
+    """
+    own = METRIC_BY_NAME.get(name or "")
+    if own is None:
+        return METRICS
+    family, _, quantile = own.name.rpartition("_")
+    is_quantile = quantile.startswith("p") and quantile[1:].isdecimal()
+    lower = [m for m in METRICS if m.name.startswith(f"{family}_p") and is_quantile]
+    lower = lower[: lower.index(own)][::-1] if own in lower else []
+    return (own, *lower, *METRICS)
+
+
+def is_segment(operation: str) -> bool:
+    """Say whether an operation is what a stream did between two changes of a knob."""
+    return SEGMENT in operation
+
+
+def _is_of(operation: str, part: str | None) -> bool:
+    return part is not None and part in (operation, operation.rpartition("/")[2])
 
 
 def _has(caveats: Iterable[object], code: str) -> bool:

@@ -15,7 +15,7 @@ LevelTable = dict[str, dict[int, float]]
 
 def level_table(ledger: Ledger, group: Group, metric: Metric) -> LevelTable:
     """Average the cells that have every level; a round counts if all those cells have it."""
-    cells = without_parts(ledger.cells_of(metric, group))
+    cells = without_parts(ledger.cells_asked(metric, group))
     found = {level for by_level in cells.values() for level in by_level}
     levels = [level for level in ledger.levels_in_order if level in found]
     full = [by_level for by_level in cells.values() if all(level in by_level for level in levels)]

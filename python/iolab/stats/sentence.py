@@ -82,12 +82,12 @@ def percent(fraction: float) -> str:
 def size_of_effect(metric: Metric, ratio: float) -> str:
     """Write an oriented ratio in the metric's own direction: ``12 % slower``, ``2.3 times lower``.
 
-    For throughputs the words are faster and slower, for latencies lower and higher.
+    For throughputs the words are faster and slower, for all others lower and higher.
     """
-    up, down = ("faster", "slower") if metric.is_higher_better else ("higher", "lower")
+    up, down = ("faster", "slower") if metric.is_rate else ("higher", "lower")
     natural = ratio if metric.is_higher_better else 1 / ratio
     if natural >= 2:
-        return f"{_times(natural)} times as {'fast' if metric.is_higher_better else 'high'}"
+        return f"{_times(natural)} times as {'fast' if metric.is_rate else 'high'}"
     if not metric.is_higher_better and natural <= 0.5:
         return f"{_times(1 / natural)} times lower"
     return f"{percent(abs(natural - 1))} {up if natural >= 1 else down}"
@@ -231,7 +231,7 @@ def _undecided(verdict: StudyVerdict, metric: Metric, ours: str, base: str, effe
         claim = _claim(metric, ours, base, _ratio(effect))
         margin = margin_text(verdict.margin)
         return f"{claim}, but perhaps by less than {margin}: undecided; {rounds}"
-    if metric.is_higher_better:
+    if metric.is_rate:
         question = f"{ours} is faster or slower than {base}"
     else:
         question = f"the {metric.label} of {ours} is lower or higher than that of {base}"
@@ -256,7 +256,7 @@ def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:
     if by_word["undecided"]:
         clauses.append(_undecided_list(verdict, by_word["undecided"], metric))
     opening = f"Compared with {level_text(factor, verdict.baseline)}"
-    if not metric.is_higher_better:
+    if not metric.is_rate:
         opening = f"By {metric.label}, compared with {level_text(factor, verdict.baseline)}"
     return f"{opening} ({_scope(verdict, *headline)}): {'; '.join(clauses)}."
 
@@ -353,7 +353,8 @@ def _other_workloads(verdict: StudyVerdict) -> list[str]:
         if clear:
             metric = METRIC_BY_NAME[clear[0].metric]
             found = _listed(_ranked(clear), verdict.compared_factor, metric)
-            sentences.append(f"In {workload}, {found}.")
+            by = "" if metric.is_rate else f" by {metric.label},"
+            sentences.append(f"In {workload},{by} {found}.")
     return sentences
 
 
@@ -394,19 +395,22 @@ def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
     rounds = f"{most} round{'' if most == 1 else 's'}"
     if fewest != most:
         rounds = f"{fewest} to {rounds}"
-    return ", ".join(text for text in (first.workload, mode, cells, rounds) if text)
+    where = first.workload
+    if verdict.metric_of is not None and first.is_headline:
+        where = f"{where}/{verdict.metric_of}"
+    return ", ".join(text for text in (where, mode, cells, rounds) if text)
 
 
 def _claim(metric: Metric, ours: str, base: str, ratio: float) -> str:
     size = size_of_effect(metric, ratio)
     joint = "as" if "times as" in size else "than"
-    if metric.is_higher_better:
+    if metric.is_rate:
         return f"{ours} is {size} {joint} {base}"
     return f"The {metric.label} of {ours} is {size} {joint} that of {base}"
 
 
 def _equal(metric: Metric, names: str) -> str:
-    if metric.is_higher_better:
+    if metric.is_rate:
         return f"{names} are equally fast"
     return f"{names} have the same {metric.label}"
 

@@ -101,6 +101,27 @@ class CellComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class MidwayChange:
+    """A knob's change while a workload ran: a stream before and after it, at one level."""
+
+    workload: str
+    operation: str
+    level: str | None
+    at_ns: int
+    """When it was to happen, from the beginning of the timed region."""
+    change: str
+    """What changed: ``scheduler none -> bfq``."""
+    metric: str
+    before: float
+    after: float
+    ratio: float
+    """After over before, not oriented: above 1 is more."""
+    interval: Interval | None
+    """95 % t interval over trials; None from one: that is no experiment."""
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class TreatmentSummary:
     """All good trials of one treatment: one metric of one operation."""
 
@@ -207,6 +228,10 @@ class StudyVerdict:
     caveats: list[CountedCaveat] = field(default_factory=list)
     closer: CloserLook = field(default_factory=CloserLook)
     """Tables beside the verdict: trials over time, winner sets, pairs, factors, quantiles."""
+    metric_of: str | None = None
+    """Stream or test that carries the headline; None is all of them."""
+    changes: list[MidwayChange] = field(default_factory=list)
+    """Streams before and after what changed while they ran."""
 
     @property
     def headline(self) -> list[Comparison]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tomllib
 import zlib
 from dataclasses import replace
 from typing import Any
 
 from iolab.store.rows import (
     Caveat,
+    ChangeMark,
     Measurement,
     SeriesRow,
     StudyData,
@@ -36,6 +38,7 @@ def load_study_data(connection: sqlite3.Connection) -> StudyData:
             caveats=_study_caveats(connection),
             knobs={trial_id: knobs for trial_id, _, knobs in read_knobs(connection)},
             phase_details=_phase_details(connection, finished),
+            marks=_marks(connection, finished),
         )
     finally:
         connection.execute("ROLLBACK")
@@ -48,11 +51,17 @@ def read_study(connection: sqlite3.Connection) -> StudyRow:
     values = dict(zip(names, cursor.fetchone(), strict=True))
     rounds = connection.execute("SELECT coalesce(max(round), 0) FROM trial").fetchone()[0]
     values.pop("caveats_json")
+    try:
+        asked = tomllib.loads(values["spec_toml"])
+    except tomllib.TOMLDecodeError:
+        asked = {}
     return StudyRow(
         factors=json.loads(values.pop("factors_json")),
         settings=json.loads(values.pop("settings_json")),
         workloads=json.loads(values.pop("workloads_json")),
         rounds_planned=rounds,
+        metric=asked.get("metric"),
+        metric_of=asked.get("metric_of"),
         **values,
     )
 
@@ -152,6 +161,31 @@ def _series(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> li
             tuple(json.loads(latencies)),
         )
         for record_id, operation, interval_ns, ops, sizes, latencies in rows
+    ]
+
+
+def _marks(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> list[ChangeMark]:
+    """Marks of the finished trials; records are opened only if the study has changes."""
+    spec = connection.execute("SELECT spec_toml FROM study").fetchone()[0]
+    if "[[workloads.changes]]" not in spec:
+        return []
+    rows = connection.execute(
+        f"SELECT record_id, record_zlib FROM record WHERE record_id IN ({_FINISHED}) "
+        "ORDER BY record_id"
+    )
+    return [
+        ChangeMark(
+            trial_id=finished[record_id].trial_id,
+            asked_ns=int(mark["asked_ns"]),
+            began_ns=int(mark["began_ns"]),
+            done_ns=int(mark["done_ns"]),
+            knob=str(mark["knob"]),
+            before=mark["from"],
+            after=mark["to"],
+        )
+        for record_id, record in rows
+        for phase in json.loads(zlib.decompress(record))["phases"]
+        for mark in phase.get("marks") or []
     ]
 
 

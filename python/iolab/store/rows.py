@@ -54,6 +54,10 @@ class StudyRow:
     plan_digest: str
     spec_toml: str
     """The study as a file that reproduces it."""
+    metric: str | None = None
+    """Metric that carries the verdict; None is the first that a workload has."""
+    metric_of: str | None = None
+    """Stream or test that it is judged by; None is all of them."""
 
     @property
     def is_comparison(self) -> bool:
@@ -120,6 +124,24 @@ class SeriesRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeMark:
+    """A knob that changed while a trial's workload ran; times from its beginning."""
+
+    trial_id: str
+    asked_ns: int
+    began_ns: int
+    done_ns: int
+    knob: str
+    before: str | None
+    after: str | None
+
+    @property
+    def text(self) -> str:
+        """What changed: ``scheduler none -> bfq``."""
+        return f"{self.knob} {self.before or '?'} -> {self.after or '?'}"
+
+
+@dataclass(frozen=True, slots=True)
 class ByHand:
     """One treatment in the language of other programs (written by `iolab.export`)."""
 
@@ -147,6 +169,8 @@ class StudyData:
     """Of the study as a whole (testbed, plan)."""
     knobs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Trial id to its knobs as read back, for the finished trials of the first round."""
+    marks: list[ChangeMark] = field(default_factory=list[ChangeMark])
+    """What changed while workloads ran, by trial and time."""
     phase_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """One dict per (trial, phase): trial_id, operation, io_size_bytes, harness_ns_per_op,
     cpu_user_ns, cpu_system_ns, elapsed_ns, device_read_bytes, device_write_bytes,

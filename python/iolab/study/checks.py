@@ -20,7 +20,7 @@ from iolab.study.factors import (
     label_delay_ns,
     scheduler_of,
 )
-from iolab.study.model import IozoneWorkload, Study
+from iolab.study.model import IozoneWorkload, MixedWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
 from iolab.study.workloads import STREAM_TESTS
@@ -107,6 +107,7 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
     _check_testbed_can(study, treatments)
     _check_tunables(study)
     _check_calls(study, treatments)
+    _check_contention(study, treatments)
     for treatment in treatments:
         for rule in _TREATMENT_RULES:
             rule(treatment)
@@ -225,6 +226,7 @@ def _factors_in_use(study: Study) -> list[str]:
     held = [study.settings, *(workload.settings for workload in study.workloads)]
     names = [factor.name for factor in study.factors]
     names += [name for levels in held for name, _ in levels]
+    names += study.knobs_changed
     return list(dict.fromkeys(names))
 
 
@@ -271,6 +273,47 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
                     f"{workload.name}: engine {engine.name} makes no calls with {need}",
                     f"use engine {' or '.join(able)}" if able else "leave it out",
                 )
+
+
+def _check_contention(study: Study, treatments: Sequence[Treatment]) -> None:
+    """Control groups need processes and a kernel; changes need a kernel, and knobs of their own."""
+    for treatment in treatments:
+        workload = treatment.workload
+        if not isinstance(workload, MixedWorkload):
+            continue
+        grouped = [stream.name for stream in workload.streams if stream.has_cgroup]
+        if study.testbed.kind == "sim":
+            _refuse_in_simulation(study, workload, grouped)
+        if grouped and treatment.effective["workers_as"] != "processes":
+            raise StudyError(
+                f"{workload.name}/{grouped[0]}: a weight or a limit belongs to a control group, "
+                "and a thread cannot have one of its own",
+                'use workers_as = "processes"',
+            )
+        followed = {name for name, _ in treatment.levels}
+        for change in workload.changes:
+            for name, _ in change.knobs:
+                if name in followed and name == study.compared_factor:
+                    raise StudyError(
+                        f"{workload.name}: {name} is compared, and changes while it runs",
+                        "compare something else, or leave the change out",
+                    )
+
+
+def _refuse_in_simulation(study: Study, workload: MixedWorkload, grouped: list[str]) -> None:
+    if grouped:
+        raise StudyError(
+            f"{workload.name}/{grouped[0]} on {study.testbed.text}: control groups are not "
+            "simulated yet",
+            "leave cgroup_weight and the limits out; priority is simulated",
+        )
+    if workload.changes:
+        names = ", ".join(name for name, _ in workload.changes[0].knobs)
+        raise StudyError(
+            f"{workload.name} on {study.testbed.text}: a simulated queue keeps its settings while "
+            f"a workload runs, {names} cannot change",
+            "leave the changes out, or use --on loop:1g",
+        )
 
 
 def _tests(treatment: Treatment) -> tuple[str, ...]:

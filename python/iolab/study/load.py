@@ -25,6 +25,7 @@ from iolab.study.factors import (
     find_factor,
     nearest,
 )
+from iolab.study.metric_names import parse_metric
 from iolab.study.model import (
     Factor,
     Levels,
@@ -33,9 +34,16 @@ from iolab.study.model import (
     TestbedRequest,
     WorkloadPlan,
 )
+from iolab.study.presets import find_preset
 from iolab.study.reader import Reader
 from iolab.study.source import FileSource, OverriddenSource, Source
-from iolab.study.workloads import parse_name, read_settings, read_workloads
+from iolab.study.workloads import (
+    CONTENTION,
+    RESERVED_STREAM_NAME,
+    parse_name,
+    read_settings,
+    read_workloads,
+)
 
 DEFAULT_MARGIN: Final = 0.05
 DEFAULT_ROUNDS: Final = 5
@@ -56,6 +64,8 @@ _STUDY_KEYS: Final = (
     "looks",
     "compare",
     "baseline",
+    "metric",
+    "metric_of",
     "factors",
     "settings",
     "workloads",
@@ -172,6 +182,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         varied = (_only_level(factors, settings, workloads),)
         settings.pop(varied[0].name, None)
     compared = _read_compared(reader, varied, workloads)
+    metric, metric_of = _read_metric(reader, workloads[0])
     rounds = reader.read_or("rounds", _parse_rounds, None)
     budget_ns = reader.read_or("budget", units.parse_duration_ns, None)
     return Study(
@@ -187,6 +198,34 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         budget_ns=budget_ns,
         seed=reader.read_or("seed", _parse_seed, None),
         looks=_read_looks(reader, rounds),
+        metric=metric,
+        metric_of=metric_of,
+    )
+
+
+def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, str | None]:
+    """What the verdict is about: as asked, or as the first workload's preset says."""
+    first = reader.tables("workloads")[0].values
+    preset = find_preset(first["preset"]) if first.get("kind") == CONTENTION else None
+    own = (None, None) if preset is None else (preset.metric, preset.metric_of)
+    if "metric" not in reader.values and "metric_of" not in reader.values:
+        return own
+    if isinstance(workload, MixedWorkload):
+        parts = [*(stream.name for stream in workload.streams), RESERVED_STREAM_NAME]
+    else:
+        parts = list(workload.tests)
+
+    def parse_part(value: Any) -> str:
+        if value in parts:
+            return str(value)
+        raise ValueError(
+            f"'{value}' is no part of '{workload.name}'{nearest(str(value), parts)}; its parts are "
+            + ", ".join(parts)
+        )
+
+    return (
+        reader.read_or("metric", parse_metric, own[0]),
+        reader.read_or("metric_of", parse_part, None if "metric" in reader.values else own[1]),
     )
 
 

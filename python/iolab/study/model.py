@@ -8,7 +8,7 @@ ordering in `iolab.study.plan`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 Levels: TypeAlias = tuple[tuple[str, str], ...]
 """Pairs of factor name and canonical level, in a fixed order."""
@@ -105,6 +105,30 @@ class Stream:
     """From the beginning of the timed region to that of this stream."""
     ends_ns: int | None = None
     """To its end; None is the end of the workload."""
+    ops: int | None = None
+    """Operations of each worker, after which the stream is done; None is no such end."""
+    cgroup_weight: int | None = None
+    """Weight of the control group of its workers; None is no control group."""
+    limits: tuple[tuple[str, int], ...] = ()
+    """Limits per second of that group, by the names of `LIMITS`."""
+
+    @property
+    def has_cgroup(self) -> bool:
+        """Whether its workers go into a control group of their own."""
+        return self.cgroup_weight is not None or bool(self.limits)
+
+
+LIMITS: Final = ("max_read", "max_write", "max_read_iops", "max_write_iops")
+"""Limits of a stream: bytes per second, and operations per second."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnobChange:
+    """Knobs that change while a workload runs."""
+
+    at_ns: int
+    """After the beginning of the timed region."""
+    knobs: Levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +142,8 @@ class MixedWorkload:
     streams: tuple[Stream, ...]
     settings: Levels = ()
     """Levels held for this workload only."""
+    changes: tuple[KnobChange, ...] = ()
+    """In the order of time."""
 
 
 WorkloadPlan: TypeAlias = IozoneWorkload | MixedWorkload
@@ -144,6 +170,10 @@ class Study:
     seed: int | None = None
     looks: int | None = None
     """Planned looks: after the last round and, at equal distances, before; it may end at each."""
+    metric: str | None = None
+    """Metric that carries the verdict; None is the usual one."""
+    metric_of: str | None = None
+    """Stream or test whose metric it is; None is all of them."""
 
     def with_seed(self, seed: int) -> Study:
         """The same study with its seed decided."""
@@ -169,10 +199,32 @@ class Study:
         ]
         return any(stream.priority and stream.priority.class_ == "rt" for stream in streams)
 
+    @property
+    def has_cgroups(self) -> bool:
+        """Whether some stream has a control group of its own."""
+        return any(
+            stream.has_cgroup
+            for workload in self.workloads
+            if isinstance(workload, MixedWorkload)
+            for stream in workload.streams
+        )
+
+    @property
+    def knobs_changed(self) -> tuple[str, ...]:
+        """Knobs that change while some workload runs."""
+        changes = [c for w in self.workloads if isinstance(w, MixedWorkload) for c in w.changes]
+        return tuple(dict.fromkeys(name for change in changes for name, _ in change.knobs))
+
     def levels_in_use(self, name: str) -> tuple[str, ...]:
         """Every level of `name` that some trial has, varied or held, without repetition."""
         varied = self.factor(name)
         used = list(varied.levels) if varied else []
         held = [self.settings, *(workload.settings for workload in self.workloads)]
+        held += [
+            change.knobs
+            for workload in self.workloads
+            if isinstance(workload, MixedWorkload)
+            for change in workload.changes
+        ]
         used.extend(level for levels in held for key, level in levels if key == name)
         return tuple(dict.fromkeys(used))

@@ -20,6 +20,10 @@ def spec_toml(study: Study) -> str:
         f"compare = {_text(study.compared_factor)}",
         f"baseline = {_text(study.baseline)}",
     ]
+    if study.metric is not None:
+        lines.append(f"metric = {_text(study.metric)}")
+    if study.metric_of is not None:
+        lines.append(f"metric_of = {_text(study.metric_of)}")
     if study.seed is not None:
         lines.append(f"seed = {study.seed}")
     if study.rounds is not None:
@@ -51,9 +55,18 @@ def _mixed(workload: MixedWorkload) -> list[str]:
         f"duration = {_text(units.format_duration(workload.duration_ns))}",
         *_inline_settings(workload.settings),
     ]
+    for change in workload.changes:
+        lines += ["", "[[workloads.changes]]", f"at = {_text(units.format_duration(change.at_ns))}"]
+        lines += _assignments(change.knobs)
     for stream in workload.streams:
         lines += ["", "[[workloads.streams]]", *_stream(stream)]
     return lines
+
+
+def workload_toml(workload: MixedWorkload) -> str:
+    """Render one workload as the part of a study file that users can change."""
+    lines = ["[[workloads]]", f"name = {_text(workload.name)}", f"kind = {_text(workload.kind)}"]
+    return "\n".join([*lines, *_mixed(workload)]) + "\n"
 
 
 def _stream(stream: Stream) -> list[str]:
@@ -84,10 +97,24 @@ def _stream(stream: Stream) -> list[str]:
         lines.append(f"lock = {_text(stream.lock)}")
     if stream.is_preallocated:
         lines.append("preallocate = true")
+    return [*lines, *_stream_ends(stream), *_stream_group(stream)]
+
+
+def _stream_ends(stream: Stream) -> list[str]:
+    lines = list[str]()
     if stream.begins_ns:
         lines.append(f"begin = {_text(units.format_duration(stream.begins_ns))}")
     if stream.ends_ns is not None:
         lines.append(f"end = {_text(units.format_duration(stream.ends_ns))}")
+    if stream.ops is not None:
+        lines.append(f"operations = {stream.ops}")
+    return lines
+
+
+def _stream_group(stream: Stream) -> list[str]:
+    lines = [f"{name} = {value}" for name, value in stream.limits]
+    if stream.cgroup_weight is not None:
+        lines.insert(0, f"cgroup_weight = {stream.cgroup_weight}")
     return lines
 
 

@@ -17,8 +17,10 @@ from iolab.study.factors import (
     nearest,
 )
 from iolab.study.model import (
+    LIMITS,
     Flush,
     IozoneWorkload,
+    KnobChange,
     Levels,
     Lock,
     MixedWorkload,
@@ -27,6 +29,7 @@ from iolab.study.model import (
     Stream,
     WorkloadPlan,
 )
+from iolab.study.presets import find_preset, preset_workload
 from iolab.study.reader import Reader
 
 IOZONE_TESTS: Final = (
@@ -57,6 +60,8 @@ PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)
 FLUSHES: Final[tuple[Flush, ...]] = get_args(Flush)
 LOCKS: Final[tuple[Lock, ...]] = get_args(Lock)
 RESERVED_STREAM_NAME: Final = "all"
+CONTENTION: Final = "contention"
+"""Kind of a workload that is named only: a preset, which becomes a mixed workload."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SHARED_SCOPES: Final = (Scope.ACCESS, Scope.MACHINE, Scope.STACK)
 _STREAM_KEYS: Final = (
@@ -78,7 +83,15 @@ _STREAM_KEYS: Final = (
     "end",
     "think",
     "priority",
+    "operations",
+    "cgroup_weight",
+    *LIMITS,
 )
+_WEIGHT_MAX: Final = 1000
+"""Linux block/bfq-iosched.h: BFQ_MAX_WEIGHT; the least is 1."""
+_OPS_MAX: Final = 1 << 40
+_PRESET_DURATION_NS: Final = 10_000_000_000
+_PRESET_FILE_BYTES: Final = 64 << 20
 _Name = TypeVar("_Name", bound=str)
 _CLASSES: Final = ("rt", "be", "idle")
 _LEVEL_MAX: Final = 7
@@ -126,6 +139,7 @@ def _read_workload(reader: Reader) -> WorkloadPlan:
     kinds: dict[str, Callable[[Reader], WorkloadPlan]] = {
         IozoneWorkload.kind: _read_iozone,
         MixedWorkload.kind: _read_mixed,
+        CONTENTION: _read_contention,
     }
 
     def parse_kind(value: Any) -> Callable[[Reader], WorkloadPlan]:
@@ -157,7 +171,7 @@ def _read_iozone(reader: Reader) -> IozoneWorkload:
 
 def _read_mixed(reader: Reader) -> MixedWorkload:
     held = [definition.name for definition in FACTORS if definition.scope is Scope.ACCESS]
-    reader.only(["name", "kind", "duration", "streams", "settings", *held])
+    reader.only(["name", "kind", "duration", "streams", "settings", "changes", *held])
     inline = {key: value for key, value in reader.values.items() if key in held}
     streams = tuple(_read_stream(stream) for stream in reader.tables("streams"))
     if not streams:
@@ -165,12 +179,56 @@ def _read_mixed(reader: Reader) -> MixedWorkload:
     names = [stream.name for stream in streams]
     if len(set(names)) != len(names):
         reader.refuse("streams", "two streams have the same name", "rename one")
-    return MixedWorkload(
+    workload = MixedWorkload(
         name=reader.read_or("name", parse_name, "mixed"),
         duration_ns=reader.read("duration", units.parse_duration_ns),
         streams=streams,
         settings=_merged(reader, inline, _SHARED_SCOPES),
     )
+    return replace(workload, changes=_read_changes(reader, workload))
+
+
+def _read_contention(reader: Reader) -> MixedWorkload:
+    held = [definition.name for definition in FACTORS if definition.scope is Scope.ACCESS]
+    reader.only(["name", "kind", "preset", "duration", "file_size", "settings", "changes", *held])
+    inline = {key: value for key, value in reader.values.items() if key in held}
+    preset = reader.read("preset", find_preset)
+    workload = preset_workload(
+        preset,
+        reader.read_or("duration", units.parse_duration_ns, _PRESET_DURATION_NS),
+        reader.read_or("file_size", units.parse_bytes, _PRESET_FILE_BYTES),
+    )
+    workload = replace(
+        workload,
+        name=reader.read_or("name", parse_name, preset.name),
+        settings=_merged(reader, inline, _SHARED_SCOPES),
+    )
+    return replace(workload, changes=_read_changes(reader, workload))
+
+
+def _read_changes(reader: Reader, workload: MixedWorkload) -> tuple[KnobChange, ...]:
+    changes = list[KnobChange]()
+    for table in reader.tables("changes"):
+        at_ns = table.read("at", units.parse_duration_ns)
+        knobs = replace(
+            table, values={key: value for key, value in table.values.items() if key != "at"}
+        ).flat()
+        for key in knobs.values:
+            if not reader.parsed("changes", key, reader.find).is_knob:
+                table.refuse(
+                    key, f"{key} cannot change while a workload runs", "knobs can: scheduler, ..."
+                )
+        levels = read_settings(knobs)
+        if not levels:
+            table.refuse(None, "nothing changes", 'name a knob, as in scheduler = "bfq"')
+        if at_ns >= workload.duration_ns:
+            table.refuse("at", "the workload has ended by then", "change earlier, or run longer")
+        if at_ns == 0:
+            table.refuse("at", "at the very beginning nothing runs yet", "use [settings]")
+        if changes and at_ns <= changes[-1].at_ns:
+            table.refuse("at", "this is not after the change before", "write them in order of time")
+        changes.append(KnobChange(at_ns, levels))
+    return tuple(changes)
 
 
 def _merged(reader: Reader, inline: dict[str, Any], scopes: tuple[Scope, ...]) -> Levels:
@@ -221,6 +279,11 @@ def _read_stream(reader: Reader) -> Stream:
         is_preallocated=reader.read_or("preallocate", _bool, False),
         begins_ns=reader.read_or("begin", units.parse_duration_ns, 0),
         ends_ns=reader.read_or("end", units.parse_duration_ns, None),
+        ops=reader.read_or("operations", _operations, None),
+        cgroup_weight=reader.read_or("cgroup_weight", _weight, None),
+        limits=tuple(
+            (name, reader.read(name, _per_second)) for name in LIMITS if name in reader.values
+        ),
     )
     _check_stream(reader, stream)
     return stream
@@ -317,6 +380,24 @@ def _whole_number(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_COUNT:
         return value
     raise ValueError(f"'{value}' is not a whole number from 1 to {MAX_COUNT}")
+
+
+def _operations(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _OPS_MAX:
+        return value
+    raise ValueError(f"'{value}' is not a number of operations: a whole number above zero")
+
+
+def _weight(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _WEIGHT_MAX:
+        return value
+    raise ValueError(
+        f"'{value}' is not a weight: a whole number from 1 to {_WEIGHT_MAX}; 100 is usual"
+    )
+
+
+def _per_second(value: Any) -> int:
+    return units.parse_bytes(value.strip().removesuffix("/s") if isinstance(value, str) else value)
 
 
 def _count_or_zero(value: Any) -> int:

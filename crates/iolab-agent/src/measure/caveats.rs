@@ -236,6 +236,10 @@ mod tests {
         };
         let tenant = TenantOutcome {
             began_ns: 0,
+            alike: 0,
+            share: None,
+            asked_ops: None,
+            segments: Vec::new(),
             name: "main".into(),
             workers: vec![worker],
             service: ClassHistograms::default(),

@@ -248,9 +248,16 @@ impl Trial<'_> {
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
         let (pair, directory) = ((workload, phase), self.request.directory.as_path());
         let outcome = match workload.workers_as {
+            WorkersAs::Threads if self.has_group(phase) => {
+                return Err(Error::BadWorkload {
+                    problem: "a thread cannot be in a control group of its own".into(),
+                    remedy: "use workers_as = \"processes\"".into(),
+                });
+            }
             WorkersAs::Threads => run_threads(target, pair, directory, pin, &mut observer),
             WorkersAs::Processes if target.capabilities().has_namespace && is_kernel(target) => {
-                run_processes(target, pair, directory, pin, &mut observer)
+                let prepare = |seat: &Seat<'_>| self.join_group(seat);
+                run_processes(target, pair, directory, prepare, &mut observer)
             }
             WorkersAs::Processes => {
                 let what = "share its files between processes; use --workers-as threads".into();
@@ -282,6 +289,21 @@ impl Trial<'_> {
             (None, None) => (Status::Ok, None),
         };
         Ok(Ended { status, why, record })
+    }
+
+    fn has_group(&self, phase: &Phase) -> bool {
+        let groups = &self.request.groups;
+        phase.tenants.iter().any(|tenant| groups.iter().any(|group| group.tenant == tenant.name))
+    }
+
+    /// Pins a worker process and moves it where its tenant belongs, before it opens any file.
+    fn join_group(&self, seat: &Seat<'_>) -> Result<(), String> {
+        pin(seat);
+        let Some(group) = self.request.groups.iter().find(|g| g.tenant == seat.tenant.name) else {
+            return Ok(());
+        };
+        std::fs::write(&group.procs, "0")
+            .map_err(|error| format!("it cannot join {}: {error}", group.procs.display()))
     }
 
     fn remove_files(&self, phase: &Phase) {

@@ -2,15 +2,18 @@
 //! during.
 
 use std::ffi::CString;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use iolab_drive::clock::monotonic;
 use iolab_drive::coordinate::Observer;
 use iolab_drive::record::{CacheRecord, CpuRecord, Warning};
 use iolab_real::cache;
 use iolab_workload::spec::{Phase, Tenant};
+use serde_json::json;
 
 use super::counters::{DeviceCounters, cpu, cpu_between, own_read_bytes, read_devices};
 use super::request::{CacheState, Request};
@@ -186,6 +189,19 @@ impl Observer for PhaseObserver<'_> {
         self.started = read_devices(&self.request.counters);
         self.own_read_start = if self.of_children { None } else { own_read_bytes() };
         self.cpu_start = cpu(self.of_children);
+    }
+
+    /// Somebody changes knobs so long after this.
+    fn released(&mut self) {
+        if !self.phase.cuts_ns.is_empty() {
+            let at_ns = monotonic().0;
+            let line = json!({"event": "released", "params": {
+                "phase": self.phase.name, "at_ns": at_ns,
+            }});
+            let mut out = std::io::stdout().lock();
+            // If nobody listens any more there is nobody to tell.
+            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        }
     }
 
     fn should_stop(&mut self) -> bool {

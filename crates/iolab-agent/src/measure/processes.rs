@@ -32,7 +32,7 @@ pub fn run_processes<T: Target + Sync, O: Observer>(
     target: &T,
     (workload, phase): (&Workload, &Phase),
     directory: &Path,
-    prepare: impl Fn(&Seat<'_>),
+    prepare: impl Fn(&Seat<'_>) -> Result<(), String>,
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
     if lay_out(target, (workload, phase), directory, observer)? == Laid::Stopped {
@@ -47,7 +47,7 @@ pub fn run_processes<T: Target + Sync, O: Observer>(
     let mut workers = Vec::new();
     for seat in &seats {
         let work = || {
-            prepare(seat);
+            prepare(seat)?;
             seat.run(target, directory, &*group).map_err(|error| error.to_string())
         };
         match fork(work) {

@@ -25,6 +25,9 @@ pub struct Request {
     /// Devices whose counters tell what reached them.
     #[serde(default)]
     pub counters: Vec<Counter>,
+    /// Control groups of the tenants that have some.
+    #[serde(default)]
+    pub groups: Vec<Group>,
     /// State of the page cache before each phase that reads.
     #[serde(default)]
     pub cache: CacheState,
@@ -49,6 +52,16 @@ pub struct Counter {
     pub name: String,
     /// Its `stat` file in sysfs.
     pub stat_path: PathBuf,
+}
+
+/// A control group for the workers of a tenant.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The tenant.
+    pub tenant: String,
+    /// File that takes the ids of processes.
+    pub procs: PathBuf,
 }
 
 /// State of the page cache before each phase that reads.

@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::lines::LineReader;
 use crate::protocol::{MeasureLine, MeasureOrder, MeasureResult, Status};
 use crate::sys;
+use crate::trial::changes::Midway;
 
 /// What a child may take beyond its own time limit before it is killed.
 const GRACE: Duration = Duration::from_secs(30);
@@ -52,6 +53,8 @@ struct Running {
     complaints: LineReader,
     last_complaints: VecDeque<String>,
     result: Option<MeasureResult>,
+    /// When its timed region began, until that is passed on.
+    released_ns: Option<u64>,
     /// Why it was killed.
     killed: Option<String>,
     is_asked_to_end: bool,
@@ -61,7 +64,7 @@ struct Running {
 pub fn measure(
     program: &MeasureProgram,
     order: &MeasureOrder,
-    limit: Option<&MemoryLimit>,
+    (limit, midway): (Option<&MemoryLimit>, &mut dyn Midway),
     control: &mut dyn Control,
 ) -> Result<MeasureResult> {
     let deadline = Instant::now() + Duration::from_nanos(order.time_limit_ns) + GRACE;
@@ -72,7 +75,13 @@ pub fn measure(
         return Err(error);
     }
     while !running.answers.is_at_end() && !running.has_ended() {
-        running.listen(control);
+        running.listen(control, midway.due_in().map_or(POLL, |due| due.min(POLL)));
+        if let Some(at_ns) = running.released_ns.take() {
+            midway.released(at_ns);
+        }
+        if let Err(error) = midway.act() {
+            running.end(&format!("a change while it ran failed: {error}"));
+        }
         if Instant::now() > deadline {
             running.end("it exceeded its time limit");
         }
@@ -83,7 +92,7 @@ pub fn measure(
         }
     }
     let status = running.reap();
-    running.listen(control);
+    running.listen(control, POLL);
     Ok(running.result(status))
 }
 
@@ -107,6 +116,7 @@ impl Running {
             complaints: LineReader::new(complaints),
             last_complaints: VecDeque::new(),
             result: None,
+            released_ns: None,
             killed: None,
             is_asked_to_end: false,
         })
@@ -130,12 +140,15 @@ impl Running {
         Ok(())
     }
 
-    fn listen(&mut self, control: &mut dyn Control) {
-        control.wait(&mut [&mut self.answers, &mut self.complaints], POLL);
+    fn listen(&mut self, control: &mut dyn Control, timeout: Duration) {
+        control.wait(&mut [&mut self.answers, &mut self.complaints], timeout);
         while let Some(line) = self.answers.next_line() {
             match serde_json::from_str(&line) {
                 Ok(MeasureLine::Progress { event, params }) if event == "progress" => {
                     control.progress(params);
+                }
+                Ok(MeasureLine::Progress { event, params }) if event == "released" => {
+                    self.released_ns = params["at_ns"].as_u64();
                 }
                 Ok(MeasureLine::Progress { event, .. }) => {
                     self.complain(format!("'{event}' is no event of the contract"));
@@ -236,6 +249,29 @@ mod tests {
         }
     }
 
+    /// Something that is due as soon as the timed region begins.
+    #[derive(Default)]
+    struct Notebook {
+        released_ns: Option<u64>,
+    }
+
+    impl Midway for Notebook {
+        fn released(&mut self, at_ns: u64) {
+            self.released_ns = Some(at_ns);
+        }
+
+        fn due_in(&self) -> Option<Duration> {
+            self.released_ns.map(|_| Duration::ZERO)
+        }
+
+        fn act(&mut self) -> Result<()> {
+            match self.released_ns {
+                Some(7) => Err(Error::failed("no such knob", "")),
+                _ => Ok(()),
+            }
+        }
+    }
+
     fn try_script(script: &str, urgency: Urgency) -> (MeasureResult, Vec<Value>) {
         let program = MeasureProgram {
             program: "/bin/sh".into(),
@@ -248,6 +284,7 @@ mod tests {
             token: None,
             device: None,
             counters: Vec::new(),
+            groups: Vec::new(),
             cache: Cache::Cold,
             may_drop_caches: false,
             reserve_bytes: 0,
@@ -255,7 +292,8 @@ mod tests {
             workload: &workload,
         };
         let mut control = Script { urgency, heard: Vec::new() };
-        let result = measure(&program, &order, None, &mut control).unwrap();
+        let mut midway = Notebook::default();
+        let result = measure(&program, &order, (None, &mut midway), &mut control).unwrap();
         (result, control.heard)
     }
 
@@ -300,6 +338,17 @@ mod tests {
         let (result, _) =
             try_script(&format!("trap '' TERM; {READY}; sleep 9; sleep 9"), Urgency::Abort);
         assert_eq!(result.status, Status::Interrupted);
+        assert!(started.elapsed() < Duration::from_secs(8));
+    }
+
+    #[test]
+    fn a_change_that_fails_ends_the_trial_and_says_why() {
+        let started = Instant::now();
+        let script = r#"echo '{"event":"released","params":{"at_ns":7}}'; sleep 9"#;
+        let (result, _) = try_script(script, Urgency::Calm);
+        let error = result.error.unwrap();
+        assert_eq!(result.status, Status::Failed);
+        assert!(error.contains("a change while it ran failed: no such knob"), "{error}");
         assert!(started.elapsed() < Duration::from_secs(8));
     }
 

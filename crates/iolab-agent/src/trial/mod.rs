@@ -1,5 +1,6 @@
 //! One trial, seen from the parent: prepare, let a child measure, collect, clean.
 
+mod changes;
 mod child;
 mod run;
 

@@ -6,11 +6,13 @@ use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
 
+use super::changes::Changes;
 use super::child::{MeasureProgram, measure};
 use crate::cgroup::MemoryLimit;
 use crate::control::Control;
 use crate::error::Result;
 use crate::facts;
+use crate::io_group::IoGroups;
 use crate::journal::Change;
 use crate::knob::KnobSet;
 use crate::machine::Machine;
@@ -42,6 +44,9 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     let (started, started_at) = (Instant::now(), SystemTime::now());
     control.progress(json!({"trial": spec.trial, "phase": "prepare", "message": "", "share": 0.0}));
     testbed.check_knobs(machine, &spec.knobs)?;
+    for change in &spec.changes {
+        testbed.check_knobs(machine, &change.knobs)?;
+    }
     let prepared = testbed.prepare(machine, spec)?;
     let applied = knobs.apply(machine, &spec.knobs)?;
     let mut facts = facts::machine(machine);
@@ -55,7 +60,8 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
 
     let noise = Noise::sample(machine);
     let noise = if is_first { noise } else { noise.without_averages() };
-    let measured = measure_limited(machine, testbed, (spec, &prepared, run), program, control)?;
+    let what = What { spec, prepared: &prepared, run };
+    let measured = measure_limited((machine, knobs), testbed, &what, program, control)?;
     let mut warnings = prepared.warnings;
     warnings.extend(applied.warnings);
     warnings.extend(noise.warnings_until(&Noise::sample(machine)));
@@ -83,19 +89,50 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     })
 }
 
-/// Measures within the memory that the trial may use.
+/// What is measured, where, and for whom.
+struct What<'a> {
+    spec: &'a TrialSpec,
+    prepared: &'a Prepared,
+    run: &'a str,
+}
+
+/// Measures within the control groups that the trial asks for.
 fn measure_limited(
-    machine: &mut Machine,
+    (machine, knobs): (&mut Machine, &mut KnobSet),
     testbed: &dyn Testbed,
-    what: (&TrialSpec, &Prepared, &str),
+    what: &What,
     program: &MeasureProgram,
     control: &mut dyn Control,
 ) -> Result<MeasureResult> {
-    let (spec, prepared, run) = what;
-    let limit = match spec.memory_limit_bytes {
-        Some(bytes) => Some(MemoryLimit::create(machine, run, bytes)?),
+    let spec = what.spec;
+    let asked = (&spec.io_groups[..], spec.memory_limit_bytes.is_some());
+    let groups = IoGroups::create(machine, what.run, testbed.devices(), asked)?;
+    let limit = match spec.memory_limit_bytes.map(|b| MemoryLimit::create(machine, what.run, b)) {
+        Some(Ok(limit)) => Some(limit),
+        Some(Err(error)) => {
+            groups.remove(machine)?;
+            return Err(error);
+        }
         None => None,
     };
+    let measured =
+        measure_now((machine, knobs), testbed, what, (program, &limit, &groups), control);
+    let removed = [groups.remove(machine), limit.map_or(Ok(()), |limit| limit.remove(machine))];
+    let mut measured = measured?;
+    let problems = removed.into_iter().filter_map(Result::err);
+    measured.warnings.extend(problems.map(|error| not_cleaned(&error.to_string())));
+    Ok(measured)
+}
+
+/// Measures, and changes knobs meanwhile.
+fn measure_now(
+    (machine, knobs): (&mut Machine, &mut KnobSet),
+    testbed: &dyn Testbed,
+    what: &What,
+    how: (&MeasureProgram, &Option<MemoryLimit>, &IoGroups),
+    control: &mut dyn Control,
+) -> Result<MeasureResult> {
+    let ((program, limit, groups), What { spec, prepared, .. }) = (how, what);
     let may_drop_caches = testbed.class() != "A" && spec.cache == Cache::Cold
         // Direct I/O on a device has nothing to drop.
         && prepared.raw.is_none();
@@ -108,6 +145,7 @@ fn measure_limited(
         token: prepared.token.as_deref(),
         device: prepared.raw.as_ref(),
         counters: testbed.devices().iter().map(|name| counter(name)).collect(),
+        groups: groups.seats(),
         cache: spec.cache,
         may_drop_caches,
         reserve_bytes: prepared.reserve_bytes,
@@ -115,12 +153,20 @@ fn measure_limited(
         workload: &spec.workload,
     };
     let shown = prepared.folder.display().to_string();
-    let measured = machine.act(ActionKind::Exec, "measure", shown, || {
-        measure(program, &order, limit.as_ref(), control)
-    });
-    let removed = limit.map_or(Ok(()), |limit| limit.remove(machine));
-    let mut measured = measured?.unwrap_or_else(rehearsal);
-    measured.warnings.extend(removed.err().map(|error| not_cleaned(&error.to_string())));
+    let is_real = machine.act(ActionKind::Exec, "measure", shown, || Ok(()))?.is_some();
+    let mut changes = Changes::new(machine, knobs, spec);
+    let mut measured = if is_real {
+        measure(program, &order, (limit.as_ref(), &mut changes), control)?
+    } else {
+        changes.rehearse()?;
+        rehearsal()
+    };
+    let (marks, warnings) = changes.finish();
+    // Only a workload of one phase has changes.
+    if let Some(Value::Object(phase)) = measured.phases.first_mut().filter(|_| !marks.is_empty()) {
+        phase.insert("marks".to_owned(), json!(marks));
+    }
+    measured.warnings.extend(warnings);
     Ok(measured)
 }
 

@@ -49,7 +49,10 @@ impl<O: Observer> GroupState for InlineGroup<'_, O> {
     fn arrive(&self, gate: Gate) {
         let mut observer = self.observer.borrow_mut();
         match gate {
-            Gate::Start => observer.starting(),
+            Gate::Start => {
+                observer.starting();
+                observer.released();
+            }
             Gate::End => observer.ended(),
         }
     }

@@ -85,7 +85,7 @@ pub(super) fn layout_actor<T: Target, G: GroupState>(
         priority: None,
         paths: Arc::from(paths),
     })?;
-    let recorder = Recorder::new(1, workload.interval_ns, false);
+    let recorder = Recorder::new(1, workload.interval_ns, None);
     Ok(Actor { lane, worker: LayoutWorker::new(plan, group), recorder })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use iolab_model::op::Access;
 use iolab_model::target::Content;
-use iolab_model::{Error, LaneRequest, Seed, Target};
+use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::spec::{Phase, Tenant, Workload};
 use iolab_workload::verify::phase_index;
 use iolab_workload::{GroupState, StreamWorker};
@@ -33,8 +33,8 @@ pub struct Seat<'a> {
     pub index: u32,
     /// Ordinal of the worker in the phase; decides its CPU.
     pub ordinal: u32,
-    /// See [`Phase::is_stonewalled`].
-    pub is_stonewalled: bool,
+    /// The phase.
+    pub phase: &'a Phase,
     /// Ordinal of the phase in the workload; verification knows by it what is older than what.
     pub phase_index: usize,
 }
@@ -49,7 +49,7 @@ pub fn seats<'a>(workload: &'a Workload, phase: &'a Phase) -> Vec<Seat<'a>> {
             tenant,
             index,
             ordinal: 0,
-            is_stonewalled: phase.is_stonewalled,
+            phase,
             phase_index,
         })
     };
@@ -113,9 +113,10 @@ impl Seat<'_> {
         };
         let lane = target.open(&request)?;
         let (index, seed) = (self.index, self.workload.seed);
-        let worker = StreamWorker::new(&tenant, index, self.is_stonewalled, seed, group);
-        let is_rate_limited = tenant.rate_ops_per_s.is_some();
-        let recorder = Recorder::new(depth, self.workload.interval_ns, is_rate_limited);
+        let worker = StreamWorker::new(&tenant, index, self.phase.is_stonewalled, seed, group);
+        let period = tenant.period_ns().map(|ns| Ns(ns as u64));
+        let recorder = Recorder::new(depth, self.workload.interval_ns, period)
+            .cut_at(&self.phase.cuts_ns, tenant.begins_ns);
         Ok(Actor { lane, worker, recorder })
     }
 }

@@ -242,6 +242,7 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
         keeps_files: index + 1 < count,
         engine: test.calls().engine(),
         ignores: ignored(request, test),
+        cuts_ns: Vec::new(),
         tenants: tenants(request, test, index == 0),
     };
     let workload = Workload {
@@ -356,6 +357,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         primes_first_record: is_sequential_read && request.workers == 1,
         rate_ops_per_s: None,
         think_ns: Ns(0),
+        share: None,
         begins_ns: Ns(0),
         priority: None,
         limit: Limit::Once,

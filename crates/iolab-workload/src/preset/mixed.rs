@@ -34,6 +34,8 @@ pub struct MixedRequest {
     pub verify: Verify,
     #[serde(default)]
     pub pin_cpus: Vec<u32>,
+    #[serde(default)]
+    pub cuts_ns: Vec<Ns>,
     pub streams: Vec<StreamRequest>,
 }
 
@@ -73,6 +75,10 @@ pub struct StreamRequest {
     pub think_ns: Ns,
     #[serde(default)]
     pub priority: Option<Priority>,
+    #[serde(default)]
+    pub ops: Option<u64>,
+    #[serde(default)]
+    pub share: Option<f64>,
 }
 
 iolab_model::registry! {
@@ -133,6 +139,7 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
             keeps_files: false,
             engine: None,
             ignores: Vec::new(),
+            cuts_ns: request.cuts_ns.clone(),
             tenants: request.streams.iter().map(|stream| tenant(request, stream)).collect(),
         }],
     };
@@ -155,6 +162,16 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
             ),
             remedy: "let it begin before it ends, and both before the workload's duration".into(),
         });
+    }
+    let mut earlier = Ns(0);
+    for &cut in &request.cuts_ns {
+        if cut <= earlier || cut >= request.duration_ns {
+            return Err(Error::BadWorkload {
+                problem: format!("a cut after {} ns", cut.0),
+                remedy: "cuts ascend, and lie inside the workload's duration".into(),
+            });
+        }
+        earlier = cut;
     }
     workload.check()?;
     Ok(workload)
@@ -205,6 +222,10 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         think_ns: stream.think_ns,
         begins_ns: stream.begins_ns,
         priority: stream.priority,
-        limit: Limit::Time { duration_ns: stream.ends(request).since(stream.begins_ns) },
+        share: stream.share,
+        limit: match (stream.ops, stream.ends(request).since(stream.begins_ns)) {
+            (Some(ops), within) => Limit::Ops { ops, within_ns: Some(within) },
+            (None, duration_ns) => Limit::Time { duration_ns },
+        },
     }
 }

@@ -105,9 +105,12 @@ impl<G: GroupState> StreamWorker<G> {
         self.stage = Stage::Timed;
         let begin = now + self.tenant.begins_ns;
         (self.started, self.ended, self.earliest) = (begin, begin, begin);
-        if let Limit::Time { duration_ns } = self.tenant.limit {
-            self.deadline = begin + duration_ns;
-        }
+        let lasting = match self.tenant.limit {
+            Limit::Time { duration_ns } => Some(duration_ns),
+            Limit::Ops { within_ns, .. } => within_ns,
+            Limit::Once => None,
+        };
+        self.deadline = lasting.map_or(Ns::MAX, |duration| begin + duration);
         None
     }
 

@@ -9,6 +9,7 @@ from iolab.report.charts import (
     by_record_size,
     forest,
     latency_ladder,
+    latency_over_time,
     over_time,
     run_order,
 )
@@ -21,6 +22,7 @@ CHARTS: Final[tuple[ChartRow, ...]] = (
     ChartRow("by_record_size", by_record_size.build, "Runs"),
     ChartRow("latency_ladder", latency_ladder.build, "Percentiles"),
     ChartRow("over_time", over_time.build, "TimeSeries"),
+    ChartRow("latency_over_time", latency_over_time.build, "TimeSeries"),
 )
 
 __all__ = ["CHARTS", "ChartRow"]

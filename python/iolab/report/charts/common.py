@@ -48,12 +48,13 @@ def grey_note(slots: dict[str, int]) -> str:
 
 
 def primary_metrics(verdict: StudyVerdict) -> dict[Group, Metric]:
-    """Return the metric each group is judged by: the first of `METRICS` that it has."""
+    """Return the metric each group is judged by: the study's own, or the first of `METRICS`."""
+    judged = {(c.workload, c.is_direct): METRIC_BY_NAME[c.metric] for c in verdict.pooled}
     found: dict[Group, set[str]] = {}
     for t in verdict.treatments:
         found.setdefault((t.workload, t.is_direct), set()).add(t.metric)
     return {
-        group: next(metric for metric in METRICS if metric.name in names)
+        group: judged.get(group) or next(metric for metric in METRICS if metric.name in names)
         for group, names in found.items()
     }
 

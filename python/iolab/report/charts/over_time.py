@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import cap_panels, grey_note, level_slots
 from iolab.stats.metrics.metric import MIB
@@ -14,21 +16,37 @@ POINTS_MAX = 150
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one chart per workload; panels are operations at their other levels."""
-    series = {(s.trial_id, s.operation): s for s in data.series if s.bytes and s.interval_ns > 0}
-    chosen = {
-        key: series[found.trial_id, found.operation]
-        for key, found in _median_trials(data, verdict).items()
-        if (found.trial_id, found.operation) in series
-    }
     slots = level_slots(data, verdict)
-    specs: list[ChartSpec] = []
-    for workload in dict.fromkeys(key[0] for key in chosen):
-        panels: dict[str, list[tuple[str, SeriesRow]]] = {}
-        for (name, panel, level), row in chosen.items():
-            if name == workload:
-                panels.setdefault(panel, []).append((level, row))
-        specs.append(_spec(workload, panels, slots))
-    return specs
+    return [
+        replace(_spec(workload, panels, slots), marks=change_marks(data, workload))
+        for workload, panels in chosen_panels(data, verdict).items()
+    ]
+
+
+Panels = dict[str, list[tuple[str, SeriesRow]]]
+"""Panel title to levels with the series of their median trials."""
+
+
+def chosen_panels(data: StudyData, verdict: StudyVerdict) -> dict[str, Panels]:
+    """Series of the median trials, by workload."""
+    series = {(s.trial_id, s.operation): s for s in data.series if s.bytes and s.interval_ns > 0}
+    found: dict[str, Panels] = {}
+    for (workload, panel, level), m in _median_trials(data, verdict).items():
+        row = series.get((m.trial_id, m.operation))
+        if row is not None:
+            found.setdefault(workload, {}).setdefault(panel, []).append((level, row))
+    return found
+
+
+def change_marks(data: StudyData, workload: str) -> tuple[tuple[float, str], ...]:
+    """What changed while a workload ran: seconds and ``scheduler = bfq``, as planned."""
+    own = {trial.trial_id for trial in data.trials if trial.workload == workload}
+    texts = {
+        (mark.asked_ns, f"{mark.knob} = {mark.after or '?'}")
+        for mark in data.marks
+        if mark.trial_id in own
+    }
+    return tuple((at_ns / 1e9, text) for at_ns, text in sorted(texts))
 
 
 def _median_trials(

@@ -3,12 +3,21 @@
 from typing import Final
 
 from iolab.stats.metrics import (
+    completion_ns,
+    fairness_jain,
+    fairness_jain_shares,
+    flowing_time_share,
+    flush_ns_max,
+    flush_ns_p50,
+    flush_ns_p99,
+    gap_ns_max,
     latency_ns_max,
     latency_ns_mean,
     latency_ns_p50,
     latency_ns_p90,
     latency_ns_p99,
     latency_ns_p999,
+    on_time_share,
     response_ns_max,
     response_ns_mean,
     response_ns_p50,
@@ -35,6 +44,15 @@ METRICS: Final[tuple[Metric, ...]] = (
     response_ns_p999.METRIC,
     response_ns_max.METRIC,
     response_ns_mean.METRIC,
+    flush_ns_p50.METRIC,
+    flush_ns_p99.METRIC,
+    flush_ns_max.METRIC,
+    completion_ns.METRIC,
+    on_time_share.METRIC,
+    gap_ns_max.METRIC,
+    flowing_time_share.METRIC,
+    fairness_jain.METRIC,
+    fairness_jain_shares.METRIC,
 )
 METRIC_BY_NAME: Final[dict[str, Metric]] = {metric.name: metric for metric in METRICS}
 

@@ -35,6 +35,11 @@ class Metric:
     """Stored value to text with an adapted unit."""
     role: Role = "shown"
 
+    @property
+    def is_rate(self) -> bool:
+        """Whether more of it is called faster."""
+        return self.unit.endswith("/s")
+
     def display(self, value: float) -> float:
         """Convert a stored value to `display_unit`."""
         return value * self.display_scale
@@ -67,6 +72,18 @@ def format_ns(value: float) -> str:
         if abs(value) >= scale:
             return f"{format_significant(value / scale)} {unit}"
     return f"{format_significant(value)} ns"
+
+
+def format_percent(value: float) -> str:
+    """Write a share of one as percent."""
+    return f"{format_significant(value * 100)} %"
+
+
+def share_metric(name: str, label: str, *, as_percent: bool = True) -> Metric:
+    """Make the metric of a share of one, or of an index from 0 to 1; higher is better."""
+    if as_percent:
+        return Metric(name, "share", label, True, "%", 100.0, format_percent)
+    return Metric(name, "index", label, True, "", 1.0, format_significant)
 
 
 def latency_metric(name: str, label: str, *, role: Role = "shown") -> Metric:

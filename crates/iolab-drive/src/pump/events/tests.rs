@@ -9,7 +9,7 @@ use iolab_model::{
 };
 use iolab_workload::group::CellGroup;
 use iolab_workload::spec::{Limit, Tenant};
-use iolab_workload::{StreamWorker, Workload};
+use iolab_workload::{StreamReport, StreamWorker, Workload};
 
 use super::{Actor, run_events};
 use crate::recorder::Recorder;
@@ -113,20 +113,64 @@ fn tenant(change: impl FnOnce(&mut Tenant)) -> Tenant {
 
 /// Elapsed virtual time and total depth reached of one tenant on the fixed-latency device.
 fn run(tenant: &Tenant) -> (Ns, f64, Vec<Recorder>) {
+    let ended = run_workers(tenant);
+    let elapsed = ended.iter().map(|(report, _)| report.elapsed_ns).max().unwrap();
+    let busy: f64 = ended.iter().map(|(_, recorder)| recorder.service.sum_ns()).sum();
+    let recorders = ended.into_iter().map(|(_, recorder)| recorder).collect();
+    (Ns(elapsed), busy / elapsed as f64, recorders)
+}
+
+/// What each worker of a tenant counted on the fixed-latency device.
+fn run_workers(tenant: &Tenant) -> Vec<(StreamReport, Recorder)> {
     let device = Fixed::default();
     let group = CellGroup::new(tenant.workers);
     let mut actors: Vec<_> = (0..tenant.workers)
         .map(|index| Actor {
             lane: FixedLane { index: index as usize, device: &device, in_flight: 0 },
             worker: StreamWorker::new(tenant, index, false, Seed(7), &group),
-            recorder: Recorder::new(tenant.depth, Ns::from_ms(1), tenant.rate_ops_per_s.is_some()),
+            recorder: Recorder::new(
+                tenant.depth,
+                Ns::from_ms(1),
+                tenant.period_ns().map(|ns| Ns(ns as u64)),
+            ),
         })
         .collect();
     run_events(&mut actors, &device).unwrap();
-    let elapsed = actors.iter().map(|a| a.worker.report().elapsed_ns).max().unwrap();
-    let busy: f64 = actors.iter().map(|a| a.recorder.service.sum_ns()).sum();
-    let recorders = actors.into_iter().map(|a| a.recorder).collect();
-    (Ns(elapsed), busy / elapsed as f64, recorders)
+    actors.into_iter().map(|a| (a.worker.report(), a.recorder)).collect()
+}
+
+#[test]
+fn operations_end_a_worker_or_are_cut_off() {
+    let ops = |ops, within| Limit::Ops { ops, within_ns: Some(Ns::from_ms(within)) };
+    let done = run_workers(&tenant(|t| t.limit = ops(30, 5)));
+    assert_eq!((done[0].0.ops, done[0].0.elapsed_ns), (30, 30 * LATENCY.0));
+    let cut_off = run_workers(&tenant(|t| t.limit = ops(80, 5)));
+    assert_eq!((cut_off[0].0.ops, cut_off[0].0.elapsed_ns), (50, 50 * LATENCY.0));
+}
+
+#[test]
+fn the_longest_gap_holds_thinking_and_waiting_for_the_first() {
+    let plain = run_workers(&tenant(|t| t.limit = Limit::Ops { ops: 30, within_ns: None }));
+    assert_eq!(plain[0].0.gap_ns_max, LATENCY.0);
+    let thinking = run_workers(&tenant(|t| t.think_ns = Ns::from_us(70)));
+    assert_eq!(thinking[0].0.gap_ns_max, LATENCY.0 + 70_000);
+}
+
+#[test]
+fn an_op_is_late_that_ends_a_period_after_its_intended_start() {
+    let on_time = run_workers(&tenant(|t| t.rate_ops_per_s = Some(1000.0)));
+    assert_eq!(on_time[0].1.late_ops, 0);
+    // One every 50 us, which takes 100 us: all are late.
+    let late = run_workers(&tenant(|t| t.rate_ops_per_s = Some(20_000.0)));
+    assert_eq!(late[0].1.late_ops, 1000);
+}
+
+#[test]
+fn who_does_the_same_is_alike_whatever_its_name_and_weight() {
+    let one = tenant(|_| {});
+    let other = tenant(|t| (t.name, t.file, t.share) = ("b".into(), "b".into(), Some(3.0)));
+    assert!(one.is_like(&other));
+    assert!(!one.is_like(&tenant(|t| t.depth = 2)));
 }
 
 #[test]

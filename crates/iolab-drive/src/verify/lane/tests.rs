@@ -163,7 +163,7 @@ fn a_worker_that_reads_what_it_writes_knows_its_own_last_write() {
     tenant.pattern = Pattern::Uniform;
     tenant.direction = Direction::Mixed { read_share: 0.5 };
     tenant.opening = Opening::LaidOut;
-    tenant.limit = Limit::Ops { ops: 4000 };
+    tenant.limit = Limit::Ops { ops: 4000, within_ns: None };
     let report = run(&Memory::default(), &workload, 0).remove(0);
     assert_eq!((report.errors, report.ops), (0, 4000));
 }
@@ -178,7 +178,7 @@ fn concurrent_writers_of_one_file_raise_no_false_alarm_and_hide_no_stranger() {
     let mixed = &mut workload.phases[1].tenants[0];
     mixed.pattern = Pattern::Uniform;
     mixed.direction = Direction::Mixed { read_share: 0.5 };
-    mixed.limit = Limit::Ops { ops: 2000 };
+    mixed.limit = Limit::Ops { ops: 2000, within_ns: None };
     // One makes it, all use it.
     workload.phases[0].tenants[0].workers = 1;
     let target = Memory::default();

@@ -1,0 +1,288 @@
+"""Throughput and user CPU beside the peers, on one loop device over RAM, in one run.
+
+A file of 256 MiB on ext4 on a loop device on a tmpfs of its own is read and overwritten with direct
+I/O. In each round every cell (engine, direction, order, record size) is run once by iolab and once
+by the peer, cells and programs in random order, pinned to one CPU. A cell's ratio is iolab's
+throughput over the peer's, paired by round, on ln; user CPU is per operation, an empty run's
+subtracted. Peers: fio, and IOzone where it is installed (its own tests, engine ``sync``).
+
+``python benches/peers.py [--rounds N] [--agent PATH] [--only NAME]``; needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import os
+import random
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from iolab.testbed.command import find_agent
+
+FILE_BYTES = 256 << 20
+ROOT = Path(__file__).resolve().parent.parent
+OPS_MAX = 16_384
+DEPTHS = {"psync": 1, "libaio": 32, "io_uring": 32}
+RECORDS = (4 << 10, 64 << 10, 1 << 20)
+CPU = max(os.sched_getaffinity(0))
+BAR_POOLED, BAR_CELL = 0.97, 0.95
+IOZONE = {("read", "sequential"): "1", ("write", "sequential"): "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One way of moving the file's data."""
+
+    peer: str
+    engine: str
+    direction: str
+    order: str
+    record: int
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return f"{self.peer} {self.engine} {self.order} {self.direction} {self.record >> 10}k"
+
+    @property
+    def ops(self) -> int:
+        """Enough for some tenths of a second."""
+        return min(OPS_MAX, FILE_BYTES // self.record)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one run gave."""
+
+    bytes_per_s: float
+    user_s: float
+
+
+def run(argv: list[str], stdin: str, throughput: Callable[[str], float]) -> Result:
+    """One finished program, pinned."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    argv = ["taskset", "-c", str(CPU), *argv]
+    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        sys.exit(f"{argv[3]} failed ({done.returncode}): {(done.stderr or done.stdout)[-500:]}")
+    return Result(throughput(done.stdout), after.ru_utime - before.ru_utime)
+
+
+def ours(agent: Path, directory: Path, cell: Cell, ops: int) -> Result:
+    """`iolab-agent measure` on the existing file."""
+    tenant = {
+        "name": "main",
+        "workers": 1,
+        "is_file_shared": True,
+        "file": "data.0",
+        "file_bytes": FILE_BYTES,
+        "io_size_bytes": cell.record,
+        "pattern": {"kind": "sequential" if cell.order == "sequential" else "permutation"},
+        "direction": {"kind": cell.direction},
+        "depth": DEPTHS.get(cell.engine, 1),
+        "access": "direct",
+        "opening": "existing",
+        "limit": {"kind": "ops", "ops": ops},
+    }
+    phase = {"name": "bench", "keeps_files": True, "tenants": [tenant]}
+    workload = {"version": 1, "name": "x", "engine": cell.engine, "seed": 7, "phases": [phase]}
+    request = {"trial": "b", "directory": str(directory), "workload": workload}
+
+    def throughput(text: str) -> float:
+        result = json.loads(text.splitlines()[-1])["result"]
+        if result["status"] != "ok":
+            sys.exit(f"iolab: {result['error']}")
+        worker = result["phases"][0]["tenants"][0]["workers"][0]
+        return worker["bytes"] / max(worker["elapsed_ns"], 1) * 1e9
+
+    return run([str(agent), "measure"], json.dumps(request) + "\n", throughput)
+
+
+def fio(directory: Path, cell: Cell, ops: int) -> Result:
+    """The same by fio."""
+    order = "rand" if cell.order == "random" else ""
+    argv = ["fio", "--name=bench", f"--filename={directory}/data.0", f"--ioengine={cell.engine}"]
+    argv += [f"--rw={order}{cell.direction}", f"--bs={cell.record}", f"--size={FILE_BYTES}"]
+    argv += [f"--io_size={ops * cell.record}", f"--iodepth={DEPTHS[cell.engine]}", "--direct=1"]
+    argv += ["--output-format=json", "--thread", "--overwrite=1"]
+
+    def throughput(text: str) -> float:
+        return float(json.loads(text)["jobs"][0][cell.direction]["bw_bytes"])
+
+    return run(argv, "", throughput)
+
+
+def iozone(directory: Path, cell: Cell, ops: int) -> Result:
+    """The same by IOzone: the second pass over the file that is there."""
+    argv = ["iozone", "-I", "-w", "-i", IOZONE[cell.direction, cell.order]]
+    argv += ["-s", f"{ops * cell.record >> 10}k", "-r", f"{cell.record >> 10}k"]
+    argv += ["-f", str(directory / "iozone.tmp")]
+
+    def throughput(text: str) -> float:
+        cells = re.findall(r"^\s+\d+\s+\d+\s+(\d+)\s+(\d+)", text, re.MULTILINE)
+        return float(cells[-1][1]) * 1024
+
+    return run(argv, "", throughput)
+
+
+@contextmanager
+def device_over_ram() -> Iterator[Path]:
+    """A directory on ext4 on a loop device on a tmpfs, all of it ours and gone afterwards."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        ram, mounted = Path(name) / "ram", Path(name) / "fs"
+        undo: list[list[str]] = []
+        try:
+            for path in (ram, mounted):
+                path.mkdir()
+            command(["mount", "-t", "tmpfs", "-o", "size=768m", "iolab-bench", str(ram)])
+            undo.append(["umount", str(ram)])
+            image = ram / "image"
+            with image.open("wb") as file:
+                for seed in range(512):
+                    file.write(random.Random(seed).randbytes(1 << 20))
+            loop = command(["losetup", "--find", "--show", str(image)]).strip()
+            undo.append(["losetup", "--detach", loop])
+            command(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", loop])
+            command(["mount", loop, str(mounted)])
+            undo.append(["umount", str(mounted)])
+            with (mounted / "data.0").open("wb") as file:
+                for seed in range(FILE_BYTES >> 20):
+                    file.write(random.Random(seed).randbytes(1 << 20))
+                os.fsync(file.fileno())
+            yield mounted
+        finally:
+            for argv in reversed(undo):
+                command(argv)
+
+
+def command(argv: list[str]) -> str:
+    """A command that must succeed."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(argv)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def cells(only: str) -> list[Cell]:
+    """All cells that the installed peers can run."""
+    found = [
+        Cell("fio", engine, direction, order, record)
+        for engine, direction, order, record in itertools.product(
+            DEPTHS, ("read", "write"), ("sequential", "random"), RECORDS
+        )
+    ]
+    if shutil.which("iozone"):
+        found += [
+            Cell("iozone", "sync", direction, order, record)
+            for (direction, order), record in itertools.product(IOZONE, RECORDS)
+        ]
+    else:
+        print("iozone is not installed: its cells are left out")
+    return [cell for cell in found if only in cell.name]
+
+
+def measure(
+    agent: Path, directory: Path, chosen: list[Cell], rounds: int
+) -> tuple[dict[Cell, list[float]], dict[Cell, list[tuple[float, float]]]]:
+    """Logarithms of throughput ratios, and user CPU per op of both, by cell and round."""
+    order = random.Random(1)
+    ratios: dict[Cell, list[float]] = {cell: [] for cell in chosen}
+    user: dict[Cell, list[tuple[float, float]]] = {cell: [] for cell in chosen}
+
+    def once(who: str, cell: Cell, ops: int) -> Result:
+        if who == "iolab":
+            return ours(agent, directory, cell, ops)
+        return {"fio": fio, "iozone": iozone}[who](directory, cell, ops)
+
+    for _ in range(rounds):
+        for cell in order.sample(chosen, len(chosen)):
+            got: dict[str, tuple[float, float]] = {}
+            for who in order.sample(["iolab", cell.peer], 2):
+                full, empty = once(who, cell, cell.ops), once(who, cell, 1)
+                got[who] = full.bytes_per_s, (full.user_s - empty.user_s) * 1e9 / cell.ops
+            ratios[cell].append(math.log(got["iolab"][0] / got[cell.peer][0]))
+            user[cell].append((got["iolab"][1], got[cell.peer][1]))
+    return ratios, user
+
+
+def below(values: list[float], bar: float) -> float:
+    """One-sided p of the hypothesis that the ratio is at least `bar`."""
+    from scipy import stats
+
+    return float(stats.ttest_1samp(values, math.log(bar), alternative="less").pvalue)
+
+
+def holm(p_values: dict[Cell, float]) -> dict[Cell, float]:
+    """Holm's adjusted p values."""
+    adjusted, largest = {}, 0.0
+    for rank, (cell, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        largest = max(largest, min(1.0, p * (len(p_values) - rank)))
+        adjusted[cell] = largest
+    return adjusted
+
+
+def bounds(values: list[float]) -> tuple[float, float, float]:
+    """Geometric mean and 95 % t interval of ratios given as ln."""
+    from scipy import stats
+
+    mean, n = statistics.fmean(values), len(values)
+    half = float(stats.t.ppf(0.975, n - 1)) * statistics.stdev(values) / math.sqrt(n)
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def report(
+    ratios: dict[Cell, list[float]], user: dict[Cell, list[tuple[float, float]]]
+) -> dict[str, object]:
+    """Print all cells and the pooled ratio; the answer is what is written."""
+    adjusted = holm({cell: below(values, BAR_CELL) for cell, values in ratios.items()})
+    print(f"{'throughput, iolab / peer':40} {'ratio':>6}  {'95 %':14} {'user ns/op':>13}")
+    rows = []
+    for cell, values in ratios.items():
+        center, low, high = bounds(values)
+        mine, theirs = (statistics.median(v) for v in zip(*user[cell], strict=True))
+        mark = f"  below {BAR_CELL} (p {adjusted[cell]:.3f})" if adjusted[cell] < 0.05 else ""
+        interval = f"[{low:.3f}, {high:.3f}]"
+        print(f"{cell.name:40} {center:6.3f}  {interval:14} {mine:6.0f} {theirs:6.0f}{mark}")
+        rows.append({"cell": cell.name, "ratio": [center, low, high], "user_ns": [mine, theirs]})
+    rounds = list(zip(*ratios.values(), strict=True))
+    center, low, high = bounds([statistics.fmean(values) for values in rounds])
+    met = "met" if low >= BAR_POOLED and min(adjusted.values()) >= 0.05 else "MISSED"
+    print(f"{'pooled':40} {center:6.3f}  [{low:.3f}, {high:.3f}]  bar {BAR_POOLED}: {met}")
+    return {"cells": rows, "pooled": [center, low, high], "rounds": len(rounds)}
+
+
+def main() -> int:
+    """Run everything and write the JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--agent", type=Path, help="default: the installed one")
+    parser.add_argument("--out", type=Path, default=ROOT / "target" / "peers.json")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--only", default="", help="cells whose name contains this")
+    options = parser.parse_args()
+    if shutil.which("fio") is None or os.geteuid() != 0 or options.rounds < 2:
+        sys.exit("needs fio (apt-get install fio), root (a loop device) and at least 2 rounds")
+    agent = (options.agent or Path(find_agent())).resolve()
+    with device_over_ram() as directory:
+        ratios, user = measure(agent, directory, cells(options.only), options.rounds)
+    found = report(ratios, user)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps({"version": 1, **found}, indent=1))
+    print(f"written: {options.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+//! Knobs that change while the workload runs: when, how, and what the record says about it.
+//!
+//! The parent changes them, because it owns the journal: each change is intended there before it
+//! is made, read back after, and undone with everything else. Left out: changes of the workload.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use iolab_drive::clock::monotonic;
+
+use crate::error::Result;
+use crate::knob::KnobSet;
+use crate::machine::Machine;
+use crate::protocol::{KnobChange, Mark, TrialSpec, Warning};
+
+/// What happens beside a child that measures.
+pub trait Midway {
+    /// The timed region began, by the monotonic clock.
+    fn released(&mut self, at_ns: u64);
+
+    /// How long until something is to be done; none if nothing is.
+    fn due_in(&self) -> Option<Duration>;
+
+    /// Does what is due.
+    fn act(&mut self) -> Result<()>;
+}
+
+/// The changes of one trial.
+pub struct Changes<'a> {
+    machine: &'a mut Machine,
+    knobs: &'a mut KnobSet,
+    left: VecDeque<&'a KnobChange>,
+    /// Every knob that the trial has by now.
+    values: BTreeMap<String, String>,
+    released_ns: Option<u64>,
+    marks: Vec<Mark>,
+    warnings: Vec<Warning>,
+}
+
+impl<'a> Changes<'a> {
+    /// The changes that `spec` asks for.
+    pub fn new(machine: &'a mut Machine, knobs: &'a mut KnobSet, spec: &'a TrialSpec) -> Self {
+        Self {
+            machine,
+            knobs,
+            left: spec.changes.iter().collect(),
+            values: spec.knobs.clone(),
+            released_ns: None,
+            marks: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Makes all changes at once, on the paper of a dry run.
+    pub fn rehearse(&mut self) -> Result<()> {
+        while let Some(change) = self.left.pop_front() {
+            self.make(change)?;
+        }
+        Ok(())
+    }
+
+    /// What was done, and what to know about it.
+    pub fn finish(mut self) -> (Vec<Mark>, Vec<Warning>) {
+        if let Some(change) = self.left.front() {
+            self.warnings.push(Warning::new(
+                "change_not_made",
+                format!(
+                    "the workload ended before the change after {:.3} s was due",
+                    Duration::from_nanos(change.at_ns).as_secs_f64()
+                ),
+                "let it run longer, or change earlier",
+            ));
+        }
+        (self.marks, self.warnings)
+    }
+
+    fn make(&mut self, change: &KnobChange) -> Result<()> {
+        let released = self.released_ns.unwrap_or_default();
+        let before = self.knobs.read_back(self.machine);
+        self.values.extend(change.knobs.clone());
+        let began_ns = monotonic().0.saturating_sub(released);
+        let applied = self.knobs.apply(self.machine, &self.values)?;
+        let done_ns = monotonic().0.saturating_sub(released);
+        self.warnings.extend(applied.warnings);
+        for name in change.knobs.keys() {
+            self.marks.push(Mark {
+                asked_ns: change.at_ns,
+                began_ns,
+                done_ns,
+                knob: name.clone(),
+                from: before.get(name).cloned(),
+                to: applied.knobs.get(name).cloned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Midway for Changes<'_> {
+    fn released(&mut self, at_ns: u64) {
+        self.released_ns.get_or_insert(at_ns);
+    }
+
+    fn due_in(&self) -> Option<Duration> {
+        let due = self.released_ns? + self.left.front()?.at_ns;
+        Some(Duration::from_nanos(due.saturating_sub(monotonic().0)))
+    }
+
+    fn act(&mut self) -> Result<()> {
+        while self.due_in().is_some_and(|left| left.is_zero()) {
+            let change = self.left.pop_front().expect("something is due");
+            self.make(change)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+"""From a record to what competing streams are judged by: fairness, waiting, stalls, completion.
+
+Jain's index of n values is (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has everything
+(R. Jain, D. Chiu, W. Hawe, *A Quantitative Measure of Fairness and Discrimination for Resource
+Allocation in Shared Computer Systems*, DEC-TR-301, 1984). Left out: quantiles, which every
+operation has (`iolab.run.record`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Final
+
+from iolab.store.rows import Caveat
+
+STALL: Final = 0.1
+"""A slice of time below this part of a stream's own median slice is a stall."""
+SLICES_MIN: Final = 5
+"""Fewer slices have no median worth comparing with."""
+
+Json = Mapping[str, Any]
+
+
+def contention_metrics(
+    phase: Json, tenants: Sequence[Json], *, is_total: bool = False
+) -> dict[str, float]:
+    """Metrics of one stream, or (`is_total`) of what is between streams."""
+    if is_total:
+        return _between_streams(tenants)
+    tenant = tenants[0]
+    found = dict[str, float]()
+    workers: list[Json] = tenant["workers"]
+    if len(workers) > 1:
+        found |= _known("fairness_jain", jain([_rate(worker) for worker in workers]))
+    found |= _waiting(phase, workers)
+    ops = sum(int(worker["ops"]) for worker in workers)
+    if ops and all(worker.get("late_ops") is not None for worker in workers):
+        found["on_time_share"] = 1 - sum(int(worker["late_ops"]) for worker in workers) / ops
+    found |= _known("flowing_time_share", flowing_share(tenant))
+    if tenant.get("asked_ops"):
+        found["completion_ns"] = float(max(_lasted(phase, worker) for worker in workers))
+    return found
+
+
+def unfinished(operation: str, tenant: Json) -> tuple[Caveat, ...]:
+    """Caveat of a stream that was cut off before its operations were done."""
+    asked = tenant.get("asked_ops")
+    done = min((int(worker["ops"]) for worker in tenant["workers"]), default=0)
+    if not asked or done >= asked:
+        return ()
+    return (
+        Caveat(
+            "unfinished",
+            f"{operation} was cut off after {done} of {asked} operations: its time to completion "
+            "is longer than shown",
+            "let the workload run longer, or give the stream fewer operations",
+        ),
+    )
+
+
+def jain(values: Sequence[float]) -> float | None:
+    """Jain's index; None if nobody has anything."""
+    squares = sum(value * value for value in values)
+    return None if squares == 0 else sum(values) ** 2 / (len(values) * squares)
+
+
+def flowing_share(tenant: Json) -> float | None:
+    """Share of whole slices that are no stalls; None if there are too few.
+
+    A series ends with the last operation: silence after it, to the end of the stream's own time,
+    counts as slices without any.
+    """
+    series: Json | None = tenant.get("series")
+    if not series:
+        return None
+    lasted = max((int(worker["elapsed_ns"]) for worker in tenant["workers"]), default=0)
+    count = lasted // int(series["interval_ns"])
+    slices = [int(moved) for moved in series["bytes"][:count]]
+    slices += [0] * (count - len(slices))
+    if count < SLICES_MIN:
+        return None
+    limit = STALL * median(slices)
+    return sum(moved > 0 and moved >= limit for moved in slices) / count
+
+
+def _between_streams(tenants: Sequence[Json]) -> dict[str, float]:
+    """Fairness among streams that do the same; of several such groups the least fair."""
+    groups: dict[int, list[Json]] = {}
+    for index, tenant in enumerate(tenants):
+        groups.setdefault(int(tenant.get("alike", index)), []).append(tenant)
+    plain = list[float | None]()
+    promised = list[float | None]()
+    for members in groups.values():
+        if len(members) < 2:
+            continue
+        rates = [[_rate(worker) for worker in tenant["workers"]] for tenant in members]
+        plain.append(jain([rate for found in rates for rate in found]))
+        shares = [tenant.get("share") for tenant in members]
+        if None not in shares:
+            promised.append(
+                jain([sum(found) / float(s or 1) for found, s in zip(rates, shares, strict=True)])
+            )
+    return _known("fairness_jain", _least(plain)) | _known("fairness_jain_shares", _least(promised))
+
+
+def _waiting(phase: Json, workers: Sequence[Json]) -> dict[str, float]:
+    """Longest gap of any worker; of one that finished nothing, all its time."""
+    if any("gap_ns_max" not in worker for worker in workers):
+        return {}
+    gaps = [
+        int(worker["gap_ns_max"]) if worker["ops"] else int(phase["elapsed_ns"])
+        for worker in workers
+    ]
+    return {"gap_ns_max": float(max(gaps))} if gaps and max(gaps) > 0 else {}
+
+
+def _rate(worker: Json) -> float:
+    elapsed = int(worker["elapsed_ns"])
+    return int(worker["bytes"]) / elapsed if elapsed > 0 else 0.0
+
+
+def _lasted(phase: Json, worker: Json) -> int:
+    return int(worker["elapsed_ns"]) or int(phase["elapsed_ns"])
+
+
+def _least(values: Sequence[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _known(name: str, value: float | None) -> dict[str, float]:
+    return {} if value is None else {name: value}

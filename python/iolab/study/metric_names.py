@@ -1,0 +1,72 @@
+"""Names of the metrics that a study may be judged by, as `iolab.stats.metrics` defines them.
+
+A study knows names only: what a metric is belongs to `iolab.stats`, which knows studies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from iolab.study.factors import nearest
+
+METRIC_NAMES: Final = (
+    "throughput_bytes_per_s",
+    "throughput_ops_per_s",
+    "latency_ns_p50",
+    "latency_ns_p90",
+    "latency_ns_p99",
+    "latency_ns_p999",
+    "latency_ns_max",
+    "latency_ns_mean",
+    "response_ns_p50",
+    "response_ns_p90",
+    "response_ns_p99",
+    "response_ns_p999",
+    "response_ns_max",
+    "response_ns_mean",
+    "flush_ns_p50",
+    "flush_ns_p99",
+    "flush_ns_max",
+    "completion_ns",
+    "on_time_share",
+    "gap_ns_max",
+    "flowing_time_share",
+    "fairness_jain",
+    "fairness_jain_shares",
+)
+SHORT_NAMES: Final = {
+    "throughput": "throughput_bytes_per_s",
+    "iops": "throughput_ops_per_s",
+    "median": "latency_ns_p50",
+    "p50": "latency_ns_p50",
+    "p90": "latency_ns_p90",
+    "p99": "latency_ns_p99",
+    "p999": "latency_ns_p999",
+    "p99.9": "latency_ns_p999",
+    "max": "latency_ns_max",
+    "flush": "flush_ns_p99",
+    "fairness": "fairness_jain",
+    "gap": "gap_ns_max",
+    "completion": "completion_ns",
+    "on_time": "on_time_share",
+    "flowing": "flowing_time_share",
+}
+"""What people say instead."""
+
+
+def parse_metric(value: Any) -> str:
+    """Name of a metric from its name or a short one.
+
+    Raises
+    ------
+    ValueError : there is no such metric; names the nearest.
+    """
+    name = str(value).strip()
+    name = SHORT_NAMES.get(name, name)
+    if name in METRIC_NAMES:
+        return name
+    known = [*METRIC_NAMES, *SHORT_NAMES]
+    raise ValueError(
+        f"'{value}' is not a metric{nearest(name, known)}; known are "
+        f"{', '.join(METRIC_NAMES)}, and short {', '.join(SHORT_NAMES)}"
+    )
