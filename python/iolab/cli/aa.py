@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="pause after each operation of a third label, as in 20us: must be found",
     )
-    parser.set_defaults(name=None, compare=None, baseline=None, looks=None)
+    parser.set_defaults(**dict.fromkeys(flags.study_keys()))
     flags.add_run_flags(parser)
 
 
@@ -187,6 +187,7 @@ def _study(arguments: argparse.Namespace) -> Study:
         workloads=asked.workloads[:1],
         compared_factor="label",
         baseline=_LABELS[0],
+        looks=None,
         rounds=asked.rounds if arguments.rounds is not None else None,
         seed=asked.seed if arguments.seed is not None else None,
     )

@@ -32,6 +32,11 @@ _STUDY_FLAGS: Final = {
 _INTEGER_KEYS: Final = ("rounds", "seed", "looks")
 
 
+def study_keys() -> tuple[str, ...]:
+    """Names under which `overrides` looks for flags."""
+    return tuple(_STUDY_FLAGS)
+
+
 def add_study_flags(parser: argparse.ArgumentParser, *, is_testbed_required: bool) -> None:
     """Flags that a study file has as top-level keys."""
     group = parser.add_argument_group("study")

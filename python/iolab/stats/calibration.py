@@ -186,6 +186,8 @@ def _control(data: StudyData, verdict: StudyVerdict) -> Control | None:
         interval = comparison.effect.interval_95
         if not delay_ns or interval is None or comparison.effect.ratio is None:
             continue
+        if not comparison.metric.startswith("throughput"):
+            return None  # What a pause does to another metric is not known beforehand.
         latencies = [
             m.value
             for m in data.measurements
