@@ -124,10 +124,10 @@ def calibration_lines(result: Calibration) -> list[str]:
         f" {result.sd * 100:.2g} %, at most {result.sd_upper * 100:.2g} % (80 % bound).",
         f"False positives: {result.false_positives} of {result.small_studies} studies of"
         f" {result.planned_rounds} rounds differ (95 % interval"
-        f" {result.false_positive_low:.0%} to {result.false_positive_high:.0%});"
-        f" {result.false_positive_resampled:.1%} of resampled ones.",
+        f" {result.false_positive_low * 100:.0f} to {result.false_positive_high * 100:.0f} %);"
+        f" {result.false_positive_resampled * 100:.1f} % of resampled ones.",
         f"Noise floor: {result.planned_rounds} rounds cannot tell differences below"
-        f" {result.noise_floor * 100:.2g} % from nothing.",
+        f" {result.noise_floor * 100:.3g} % from nothing.",
     ]
     if result.lag_one is not None and result.lag_one_chance is not None:
         verb = "remembers" if abs(result.lag_one) > result.lag_one_chance else "forgets"
@@ -137,7 +137,7 @@ def calibration_lines(result: Calibration) -> list[str]:
         )
     if result.position_ratio is not None and result.position_p is not None:
         lines.append(
-            f"Place in the round: {(result.position_ratio - 1) * 100:+.2g} % from the first to the"
+            f"Place in the round: {(result.position_ratio - 1) * 100:+.3g} % from the first to the"
             f" last (p = {result.position_p:.2g})."
         )
     return [*lines, *_control_lines(result.control)]

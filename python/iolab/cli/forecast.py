@@ -149,8 +149,8 @@ def _rounds_text(found: Forecast, row: RoundsNeeded) -> str:
     )
     if row.chance_of_difference is not None and row.chance_of_same is not None:
         text += (
-            f"; with those planned the chances are {row.chance_of_difference:.0%} and"
-            f" {row.chance_of_same:.0%}"
+            f"; with those planned the chances are {row.chance_of_difference * 100:.0f} % and"
+            f" {row.chance_of_same * 100:.0f} %"
         )
     if row.half_width is not None and row.noise.sd > 0:
         text += f", the interval about ±{row.half_width * 100:.2g} %"

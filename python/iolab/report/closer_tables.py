@@ -46,7 +46,7 @@ def winner_text(look: CloserLook, workload: str, is_direct: bool) -> str:
 def factor_text(effects: Sequence[FactorEffect], workload: str, is_direct: bool) -> str:
     """Say how much of the variance the factors and their interactions explain."""
     shown = [
-        f"{' × '.join(e.factors)} {e.share:.0%}"
+        f"{' × '.join(e.factors)} {e.share * 100:.0f} %"
         for e in effects
         if (e.workload, e.is_direct) == (workload, is_direct) and e.share >= 0.01 and e.p < 0.05
     ]
@@ -128,7 +128,7 @@ def _factors(look: CloserLook) -> tuple[str, Markup] | None:
             e.workload,
             _mode(e.is_direct),
             " × ".join(e.factors),
-            f"{e.share:.1%}",
+            f"{e.share * 100:.1f} %",
             f"{e.f:.3g} ({e.degrees_of_freedom}, {e.error_degrees_of_freedom})",
             f"{e.p:.2g}",
             e.stratum,

@@ -123,8 +123,8 @@ def _about_looks(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
             Caveat(
                 "planned_looks",
                 f"this study looks {look.planned} times and may end at each; it stands at look"
-                f" {look.number}, so that intervals have {1 - look.level:.2%} instead of 95 %"
-                " confidence.",
+                f" {look.number}, so that intervals have {(1 - look.level) * 100:.4g} % confidence"
+                " instead of 95 %.",
                 "All looks together err as often as one; do not look in between.",
             ),
             1,

@@ -53,7 +53,7 @@ def about_time(courses: Sequence[TimeCourse]) -> Iterator[tuple[Caveat, int]]:
         longest = format_ns(worst.stall_ns_longest)
         message = (
             f"trials stalled: up to {longest} with next to no completion"
-            f" ({worst.stall_share_max:.0%} of a trial at most; {_named([worst])})."
+            f" ({worst.stall_share_max * 100:.0f} % of a trial at most; {_named([worst])})."
         )
         hint = "Averages hide stalls: look at throughput over time and at the longest latencies."
         yield Caveat("stalls", message, hint), sum(course.stalled_trials for course in stalled)
