@@ -31,12 +31,13 @@ CRATES_FOR_TESTS: Final[Picture] = {}
 """Edges that only tests and benches of a crate have (dev-dependencies)."""
 
 PACKAGES: Final[Picture] = {
-    "cli": frozenset({"report", "run", "export", "archive"}),
+    "cli": frozenset({"report", "run", "export", "archive", "imported"}),
     "report": frozenset({"explain"}),
     "explain": frozenset({"stats"}),
     "stats": frozenset({"store"}),
     "store": frozenset({"study"}),
     "archive": frozenset({"store"}),
+    "imported": frozenset({"stats"}),
     "export": frozenset({"run", "store"}),
     "run": frozenset({"testbed", "store"}),
     "testbed": frozenset(),

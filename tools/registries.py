@@ -197,7 +197,7 @@ def _snake(row: str) -> str:
 
 
 def _fill(companion: str, row: str) -> str:
-    return companion.replace("{row}", _snake(row)).replace("{name}", row)
+    return companion.replace("{row}", _snake(row)).replace("{name}", row.rstrip("_"))
 
 
 def _exists(root: Path, files: list[str], companion: str) -> bool:

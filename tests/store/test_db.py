@@ -263,6 +263,40 @@ def test_migrations_are_applied_in_order_and_tables_stay_append_only(tmp_path, s
         connection.execute("DELETE FROM fact")
 
 
+def as_version_1(path):
+    """Make of a study what the first version of the schema would have held."""
+    connection = sqlite3.connect(path)
+    script = (schema._HERE / "schema.sql").read_text()
+    first = script[
+        script.index("CREATE TABLE study (") : script.index(") STRICT;") + len(") STRICT;")
+    ]
+    connection.executescript(
+        "DROP TRIGGER study_no_update; DROP TRIGGER study_no_delete; DROP TRIGGER study_no_replace;"
+        "ALTER TABLE study RENAME TO other;"
+        + first.replace(", 'imported'", "")
+        + "INSERT INTO study SELECT * FROM other; DROP TABLE other; PRAGMA user_version = 1;"
+    )
+    connection.close()
+
+
+def test_a_study_of_version_1_is_read_as_it_is_and_migrated_for_writing(path, plan):
+    with Store.create(path, plan, Origin("0", "loop:1g")) as store:
+        study = store.study
+    as_version_1(path)
+    with Store.open_reader(path) as store:
+        assert store.study == study
+        assert store._connection.execute("PRAGMA user_version").fetchone() == (1,)
+    with Store.open_writer(path) as store:
+        assert store.study == study
+        assert store._connection.execute("PRAGMA user_version").fetchone() == (2,)
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            store._connection.execute("UPDATE study SET name = 'x'")
+        text = store._connection.execute(
+            "SELECT sql FROM sqlite_schema WHERE name = 'study'"
+        ).fetchone()[0]
+        assert "'imported'" in text
+
+
 def test_files_made_under_sudo_belong_to_the_user():
     as_root = os.geteuid() == 0
     found = owner.invoking_user({"SUDO_UID": "1000", "SUDO_GID": "1001"})

@@ -71,6 +71,8 @@ def _render(data: StudyData, verdict: Any, width: int) -> str:
 
 
 def _by_hand(store: Store, data: StudyData) -> tuple[ByHand, ...]:
+    if data.study.kind == "imported":
+        return ()
     from iolab.export.by_hand import by_hand
 
     try:

@@ -57,6 +57,12 @@ def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list
     ------
     StudyError : this program would not plan the stored study in the same way.
     """
+    if data.study.kind == "imported":
+        raise StudyError(
+            f"study '{data.study.name}' was imported from a table, which says nothing that could"
+            " be run",
+            "write a study file for it",
+        )
     plan = make_plan(parse_study(data.study.spec_toml))
     if plan.digest != data.study.plan_digest:
         raise StudyError(

@@ -31,7 +31,7 @@ def closer_parts(verdict: StudyVerdict) -> list[tuple[str, Markup]]:
     return [part for part in found if part is not None]
 
 
-def winner_text(look: CloserLook, workload: str, is_direct: bool) -> str:
+def winner_text(look: CloserLook, workload: str, is_direct: bool | None) -> str:
     """Say which levels cannot be ruled out as the best of a group; empty if nothing is known."""
     for winners in look.winner_sets:
         if (winners.workload, winners.is_direct) == (workload, is_direct):
@@ -43,7 +43,7 @@ def winner_text(look: CloserLook, workload: str, is_direct: bool) -> str:
     return ""
 
 
-def factor_text(effects: Sequence[FactorEffect], workload: str, is_direct: bool) -> str:
+def factor_text(effects: Sequence[FactorEffect], workload: str, is_direct: bool | None) -> str:
     """Say how much of the variance the factors and their interactions explain."""
     shown = [
         f"{' × '.join(e.factors)} {e.share * 100:.0f} %"
@@ -73,7 +73,9 @@ def _part(title: str, note: str, columns: tuple[str, ...], rows: Rows) -> tuple[
     return title, folded
 
 
-def _mode(is_direct: bool) -> str:
+def _mode(is_direct: bool | None) -> str:
+    if is_direct is None:
+        return "–"
     return "direct" if is_direct else "buffered"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from iolab.report.chart import ChartSpec, Table, Value
 from iolab.report.charts import CHARTS, ChartRow
 from iolab.stats.metrics.metric import MIB
+from iolab.stats.sentence import source_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -31,17 +32,18 @@ def trust_figures(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str
     """Return the short facts of the trust box: label and value."""
     headline = verdict.headline
     rounds = [c.rounds_used for c in headline]
-    trials = verdict.trials
     excluded = max((c.rounds_excluded for c in headline), default=0)
     figures = [
-        *simulation_figures(data)[:1],
-        ("rounds used", _span(rounds) + (f" ({excluded} left out)" if excluded else "")),
-        ("trials ok / planned", f"{trials.ok} / {trials.planned}"),
-        ("trials failed", str(trials.failed)),
-        ("order", f"random in each round, seed {data.study.seed}"),
+        *kind_figures(data)[:1],
+        (
+            "rounds used" if verdict.is_paired else "runs a side",
+            _span(rounds) + (f" ({excluded} left out)" if excluded else ""),
+        ),
+        *_trials(verdict),
+        ("order", _order(data)),
         ("margin", f"{verdict.margin * 100:.3g} %"),
         ("cells from the page cache", _cached_cells(verdict)),
-        ("cells limited by the generator", _cells(verdict, "is_generator_bound")),
+        ("cells limited by the generator", _bound_cells(verdict)),
     ]
     cost = harness_cost_ns(data)
     if cost is not None:
@@ -49,8 +51,27 @@ def trust_figures(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str
     return figures
 
 
-def simulation_figures(data: StudyData) -> list[tuple[str, str]]:
-    """Return what was simulated, and where the numbers of the model come from; real: nothing."""
+def _trials(verdict: StudyVerdict) -> list[tuple[str, str]]:
+    trials = verdict.trials
+    if not verdict.is_paired:
+        return [("runs in the table", str(trials.ok))]
+    return [
+        ("trials ok / planned", f"{trials.ok} / {trials.planned}"),
+        ("trials failed", str(trials.failed)),
+    ]
+
+
+def _order(data: StudyData) -> str:
+    if data.study.kind == "imported":
+        return "not known"
+    return f"random in each round, seed {data.study.seed}"
+
+
+def kind_figures(data: StudyData) -> list[tuple[str, str]]:
+    """Return where the numbers of a study that did not run come from; real: nothing."""
+    if data.study.kind == "imported":
+        told = [c.message for c in data.caveats if c.code == "imported"]
+        return [("results", source_text(data.study)), *(("source", message) for message in told)]
     if data.study.kind != "simulated":
         return []
     said = [c.message for c in data.caveats if c.code == "simulated"]
@@ -123,6 +144,10 @@ def _cached_cells(verdict: StudyVerdict) -> str:
     if all(c.cache_share is None for c in verdict.cells):
         return "not known"
     return _cells(verdict, "is_page_cache")
+
+
+def _bound_cells(verdict: StudyVerdict) -> str:
+    return _cells(verdict, "is_generator_bound") if verdict.is_paired else "not known"
 
 
 def _cells(verdict: StudyVerdict, flag: str) -> str:

@@ -13,7 +13,7 @@ from iolab.report.chart import ChartSpec, Table
 from iolab.report.closer_tables import closer_parts
 from iolab.report.collect import (
     DrawnChart,
-    simulation_figures,
+    kind_figures,
     throughput_mode,
     trust_figures,
 )
@@ -22,7 +22,7 @@ from iolab.report.streams import NOTE, ONE_RUN, change_table, stream_table
 from iolab.report.svg import render_svg
 from iolab.report.tables import cell_table, data_table, facts_tables, plain_table, verdict_table
 from iolab.stats.methods import METHODS
-from iolab.stats.sentence import kind_word, margin_text
+from iolab.stats.sentence import kind_word, margin_text, source_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
@@ -67,9 +67,12 @@ def _title(data: StudyData) -> str:
 
 def _kind_box(data: StudyData) -> Markup | None:
     """Draw the band that nobody can overlook: nothing below was measured on a real device."""
-    figures = simulation_figures(data)
+    figures = kind_figures(data)
     if not figures:
         return None
+    if data.study.kind == "imported":
+        said = " ".join(text[:1].upper() + text[1:] for _, text in figures[1:])
+        return tag("p", tag("b", "Not measured by iolab. "), said, class_="kind")
     return tag("p", tag("b", "Simulated. "), *(text for _, text in figures[1:]), class_="kind")
 
 
@@ -92,14 +95,17 @@ def question(data: StudyData) -> str:
     levels = study.factors.get(study.compared_factor, [])
     names = ", ".join(levels) if len(levels) <= 8 else f"{len(levels)} levels"
     kind = " (simulated)" if study.kind == "simulated" else ""
+    where = f"testbed {study.testbed}{kind}"
+    if study.kind == "imported":
+        where = f"imported from {study.testbed.removeprefix('imported:')}"
     if not study.is_comparison:
         return (
             f"What does {factor} = {study.baseline} do? Nothing is compared; workloads:"
-            f" {', '.join(study.workloads)}; testbed {study.testbed}{kind}."
+            f" {', '.join(study.workloads)}; {where}."
         )
     return (
         f"Which {factor} is better than {study.baseline}? Compared: {names}; workloads:"
-        f" {', '.join(study.workloads)}; testbed {study.testbed}{kind}; differences below"
+        f" {', '.join(study.workloads)}; {where}; differences below"
         f" {margin_text(study.margin)} do not matter."
     )
 
@@ -154,9 +160,12 @@ def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) 
     if threads is not None:
         parts.append(_section("Throughput mode", data_table(threads, "throughput_mode")))
     parts.append(_section("Caveats", _caveats(verdict)))
-    environment = "Simulated stack" if kind_word(data.study) else "Environment"
+    titles = {"simulated": "Simulated stack", "imported": "What the table says of itself"}
+    environment = titles.get(data.study.kind, "Environment")
     parts.append(_section(environment, facts_tables(data), _settings(data)))
     parts.append(_section("Methods", *_methods(data, verdict)))
+    if data.study.kind == "imported":
+        return parts
     parts.append(
         _section(
             "Reproduce",
@@ -237,7 +246,10 @@ def _caveats(verdict: StudyVerdict) -> Markup:
 
 def _settings(data: StudyData) -> Markup:
     rows = tuple(
-        [(name, ", ".join(levels), "varied") for name, levels in data.study.factors.items()]
+        [
+            (name, ", ".join(levels), "varied" if len(levels) > 1 else "named")
+            for name, levels in data.study.factors.items()
+        ]
         + [(name, level, "held") for name, level in data.study.settings.items()]
     )
     return join(tag("h3", "Factors and settings"), plain_table(("name", "levels", "role"), rows))
@@ -246,6 +258,8 @@ def _settings(data: StudyData) -> Markup:
 def _methods(data: StudyData, verdict: StudyVerdict) -> list[Markup]:
     """Return the methods paragraph, ready to be quoted, and the sources."""
     study, trials = data.study, verdict.trials
+    if study.kind == "imported":
+        return [tag("p", _methods_of_table(data)), _method_list()]
     kind = "a real stack"
     if study.kind == "simulated":
         kind = "a simulated stack (deterministic: rounds differ only by seed)"
@@ -261,18 +275,38 @@ def _methods(data: StudyData, verdict: StudyVerdict) -> list[Markup]:
         " interval excludes 1, 'better' or 'worse' if the 95 % interval lies wholly beyond the"
         " margin, else 'undecided'. Buffered and direct results are never pooled."
     )
-    sources = (tag("li", f"{m.does} ({m.source})") for m in METHODS if m.used_for != "planning")
-    return [tag("p", text), tag("ul", *sources)]
+    return [tag("p", text), _method_list()]
+
+
+def _methods_of_table(data: StudyData) -> str:
+    study = data.study
+    return (
+        f"{source_text(study)}; iolab measured nothing of it. The unit of analysis is one run."
+        f" Levels of {study.compared_factor} were compared with {study.baseline} by the ratio of"
+        " their values on the ln scale, as two independent samples of runs (Welch's t), since"
+        " nobody knows the order of the runs; for the pooled comparison the cells of a run were"
+        " averaged first. A verdict is 'same' if the 90 % interval lies within"
+        f" ±{margin_text(study.margin)} (as a ratio), 'trivial' if it does and the 95 % interval"
+        " excludes 1, 'better' or 'worse' if the 95 % interval lies wholly beyond the margin, else"
+        " 'undecided'. Printed means are not runs: they were checked against the runs."
+    )
+
+
+def _method_list() -> Markup:
+    return tag(
+        "ul", *(tag("li", f"{m.does} ({m.source})") for m in METHODS if m.used_for != "planning")
+    )
 
 
 def _footer(data: StudyData) -> Markup:
     study = data.study
     made = datetime.fromtimestamp(study.created_at_unix_ns / 1e9, tz=UTC)
+    verb = "imported" if study.kind == "imported" else "planned"
     return tag(
         "footer",
         tag(
             "p",
-            f"Study {study.study_id}, planned {made:%Y-%m-%d %H:%M} UTC, plan {study.plan_digest},"
+            f"Study {study.study_id}, {verb} {made:%Y-%m-%d %H:%M} UTC, plan {study.plan_digest},"
             f" iolab {study.iolab_version}. Measured on {machine_text(data)}.",
             class_="soft",
         ),

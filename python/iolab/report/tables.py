@@ -71,7 +71,7 @@ def verdict_table(verdict: StudyVerdict) -> Markup:
         f"against {verdict.baseline}",
         "95 % interval",
         "verdict",
-        "rounds",
+        "rounds" if verdict.is_paired else "runs a side",
         "trials used / left out",
     )
     rows = [

@@ -16,7 +16,8 @@ from iolab.report.closer_tables import factor_text, winner_text
 from iolab.report.streams import interval_text, stream_table
 from iolab.stats.ledger import is_segment, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import kind_word, margin_text, mode_text
+from iolab.stats.request_time import line_text, request_time_sentence
+from iolab.stats.sentence import kind_word, margin_text, mode_text, source_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -24,6 +25,7 @@ _C = TypeVar("_C", Comparison, CellComparison)
 CELLS_MAX: Final = 40
 POOLED_MAX: Final = 40
 SECONDARY_MAX: Final = 12
+REQUEST_TIMES_MAX: Final = 12
 TREATMENTS_MAX: Final = 40
 WIDTH_MIN: Final = 60
 BAR_SPAN_MIN: Final = 1.25
@@ -80,6 +82,7 @@ def render(
         _changes(verdict, width),
         _cells(verdict, width, glyphs),
         _closer(verdict, width),
+        _request_times(verdict, width),
         _caveats(data, verdict, width),
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
@@ -102,6 +105,16 @@ def _wrap(text: str, width: int, indent: str = "") -> str:
 def _clean(text: str) -> str:
     """Replace what could move the cursor or break a line."""
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def clean_text(text: str) -> str:
+    """Replace what could move the cursor or break a line."""
+    return _clean(text)
+
+
+def fold_text(text: str, width: int, indent: str = "") -> str:
+    """Fold a text; a percent sign stays with its number."""
+    return _wrap(text, width, indent)
 
 
 def _fit(text: str, room: int) -> str:
@@ -150,12 +163,15 @@ def _alone(verdict: StudyVerdict, width: int) -> str:
         return ""
     labels = [METRIC_BY_NAME[row.metric].label for row in shown]
     room = max(map(len, labels))
-    lines = ["Geometric mean of the rounds [95 % interval]"]
+    unit = "rounds" if verdict.is_paired else "runs"
+    lines = [f"Geometric mean of the {unit} [95 % interval]"]
+    is_one_workload = len({row.workload for row in verdict.treatments}) == 1
     if len(shown) < len(verdict.treatments):
         lines.append(f"The first {len(shown)} of {len(verdict.treatments)} rows:")
     for row, label in zip(shown, labels, strict=True):
         metric = METRIC_BY_NAME[row.metric]
-        name = f"{row.workload} {row.cell_label or row.operation}"
+        name = row.operation if is_one_workload else f"{row.workload} {row.operation}"
+        name += f" {row.cell_label}" if row.cell_label else ""
         text = metric.format(row.geometric_mean)
         if row.interval is not None:
             low, high = metric.format(row.interval.low), metric.format(row.interval.high)
@@ -296,6 +312,23 @@ def _closer(verdict: StudyVerdict, width: int) -> str:
     return "\n".join(["A closer look", *lines]) if lines else ""
 
 
+def _request_times(verdict: StudyVerdict, width: int) -> str:
+    """List time per request = a + b x size, where record size is a factor."""
+    if not verdict.request_times:
+        return ""
+    fits = verdict.request_times[:REQUEST_TIMES_MAX]
+    room = min(max(len(fit.label) for fit in fits), 24)
+    lines = ["Time per request = a + b x record size [95 % intervals]"]
+    for fit in fits:
+        line = f"  {_fit(fit.label, room)} {line_text(fit)}"
+        lines.append(line[:width].rstrip())
+    rest = len(verdict.request_times) - len(fits)
+    if rest:
+        lines.append(f"  {rest} more are in the report.")
+    sentence = request_time_sentence(verdict)
+    return "\n".join([*lines, _wrap(sentence, width)] if sentence else lines)
+
+
 def _streams(verdict: StudyVerdict, width: int) -> str:
     """Write the ladder of every competing stream, one line per level, and its fairness."""
     table = stream_table(verdict)
@@ -376,6 +409,10 @@ def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
         f"{f'{kind} trials'.strip().capitalize()}: {trials.ok} of {trials.planned} ok,"
         f" {trials.failed} failed; margin {margin_text(verdict.margin)}, seed {data.study.seed}."
     )
+    if data.study.kind == "imported":
+        runs = "run" if trials.ok == 1 else "runs"
+        said = f"{source_text(data.study)}: {trials.ok} {runs}, order not known"
+        first = f"{said}; margin {margin_text(verdict.margin)}."
     lines = [_wrap(first, width)]
     for c in verdict.caveats:
         times = f" ({c.count} times)" if c.count > 1 else ""

@@ -16,7 +16,7 @@ from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import group_title, levels_of, primary_summaries
 from iolab.report.collect import (
     DrawnChart,
-    simulation_figures,
+    kind_figures,
     throughput_mode,
     trust_figures,
 )
@@ -24,8 +24,8 @@ from iolab.report.html import question
 from iolab.report.streams import change_table, stream_table
 from iolab.report.xlsx_charts import CHART_ROWS, HEADER_HEIGHT, SheetWriter, write_charts
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import kind_word
-from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary
+from iolab.stats.sentence import kind_word, source_text
+from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary, mode_word
 from iolab.store.rows import Measurement, StudyData
 
 SHEETS: Final = ("Verdict", "Runs", "Percentiles", "TimeSeries", "Environment")
@@ -112,7 +112,7 @@ def _verdict_sheet(
     )
     rows = [_comparison_row(c) for c in [*verdict.pooled, *verdict.secondary]]
     row = _table(out, 4, columns, rows) + 1
-    for label, value in [*trust_figures(data, verdict), *simulation_figures(data)[1:]]:
+    for label, value in [*trust_figures(data, verdict), *kind_figures(data)[1:]]:
         out.sheet.write_string(row, 0, label)
         out.sheet.write_string(row, 1, value)
         row += 1
@@ -129,7 +129,7 @@ def _comparison_row(c: Comparison) -> tuple[Value, ...]:
         further = f"at least {further}"
     return (
         c.workload,
-        "direct" if c.is_direct else "buffered",
+        mode_word(c.is_direct),
         c.metric,
         c.level,
         c.baseline,
@@ -264,7 +264,7 @@ def _percentiles_sheet(out: SheetWriter, verdict: StudyVerdict, specs: list[Char
                 (
                     t.workload,
                     t.operation,
-                    "direct" if t.is_direct else "buffered",
+                    mode_word(t.is_direct),
                     t.level,
                     t.cell_label,
                     t.metric,
@@ -296,6 +296,8 @@ def _environment_sheet(out: SheetWriter, data: StudyData) -> None:
     ]
     if kind_word(data.study):
         text = "Facts of the simulated stack; nothing here was read from this machine."
+        if data.study.kind == "imported":
+            text = f"{source_text(data.study)}: what the table says of itself, nothing more."
         out.sheet.write_string(0, 0, text, out.formats["bold"])
     first = 2 if kind_word(data.study) else 0
     row = _table(out, first, ("fact that changed between trials", "value", "trials"), varying) + 1
@@ -307,6 +309,8 @@ def _environment_sheet(out: SheetWriter, data: StudyData) -> None:
     ]
     settings += [(name, level, "held") for name, level in data.study.settings.items()]
     row = _table(out, row, ("factor or setting", "levels", "role"), settings) + 1
+    if data.study.kind == "imported":
+        return
     out.sheet.write_string(row, 0, "study.toml that reproduces this", out.formats["header"])
     for offset, line in enumerate(data.study.spec_toml.splitlines(), start=1):
         out.sheet.write_string(row + offset, 0, line)

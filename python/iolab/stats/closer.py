@@ -24,7 +24,7 @@ class TimeCourse:
 
     workload: str
     operation: str
-    is_direct: bool
+    is_direct: bool | None
     level: str | None
     """Of the compared factor; None if the workload does not have it."""
     n_trials: int
@@ -45,7 +45,7 @@ class RoundSteadiness:
     """Whether the values of a level became steady over the rounds (SNIA's window of five)."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     level: str
     n_rounds: int
@@ -59,7 +59,7 @@ class JointComparison:
     """One level against the baseline, all levels jointly (Dunnett)."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     level: str
     baseline: str
@@ -83,7 +83,7 @@ class WinnerSet:
     """Levels that cannot be ruled out as the best."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     members: tuple[str, ...]
     levels: tuple[LevelWithBest, ...]
@@ -94,7 +94,7 @@ class LevelPair:
     """Two levels against each other, Holm over all pairs of their group."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     first: str
     second: str
@@ -116,7 +116,7 @@ class FactorEffect:
     """One factor, or an interaction, of a complete factorial."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     factors: tuple[str, ...]
     stratum: str
@@ -134,7 +134,7 @@ class NoiseShares:
     """Spread of a complete factorial that no factor explains, as sd of ln-values."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     round_sd: float
     whole_plot_sd: float | None
@@ -146,7 +146,7 @@ class QuantileEffect:
     """One level against the baseline by one quantile of latency (Hodges-Lehmann)."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     level: str
     baseline: str
@@ -161,7 +161,7 @@ class RobustInterval:
     """The headline comparison without the assumption of normality."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     level: str
     median_ratio: float

@@ -81,7 +81,7 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
     trials = {trial.trial_id: trial for trial in ledger.data.trials}
     factor = ledger.data.study.compared_factor
     is_direct = {(m.trial_id, m.operation): m.is_direct for m in ledger.data.measurements}
-    courses: dict[tuple[str, str, bool, str | None], _Course] = {}
+    courses: dict[tuple[str, str, bool | None, str | None], _Course] = {}
     for series in ledger.data.series:
         trial = trials.get(series.trial_id)
         if trial is None or series.interval_ns <= 0:
@@ -101,7 +101,7 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
 
 
 def _time_course(
-    workload: str, operation: str, is_direct: bool, level: str | None, course: _Course
+    workload: str, operation: str, is_direct: bool | None, level: str | None, course: _Course
 ) -> TimeCourse:
     found = course.found
     return TimeCourse(
@@ -144,7 +144,7 @@ def _compare_levels(look: CloserLook, ledger: Ledger, group: Group, metric: Metr
             look.pairs.extend(_pairs(place, table))
 
 
-def _winner_set(place: tuple[str, bool, str], table: LevelTable) -> list[WinnerSet]:
+def _winner_set(place: tuple[str, bool | None, str], table: LevelTable) -> list[WinnerSet]:
     levels = tuple(
         LevelWithBest(
             found.level,
@@ -158,7 +158,7 @@ def _winner_set(place: tuple[str, bool, str], table: LevelTable) -> list[WinnerS
     return [WinnerSet(*place, members, levels)] if levels else []
 
 
-def _pairs(place: tuple[str, bool, str], table: LevelTable) -> list[LevelPair]:
+def _pairs(place: tuple[str, bool | None, str], table: LevelTable) -> list[LevelPair]:
     rows: list[LevelPair] = []
     for pair in all_pairs(table):
         ours, theirs = table[pair.first], table[pair.second]

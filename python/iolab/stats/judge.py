@@ -37,6 +37,7 @@ from iolab.stats.methods.verdict_rule import Word
 from iolab.stats.metrics import METRICS, Metric
 from iolab.stats.midway import midway_changes
 from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
+from iolab.stats.request_time import request_times
 from iolab.stats.summaries import summaries
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
@@ -58,6 +59,10 @@ def judge(data: StudyData) -> StudyVerdict:
         raise AnalysisError(
             f"the margin of study '{study.name}' is {study.margin}", "declare one, such as 5%"
         )
+    if study.kind == "imported":
+        from iolab.stats.imported import judge_imported
+
+        return judge_imported(data)
     ledger = build_ledger(data)
     pooled = [c for group in ledger.groups() for c in _judge_primary(ledger, group)]
     pooled = _mark_headline(pooled)
@@ -89,6 +94,7 @@ def judge(data: StudyData) -> StudyVerdict:
         draft,
         sentence=f"{wording.kind_sentence(study)} {said}".strip(),
         caveats=collect_caveats(ledger, draft),
+        request_times=request_times(ledger),
     )
 
 

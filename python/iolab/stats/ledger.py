@@ -23,7 +23,7 @@ SEGMENT = "@"
 """Between a stream's name and the time of a segment in the name of an operation."""
 
 Levels = tuple[tuple[str, str], ...]
-Group = tuple[str, bool]
+Group = tuple[str, bool | None]
 """Workload and direct/buffered: what may be pooled."""
 
 
@@ -33,7 +33,7 @@ class CellKey:
 
     workload: str
     operation: str
-    is_direct: bool
+    is_direct: bool | None
     levels: Levels
 
     @property

@@ -39,10 +39,11 @@ def headline_sentence(verdict: StudyVerdict) -> str:
 def alone_sentence(verdict: StudyVerdict) -> str:
     """Say what the only configuration of a study did, by the primary metric of its first tests."""
     name = f"{verdict.compared_factor} = {verdict.baseline}"
+    has_primary = any(METRIC_BY_NAME[row.metric].role == "primary" for row in verdict.treatments)
     first = {
         (row.workload, row.operation, row.cell_label): row
         for row in reversed(verdict.treatments)
-        if METRIC_BY_NAME[row.metric].role == "primary"
+        if METRIC_BY_NAME[row.metric].role == "primary" or not has_primary
     }
     rows = list(reversed(first.values()))
     if not rows:
@@ -52,23 +53,31 @@ def alone_sentence(verdict: StudyVerdict) -> str:
         for row in rows[:NAMES_MAX]
     ]
     rest = f" and {len(rows) - NAMES_MAX} more" if len(rows) > NAMES_MAX else ""
-    rounds = "1 round" if rows[0].n == 1 else f"{rows[0].n} rounds"
+    unit = "round" if verdict.is_paired else "run"
+    rounds = f"1 {unit}" if rows[0].n == 1 else f"{rows[0].n} {unit}s"
     return f"One configuration, nothing compared ({name}): {', '.join(said)}{rest}; {rounds}."
 
 
 def kind_sentence(study: StudyRow) -> str:
-    """Say in a sentence of its own that nothing real was measured; nothing for a real study."""
+    """Say in a sentence of its own where the numbers of a study that did not run come from."""
+    if study.kind == "imported":
+        return f"{source_text(study)}."
     return f"Simulated on {study.testbed}." if study.kind == "simulated" else ""
 
 
 def kind_word(study: StudyRow) -> str:
-    """Say ``simulated`` wherever numbers stand; nothing for a real study."""
-    return "simulated" if study.kind == "simulated" else ""
+    """Say ``simulated`` or ``imported`` wherever numbers stand; nothing for a real study."""
+    return "" if study.kind == "real" else study.kind
 
 
-def mode_text(compared_factor: str, is_direct: bool) -> str:
-    """Say how the files were opened; nothing if that is what is compared."""
-    if compared_factor == "direct":
+def source_text(study: StudyRow) -> str:
+    """Name the file that an imported study was read from."""
+    return f"Imported from {study.testbed.removeprefix('imported:')}"
+
+
+def mode_text(compared_factor: str, is_direct: bool | None) -> str:
+    """Say how the files were opened; nothing if that is what is compared, or not known."""
+    if compared_factor == "direct" or is_direct is None:
         return ""
     return "direct I/O" if is_direct else "buffered I/O"
 
@@ -392,7 +401,8 @@ def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
     mode = mode_text(verdict.compared_factor, first.is_direct)
     cells = f"{first.n_cells} cells" if first.n_cells > 1 else ""
     fewest, most = (pick(c.rounds_used for c in comparisons) for pick in (min, max))
-    rounds = f"{most} round{'' if most == 1 else 's'}"
+    unit = "round" if verdict.is_paired else "run"
+    rounds = f"{most} {unit}{'' if most == 1 else 's'}"
     if fewest != most:
         rounds = f"{fewest} to {rounds}"
     where = first.workload

@@ -54,7 +54,7 @@ class Comparison:
     """One level against the baseline, pooled over the cells of one workload."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     level: str
     baseline: str
@@ -81,7 +81,7 @@ class CellComparison:
 
     workload: str
     operation: str
-    is_direct: bool
+    is_direct: bool | None
     cell_levels: dict[str, str]
     """Levels of the factors that are not compared."""
     label: str
@@ -127,7 +127,7 @@ class TreatmentSummary:
 
     workload: str
     operation: str
-    is_direct: bool
+    is_direct: bool | None
     level: str | None
     """Level of the compared factor; None if the workload does not have it."""
     levels: dict[str, str]
@@ -150,7 +150,7 @@ class BestLevels:
     """Best level of the compared factor and those shown to be within the margin of it."""
 
     workload: str
-    is_direct: bool
+    is_direct: bool | None
     metric: str
     best: str
     members: tuple[str, ...]
@@ -171,6 +171,29 @@ class PositionNote:
     ratio: float
     p: float
     n_trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTime:
+    """The line "time per request = request_ns + byte_ns x size" of one treatment."""
+
+    workload: str
+    operation: str
+    is_direct: bool | None
+    level: str | None
+    """Level of the compared factor; None if that is the record size itself."""
+    label: str
+    """Operation, level and the other levels that vary, for people."""
+    request_ns: float
+    """What a request costs whatever its size."""
+    request_ns_interval: Interval | None
+    byte_ns: float
+    byte_ns_interval: Interval | None
+    sizes: tuple[str, ...]
+    n_runs: int
+    misfit: float | None
+    """Largest relative distance of a size's mean time from the line; None with two sizes."""
+    sentence: str
 
 
 def _sentence(text: str) -> str:
@@ -228,6 +251,10 @@ class StudyVerdict:
     caveats: list[CountedCaveat] = field(default_factory=list)
     closer: CloserLook = field(default_factory=CloserLook)
     """Tables beside the verdict: trials over time, winner sets, pairs, factors, quantiles."""
+    is_paired: bool = True
+    """False for imported tables, whose order nobody knows: levels are independent samples."""
+    request_times: list[RequestTime] = field(default_factory=list[RequestTime])
+    """Where record size is a factor: what one request costs, and what each byte of it."""
     metric_of: str | None = None
     """Stream or test that carries the headline; None is all of them."""
     changes: list[MidwayChange] = field(default_factory=list)
@@ -242,7 +269,7 @@ class StudyVerdict:
         """Return the sentence and the word per pooled comparison, one line each."""
         lines = [self.sentence]
         for c in self.pooled:
-            mode = "direct" if c.is_direct else "buffered"
+            mode = mode_word(c.is_direct)
             ratio = "-" if c.effect.ratio is None else f"{c.effect.ratio:.3f}"
             lines.append(f"{c.workload} ({mode}): {c.level} / {c.baseline} {ratio} {c.effect.word}")
         return "\n".join(lines)
@@ -250,6 +277,13 @@ class StudyVerdict:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: finite numbers, strings, lists, dicts with text keys."""
         return cast("dict[str, Any]", to_plain(self))
+
+
+def mode_word(is_direct: bool | None) -> str:
+    """Say how files were opened, in one word."""
+    if is_direct is None:
+        return "not known"
+    return "direct" if is_direct else "buffered"
 
 
 def to_plain(value: object) -> object:

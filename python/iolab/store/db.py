@@ -132,7 +132,7 @@ class Store:
         with errors_named(path):
             connection = _connect_read_only(path)
         version = schema.check_version(connection, str(path))
-        if version < schema.SCHEMA_VERSION:
+        if version < schema.READABLE_VERSION:
             connection.close()
             cls.open_writer(path).close()  # Migrates.
             connection = _connect_read_only(path)

@@ -21,6 +21,8 @@ def machine_text(data: StudyData) -> str:
     """Processor, memory, system and kernel; what was not the same in all trials is named twice."""
     if data.study.kind == "simulated":
         return "no machine: simulated"
+    if data.study.kind == "imported":
+        return "a machine that the imported table does not describe"
     parts = list[str]()
     for name, form in _FACTS:
         varying = data.varying_facts.get(name, {})

@@ -80,6 +80,11 @@ def read_knobs(
     ]
 
 
+def _is_imported(connection: sqlite3.Connection) -> bool:
+    """Whether trials are rows of a table, of which nobody knows when and how they were run."""
+    return connection.execute("SELECT kind FROM study").fetchone()[0] == "imported"
+
+
 def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, TrialRow]]:
     """Trials in planned order, and those that finished by record."""
     trials: dict[str, TrialRow] = {}
@@ -91,6 +96,7 @@ def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, T
             trial_id, ordinal, round_number, position, workload, json.loads(levels), None
         )
     finished: dict[int, TrialRow] = {}
+    is_imported = _is_imported(connection)
     for record_id, trial_id, status, started, elapsed, error, caveats in connection.execute(
         "SELECT record_id, trial_id, status, started_at_unix_ns, elapsed_ns, error, caveats_json "
         "FROM record ORDER BY record_id"
@@ -98,8 +104,8 @@ def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, T
         trials[trial_id] = replace(
             trials[trial_id],
             status=status,
-            started_at_unix_ns=started,
-            elapsed_ns=elapsed,
+            started_at_unix_ns=None if is_imported else started,
+            elapsed_ns=None if is_imported else elapsed,
             error=error,
             caveats=parse_caveats(caveats),
         )
@@ -112,6 +118,7 @@ def _measurements(
     connection: sqlite3.Connection, finished: dict[int, TrialRow]
 ) -> list[Measurement]:
     is_direct = dict(connection.execute("SELECT trial_id, is_direct FROM trial"))
+    is_imported = _is_imported(connection)
     phases: dict[tuple[int, str], tuple[float | None, tuple[Caveat, ...]]] = {
         (record_id, operation): (cache_share, parse_caveats(caveats))
         for record_id, operation, cache_share, caveats in connection.execute(
@@ -138,7 +145,7 @@ def _measurements(
                 operation=operation,
                 metric=metric,
                 value=value,
-                is_direct=bool(is_direct[trial.trial_id]),
+                is_direct=None if is_imported else bool(is_direct[trial.trial_id]),
                 cache_share=cache_share,
                 caveats=caveats,
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["real", "simulated"]
+Kind = Literal["real", "simulated", "imported"]
 TrialStatus = Literal["ok", "failed", "interrupted"]
 
 
@@ -104,8 +104,8 @@ class Measurement:
     ``latency_ns_p50``, ``latency_ns_p99``, ``latency_ns_p999``, ``latency_ns_max``,
     ``response_ns_p99`` ..."""
     value: float
-    is_direct: bool
-    """Opened with O_DIRECT; buffered and direct values are never pooled."""
+    is_direct: bool | None
+    """Opened with O_DIRECT; buffered and direct values are never pooled. None = not known."""
     cache_share: float | None
     """Share of the bytes that never reached the device during the timed region; None = unknown."""
     caveats: tuple[Caveat, ...] = ()

@@ -8,7 +8,9 @@ from typing import Final
 
 from iolab.errors import StoreError
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+READABLE_VERSION: Final = 1
+"""From this version on a study is read as it is, also where nothing may be written."""
 APPLICATION_ID: Final = 0x696F6C62
 """``iolb``: lets `file` and this program recognise a study."""
 

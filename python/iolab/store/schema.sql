@@ -1,4 +1,4 @@
--- Schema of a study's database, version 1. One file holds one study.
+-- Schema of a study's database, version 2. One file holds one study.
 -- Everything is append-only: the triggers at the end refuse UPDATE, DELETE and REPLACE.
 -- `record.record_zlib` is the whole record as the agent sent it (zlib-compressed JSON); the tables
 -- measurement, phase, series and record_fact are derived from it for those who query with SQL.
@@ -6,7 +6,7 @@
 CREATE TABLE study (
     study_id           TEXT PRIMARY KEY,
     name               TEXT NOT NULL,
-    kind               TEXT NOT NULL CHECK (kind IN ('real', 'simulated')),
+    kind               TEXT NOT NULL CHECK (kind IN ('real', 'simulated', 'imported')),
     created_at_unix_ns INTEGER NOT NULL,
     iolab_version      TEXT NOT NULL,
     seed               INTEGER NOT NULL,

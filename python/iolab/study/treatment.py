@@ -61,7 +61,7 @@ class Treatment:
     @property
     def is_direct(self) -> bool:
         """Whether its operations bypass the page cache."""
-        return self.effective["direct"] == "true"
+        return self.effective.get("direct") == "true"
 
 
 def treatments_of(study: Study) -> tuple[Treatment, ...]:

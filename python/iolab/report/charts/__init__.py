@@ -11,6 +11,7 @@ from iolab.report.charts import (
     latency_ladder,
     latency_over_time,
     over_time,
+    request_time,
     run_order,
 )
 from iolab.report.charts.row import ChartRow
@@ -20,6 +21,7 @@ CHARTS: Final[tuple[ChartRow, ...]] = (
     ChartRow("run_order", run_order.build, None, is_first_page=True),
     ChartRow("by_level", by_level.build, "Runs"),
     ChartRow("by_record_size", by_record_size.build, "Runs"),
+    ChartRow("request_time", request_time.build, "Runs"),
     ChartRow("latency_ladder", latency_ladder.build, "Percentiles"),
     ChartRow("over_time", over_time.build, "TimeSeries"),
     ChartRow("latency_over_time", latency_over_time.build, "TimeSeries"),

@@ -89,6 +89,8 @@ def _caption(verdict: StudyVerdict, found: list[TreatmentSummary]) -> str:
         pick = max if metric.is_higher_better else min
         leader = pick(members, key=lambda t: t.geometric_mean).level or ""
         leads[leader] = leads.get(leader, 0) + 1
+    if len({t.level for t in found}) == 1:
+        return "One level only; dots are geometric means with 95 % intervals."
     leader = max(leads, key=lambda level: leads[level])
     text = (
         f"{leader} has the best mean in {leads[leader]} of {len(cells)} cells; dots are geometric"

@@ -10,12 +10,12 @@ from iolab.report.chart import GREY, PANELS_MAX, SPOTLIGHT_MAX, Axis, Panel, Poi
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.sentence import mode_text
-from iolab.stats.verdict import StudyVerdict, TreatmentSummary
+from iolab.stats.verdict import StudyVerdict, TreatmentSummary, mode_word
 from iolab.store.rows import StudyData
 
 LOG_SPAN: Final = 10.0
 """Values that span more than this factor go on a log axis."""
-Group = tuple[str, bool]
+Group = tuple[str, bool | None]
 
 
 def levels_of(data: StudyData) -> list[str]:
@@ -119,7 +119,7 @@ def summary_row(t: TreatmentSummary) -> tuple[Value, ...]:
     return (
         t.workload,
         t.operation,
-        "direct" if t.is_direct else "buffered",
+        mode_word(t.is_direct),
         t.level,
         t.cell_label,
         t.metric,

@@ -21,15 +21,17 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     for trial in data.trials:
         level = trial.levels.get(verdict.compared_factor, trial.workload)
         series.setdefault(level, []).append(_square(trial, rounds.index(trial.round)))
+    row = "run" if data.study.kind == "imported" else "round"
+    place = "table" if data.study.kind == "imported" else "round"
     ordered = sorted(series.items(), key=lambda item: (slots.get(item[0], 99), item[0]))
     return [
         ChartSpec(
             name="run_order",
             kind="strip",
-            title="Order of the trials",
+            title="Runs of the table" if data.study.kind == "imported" else "Order of the trials",
             caption=_caption(data, verdict, len(rounds)),
-            x=Axis("place in the round"),
-            y=Axis("round", categories=tuple(f"round {r}" for r in rounds)),
+            x=Axis(f"place in the {place}"),
+            y=Axis("round", categories=tuple(f"{row} {r}" for r in rounds)),
             panels=(
                 Panel(
                     "",
@@ -90,6 +92,11 @@ def _caption(data: StudyData, verdict: StudyVerdict, rounds: int) -> str:
     """Say whether the place inside a round mattered."""
     opening = f"{rounds} round{'' if rounds == 1 else 's'}, each in a fresh random order"
     position = verdict.position
+    if data.study.kind == "imported":
+        return (
+            f"{rounds} run number{'' if rounds == 1 else 's'}, as the table has them; the order of"
+            " running is not known, places are those of the table."
+        )
     if kind_word(data.study):
         return f"{opening}; simulated trials do not know each other, so that places do not matter."
     if position is None:

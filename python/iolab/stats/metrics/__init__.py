@@ -4,6 +4,7 @@ from typing import Final
 
 from iolab.stats.metrics import (
     completion_ns,
+    elapsed_ns_total,
     fairness_jain,
     fairness_jain_shares,
     flowing_time_share,
@@ -44,6 +45,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     response_ns_p999.METRIC,
     response_ns_max.METRIC,
     response_ns_mean.METRIC,
+    elapsed_ns_total.METRIC,
     flush_ns_p50.METRIC,
     flush_ns_p99.METRIC,
     flush_ns_max.METRIC,

@@ -1,0 +1,57 @@
+"""Reading a study wherever it is: a directory, its database, an archive, or a CSV table."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from iolab.cli.archive import is_archive, opened
+from iolab.cli.console import Console
+from iolab.cli.finish import find_database
+from iolab.cli.services import iolab_version
+from iolab.errors import IolabError
+from iolab.store.db import STORE_NAME, Store
+from iolab.store.rows import StudyData
+
+TABLE_SUFFIXES = (".csv", ".tsv")
+
+
+def is_table(path: Path) -> bool:
+    """Whether a path is meant as a table."""
+    return path.suffix.lower() in TABLE_SUFFIXES
+
+
+def read_study(path: Path, arguments: argparse.Namespace, console: Console) -> StudyData:
+    """Everything stored about a study; a table is imported for the moment.
+
+    Raises
+    ------
+    IolabError : there is no study, or the table cannot be understood.
+    """
+    if is_table(path):
+        return _read_table(path, arguments)
+    if not path.exists():
+        raise IolabError(
+            f"{path} does not exist", "name a results directory, an archive or a CSV file"
+        )
+    if is_archive(path):
+        with opened(path, console) as database:
+            return _read(database)
+    return _read(find_database(path))
+
+
+def _read(database: Path) -> StudyData:
+    with Store.open_reader(database) as store:
+        return store.load_data()
+
+
+def _read_table(path: Path, arguments: argparse.Namespace) -> StudyData:
+    from iolab.cli.import_ import wishes_of
+    from iolab.imported.study import store_imported, understand
+
+    imported = understand(path, wishes_of(arguments))
+    with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
+        database = Path(folder) / "study" / STORE_NAME
+        store_imported(imported, database, iolab_version())
+        return _read(database)

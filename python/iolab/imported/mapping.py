@@ -1,0 +1,145 @@
+"""Which column means what: by the names that tables usually have, or as the user says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from iolab.imported.table import Table
+from iolab.study import simulated
+from iolab.study.factors import find_factor, is_factor, nearest
+
+Role = Literal["operation", "run", "value", "unit", "workload", "notes"]
+ROLES: Final[dict[Role, tuple[str, ...]]] = {
+    "operation": ("operation", "op", "test", "phase", "benchmark"),
+    "run": ("run", "rep", "repetition", "iteration", "round", "trial"),
+    "value": ("value", "result", "measurement", "throughput"),
+    "unit": ("unit", "units"),
+    "workload": ("tool", "workload"),
+    "notes": ("notes", "note", "comment", "remarks"),
+}
+"""Role to the header names that mean it without being asked."""
+_OPTION: Final = "option"
+_SIZES: Final = ("record_size", "block_size", "io_size", "bs")
+_SIZE_SUFFIXES: Final = {"_bytes": 1, "_b": 1, "_kb": 1024, "_kib": 1024, "": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user said about a table."""
+
+    columns: dict[str, str] = field(default_factory=dict[str, str])
+    """Role to column."""
+    factors: dict[str, str] = field(default_factory=dict[str, str])
+    """Column to the name of its factor; if any is given, no other column is a factor."""
+    unit: str = ""
+    name: str = ""
+    compare: str = ""
+    baseline: str = ""
+    margin: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class FactorColumn:
+    """A column whose values are levels."""
+
+    column: str
+    name: str
+    bytes_per_unit: int | None = None
+    """For sizes: what a bare number counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Every column's meaning."""
+
+    roles: dict[str, str]
+    factors: tuple[FactorColumn, ...]
+    constants: tuple[str, ...]
+    """Columns with the same value everywhere: statements about the table as a whole."""
+    option: str | None
+    """Name of the factor that column ``option`` holds."""
+
+
+def understand_columns(table: Table, wishes: Wishes) -> Mapping:
+    """Give each column its meaning.
+
+    Raises
+    ------
+    TableError : a column that was named is not there, or the value's column is not found.
+    """
+    roles = _roles(table, wishes)
+    rest = [c for c in table.columns if c not in roles.values()]
+    for column in wishes.factors:
+        _require(table, column, "--factor")
+    factors: list[FactorColumn] = []
+    constants: list[str] = []
+    option: str | None = None
+    for column in rest:
+        values = list(dict.fromkeys(row.cells[column] for row in table.rows if row.cells[column]))
+        is_option = column == _OPTION or column in wishes.factors
+        if wishes.factors and column not in wishes.factors:
+            constants += [column] if len(values) == 1 else []
+        elif len(values) > 1 or (values and (is_option or _is_known(column))):
+            factor = _factor(column, wishes.factors.get(column, ""), values)
+            factors.append(factor)
+            option = factor.name if column == _OPTION else option
+        elif values:
+            constants.append(column)
+    return Mapping(roles, tuple(factors), tuple(constants), option)
+
+
+def _is_known(column: str) -> bool:
+    """Whether a column is a factor of iolab's own, which names a configuration even if constant."""
+    return is_factor(column.lower()) or _factor(column, "", ()).bytes_per_unit is not None
+
+
+def _roles(table: Table, wishes: Wishes) -> dict[str, str]:
+    roles: dict[str, str] = {}
+    folded = {column.lower(): column for column in table.columns}
+    for role, column in wishes.columns.items():
+        if role not in ROLES:
+            table.fail(
+                f"--map {role}={column}: there is no role '{role}'{nearest(role, ROLES)}",
+                f"roles are {', '.join(ROLES)}",
+            )
+        _require(table, column, f"--map {role}")
+        roles[role] = column
+    for role, names in ROLES.items():
+        if role not in roles:
+            found = next((folded[n] for n in names if n in folded), None)
+            if found is not None and found not in roles.values() and found not in wishes.factors:
+                roles[role] = found
+    if "value" not in roles:
+        table.fail(
+            f"no column holds the values (columns: {', '.join(table.columns)})",
+            "name it: --map value=COLUMN",
+        )
+    if "unit" not in roles and not wishes.unit:
+        table.fail("no column holds the unit", "say it: --unit KB/s, or --map unit=COLUMN")
+    return roles
+
+
+def _require(table: Table, column: str, flag: str) -> None:
+    if column not in table.columns:
+        table.fail(
+            f"{flag}: there is no column '{column}'{nearest(column, table.columns)}",
+            f"columns are {', '.join(table.columns)}",
+        )
+
+
+def _factor(column: str, wish: str, values: Iterable[str]) -> FactorColumn:
+    known = {scheduler.name for scheduler in simulated.SCHEDULERS}
+    known |= set(find_factor("scheduler").choices)
+    name = wish or column
+    if not wish and column == _OPTION and set(values) <= known:
+        name = "scheduler"
+    folded = name.lower()
+    for size in _SIZES:
+        for suffix, scale in _SIZE_SUFFIXES.items():
+            if folded == size + suffix:
+                return FactorColumn(column, "record_size", scale)
+    if is_factor(folded) and find_factor(folded).is_numeric and folded.endswith("_size"):
+        return FactorColumn(column, folded, 1)
+    return FactorColumn(column, name)

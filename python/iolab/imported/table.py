@@ -1,0 +1,153 @@
+"""A CSV file as rows that know their line; whatever is wrong with it is told with its place.
+
+Comma, semicolon or tab separate, whichever the header uses; quotes as in RFC 4180; UTF-8 with or
+without a byte order mark. Left out: other encodings, comments inside the file, several tables.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+from iolab.errors import IolabError
+
+BYTES_MAX: Final = 64 << 20
+CELL_MAX: Final = 500
+"""Characters of one cell; more is a quote that nobody closed."""
+_SEPARATORS: Final = (",", ";", "\t")
+
+
+class TableError(IolabError):
+    """A table cannot be imported; the message names file, line and column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    line: int
+    """1-based, of the file; where a cell spans lines, the last."""
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A whole file."""
+
+    path: Path
+    sha256: str
+    size_bytes: int
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def fail(self, message: str, hint: str, *, line: int = 0, column: str = "") -> NoReturn:
+        """Raise an error that names the place."""
+        place = [str(self.path)]
+        place += [f"line {line}"] if line else []
+        place += [f"column '{column}'"] if column else []
+        raise TableError(f"{', '.join(place)}: {message}", hint)
+
+
+def read_table(path: Path) -> Table:
+    """Read a CSV file.
+
+    Raises
+    ------
+    TableError : it cannot be read, or is no table with a header and at least one row.
+    """
+    content = _read(path)
+    empty = Table(path, hashlib.sha256(content).hexdigest(), len(content), (), ())
+    text = _decode(empty, content)
+    lines = text.splitlines()
+    if not text.strip():
+        empty.fail("the file is empty", "it needs a header line and one line per value")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(lines[0]), strict=True)
+    columns: tuple[str, ...] = ()
+    rows: list[Row] = []
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not columns:
+                columns = _header(empty, cells, reader.line_num)
+                continue
+            rows.append(_row(empty, columns, cells, reader.line_num))
+    except csv.Error as error:
+        empty.fail(
+            f"not well-formed CSV ({error})",
+            'close every quote, and write a quote inside quotes twice: ""',
+            line=reader.line_num,
+        )
+    if not rows:
+        empty.fail("there is a header but no row", "one line per value is needed")
+    return Table(path, empty.sha256, empty.size_bytes, columns, tuple(rows))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > BYTES_MAX:
+            raise TableError(f"{path} is larger than {BYTES_MAX >> 20} MiB", "split it")
+        return path.read_bytes()
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror}", "name a CSV file") from None
+
+
+def _decode(table: Table, content: bytes) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        table.fail("not UTF-8 text", "save it as UTF-8", line=line)
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        table.fail("there is a NUL character", "this is not a text file", line=line)
+    return text
+
+
+def _separator(header: str) -> str:
+    return max(_SEPARATORS, key=header.count)
+
+
+def _header(table: Table, cells: list[str], line: int) -> tuple[str, ...]:
+    names = tuple(cell.strip() for cell in cells)
+    if "" in names:
+        place = names.index("") + 1
+        table.fail(f"column {place} has no name", "name every column", line=line)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        table.fail("there are two columns of this name", "rename one", line=line, column=twice[0])
+    if len(names) < 2:
+        table.fail(
+            f"the header has one column only: {cells[0][:60]!r}",
+            "separate columns by commas, semicolons or tabs",
+            line=line,
+        )
+    return names
+
+
+def _row(table: Table, columns: tuple[str, ...], cells: list[str], line: int) -> Row:
+    if len(cells) != len(columns):
+        table.fail(
+            f"{len(cells)} cells, but the header has {len(columns)} columns",
+            "quote cells that contain the separator"
+            if len(cells) > len(columns)
+            else "write an empty cell for what is missing",
+            line=line,
+        )
+    row = {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
+    for name, cell in row.items():
+        if len(cell) > CELL_MAX:
+            table.fail(
+                f"a cell of {len(cell)} characters, more than {CELL_MAX}",
+                "is a quote not closed?",
+                line=line,
+                column=name,
+            )
+        if any(not c.isprintable() for c in cell):
+            table.fail("a character that cannot be printed", "remove it", line=line, column=name)
+    return Row(line, row)

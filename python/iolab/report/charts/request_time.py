@@ -1,0 +1,94 @@
+"""Time per request by record size, with the line a + b x size that tells latency from bandwidth."""
+
+from __future__ import annotations
+
+from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table
+from iolab.report.charts.common import Group, cap_panels, group_title, level_slots, size_ticks, slug
+from iolab.stats.numeric_levels import numeric_level
+from iolab.stats.request_time import request_time_sentence
+from iolab.stats.verdict import RequestTime, StudyVerdict
+from iolab.store.rows import StudyData
+
+
+def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
+    """Draw one chart per workload and mode in which record size is a factor."""
+    groups = dict.fromkeys((f.workload, f.is_direct) for f in verdict.request_times)
+    return [_spec(data, verdict, group) for group in groups]
+
+
+def _spec(data: StudyData, verdict: StudyVerdict, group: Group) -> ChartSpec:
+    fits = [f for f in verdict.request_times if (f.workload, f.is_direct) == group]
+    slots = level_slots(data, verdict)
+    by_operation: dict[str, list[RequestTime]] = {}
+    for fit in fits:
+        rest = fit.label.split(" · ")[2 if fit.level is not None else 1 :]
+        by_operation.setdefault(" · ".join([fit.operation, *rest]), []).append(fit)
+    panels, note = cap_panels(
+        [
+            Panel(title, tuple(_series(fit, slots) for fit in members))
+            for title, members in by_operation.items()
+        ]
+    )
+    sizes = sorted({s for f in fits for s in f.sizes}, key=lambda s: numeric_level(s) or 0)
+    largest = max(_time(f, numeric_level(f.sizes[-1]) or 0) for f in fits)
+    smallest = min(_time(f, numeric_level(f.sizes[0]) or 0) for f in fits)
+    is_log = smallest > 0 and largest / smallest > 10
+    return ChartSpec(
+        name=f"request_time-{slug(group_title(verdict, group))}",
+        kind="plane",
+        title=f"Time per request by record size: {group_title(verdict, group)}",
+        caption=(
+            request_time_sentence(verdict)
+            or "What does not depend on the size, and what each byte costs; the runs do not tell"
+            " which of the two is more."
+        )
+        + note,
+        x=Axis("record size", "bytes", "log", ticks=size_ticks(sizes)),
+        y=Axis("time per request", "µs", "log" if is_log else "linear", is_from_zero=not is_log),
+        panels=panels,
+        table=Table(
+            (
+                "treatment",
+                "time per request (µs)",
+                "95 % low (µs)",
+                "95 % high (µs)",
+                "time per KiB (µs)",
+                "95 % low (µs per KiB)",
+                "95 % high (µs per KiB)",
+                "runs",
+                "largest misfit",
+                "in words",
+            ),
+            tuple(_row(fit) for fit in fits),
+        ),
+    )
+
+
+def _row(fit: RequestTime) -> tuple[str | float | int | None, ...]:
+    request, byte = fit.request_ns_interval, fit.byte_ns_interval
+    per_kib = 1024 / 1000
+    return (
+        fit.label,
+        fit.request_ns / 1000,
+        request.low / 1000 if request else None,
+        request.high / 1000 if request else None,
+        fit.byte_ns * per_kib,
+        byte.low * per_kib if byte else None,
+        byte.high * per_kib if byte else None,
+        fit.n_runs,
+        fit.misfit,
+        fit.sentence,
+    )
+
+
+def _time(fit: RequestTime, size: float) -> float:
+    return (fit.request_ns + fit.byte_ns * size) / 1000
+
+
+def _series(fit: RequestTime, slots: dict[str, int]) -> Series:
+    sizes = [numeric_level(size) or 1.0 for size in fit.sizes]
+    points = tuple(
+        Point(size, _time(fit, size), title=fit.sentence) for size in sizes if _time(fit, size) > 0
+    )
+    name = fit.level or "all"
+    return Series(name, points, slots.get(name, GREY if fit.level else 0), is_joined=True)

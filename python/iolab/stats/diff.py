@@ -1,0 +1,307 @@
+"""Two studies beside each other: what differs around them, then cell by cell where they match.
+
+Rounds of different studies were not interleaved, so they are two independent samples (Welch on
+ln), with one exception: two simulations with one seed, whose rounds do the same random work and
+are pairs. A cell matches if operation and levels agree, levels held in one study and varied in the
+other included. Effects say what happened from the first to the second, above 1 = better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
+from iolab.stats.imported import planned, run_spread, two_sided_estimate
+from iolab.stats.ledger import Samples, build_ledger, level_text
+from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
+from iolab.stats.methods.log_ratio import geometric_mean, is_usable
+from iolab.stats.methods.student import MeanEstimate, estimate_mean
+from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
+from iolab.stats.pairing import TOTAL, oriented_log_ratio
+from iolab.stats.request_time import is_average_of_operations
+from iolab.stats.verdict import Effect, Interval, to_plain
+from iolab.store.rows import StudyData
+
+MOMENTARY: Final = (
+    "load.average",
+    "memory.available",
+    "fs.free_bytes",
+    "cgroup.path",
+    "source.file",
+    "source.sha256",
+    "source.printed_means",
+)
+"""Facts of a moment, which differ between any two trials, and what is said of a file itself."""
+_MOMENTARY_ENDS: Final = (".diskseq",)
+_FIRST: Final = ("kernel.", "source.", "cpu.model", "device.", "fs.", "vm.")
+"""What most often explains a difference comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not the same around the two studies."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class CellChange:
+    """One cell that both studies have."""
+
+    workload: str
+    operation: str
+    levels: dict[str, str]
+    label: str
+    metric: str
+    before: float
+    """Geometric mean, unit of the metric."""
+    after: float
+    runs_before: int
+    runs_after: int
+    effect: Effect
+    """Of the second study against the first."""
+    sure_above: float | None
+    """Lower end of the 90 % interval: with 95 % confidence the ratio is not below; None = single
+    runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDiff:
+    """Everything that two studies say about each other."""
+
+    before: str
+    after: str
+    margin: float
+    is_paired: bool
+    environment: list[Difference]
+    overall: dict[str, Effect]
+    """Metric -> effect pooled over the matching cells."""
+    cells: list[CellChange]
+    only_before: list[str]
+    only_after: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return cast("dict[str, Any]", to_plain(self))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What makes a cell the same in both."""
+
+    workload: str
+    operation: str
+    is_direct: bool | None
+    levels: tuple[tuple[str, str], ...]
+
+
+def compare_studies(
+    before: StudyData,
+    after: StudyData,
+    *,
+    margin: float | None = None,
+    metrics: tuple[str, ...] = (),
+    roles: tuple[str, ...] = ("primary", "secondary"),
+) -> StudyDiff:
+    """Compare two stored studies.
+
+    Parameters
+    ----------
+    before, after : the studies; effects are of `after` against `before`.
+    margin : smallest relative difference that matters; None = that of `after`.
+    metrics : names to compare; none = all of these roles, rates of operations only where there is
+        no throughput.
+    roles : see `iolab.stats.metrics.metric.Metric`.
+    """
+    wanted = margin if margin is not None else after.study.margin
+    is_paired = are_pairs(before, after)
+    ours, theirs = _cells(after, before), _cells(before, after)
+    chosen = [m for m in METRICS if (m.name in metrics if metrics else m.role in roles)]
+    jobs: list[tuple[_Place, Metric, Samples, Samples, MeanEstimate]] = []
+    overall: dict[str, Effect] = {}
+    matched: set[_Place] = set()
+    for metric in chosen:
+        places = [p for p in theirs.get(metric.name, {}) if p in ours.get(metric.name, {})]
+        if not metrics and metric.name == "throughput_ops_per_s":
+            places = [p for p in places if p not in matched]
+        matched |= set(places)
+        pairs = [(ours[metric.name][p], theirs[metric.name][p]) for p in places]
+        estimates = [_estimate([pair], metric, is_paired) for pair in pairs]
+        jobs += [
+            (place, metric, *pair, estimate)
+            for place, pair, estimate in zip(places, pairs, estimates, strict=True)
+        ]
+        whole = [pair for p, pair in zip(places, pairs, strict=True) if _is_whole(p, places)]
+        if whole:
+            overall[metric.name] = effect_of(_estimate(whole, metric, is_paired), wanted, 1.0, None)
+    adjusted = benjamini_hochberg([job[4].p_value() for job in jobs])
+    divisor = discovery_divisor(adjusted)
+    spread = run_spread(build_ledger(before))
+    names = {m.name for m in chosen}
+    return StudyDiff(
+        before=before.study.name,
+        after=after.study.name,
+        margin=wanted,
+        is_paired=is_paired,
+        environment=list(environment_differences(before, after)),
+        overall=overall,
+        cells=[
+            _change(
+                job,
+                planned(exploratory_effect(job[4], wanted, p, divisor), job[4], spread, wanted),
+                wanted,
+            )
+            for job, p in zip(jobs, adjusted, strict=True)
+        ],
+        only_before=_labels(theirs, matched, names),
+        only_after=_labels(ours, matched, names),
+    )
+
+
+def are_pairs(before: StudyData, after: StudyData) -> bool:
+    """Say whether round n of one is the partner of round n of the other."""
+    kinds = {before.study.kind, after.study.kind}
+    return kinds == {"simulated"} and before.study.seed == after.study.seed
+
+
+def environment_differences(before: StudyData, after: StudyData) -> Iterator[Difference]:
+    """Yield what differs, what explains most first: testbed, kernel, devices, settings, rest."""
+    for name, get in _STUDY_FIELDS:
+        are_files = name == "testbed" and before.study.kind == after.study.kind == "imported"
+        if get(before) != get(after) and not are_files:
+            yield Difference(name, get(before), get(after))
+    names = sorted(_facts(before) | _facts(after), key=lambda n: (_rank(n), n))
+    for name in names:
+        told = (_fact(before, name), _fact(after, name))
+        if told[0] != told[1]:
+            yield Difference(name, *told)
+    ours, theirs = after.study.settings, before.study.settings
+    for name in sorted(ours | theirs):
+        held = (theirs.get(name, "not held"), ours.get(name, "not held"))
+        if held[0] != held[1]:
+            yield Difference(f"setting {name}", *held)
+    for name in sorted(before.study.factors | after.study.factors):
+        levels = [", ".join(d.study.factors.get(name, ["not varied"])) for d in (before, after)]
+        if levels[0] != levels[1]:
+            yield Difference(f"levels of {name}", *levels)
+
+
+_STUDY_FIELDS: Final[tuple[tuple[str, Callable[[StudyData], str]], ...]] = (
+    ("kind", lambda data: data.study.kind),
+    ("testbed", lambda data: data.study.testbed),
+    ("iolab", lambda data: data.study.iolab_version),
+)
+
+
+def _facts(data: StudyData) -> set[str]:
+    names = {*data.facts, *data.varying_facts}
+    return {n for n in names if n not in MOMENTARY and not n.endswith(_MOMENTARY_ENDS)}
+
+
+def _fact(data: StudyData, name: str) -> str:
+    if name in data.varying_facts:
+        return " or ".join(sorted(set(data.varying_facts[name].values())))
+    return data.facts.get(name, "not known")
+
+
+def _rank(name: str) -> int:
+    return next((i for i, start in enumerate(_FIRST) if name.startswith(start)), len(_FIRST))
+
+
+def _cells(data: StudyData, other: StudyData) -> dict[str, dict[_Place, Samples]]:
+    """Sort the measurements by metric and place; only levels that vary in either study count."""
+    status = {trial.trial_id: trial.status for trial in data.trials}
+    varied = {*_varied(data), *_varied(other)}
+    is_one_workload = len(data.study.workloads) == 1 == len(other.study.workloads)
+    is_mode_known = "imported" not in (data.study.kind, other.study.kind)
+    found: dict[str, dict[_Place, Samples]] = {}
+    for m in data.measurements:
+        if status.get(m.trial_id) != "ok" or m.metric not in METRIC_BY_NAME:
+            continue
+        if not is_usable(m.value) or is_average_of_operations(m.operation):
+            continue
+        known = data.study.settings | m.levels
+        place = _Place(
+            "" if is_one_workload else m.workload,
+            m.operation,
+            m.is_direct if is_mode_known else None,
+            tuple(sorted((name, known[name]) for name in varied if name in known)),
+        )
+        samples = found.setdefault(m.metric, {}).setdefault(place, Samples())
+        samples.by_round.setdefault(m.round, []).append(m)
+    return found
+
+
+def _varied(data: StudyData) -> Iterator[str]:
+    """Factors of a study, those with one level included: it names the configuration."""
+    yield from data.study.factors
+
+
+def _is_whole(place: _Place, places: list[_Place]) -> bool:
+    """Leave out the streams of a mixed phase whose total is there."""
+    phase, _, part = place.operation.rpartition("/")
+    if not phase or part == TOTAL:
+        return True
+    total = _Place(place.workload, f"{phase}/{TOTAL}", place.is_direct, place.levels)
+    return total not in places
+
+
+def _estimate(
+    pairs: list[tuple[Samples, Samples]], metric: Metric, is_paired: bool
+) -> MeanEstimate:
+    """Reduce matching cells (ours, theirs) to one sample of ln-ratios, or to two samples."""
+    if is_paired:
+        rounds = set.intersection(*(set(s.by_round) for pair in pairs for s in pair))
+        ratios = [
+            sum(oriented_log_ratio(metric, a.by_round[r], b.by_round[r]) for a, b in pairs)
+            / len(pairs)
+            for r in sorted(rounds)
+        ]
+        if ratios:
+            return estimate_mean(ratios)
+    estimate = two_sided_estimate(pairs, metric)[0]
+    if estimate is not None:
+        return estimate
+    mean = math.fsum(math.log(_mean(ours) / _mean(theirs)) for ours, theirs in pairs) / len(pairs)
+    return MeanEstimate(mean if metric.is_higher_better else -mean, None, 1)
+
+
+def _mean(samples: Samples) -> float:
+    return geometric_mean([m.value for m in samples.all()])
+
+
+def _change(
+    job: tuple[_Place, Metric, Samples, Samples, MeanEstimate], effect: Effect, margin: float
+) -> CellChange:
+    place, metric, ours, theirs, _ = job
+    bounds: Interval | None = effect.interval_90
+    return CellChange(
+        workload=place.workload or next(m.workload for m in theirs.all()),
+        operation=place.operation,
+        levels=dict(place.levels),
+        label=_label(place),
+        metric=metric.name,
+        before=_mean(theirs),
+        after=_mean(ours),
+        runs_before=len(theirs.by_round),
+        runs_after=len(ours.by_round),
+        effect=effect,
+        sure_above=bounds.low if bounds is not None else None,
+    )
+
+
+def _label(place: _Place) -> str:
+    names = [level_text(name, level) for name, level in place.levels]
+    return " · ".join([*([place.workload] if place.workload else []), place.operation, *names])
+
+
+def _labels(
+    cells: dict[str, dict[_Place, Samples]], matched: set[_Place], metrics: set[str]
+) -> list[str]:
+    places = dict.fromkeys(p for name, found in cells.items() if name in metrics for p in found)
+    return [_label(place) for place in places if place not in matched]

@@ -1,0 +1,61 @@
+"""Pass or fail: is the new study shown to be no worse than the baseline by more than the margin?
+
+A cell passes if the lower end of its 90 % interval lies above 1 / (1 + margin): then it is, with
+95 % confidence, not worse by more than the margin. It is a regression if the verdict rule calls it
+`worse` and Benjamini-Hochberg over all cells agrees. Everything else is undecided. All cells must
+pass, which needs no adjustment (an intersection of tests: Berger 1982, Technometrics 24(4)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from iolab.stats.diff import CellChange, StudyDiff
+
+Outcome = Literal["pass", "undecided", "regression"]
+EXIT_CODES: Final[dict[Outcome, int]] = {"pass": 0, "undecided": 4, "regression": 5}
+"""Codes of rule R12."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """The outcome of every cell and of all together."""
+
+    cells: list[tuple[CellChange, Outcome]]
+    missing: list[str]
+    """Cells of the baseline that the new study does not have: nobody knows whether they are
+    worse."""
+
+    def count(self, outcome: Outcome) -> int:
+        """Number of cells with this outcome."""
+        return sum(found == outcome for _, found in self.cells)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return the worst outcome; no cell at all decides nothing."""
+        if self.count("regression"):
+            return "regression"
+        is_open = self.count("undecided") or self.missing or not self.cells
+        return "undecided" if is_open else "pass"
+
+    @property
+    def exit_code(self) -> int:
+        """The code of rule R12."""
+        return EXIT_CODES[self.outcome]
+
+
+def gate(diff: StudyDiff) -> GateResult:
+    """Decide every cell of a comparison of studies."""
+    cells: list[tuple[CellChange, Outcome]] = [
+        (cell, _outcome(cell, diff.margin)) for cell in diff.cells
+    ]
+    return GateResult(cells, list(diff.only_before))
+
+
+def _outcome(cell: CellChange, margin: float) -> Outcome:
+    if cell.effect.word == "worse":
+        return "regression"
+    if cell.sure_above is not None and cell.sure_above > 1 / (1 + margin):
+        return "pass"
+    return "undecided"

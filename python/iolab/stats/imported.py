@@ -1,0 +1,398 @@
+"""Judge an imported table: runs whose order nobody knows, so that nothing may be paired.
+
+The same verdict rule and families as `iolab.stats.judge`, on Welch's t for two independent samples
+of ln-values. Unit of analysis is the run: per level and run the cells are averaged first, since
+the operations of one run share its luck. Averages over several operations are shown, never judged.
+Where every value is a single run there is no interval; how many runs would decide is then worked
+out from a spread that is assumed, or taken from cells of the same table that were repeated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from iolab.stats import sentence as wording
+from iolab.stats.beside import count_trials
+from iolab.stats.caveats import collect_caveats
+from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
+from iolab.stats.ledger import (
+    CellKey,
+    Cells,
+    Group,
+    Ledger,
+    Samples,
+    build_ledger,
+    cache_share,
+    is_page_cache,
+)
+from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
+from iolab.stats.methods.holm import holm_steps
+from iolab.stats.methods.log_ratio import geometric_mean
+from iolab.stats.methods.student import MeanEstimate
+from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT, Word, decide
+from iolab.stats.methods.welch import DifferenceEstimate, estimate_difference
+from iolab.stats.metrics import METRICS, Metric
+from iolab.stats.request_time import is_average_of_operations, request_times
+from iolab.stats.summaries import summaries
+from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.store.rows import StudyData
+
+ASSUMED_SPREAD: Final = 0.05
+"""Standard deviation of ln between runs, where nobody measured one: more than a quarter of the
+configurations of Cao et al. (FAST'17) varied by over 10 % from run to run."""
+_SILENT: Final = ("few_rounds", "incomplete_rounds", "cells_excluded")
+"""Caveats that speak of rounds, which a table does not have."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Cell:
+    """One cell with both sides."""
+
+    key: CellKey
+    ours: Samples
+    theirs: Samples
+
+
+def judge_imported(data: StudyData) -> StudyVerdict:
+    """Judge one imported study; what cannot be told is `undecided`, with the reason."""
+    ledger = build_ledger(data)
+    spread = run_spread(ledger)
+    pooled: list[Comparison] = []
+    for group in ledger.groups():
+        metric = ledger.primary_metric(group)
+        if metric is not None:
+            pooled += _judge_group(ledger, metric, group, spread)
+    pooled = _mark_headline(pooled)
+    secondary = _judge_beside(ledger, pooled, spread)
+    cells = _judge_cells(ledger, spread)
+    draft = StudyVerdict(
+        sentence="",
+        headline_word=_headline_word(pooled),
+        compared_factor=data.study.compared_factor,
+        baseline=data.study.baseline,
+        margin=data.study.margin,
+        pooled=pooled,
+        secondary=secondary,
+        cells=cells,
+        treatments=summaries(ledger),
+        best_levels=[],
+        trade_offs=wording.trade_offs(pooled, secondary, cells, data.study.compared_factor),
+        trials=count_trials(data),
+        position=None,
+        is_paired=False,
+        request_times=request_times(ledger),
+    )
+    caveats = [c for c in collect_caveats(ledger, draft) if c.code not in _SILENT]
+    return dataclasses.replace(
+        draft,
+        sentence=f"{wording.kind_sentence(data.study)} {_sentence(ledger, draft)}",
+        caveats=caveats,
+    )
+
+
+def run_spread(ledger: Ledger) -> tuple[float, bool]:
+    """Return the standard deviation of ln between runs, and whether it was measured.
+
+    Pooled over all treatments of the table with at least two runs.
+    """
+    squares, freedom = 0.0, 0
+    for cells in ledger.cells.values():
+        for key, by_level in cells.items():
+            for samples in () if is_average_of_operations(key.operation) else by_level.values():
+                values = list(_run_logs([samples]).values())
+                if len(values) > 1:
+                    mean = math.fsum(values) / len(values)
+                    squares += math.fsum((v - mean) ** 2 for v in values)
+                    freedom += len(values) - 1
+    if freedom == 0:
+        return ASSUMED_SPREAD, False
+    return math.sqrt(squares / freedom), True
+
+
+def runs_to_decide(log_ratio: float, spread: float, margin: float) -> int | None:
+    """Return the runs a side that would decide, if runs spread as told; None above the limit."""
+    for n in range(2, FURTHER_ROUNDS_LIMIT + 2):
+        guess = DifferenceEstimate(log_ratio, spread * math.sqrt(2), n, 2.0 * (n - 1))
+        if decide(guess, margin).word != "undecided":
+            return n
+    return None
+
+
+def two_sided_estimate(
+    cells: Iterable[tuple[Samples, Samples]], metric: Metric
+) -> tuple[MeanEstimate | None, list[tuple[Samples, Samples]], int]:
+    """Reduce cells (ours, theirs) to the difference of two samples of runs.
+
+    Returns
+    -------
+    The estimate on the ln scale, above 0 when ours is better (None without a complete run); the
+    cells used; and how many were left out, since a side has fewer than half of the fullest's runs.
+    """
+    known = list(cells)
+    fullest = max((len(s.by_round) for pair in known for s in pair), default=0)
+    used = [p for p in known if 2 * min(len(s.by_round) for s in p) >= fullest]
+    ours = list(_run_logs([pair[0] for pair in used]).values())
+    theirs = list(_run_logs([pair[1] for pair in used]).values())
+    left_out = len(known) - len(used)
+    if not ours or not theirs:
+        return None, used, left_out
+    estimate = estimate_difference(ours, theirs)
+    sign = 1 if metric.is_higher_better else -1
+    return dataclasses.replace(estimate, mean=sign * estimate.mean), used, left_out
+
+
+def _run_logs(cells: Sequence[Samples]) -> dict[int, float]:
+    """Mean ln over cells, by run; only runs that every cell has."""
+    runs = set.intersection(*(set(cell.by_round) for cell in cells)) if cells else set[int]()
+    return {
+        run: math.fsum(
+            math.fsum(math.log(m.value) for m in cell.by_round[run]) / len(cell.by_round[run])
+            for cell in cells
+        )
+        / len(cells)
+        for run in sorted(runs)
+    }
+
+
+def _cells_between(cells: Cells, level: str, baseline: str) -> tuple[list[_Cell], int]:
+    """Cells that have both levels, and the number of those that have only one."""
+    found, lone = list[_Cell](), 0
+    for key, by_level in cells.items():
+        if is_average_of_operations(key.operation):
+            continue
+        ours, theirs = by_level.get(level), by_level.get(baseline)
+        if ours is not None and theirs is not None:
+            found.append(_Cell(key, ours, theirs))
+        elif ours is not None or theirs is not None:
+            lone += 1
+    return found, lone
+
+
+def _judge_group(
+    ledger: Ledger, metric: Metric, group: Group, spread: tuple[float, bool]
+) -> list[Comparison]:
+    """Judge all levels of one group by one metric, Holm-adjusted."""
+    jobs = _jobs(ledger, metric, group)
+    steps = holm_steps([job[1].p_value() for job in jobs])
+    margin = ledger.data.study.margin
+    return [
+        _comparison(
+            ledger,
+            metric,
+            group,
+            job,
+            planned(
+                effect_of(job[1], margin, step.divisor, step.p_adjusted), job[1], spread, margin
+            ),
+        )
+        for job, step in zip(jobs, steps, strict=True)
+    ]
+
+
+def _judge_beside(
+    ledger: Ledger, pooled: list[Comparison], spread: tuple[float, bool]
+) -> list[Comparison]:
+    """Judge the other metrics of each group; Benjamini-Hochberg over all of them."""
+    margin = ledger.data.study.margin
+    jobs = [
+        (metric, group, job)
+        for group in ledger.groups()
+        for metric in METRICS
+        if metric.role != "shown" and metric != ledger.primary_metric(group)
+        for job in _jobs(ledger, metric, group)
+    ]
+    adjusted = benjamini_hochberg([job[1].p_value() for *_, job in jobs])
+    divisor = discovery_divisor(adjusted)
+    return [
+        _comparison(
+            ledger,
+            metric,
+            group,
+            job,
+            planned(exploratory_effect(job[1], margin, p, divisor), job[1], spread, margin),
+        )
+        for (metric, group, job), p in zip(jobs, adjusted, strict=True)
+    ]
+
+
+_Job = tuple[str, MeanEstimate, list[tuple[Samples, Samples]], int]
+
+
+def _jobs(ledger: Ledger, metric: Metric, group: Group) -> list[_Job]:
+    cells = ledger.cells_of(metric, group)
+    found: list[_Job] = []
+    for level in ledger.levels_in_order:
+        if level == ledger.data.study.baseline:
+            continue
+        both, lone = _cells_between(cells, level, ledger.data.study.baseline)
+        pairs = [(cell.ours, cell.theirs) for cell in both]
+        estimate, used, left_out = two_sided_estimate(pairs, metric)
+        if estimate is not None:
+            found.append((level, estimate, used, left_out + lone))
+    return found
+
+
+def planned(
+    effect: Effect, estimate: MeanEstimate, spread: tuple[float, bool], margin: float
+) -> Effect:
+    """Say for single runs how many more would decide, from a spread that others showed."""
+    if estimate.n > 1 or effect.word != "undecided":
+        return effect
+    runs = runs_to_decide(estimate.mean, spread[0], margin)
+    return dataclasses.replace(
+        effect,
+        further_rounds=None if runs is None else runs - estimate.n,
+        is_further_rounds_above_limit=runs is None,
+        is_further_rounds_at_least=False,
+    )
+
+
+def _comparison(
+    ledger: Ledger, metric: Metric, group: Group, job: _Job, effect: Effect
+) -> Comparison:
+    level, estimate, used, left_out = job
+    trials = {m.trial_id for pair in used for side in pair for m in side.all()}
+    return Comparison(
+        workload=group[0],
+        is_direct=group[1],
+        metric=metric.name,
+        level=level,
+        baseline=ledger.data.study.baseline,
+        effect=effect,
+        n_cells=len(used),
+        cells_excluded=left_out,
+        rounds_used=estimate.n,
+        rounds_excluded=0,
+        trials_used=len(trials),
+        trials_excluded=0,
+        page_cache_cells=0,
+        generator_bound_cells=0,
+        round_ratios={},
+    )
+
+
+def _mark_headline(pooled: list[Comparison]) -> list[Comparison]:
+    if not pooled:
+        return []
+    first = (pooled[0].workload, pooled[0].is_direct)
+    return [dataclasses.replace(c, is_headline=(c.workload, c.is_direct) == first) for c in pooled]
+
+
+def _headline_word(pooled: list[Comparison]) -> Word:
+    from iolab.stats.judge import headline_word
+
+    return headline_word([c.effect.word for c in pooled if c.is_headline])
+
+
+def _judge_cells(ledger: Ledger, spread: tuple[float, bool]) -> list[CellComparison]:
+    """Judge every cell by its group's primary metric; Benjamini-Hochberg over the study."""
+    jobs: list[tuple[Metric, str, _Cell, MeanEstimate]] = []
+    for group in ledger.groups():
+        metric = ledger.primary_metric(group)
+        if metric is None:
+            continue
+        for level in ledger.levels_in_order:
+            if level == ledger.data.study.baseline:
+                continue
+            for cell in _cells_between(
+                ledger.cells_of(metric, group), level, ledger.data.study.baseline
+            )[0]:
+                estimate = two_sided_estimate([(cell.ours, cell.theirs)], metric)[0]
+                # A cell of three runs and one has no interval, but a ratio.
+                estimate = estimate or _bare(cell, metric)
+                jobs.append((metric, level, cell, estimate))
+    adjusted = benjamini_hochberg([job[3].p_value() for job in jobs])
+    divisor, margin = discovery_divisor(adjusted), ledger.data.study.margin
+    return [
+        _cell_comparison(
+            ledger,
+            metric,
+            level,
+            cell,
+            planned(exploratory_effect(estimate, margin, p, divisor), estimate, spread, margin),
+        )
+        for (metric, level, cell, estimate), p in zip(jobs, adjusted, strict=True)
+    ]
+
+
+def _bare(cell: _Cell, metric: Metric) -> MeanEstimate:
+    ours, theirs = (list(_run_logs([s]).values()) for s in (cell.ours, cell.theirs))
+    mean = math.fsum(ours) / len(ours) - math.fsum(theirs) / len(theirs)
+    n = min(len(ours), len(theirs))
+    return MeanEstimate(mean if metric.is_higher_better else -mean, None, n)
+
+
+def _cell_comparison(
+    ledger: Ledger, metric: Metric, level: str, cell: _Cell, effect: Effect
+) -> CellComparison:
+    key, label = cell.key, ledger.label(cell.key)
+    share = cache_share((cell.ours, cell.theirs))
+    return CellComparison(
+        workload=key.workload,
+        operation=key.operation,
+        is_direct=key.is_direct,
+        cell_levels=dict(key.levels),
+        label=f"{key.operation} · {label}" if label else key.operation,
+        metric=metric.name,
+        level=level,
+        baseline=ledger.data.study.baseline,
+        effect=effect,
+        rounds_used=min(len(cell.ours.by_round), len(cell.theirs.by_round)),
+        value=geometric_mean([m.value for m in cell.ours.all()]),
+        baseline_value=geometric_mean([m.value for m in cell.theirs.all()]),
+        cache_share=share,
+        is_page_cache=is_page_cache(share),
+        is_generator_bound=False,
+    )
+
+
+def _sentence(ledger: Ledger, draft: StudyVerdict) -> str:
+    if draft.pooled:
+        parts = [wording.headline_sentence(draft)]
+        if all(c.effect.interval_95 is None for c in draft.headline):
+            parts.append(_assumption(run_spread(ledger)))
+        return " ".join(parts)
+    study = ledger.data.study
+    if not study.is_comparison and draft.treatments:
+        return f"{wording.alone_sentence(draft)} {_refusal(ledger)}"
+    return _refusal(ledger)
+
+
+def _assumption(spread: tuple[float, bool]) -> str:
+    deviation, is_measured = spread
+    where = "as in the repeated cells of this table" if is_measured else "assumed: nothing is"
+    rest = "" if is_measured else " repeated in this table"
+    return (
+        "There is no interval from single runs; the number of further rounds supposes that runs"
+        f" vary by {wording.percent(deviation)} (standard deviation, {where}{rest})."
+    )
+
+
+def _refusal(ledger: Ledger) -> str:
+    """Say why the table does not answer which level is best."""
+    study = ledger.data.study
+    factor = study.compared_factor
+    seen = {m.levels[factor] for m in ledger.data.measurements if factor in m.levels}
+    reasons: list[str] = []
+    if len(seen) <= 1:
+        reasons.append(f"only {next(iter(seen), study.baseline)} is in it")
+    elif any(not is_average_of_operations(m.operation) for m in ledger.data.measurements):
+        reasons.append(f"no operation was measured with {study.baseline} and another {factor}")
+    if _is_single(ledger.data):
+        reasons.append("each value is one run, so that nobody knows what chance does")
+    told = ("mixed_average", "confounded")
+    reasons += [c.message.rstrip(".") for c in ledger.data.caveats if c.code in told]
+    if not ledger.data.measurements:
+        reasons.append("no value has a unit in which more or less is better")
+    return f"It does not say which {factor} is best: {'; '.join(reasons)}."
+
+
+def _is_single(data: StudyData) -> bool:
+    runs: dict[tuple[object, ...], set[int]] = {}
+    for m in data.measurements:
+        place = (m.workload, m.operation, m.metric, tuple(sorted(m.levels.items())))
+        runs.setdefault(place, set()).add(m.round)
+    return bool(runs) and max(len(found) for found in runs.values()) == 1

@@ -1,0 +1,107 @@
+"""`iolab import`, `diff`, `gate` and `lint` as they are typed."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from iolab.cli.console import Console
+from iolab.cli.main import main
+
+PUBLISHED = Path(__file__).parents[1] / "golden" / "published"
+D2 = PUBLISHED / "iozone_vmware_pc601.csv"
+
+
+def iolab(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    code = main([str(a) for a in arguments], console=Console(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+def table(path, *values, unit="MiB/s"):
+    rows = [f"none,read,{i},{value},{unit}" for i, value in enumerate(values, start=1)]
+    path.write_text("\n".join(["scheduler,operation,run,value,unit", *rows]) + "\n")
+    return path
+
+
+def test_import_prints_the_answer_and_report_repeats_it(tmp_path):
+    code, out, err = iolab("import", D2, "--out", tmp_path / "out", "--baseline", "cfq")
+    assert code == 0
+    assert out.startswith("Imported from iozone_vmware_pc601.csv.")
+    assert "Time per request = a + b x record size" in out
+    assert "column option is the factor scheduler" in err
+    assert "printed means: 33 of 34 agree" in err
+    assert iolab("report", tmp_path / "out")[1] == out
+    assert max(map(len, out.splitlines()[:-4])) <= 80
+
+
+def test_archive_of_an_imported_study(tmp_path):
+    iolab("import", D2, "--out", tmp_path / "out")
+    code, _, err = iolab("archive", tmp_path / "out", "--out", tmp_path / "x.iolab")
+    assert code == 0, err
+    assert "imported from a table, which says nothing that could be run" in err
+    assert iolab("lint", tmp_path / "x.iolab")[0] == 5
+    code, _, err = iolab("archive", tmp_path / "out", "--export", "fio", "--out", tmp_path / "fio")
+    assert (code, "imported from a table" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "word"),
+    [
+        ((100, 101, 99, 100, 100), (100, 99, 101, 100, 100), 0, "pass"),
+        ((100, 101, 99, 100, 100), (80, 81, 79, 80, 80), 5, "regression"),
+        ((100, 120, 80, 100, 90), (95, 80, 110, 120, 70), 4, "undecided"),
+        ((100,), (100,), 4, "undecided"),
+    ],
+)
+def test_gate_exit_codes(tmp_path, old, new, code, word):
+    a, b = table(tmp_path / "a.csv", *old), table(tmp_path / "b.csv", *new)
+    found, out, _ = iolab("gate", a, b)
+    assert (found, out.splitlines()[-1].split(":")[0]) == (code, word)
+    assert out.startswith(f"{word:10} read")
+
+
+def test_gate_knows_that_less_time_is_better(tmp_path):
+    a = table(tmp_path / "a.csv", 10, 10.1, 9.9, 10, unit="ms")
+    b = table(tmp_path / "b.csv", 5, 5.1, 4.9, 5, unit="ms")
+    assert iolab("gate", a, b, "--metric", "elapsed_ns_total")[0] == 0
+    assert iolab("gate", b, a, "--metric", "elapsed_ns_total")[0] == 5
+
+
+def test_gate_usage_errors_are_exit_1(tmp_path):
+    a = table(tmp_path / "a.csv", 1, 2)
+    for arguments, message in (
+        ([a], "required"),
+        ([a, tmp_path / "none"], "does not exist"),
+        ([a, tmp_path / "none.csv"], "cannot be read"),
+        ([a, a, "--metric", "latency_ns_p98"], "did you mean 'latency_ns_p9"),
+        ([a, a, "--metric", "latency_ns_p99"], "not measured by both"),
+        ([a, a, "--margin", "0"], "--margin"),
+    ):
+        code, out, err = iolab("gate", *arguments)
+        assert (code, out) == (1, ""), arguments
+        assert message in err, err
+
+
+def test_diff_in_three_forms(tmp_path):
+    iolab("import", D2, "--out", tmp_path / "a")
+    code, out, _ = iolab("diff", tmp_path / "a", D2)
+    assert code == 0
+    assert "35 cells match" in " ".join(out.split())
+    assert "two independent samples" in " ".join(out.split())
+    assert out.index("Environment") < out.index("Cells")
+    document = json.loads(iolab("diff", tmp_path / "a", D2, "--json")[1])
+    assert len(document["cells"]) == 35
+    assert {c["effect"]["ratio"] for c in document["cells"]} == {1.0}
+    markdown = iolab("diff", tmp_path / "a", D2, "--md")[1]
+    assert markdown.count("| Re-read ·") == 6
+    assert "### Environment" in markdown
+
+
+def test_lint_of_a_table_names_what_it_breaks():
+    code, out, _ = iolab("lint", D2)
+    assert code == 5
+    assert out.splitlines()[-1] == "6 of 12 broken: 3, 5, 7, 8, 9, 11"
+    rules = json.loads(iolab("lint", D2, "--json")[1])["rules"]
+    assert [rule["number"] for rule in rules] == list(range(1, 13))

@@ -1,0 +1,196 @@
+"""What the published tables say, and what they do not."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from iolab.imported.mapping import Wishes
+from iolab.imported.study import store_imported, understand
+from iolab.stats.judge import judge
+from iolab.stats.methods.student import t_quantile
+from iolab.store.db import Store
+
+PUBLISHED = Path(__file__).parents[1] / "golden" / "published"
+
+
+def judged(tmp_path, name, **wishes):
+    imported = understand(PUBLISHED / f"{name}.csv", Wishes(**wishes))
+    database = tmp_path / "out" / "study.db"
+    store_imported(imported, database, "test")
+    with Store.open_reader(database) as store:
+        data = store.load_data()
+    return data, judge(data)
+
+
+def caveats(verdict):
+    return {c.code: c.sentences for c in verdict.caveats}
+
+
+def test_d2_cfq_is_slower_than_both(tmp_path):
+    data, verdict = judged(tmp_path, "iozone_vmware_pc601", baseline="cfq")
+    assert data.study.kind == "imported"
+    assert verdict.sentence.startswith("Imported from iozone_vmware_pc601.csv. Compared with cfq")
+    assert {(c.level, c.effect.word) for c in verdict.headline} == {
+        ("noop", "better"),
+        ("deadline", "better"),
+    }
+    # By hand for one cell: Welch on ln of three runs a side.
+    ours = [math.log(v) for v in (20247.65, 19768.67, 20169.63)]
+    theirs = [math.log(v) for v in (17192.64, 16423.27, 16247.53)]
+    means = [sum(side) / 3 for side in (ours, theirs)]
+    parts = [
+        sum((v - m) ** 2 for v in side) / 2 / 3
+        for side, m in zip((ours, theirs), means, strict=True)
+    ]
+    freedom = sum(parts) ** 2 / sum(p**2 / 2 for p in parts)
+    half = math.sqrt(sum(parts)) * t_quantile(0.975, freedom)
+    cell = next(
+        c
+        for c in verdict.cells
+        if (c.level, c.operation, c.cell_levels) == ("noop", "Initial write", {"record_size": "4k"})
+    )
+    assert cell.effect.ratio == pytest.approx(math.exp(means[0] - means[1]))
+    assert cell.effect.interval_95.low == pytest.approx(math.exp(means[0] - means[1] - half))
+    assert cell.effect.interval_95.high == pytest.approx(math.exp(means[0] - means[1] + half))
+    assert cell.effect.word == "better"
+    assert cell.is_direct is None
+
+
+def test_d2_deadline_is_as_good_as_noop(tmp_path):
+    _, verdict = judged(tmp_path, "iozone_vmware_pc601")
+    effects = {c.level: c.effect for c in verdict.headline}
+    assert effects["cfq"].sign == "worse"
+    assert effects["cfq"].interval_95.high < 0.96
+    assert effects["deadline"].word == "same"
+
+
+def test_d2_means_agree_and_derived_rows_are_no_runs(tmp_path):
+    data, verdict = judged(tmp_path, "iozone_vmware_pc601")
+    said = data.facts["source.printed_means"]
+    assert said.startswith("33 of 34 agree with their runs, 1 cannot be checked")
+    assert "printed_mean" not in caveats(verdict)
+    assert "Line 106" in caveats(verdict)["derived_rows"]
+    assert len(data.measurements) == 102
+
+
+def test_a_wrong_mean_is_listed_with_its_line(tmp_path):
+    text = (PUBLISHED / "iozone_vmware_pc601.csv").read_text().replace("20061.98", "20601.98")
+    path = tmp_path / "wrong.csv"
+    path.write_text(text)
+    imported = understand(path, Wishes())
+    message = next(c.message for c in imported.caveats if c.code == "printed_mean")
+    assert "1 printed mean does not agree" in message
+    assert "line 5, Initial write · noop · 4k: printed 20601.98 KB/s, its runs give 20061.98" in (
+        message
+    )
+
+
+def test_d2_throughput_grows_by_latency_per_request(tmp_path):
+    """Doubling the record doubles throughput: not a block of the SSD, a time per request."""
+    _, verdict = judged(tmp_path, "iozone_vmware_pc601")
+    fits = {(f.operation, f.level): f for f in verdict.request_times}
+    fit = fits["Rewrite", "deadline"]
+    assert 180e3 < fit.request_ns_interval.low < fit.request_ns < 195e3
+    assert fit.byte_ns * 32768 < 0.2 * fit.request_ns
+    assert "does not depend on its size" in fit.sentence
+    assert fit.misfit is None
+    from iolab.stats.request_time import request_time_sentence
+
+    assert "says nothing about a block size of the device" in request_time_sentence(verdict)
+
+
+@pytest.mark.parametrize("compare", ["", "record_size"])
+def test_d1_averages_are_refused_with_reasons(tmp_path, compare):
+    _, verdict = judged(tmp_path, "iozone_ubuntu1604_averages", compare=compare)
+    assert verdict.headline_word == "undecided"
+    assert verdict.pooled == []
+    assert verdict.cells == []
+    assert "each value is one run" in verdict.sentence
+    assert "measured with one scheduler only" not in verdict.sentence
+    assert "fwrite, makes up about 90 % of the average" in verdict.sentence
+    if not compare:
+        assert "It does not say which scheduler is best: only noop is in it" in verdict.sentence
+
+
+def test_d1_remark_is_only_for_its_document(tmp_path):
+    text = (PUBLISHED / "iozone_ubuntu1604_averages.csv").read_text().replace("D1,", "D9,")
+    path = tmp_path / "other.csv"
+    path.write_text(text)
+    message = next(c.message for c in understand(path, Wishes()).caveats if "average" in c.code)
+    assert "90 %" not in message
+
+
+def test_d3_littles_law_is_seven_percent_off_for_ufs_only(tmp_path):
+    _, verdict = judged(tmp_path, "solaris_iostat")
+    found = [c for c in verdict.caveats if c.code == "littles_law"]
+    assert len(found) == 1
+    assert "actv is 39.5 (line 7), but 39.8 requests/s x 924.0 ms are 36.8" in found[0].message
+    assert "7 % apart" in found[0].message
+    assert verdict.headline_word == "undecided"
+    assert "each testbed was measured with one option only" in verdict.sentence
+
+
+@pytest.mark.parametrize("name", ["solaris_cpu", "solaris_mkfile", "bonnie_zfs_t510"])
+def test_single_intervals_import_and_stay_undecided(tmp_path, name):
+    _, verdict = judged(tmp_path, name)
+    assert verdict.headline_word == "undecided"
+    assert {"imported", "order_unknown", "environment_unknown", "single_runs"} <= set(
+        caveats(verdict)
+    )
+
+
+def test_single_runs_say_how_many_would_decide(tmp_path):
+    path = tmp_path / "single.csv"
+    path.write_text("fs,operation,value,unit\next4,read,100,MiB/s\nxfs,read,130,MiB/s\n")
+    database = tmp_path / "out" / "study.db"
+    store_imported(understand(path, Wishes()), database, "test")
+    with Store.open_reader(database) as store:
+        verdict = judge(store.load_data())
+    (only,) = verdict.headline
+    assert only.effect.word == "undecided"
+    assert only.effect.interval_95 is None
+    assert only.effect.further_rounds == 2
+    assert "supposes that runs vary by 5.0 % (standard deviation, assumed" in verdict.sentence
+
+
+def test_provenance_is_kept_to_the_line(tmp_path):
+    judged(tmp_path, "iozone_vmware_pc601")
+    with Store.open_reader(tmp_path / "out" / "study.db") as store:
+        record = store.record("t0001")
+        (session,) = store.contents.sessions()
+    assert record["rows"][0] == {
+        "line": 2,
+        "operation": "Initial write",
+        "value": "20247.65",
+        "unit": "KB/s",
+        "notes": "",
+    }
+    assert len(record["source"]["sha256"]) == 64
+    assert session["testbed"]["factors"] == {
+        "option": "scheduler",
+        "record_size_bytes": "record_size",
+    }
+
+
+def test_reports_never_claim_an_order(tmp_path):
+    from iolab.report import terminal, write_all
+
+    data, verdict = judged(tmp_path, "iozone_vmware_pc601")
+    paths = write_all(data, verdict, tmp_path / "report")
+    page = paths.html.read_text()
+    for claim in (
+        "random in each round",
+        "fresh random order",
+        "paired by round inside",
+        "buffered",
+    ):
+        assert claim not in page, claim
+        assert claim not in terminal.render(data, verdict)
+    assert page.count("mported from iozone_vmware_pc601.csv") >= 3
+    document = json.loads(paths.verdict_json.read_text())
+    assert document["study"]["kind"] == "imported"
+    assert document["is_paired"] is False
+    assert len(document["request_times"]) == 13
+    assert "sha256" in page

@@ -1,0 +1,193 @@
+"""Wrong tables: a clear message with its place, exit 1, nothing written; and right ones."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from iolab.cli.console import Console
+from iolab.cli.main import main
+from iolab.imported.mapping import Wishes
+from iolab.imported.study import store_imported, understand
+from iolab.store.db import Store
+
+HEAD = "scheduler,operation,run,value,unit\n"
+GOOD = HEAD + "none,read,1,100,MiB/s\nbfq,read,1,90,MiB/s\n"
+
+MALFORMED = {
+    "empty": (b"", "the file is empty"),
+    "blank": (b"\n \n", "the file is empty"),
+    "header only": (HEAD.encode(), "there is a header but no row"),
+    "one column": (b"value\n1\n", "one column only"),
+    "unnamed column": (b"value,,unit\n1,2,s\n", "column 2 has no name"),
+    "column twice": (b"value,unit,unit\n1,s,s\n", "column 'unit': there are two columns"),
+    "no value column": (b"a,b,unit\n1,2,s\n", "no column holds the values"),
+    "no unit column": (b"fs,value\next4,2\n", "no column holds the unit"),
+    "cell too many": ((HEAD + "none,read,1,1,234,KB/s\n").encode(), "line 2: 6 cells"),
+    "cell too few": ((HEAD + "none,read,1,1\n").encode(), "line 2: 4 cells"),
+    "open quote": ((HEAD + '"none,read,1,1,KB/s\n').encode(), "not well-formed CSV"),
+    "text after quote": ((HEAD + '"no"ne,read,1,1,KB/s\n').encode(), "not well-formed CSV"),
+    "utf-16": (GOOD.encode("utf-16"), "not UTF-8"),
+    "latin-1": ((HEAD + "k\xfcrz,read,1,1,KB/s\n").encode("latin-1"), "line 2: not UTF-8"),
+    "nul": ((HEAD + "no\0ne,read,1,1,KB/s\n").encode(), "line 2: there is a NUL"),
+    "escape": ((HEAD + "no\x1bne,read,1,1,KB/s\n").encode(), "cannot be printed"),
+    "huge cell": ((HEAD + "n" * 501 + ",read,1,1,KB/s\n").encode(), "501 characters"),
+    "not a number": ((HEAD + "none,read,1,fast,KB/s\n").encode(), "line 2, column 'value': 'fast'"),
+    "nan": ((HEAD + "none,read,1,nan,KB/s\n").encode(), "'nan' is not a number"),
+    "too large": ((HEAD + "none,read,1,1e999,KB/s\n").encode(), "'1e999' is not a number"),
+    "decimal comma": ((HEAD + 'none,read,1,"1,5",KB/s\n').encode(), "a decimal point"),
+    "thousands": ((HEAD + 'none,read,1,"1,234,567",KB/s\n').encode(), "thousands separators"),
+    "unit in value": ((HEAD + "none,read,1,12 MB/s,\n").encode(), "a column of its own"),
+    "negative": ((HEAD + "none,read,1,-3,KB/s\n").encode(), "-3 KB/s is below zero"),
+    "run zero": (
+        (HEAD + "none,read,0,3,KB/s\n").encode(),
+        "line 2, column 'run': '0' is not a run",
+    ),
+    "run a word": ((HEAD + "none,read,first,3,KB/s\n").encode(), "'first' is not a run"),
+    "run twice": (
+        (HEAD + "none,read,1,3,KB/s\nnone,read,1,4,KB/s\n").encode(),
+        "line 3: run 1 of read · none stands in line 2 already",
+    ),
+    "no values": ((HEAD + "none,read,1,,KB/s\n").encode(), "no row has a value"),
+    "settings only": ((HEAD + "none,read,,3,KB/s\n").encode(), "no row is a measurement"),
+    "means only": ((HEAD + "none,read,mean,3,KB/s\n").encode(), "printed means but no runs"),
+    "bad size": (
+        b"record_size,value,unit,run\nbig,1,KB/s,1\n4k,1,KB/s,1\n",
+        "line 2, column 'record_size': 'big' is not a size",
+    ),
+}
+
+
+def run(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    code = main([str(a) for a in arguments], console=Console(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_tables_are_refused_and_nothing_is_written(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    content, message = MALFORMED[name]
+    (tmp_path / "t.csv").write_bytes(content)
+    code, out, err = run("import", "t.csv", "--out", "out")
+    assert code == 1
+    assert out == ""
+    assert message in err
+    assert err.startswith("iolab: t.csv")
+    assert err.count("\n") == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--map", "value=speed"], "--map value: there is no column 'speed'"),
+        (["--map", "values=value"], "there is no role 'values'; did you mean 'value'?"),
+        (["--map", "value"], "not of the form ROLE=COLUMN"),
+        (["--factor", "sheduler"], "there is no column 'sheduler'; did you mean 'scheduler'?"),
+        (["--compare", "shceduler"], "did you mean 'scheduler'?"),
+        (["--baseline", "bqf"], "did you mean 'bfq'?"),
+        (["--margin", "-1"], "--margin"),
+        (["--margin", "5"], "--margin"),
+    ],
+)
+def test_wrong_flags_are_refused_and_nothing_is_written(tmp_path, flags, message):
+    (tmp_path / "t.csv").write_text(GOOD)
+    code, _, err = run("import", tmp_path / "t.csv", "--out", tmp_path / "out", *flags)
+    assert (code, message in err) == (1, True), err
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_are_not_there(tmp_path):
+    for path in (tmp_path / "none.csv", tmp_path):
+        code, _, err = run("import", path, "--out", tmp_path / "out")
+        assert code == 1
+        assert "cannot be read" in err
+
+
+def test_import_does_not_replace_a_study(tmp_path):
+    (tmp_path / "t.csv").write_text(GOOD)
+    assert run("import", tmp_path / "t.csv", "--out", tmp_path / "out")[0] == 0
+    before = (tmp_path / "out" / "study.db").read_bytes()
+    code, _, err = run("import", tmp_path / "t.csv", "--out", tmp_path / "out")
+    assert code == 1
+    assert "already holds the study" in err
+    assert (tmp_path / "out" / "study.db").read_bytes() == before
+
+
+def test_strict_is_exit_4(tmp_path):
+    (tmp_path / "t.csv").write_text(GOOD)
+    assert run("import", tmp_path / "t.csv", "--out", tmp_path / "out", "--strict")[0] == 4
+
+
+def test_other_headers_are_mapped(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("Kernel;Test;reclen;mbps\n6.1;read;4;10\n6.1;read;4;11\n6.6;read;4;20\n")
+    imported = understand(
+        path,
+        Wishes(
+            columns={"value": "mbps", "operation": "Test"},
+            factors={"Kernel": "kernel", "reclen": "record_size_kb"},
+            unit="MiB/s",
+        ),
+    )
+    assert imported.plan.study.compared_factor == "kernel"
+    assert [t.levels for t in imported.trials] == [
+        (("kernel", "6.1"), ("record_size", "4k")),
+        (("kernel", "6.6"), ("record_size", "4k")),
+        (("kernel", "6.1"), ("record_size", "4k")),
+    ]
+    assert [t.round for t in imported.trials] == [1, 1, 2]
+    assert "runs_counted" in {c.code for c in imported.caveats}
+
+
+UNITS = {"KB/s": 1024.0, "MiB/s": float(1 << 20), "MB/s": 1e6, "ops/s": 1.0, "us": 1e3, "ms": 1e6}
+names = st.text(
+    st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_categories=("C", "Z")),
+    min_size=1,
+    max_size=12,
+).filter(lambda text: text.lower() not in ("mean", "average", "avg"))
+tables = st.lists(
+    st.tuples(
+        st.sampled_from(["none", "bfq", "kyber"]),
+        st.sampled_from([4096, 32768, 1 << 20]),
+        names,
+        st.integers(1, 4),
+        st.floats(1e-3, 1e9, allow_nan=False),
+        st.sampled_from(sorted(UNITS)),
+    ),
+    min_size=1,
+    max_size=25,
+    unique_by=lambda row: (row[0], row[1], row[2], row[3]),
+)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rows=tables, separator=st.sampled_from([",", ";", "\t"]), has_mark=st.booleans())
+def test_what_goes_in_comes_out(tmp_path_factory, rows, separator, has_mark):
+    folder = tmp_path_factory.mktemp("table")
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator)
+    writer.writerow(["option", "record_size_bytes", "operation", "run", "value", "unit"])
+    writer.writerows(rows)
+    path = folder / "t.csv"
+    path.write_bytes((b"\xef\xbb\xbf" if has_mark else b"") + text.getvalue().encode())
+    store_imported(understand(path, Wishes()), folder / "out" / "study.db", "test")
+    with Store.open_reader(folder / "out" / "study.db") as store:
+        data = store.load_data()
+    found = {
+        (m.levels["scheduler"], m.levels.get("record_size"), m.operation, m.round): m.value
+        for m in data.measurements
+    }
+    sizes = {4096: "4k", 32768: "32k", 1 << 20: "1m"}
+    wanted = {
+        (s, sizes[size], operation, run): value * UNITS[unit]
+        for s, size, operation, run, value, unit in rows
+    }
+    assert found.keys() == wanted.keys()
+    for key, value in wanted.items():
+        assert found[key] == pytest.approx(value, rel=1e-12)
