@@ -31,7 +31,7 @@ PYTEST := $(IOLAB_VENV)/bin/python -m pytest
 TEST_PARTS := setup test-rust test-python tidy docs-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint fmt fmt-check docs docs-check tidy golden bless types examples \
+.PHONY: help demo test bench bench-verdicts lint fmt fmt-check docs docs-check tidy golden bless types examples \
         ci clean setup setup-lint test-rust test-python
 
 help:
@@ -48,6 +48,10 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json
 	@python benches/run.py
 	@[ "$$(id -u)" != 0 ] || python benches/peers.py
 	@python benches/simulator.py
+	@python benches/verdicts.py
+
+bench-verdicts: setup ## how often verdicts are wrong, by simulated studies with known truth
+	@python benches/verdicts.py
 
 lint: setup-lint fmt-check types ## clippy, ruff, pyright, stubtest, shellcheck, cargo-deny
 	cargo clippy --workspace --all-targets --quiet -- -D warnings

@@ -140,11 +140,25 @@ def metrics_page() -> str:
 def methods_page() -> str:
     """The statistical procedures."""
     methods: Any = importlib.import_module("iolab.stats.methods")
-    body = [[f"`{method.name}`", method.does, method.source] for method in methods.METHODS]
+    body = [
+        [f"`{method.name}`", method.does, method.used_for, method.source]
+        for method in methods.METHODS
+    ]
     return page(
         "Statistical methods",
         "python/iolab/stats/methods",
-        table(["method", "what it does here", "source"], body),
+        "Methods of the *verdict* decide the words; those of the *closer look* stand beside them in"
+        " the report and never change one; those for *planning* serve `iolab plan`, `iolab aa` and"
+        " studies that look before their end.",
+        table(["method", "what it does here", "used for", "source"], body),
+        "## How often these are wrong",
+        "`make bench-verdicts` (`python benches/verdicts.py`) simulates whole studies with known"
+        " truth and prints the table: false positives of A/A studies under drift, autocorrelation"
+        " and outliers beside those of the naive order AAAAABBBBB; coverage; power at the planned"
+        " number of rounds; and how often `same` is wrong. It fails if a bound is missed. A quick"
+        " form runs with the tests (`tests/stats/test_bench.py`). What the columns mean and what"
+        " came out is in"
+        " [how often verdicts are wrong](../explanation/how-often-verdicts-are-wrong.md).",
     )
 
 

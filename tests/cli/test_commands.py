@@ -263,6 +263,18 @@ def test_a_study_is_extended_by_resuming_with_more_rounds(iolab):
     assert "6 trials were judged" in more.out
 
 
+def test_a_study_is_not_continued_on_another_kernel_unless_asked(iolab):
+    arguments = ["compare", "--on", "loop:1g", "--file-size", "1m", "--scheduler", "none,bfq"]
+    assert iolab(*arguments, "--rounds", "2").code == 0
+    more = [*arguments, "--rounds", "3", "--resume"]
+    refused = iolab(*more, mode="moved")
+    assert refused.code == 1
+    assert "begun with kernel.release = 6.18; here it is 9.9" in refused.err
+    insisted = iolab(*more, "--allow-other-machine", mode="moved")
+    assert insisted.code == 0, insisted.err
+    assert "6 trials were judged" in insisted.out
+
+
 def test_undecided_is_exit_code_4_only_if_asked(iolab):
     services = DRIVER.fake_services("undecided")
     assert iolab(*COMPARE, "--out", "out", services=services).code == 0

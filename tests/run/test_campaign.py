@@ -70,11 +70,13 @@ def lab(tmp_path, core):
             self.told = []
             self.path = tmp_path / "study.db"
 
-        def run(self, plan, script=None):
+        def run(self, plan, script=None, is_decided=lambda: False):
             self.runner = Runner(self.clock, script, self.stop)
             with self.open(plan) as store:
                 session = store.begin_session("r-1", iolab_version="0", testbed={})
-                start = Start(session, self.stop, self.told.append, self.clock)
+                start = Start(
+                    session, self.stop, self.told.append, self.clock, is_decided=is_decided
+                )
                 campaign = Campaign(plan, store, self.runner, core, start)
                 try:
                     return campaign.run()
@@ -211,3 +213,44 @@ def test_wrong_data_is_kept_apart_from_other_failures(lab, plan_of):
     assert lab.runner.trials == ids(1, 4)
     assert (outcome.ending, outcome.n_ok, outcome.n_failed) == ("complete", 3, 1)
     assert outcome.mismatches == ("t0002: read: file iozone.0, torn write",)
+
+
+def test_a_study_with_looks_ends_at_a_look_if_all_is_decided(lab, plan_of):
+    """Six rounds of four trials, two looks: asked after round 3 only."""
+    asked = []
+
+    def is_decided():
+        asked.append(len(lab.runner.trials))
+        return True
+
+    outcome = lab.run(plan_of(rounds=6, looks=2), is_decided=is_decided)
+    assert (outcome.ending, outcome.rounds_complete, asked) == ("decided", 3, [12])
+    assert "after round 3" in outcome.message
+    assert len(lab.data.trials) == 12
+    again = lab.run(plan_of(rounds=6, looks=2), is_decided=is_decided)
+    assert (again.ending, again.rounds_complete) == ("decided", 3)
+
+
+def test_a_study_with_looks_goes_on_while_undecided_and_one_without_never_asks(lab, plan_of):
+    asked = []
+
+    def is_decided():
+        asked.append(1)
+        return False
+
+    outcome = lab.run(plan_of(rounds=6, looks=2), is_decided=is_decided)
+    assert (outcome.ending, outcome.rounds_complete, len(asked)) == ("complete", 6, 1)
+
+
+def test_without_looks_nobody_asks(lab, plan_of):
+    def never():
+        raise AssertionError("asked without a planned look")
+
+    assert lab.run(plan_of(rounds=2), is_decided=never).ending == "complete"
+
+
+def test_looks_belong_to_the_plan(plan_of):
+    plain = plan_of(rounds=6)
+    assert plain.digest == plan_of(rounds=8).digest
+    assert plan_of(rounds=6, looks=2).digest != plan_of(rounds=8, looks=2).digest
+    assert plan_of(rounds=6, looks=2).look_rounds == (3, 6)

@@ -192,7 +192,10 @@ def test_numeric_factor_gets_its_plateau(canned: ModuleType) -> None:
     verdict = judge(canned.record_sizes())
     (best,) = verdict.best_levels
     assert (best.plateau, best.members) == ("64k", ("64k", "128k", "256k"))
-    assert "64k is the smallest that is as good" in verdict.sentence
+    assert best.is_flat_beyond
+    assert best.plateau_interval is not None
+    assert 0.95 < best.plateau_interval.low < best.plateau_interval.high < 1.01
+    assert "From record_size 64k on nothing changes by more than 5 %" in verdict.sentence
     assert not verdict.trade_offs
 
 

@@ -111,7 +111,7 @@ class FakeAgent:
             "knob_devices": ["loop8"],
             "schedulers": SCHEDULERS,
             "free_bytes": 10**9,
-            "facts": {},
+            "facts": {"kernel.release": "9.9"} if "moved" in MODE else {},
             "warnings": [{"code": "nested_loop", "message": "two block layers", "hint": ""}],
             "actions": [action("attach_loop", "/dev/loop8")],
         }

@@ -7,7 +7,7 @@ import secrets
 import sys
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +26,10 @@ from iolab.cli.confirm import (
 )
 from iolab.cli.console import Console
 from iolab.cli.finish import show_results
+from iolab.cli.forecast import forecast, short_text
 from iolab.cli.rehearsal import rehearse_stacks
-from iolab.cli.services import Services, iolab_version
+from iolab.cli.same_machine import check_same_machine
+from iolab.cli.services import Services, Verdict, iolab_version
 from iolab.errors import (
     AnalysisError,
     IolabError,
@@ -44,7 +46,7 @@ from iolab.run.record import caveats_of
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.run.trial import check_specs, trial_spec
 from iolab.store.db import STORE_NAME, Origin, Store
-from iolab.store.rows import Caveat
+from iolab.store.rows import Caveat, StudyData
 from iolab.study.factors import find_factor
 from iolab.study.model import Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan
@@ -70,6 +72,8 @@ class Conduct:
     run_id: str
     is_resumed: bool
     started_ns: int
+    judge: Callable[[StudyData], Verdict]
+    is_other_machine_allowed: bool = False
 
     @property
     def database(self) -> Path:
@@ -148,6 +152,8 @@ def _prepare(
         run_id=f"r-{uuid.uuid4().hex[:12]}",
         is_resumed=arguments.resume,
         started_ns=started_ns,
+        judge=services.judge,
+        is_other_machine_allowed=arguments.allow_other_machine,
     )
 
 
@@ -222,6 +228,8 @@ def _measure(
                 opened = runner.open_testbed(prepared.testbed.agent_spec())
                 try:
                     _check_schedulers(prepared.plan.study, opened)
+                    if prepared.is_resumed and not prepared.is_other_machine_allowed:
+                        check_same_machine(store, opened.description.get("facts") or {})
                     outcome = _run_campaign(prepared, store, runner, opened, stop)
                 finally:
                     _close_testbed(runner, outcome)
@@ -262,12 +270,19 @@ def _run_campaign(
         stop=stop,
         report=console.progress,
         spent_ns=time.monotonic_ns() - prepared.started_ns,
+        is_decided=lambda: _is_decided(store, prepared.judge),
     )
     campaign = Campaign(prepared.plan, store, runner, prepared.core, start)
     try:
         return campaign.run()
     finally:
         console.clear_line()
+
+
+def _is_decided(store: Store, judge: Callable[[StudyData], Verdict]) -> bool:
+    """Whether every headline comparison has a word, at the level of this look."""
+    headline = getattr(judge(store.load_data()), "headline", [])
+    return bool(headline) and all(c.effect.word != "undecided" for c in headline)
 
 
 def _resumed_store(prepared: Conduct, stack: ExitStack) -> Store:
@@ -380,7 +395,7 @@ def _error_of(outcome: Outcome | None) -> IolabError | None:
 
 def _tell_outcome(outcome: Outcome, console: Console) -> None:
     failed = f", {outcome.n_failed} failed" if outcome.n_failed else ""
-    why = f"; {outcome.message}" if outcome.ending == "budget" else ""
+    why = f"; {outcome.message}" if outcome.ending in ("budget", "decided") else ""
     for mismatch in outcome.mismatches[:MISMATCHES_SHOWN]:
         console.note(f"iolab: wrong data: {mismatch}")
     console.note(
@@ -482,6 +497,7 @@ def _rehearse(prepared: Conduct, start_runner: StartRunner, arguments: argparse.
         f"{prepared.testbed.round_text(cost.written_bytes, cost.duration_ns)}, files take "
         f"{units.format_bytes_rounded(cost.file_bytes)} at most."
     )
+    console.result(short_text(forecast(plan, prepared.testbed)))
 
 
 def _print_actions(title: str, actions: Any, console: Console) -> None:

@@ -22,13 +22,19 @@ _STUDY_FLAGS: Final = {
     "rounds": ("--rounds", "N", "complete rounds (5 if there is no budget either)"),
     "budget": ("--budget", "TIME", "stop before a round that would not fit, as in 30m"),
     "margin": ("--margin", "SHARE", "smallest difference that matters (5%%)"),
+    "looks": ("--looks", "N", "end early at one of N equal looks if all is decided (2 to 5)"),
     "compare": ("--compare", "FACTOR", "factor that the verdict ranks"),
     "baseline": ("--baseline", "LEVEL", "level that ratios are formed against (the first)"),
     "metric": ("--metric", "METRIC", "metric that carries the verdict, as in p99 or fairness"),
     "metric_of": ("--metric-of", "PART", "stream or test whose metric it is (all of them)"),
     "seed": ("--seed", "N", "seed of the order (drawn and stored)"),
 }
-_INTEGER_KEYS: Final = ("rounds", "seed")
+_INTEGER_KEYS: Final = ("rounds", "seed", "looks")
+
+
+def study_keys() -> tuple[str, ...]:
+    """Names under which `overrides` looks for flags."""
+    return tuple(_STUDY_FLAGS)
 
 
 def add_study_flags(parser: argparse.ArgumentParser, *, is_testbed_required: bool) -> None:
@@ -44,6 +50,11 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("running")
     group.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
     group.add_argument("--resume", action="store_true", help="continue what --out holds")
+    group.add_argument(
+        "--allow-other-machine",
+        action="store_true",
+        help="continue although kernel or processor changed; the report says so",
+    )
     group.add_argument("--dry-run", action="store_true", help="show every action, do nothing")
     group.add_argument("--strict", action="store_true", help="exit 4 if undecided")
     group.add_argument("--image-dir", metavar="DIR", help="where loop images go (/var/tmp)")

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Final
 
 from iolab.cli import (
+    aa,
     archive,
     compare,
     diff,
@@ -16,6 +17,7 @@ from iolab.cli import (
     gate,
     import_,
     lint,
+    plan,
     report,
     restore,
     run,
@@ -31,6 +33,8 @@ from iolab.study.factors import nearest
 COMMANDS: Final[tuple[ModuleType, ...]] = (
     compare,
     run,
+    plan,
+    aa,
     report,
     import_,
     diff,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 
 from iolab.report.chart import ChartSpec, Table
+from iolab.report.closer_tables import closer_parts
 from iolab.report.collect import (
     DrawnChart,
     kind_figures,
@@ -152,6 +153,9 @@ def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) 
         parts.append(_section("Streams", join(plain_table(streams.columns, streams.rows), note)))
     if changes is not None:
         parts.append(_section("Changed while it ran", _change_section(data, changes)))
+    closer = closer_parts(verdict)
+    if closer:
+        parts.append(_section("A closer look", *(content for _, content in closer)))
     threads = throughput_mode(data)
     if threads is not None:
         parts.append(_section("Throughput mode", data_table(threads, "throughput_mode")))
@@ -289,7 +293,9 @@ def _methods_of_table(data: StudyData) -> str:
 
 
 def _method_list() -> Markup:
-    return tag("ul", *(tag("li", f"{m.does} ({m.source})") for m in METHODS))
+    return tag(
+        "ul", *(tag("li", f"{m.does} ({m.source})") for m in METHODS if m.used_for != "planning")
+    )
 
 
 def _footer(data: StudyData) -> Markup:

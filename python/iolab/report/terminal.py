@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from iolab.report.closer_tables import factor_text, winner_text
 from iolab.report.streams import interval_text, stream_table
 from iolab.stats.ledger import is_segment, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -80,6 +81,7 @@ def render(
         _streams(verdict, width),
         _changes(verdict, width),
         _cells(verdict, width, glyphs),
+        _closer(verdict, width),
         _request_times(verdict, width),
         _caveats(data, verdict, width),
     ]
@@ -292,6 +294,22 @@ def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
         lines.append(_fit(f"{level_text(verdict.compared_factor, level)}:", width).rstrip())
         lines += _effect_lines(verdict, members, width, glyphs, span)
     return "\n".join(lines)
+
+
+def _closer(verdict: StudyVerdict, width: int) -> str:
+    """Say in a line per group who may be the best, and what the factors explain."""
+    lines: list[str] = []
+    for workload, is_direct in dict.fromkeys((c.workload, c.is_direct) for c in verdict.pooled):
+        found = (
+            winner_text(verdict.closer, workload, is_direct),
+            factor_text(verdict.closer.factor_effects, workload, is_direct),
+        )
+        said = "; ".join(text for text in found if text)
+        if said:
+            mode = mode_text(verdict.compared_factor, is_direct)
+            name = ", ".join(text for text in (workload, mode) if text)
+            lines.append(_wrap(f"{name}: {said}.", width, "  "))
+    return "\n".join(["A closer look", *lines]) if lines else ""
 
 
 def _request_times(verdict: StudyVerdict, width: int) -> str:

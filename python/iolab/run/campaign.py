@@ -32,7 +32,7 @@ FAILURES_MAX: Final = 3
 VERIFY_FAILED: Final = "verify_failed"
 """Code of the caveats that say which block came back wrong."""
 
-Ending: TypeAlias = Literal["complete", "budget", "interrupted", "failing"]
+Ending: TypeAlias = Literal["complete", "decided", "budget", "interrupted", "failing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,8 @@ class Start:
     clock: Callable[[], int] = time.monotonic_ns
     spent_ns: int = 0
     """What this start has used of the budget already."""
+    is_decided: Callable[[], bool] = lambda: False
+    """Asked at the planned looks, between rounds, whether the stored rounds decide everything."""
 
 
 class Campaign:
@@ -128,13 +130,16 @@ class Campaign:
         self._learn_from_store()
         if self._rounds_complete():
             self._refuse_equal_levels()
-        if self._plan.rounds is not None and self._plan.study.budget_ns is None:
+        is_fixed = self._plan.study.budget_ns is None and not self._plan.look_rounds
+        if self._plan.rounds is not None and is_fixed:
             self._store.add_trials(self._plan.trials(self._plan.rounds))
         for round_number in self._round_numbers():
             trials = self._plan.round_trials(round_number)
             pending = [trial for trial in trials if self._statuses.get(trial.trial_id) != "ok"]
             if not pending:
                 continue
+            if round_number - 1 in self._plan.look_rounds and self._start.is_decided():
+                return self._outcome("decided", f"all is decided after round {round_number - 1}")
             reason = self._why_not_begin(round_number, pending)
             if reason:
                 return self._outcome("budget", reason)

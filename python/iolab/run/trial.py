@@ -13,7 +13,7 @@ from typing import Any, Final
 from iolab import units
 from iolab.run.core import Core
 from iolab.study.estimate import time_limit_ns
-from iolab.study.factors import DEFAULT_OPTIONS, find_factor
+from iolab.study.factors import DEFAULT_OPTIONS, find_factor, label_delay_ns
 from iolab.study.model import IozoneWorkload, MixedWorkload, Priority, Stream, WorkloadPlan
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.model import RESERVE_BYTES
@@ -110,6 +110,7 @@ def _iozone_input(workload: IozoneWorkload, trial: Trial) -> dict[str, Any]:
 
 
 def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
+    delay_ns = label_delay_ns(trial.treatment.effective.get("label", ""))
     streams = [
         {
             "name": stream.name,
@@ -121,7 +122,7 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
             "file_bytes": stream.file_bytes,
             "rate_ops_per_s": stream.rate_ops_per_s,
             "fsync_every": stream.fsync_every,
-            "think_ns": stream.think_ns,
+            "think_ns": stream.think_ns + delay_ns,
             "priority": _priority(stream.priority),
             "flush": stream.flush,
             "vectors": stream.vectors,

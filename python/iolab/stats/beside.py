@@ -7,15 +7,19 @@ from collections import Counter
 from typing import Final
 
 from iolab.stats.ledger import Group, Ledger
+from iolab.stats.level_table import level_table
 from iolab.stats.methods.best_set import best_set
+from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.position import PlacedValue, position_effect
+from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS
 from iolab.stats.numeric_levels import numeric_levels
-from iolab.stats.verdict import BestLevels, PositionNote, TrialCounts
-from iolab.store.rows import Measurement, StudyData
+from iolab.stats.verdict import BestLevels, Interval, PositionNote, TrialCounts
+from iolab.store.rows import StudyData
 
 PLATEAU_LEVELS_MIN: Final = 3
 """With two levels of a numeric factor the comparison itself says it all."""
+PLATEAU_CONFIDENCE: Final = 0.95
 
 
 def best_levels(ledger: Ledger, group: Group) -> BestLevels | None:
@@ -26,32 +30,33 @@ def best_levels(ledger: Ledger, group: Group) -> BestLevels | None:
     metric = ledger.primary_metric(group)
     if metric is None:
         return None
-    cells = ledger.cells_asked(metric, group)
-    found = {level for by_level in cells.values() for level in by_level}
-    levels = [level for level in ledger.levels_in_order if level in found]
-    full = [by_level for by_level in cells.values() if all(level in by_level for level in levels)]
-    if not full:
-        return None
-    sign = 1 if metric.is_higher_better else -1
-    log_values: dict[str, dict[int, float]] = {}
-    for level in levels:
-        rounds = set.intersection(*(set(by_level[level].by_round) for by_level in full))
-        log_values[level] = {
-            r: sign
-            * math.fsum(_mean_log(by_level[level].by_round[r]) for by_level in full)
-            / len(full)
-            for r in sorted(rounds)
-        }
+    log_values = level_table(ledger, group, metric)
+    levels = list(log_values)
     result = best_set(log_values, ledger.data.study.margin)
     if result is None:
         return None
     numbers = numeric_levels(ledger.data.study.compared_factor, levels)
-    plateau = None
-    if numbers is not None and len(numbers) >= PLATEAU_LEVELS_MIN:
-        plateau = min(result.members, key=lambda level: numbers[level])
+    place = (group[0], group[1], metric.name, result.best, result.members)
+    if numbers is None or len(numbers) < PLATEAU_LEVELS_MIN:
+        return BestLevels(*place, None, result.n_rounds)
+    plateau = min(result.members, key=lambda level: numbers[level])
     return BestLevels(
-        group[0], group[1], metric.name, result.best, result.members, plateau, result.n_rounds
+        *place,
+        plateau,
+        result.n_rounds,
+        _ratio_interval(log_values[plateau], log_values[result.best]),
+        all(level in result.members for level in levels if numbers[level] > numbers[plateau]),
     )
+
+
+def _ratio_interval(ours: dict[int, float], best: dict[int, float]) -> Interval | None:
+    """Return the 95 % interval of one level's ratio to the best, paired by round."""
+    estimate = estimate_mean([ours[r] - best[r] for r in sorted(set(ours) & set(best))])
+    half = estimate.half_width(PLATEAU_CONFIDENCE)
+    if ours is best or not math.isfinite(half):
+        return None
+    low, high = ratio_of_log(estimate.mean - half), ratio_of_log(estimate.mean + half)
+    return Interval(low, high, PLATEAU_CONFIDENCE)
 
 
 def position_note(ledger: Ledger) -> PositionNote | None:
@@ -109,7 +114,3 @@ def count_trials(data: StudyData) -> TrialCounts:
         interrupted=counts["interrupted"],
         not_run=counts[None],
     )
-
-
-def _mean_log(values: list[Measurement]) -> float:
-    return math.fsum(math.log(m.value) for m in values) / len(values)

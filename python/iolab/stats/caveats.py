@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from iolab.stats.caveats_of_time import about_time
+from iolab.stats.environment import about_environment
 from iolab.stats.ledger import Ledger, decides_cache
+from iolab.stats.looks import look_of
 from iolab.stats.verdict import CountedCaveat, StudyVerdict
 from iolab.store.equal_levels import find_equal_levels
 from iolab.store.rows import Caveat
@@ -59,6 +62,9 @@ def _recorded(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
 def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     yield from _about_trials(verdict)
     yield from _about_cells(verdict)
+    yield from about_time(verdict.closer.time_courses)
+    yield from about_environment(ledger.data)
+    yield from _about_looks(ledger, verdict)
     yield from _about_equal_levels(ledger)
     yield from _about_metric(ledger, verdict)
     yield from _about_spread(ledger, verdict)
@@ -106,6 +112,22 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
                 "Use the iolab version that recorded the study.",
             ),
             len(ledger.unknown_metrics),
+        )
+
+
+def _about_looks(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    rounds = max((c.rounds_used for c in verdict.headline), default=0)
+    look = look_of(ledger.data.study, rounds)
+    if look.planned > 1:
+        yield (
+            Caveat(
+                "planned_looks",
+                f"this study looks {look.planned} times and may end at each; it stands at look"
+                f" {look.number}, so that intervals have {(1 - look.level) * 100:.4g} % confidence"
+                " instead of 95 %.",
+                "All looks together err as often as one; do not look in between.",
+            ),
+            1,
         )
 
 

@@ -17,6 +17,7 @@ from iolab.errors import AnalysisError
 from iolab.stats import sentence as wording
 from iolab.stats.beside import best_levels, count_trials, position_note
 from iolab.stats.caveats import collect_caveats
+from iolab.stats.closer_look import closer_look
 from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
 from iolab.stats.ledger import (
     Cells,
@@ -27,6 +28,7 @@ from iolab.stats.ledger import (
     cache_share,
     is_page_cache,
 )
+from iolab.stats.looks import look_of
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.holm import holm_steps
 from iolab.stats.methods.log_ratio import geometric_mean, ratio_of_log
@@ -84,6 +86,7 @@ def judge(data: StudyData) -> StudyVerdict:
         metric_of=study.metric_of,
         changes=midway_changes(data),
         position=position,
+        closer=closer_look(ledger, pooled),
     )
     say = wording.headline_sentence if study.is_comparison else wording.alone_sentence
     said = say(draft)
@@ -121,7 +124,9 @@ def _judge_primary(ledger: Ledger, group: Group) -> list[Comparison]:
     if metric is None:
         return []
     pooled = _pool_levels(ledger, metric, group, ledger.cells_asked(metric, group))
-    steps = holm_steps([_p(pairs) for pairs in pooled.values()])
+    complete = max((len(pairs.log_ratios) for pairs in pooled.values()), default=0)
+    look = look_of(ledger.data.study, complete)
+    steps = holm_steps([_p(pairs) for pairs in pooled.values()], alpha=look.level)
     return [
         _comparison(
             ledger,
@@ -130,7 +135,10 @@ def _judge_primary(ledger: Ledger, group: Group) -> list[Comparison]:
             level,
             pairs,
             effect_of(
-                _estimate(pairs.log_ratios), ledger.data.study.margin, step.divisor, step.p_adjusted
+                _estimate(pairs.log_ratios),
+                ledger.data.study.margin,
+                step.divisor * look.divisor,
+                step.p_adjusted,
             ),
         )
         for (level, pairs), step in zip(pooled.items(), steps, strict=True)

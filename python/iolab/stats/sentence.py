@@ -12,7 +12,7 @@ from typing import Final
 from iolab.stats.ledger import decides_cache, level_text
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
-from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.stats.verdict import BestLevels, CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyRow
 
 NAMES_MAX: Final = 3
@@ -325,11 +325,28 @@ def _plateau(verdict: StudyVerdict) -> str:
             return (
                 f"The best {label} comes with {name} {best.best}; no other is shown to be as good."
             )
+        share = _share_of_best(best)
+        if best.is_flat_beyond and best.plateau != best.best:
+            return (
+                f"From {name} {best.plateau} on nothing changes by more than"
+                f" {margin_text(verdict.margin)}: its {label} is{share} that of the best,"
+                f" {best.best}."
+            )
         return (
             f"The best {label} comes with {name} {best.best}; {best.plateau} is the smallest"
             f" that is as good (within {margin_text(verdict.margin)})."
         )
     return ""
+
+
+def _share_of_best(best: BestLevels) -> str:
+    """Write the interval of the plateau's value as a share of the best one's."""
+    metric, interval = METRIC_BY_NAME[best.metric], best.plateau_interval
+    if interval is None:
+        return ""
+    ends = (interval.low, interval.high)
+    low, high = ends if metric.is_higher_better else (1 / ends[1], 1 / ends[0])
+    return f" {low * 100:.3g} to {high * 100:.3g} % of"
 
 
 def _other_workloads(verdict: StudyVerdict) -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from iolab.stats.closer import CloserLook
 from iolab.stats.methods.verdict_rule import Sign, Word
 
 
@@ -156,6 +157,10 @@ class BestLevels:
     plateau: str | None
     """For a numeric factor: its smallest member; None for names."""
     n_rounds: int
+    plateau_interval: Interval | None = None
+    """Of the plateau's ratio to the best, paired by round; None if it is the best itself."""
+    is_flat_beyond: bool = False
+    """Whether every level above the plateau is a member too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +249,8 @@ class StudyVerdict:
     trials: TrialCounts
     position: PositionNote | None
     caveats: list[CountedCaveat] = field(default_factory=list)
+    closer: CloserLook = field(default_factory=CloserLook)
+    """Tables beside the verdict: trials over time, winner sets, pairs, factors, quantiles."""
     is_paired: bool = True
     """False for imported tables, whose order nobody knows: levels are independent samples."""
     request_times: list[RequestTime] = field(default_factory=list[RequestTime])

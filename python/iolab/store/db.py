@@ -299,6 +299,20 @@ class Store:
         with errors_named(self.path):
             return [(levels, knobs) for _, levels, knobs in read_knobs(self._connection)]
 
+    def fact_values(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Every value of some facts in the finished trials, in the order of first appearance."""
+        found: dict[str, list[str]] = {}
+        with errors_named(self.path):
+            for name in names:
+                rows = self._connection.execute(
+                    "SELECT value FROM record_fact JOIN fact USING (digest) JOIN record USING "
+                    "(record_id) WHERE status = 'ok' AND name = ? GROUP BY value "
+                    "ORDER BY min(record_id)",
+                    (name,),
+                )
+                found[name] = [value for (value,) in rows]
+        return found
+
     @property
     def contents(self) -> Contents:
         """What an archive and an export need beside the rows."""

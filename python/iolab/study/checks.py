@@ -17,6 +17,7 @@ from iolab.study.factors import (
     NO_FILE_SYSTEM,
     Scope,
     find_factor,
+    label_delay_ns,
     scheduler_of,
 )
 from iolab.study.model import IozoneWorkload, MixedWorkload, Study
@@ -176,6 +177,16 @@ def _check_external_journal(treatment: Treatment) -> None:
         )
 
 
+def _check_label(treatment: Treatment) -> None:
+    label = treatment.effective.get("label", "")
+    if label_delay_ns(label) and isinstance(treatment.workload, IozoneWorkload):
+        raise StudyError(
+            f"{treatment.workload.name}: label {label} pauses the operations of mixed workloads "
+            "only",
+            "use a workload of kind mixed, or a label without delay",
+        )
+
+
 def _check_raw(treatment: Treatment) -> None:
     """A device without a file system has no page cache of its own and no options."""
     effective = treatment.effective
@@ -206,6 +217,7 @@ _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_depth,
     _check_exclusive_knobs,
     _check_external_journal,
+    _check_label,
     _check_raw,
 )
 

@@ -30,7 +30,10 @@ NO_FILE_SYSTEM: Final = "none"
 
 MAX_RANGE_LEVELS: Final = 24
 MAX_COUNT: Final = 4096
+DELAY_PREFIX: Final = "delay="
+"""Begins the label whose treatment pauses after each operation: a slow-down of known size."""
 _INTEGER = re.compile(r"-?\d+")
+_LABEL = re.compile(r"[A-Za-z][\w-]{0,29}")
 
 
 class FactorKind(Enum):
@@ -42,6 +45,7 @@ class FactorKind(Enum):
     NAME = "name"
     OPTION_LIST = "option-list"
     KNOB = "knob"
+    LABEL = "label"
 
 
 class Scope(Enum):
@@ -200,11 +204,30 @@ def _parse_knob(value: Any) -> str:
     return str(int(text))
 
 
+def _parse_label(value: Any) -> str:
+    """A name, or ``delay=50us``: the one thing that a label can do."""
+    text = str(value).strip()
+    if text.startswith(DELAY_PREFIX):
+        delay_ns = units.parse_duration_ns(text.removeprefix(DELAY_PREFIX))
+        return f"{DELAY_PREFIX}{units.format_duration(delay_ns)}"
+    if not _LABEL.fullmatch(text):
+        raise ValueError(f"'{text}' is no label: a letter, then letters, digits, - and _ (30)")
+    return text
+
+
+def label_delay_ns(label: str) -> int:
+    """Pause after each operation that a label asks for; 0 for a mere name."""
+    if not label.startswith(DELAY_PREFIX):
+        return 0
+    return units.parse_duration_ns(label.removeprefix(DELAY_PREFIX))
+
+
 _PARSERS: Final[dict[FactorKind, Callable[[Any], tuple[str, ...]]]] = {
     FactorKind.SIZE: lambda value: tuple(map(units.format_bytes, _scale(value, units.parse_bytes))),
     FactorKind.COUNT: lambda value: tuple(map(str, _scale(value, _parse_count))),
     FactorKind.BOOL: lambda value: (_parse_bool(value),),
     FactorKind.KNOB: lambda value: (_parse_knob(value),),
+    FactorKind.LABEL: lambda value: (_parse_label(value),),
 }
 
 
@@ -437,6 +460,12 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         Scope.PATTERN,
         "allocate a new file's blocks before writing it",
         default="false",
+    ),
+    FactorDefinition(
+        "label",
+        FactorKind.LABEL,
+        Scope.MACHINE,
+        "names that change nothing (`iolab aa`); 'delay=50us' pauses a mixed workload's operations",
     ),
     *(_knob(knob) for knob in KNOBS if not knob.choices),
     *(row for name, row in _SIMULATED_TUNABLES.items() if name not in _REAL_KNOBS),

@@ -48,6 +48,9 @@ from iolab.study.workloads import (
 DEFAULT_MARGIN: Final = 0.05
 DEFAULT_ROUNDS: Final = 5
 MAX_ROUNDS: Final = 1000
+LOOKS_MAX: Final = 5
+LOOK_ROUNDS_MIN: Final = 3
+"""Fewer rounds between two looks do not tell a spread."""
 STUDY_BYTES_MAX: Final = 1 << 20
 _ALWAYS_NAMED: Final = "direct"
 """A factor that every trial has; it names a configuration for which nothing was said."""
@@ -58,6 +61,7 @@ _STUDY_KEYS: Final = (
     "rounds",
     "budget",
     "margin",
+    "looks",
     "compare",
     "baseline",
     "metric",
@@ -193,6 +197,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         rounds=DEFAULT_ROUNDS if rounds is None and budget_ns is None else rounds,
         budget_ns=budget_ns,
         seed=reader.read_or("seed", _parse_seed, None),
+        looks=_read_looks(reader, rounds),
         metric=metric,
         metric_of=metric_of,
     )
@@ -315,6 +320,24 @@ def _read_baseline(reader: Reader, compared: Factor) -> str:
         return level
 
     return reader.read_or("baseline", parse, compared.levels[0])
+
+
+def _read_looks(reader: Reader, rounds: int | None) -> int | None:
+    looks = reader.read_or("looks", _parse_looks, None)
+    if looks is not None and (rounds is None or rounds < looks * LOOK_ROUNDS_MIN):
+        reader.refuse(
+            "looks",
+            f"{looks} looks need rounds to look between, at least {LOOK_ROUNDS_MIN} for each",
+            f"give {reader.source.written('rounds', str(looks * LOOK_ROUNDS_MIN))}, or leave looks"
+            " out",
+        )
+    return looks
+
+
+def _parse_looks(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= LOOKS_MAX:
+        return value
+    raise ValueError(f"'{value}' is not a number of looks from 2 to {LOOKS_MAX}")
 
 
 def _parse_rounds(value: Any) -> int:

@@ -168,6 +168,8 @@ class Study:
     rounds: int | None = None
     budget_ns: int | None = None
     seed: int | None = None
+    looks: int | None = None
+    """Planned looks: after the last round and, at equal distances, before; it may end at each."""
     metric: str | None = None
     """Metric that carries the verdict; None is the usual one."""
     metric_of: str | None = None

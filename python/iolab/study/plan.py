@@ -61,9 +61,17 @@ class Plan:
     @property
     def digest(self) -> str:
         """Identity of what is executed, whatever the number of rounds and what it is judged by."""
-        open_ended = replace(self.study, rounds=None, budget_ns=None, metric=None, metric_of=None)
+        # Looks are levels of a number of rounds: with them it belongs to the plan.
+        rounds = self.study.rounds if self.study.looks else None
+        open_ended = replace(self.study, rounds=rounds, budget_ns=None, metric=None, metric_of=None)
         text = f"{DESIGN}\n{spec_toml(open_ended)}"
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def look_rounds(self) -> tuple[int, ...]:
+        """After which rounds it is looked whether all is decided; the last one is the end."""
+        looks, rounds = self.study.looks, self.study.rounds
+        return look_rounds(rounds, looks) if looks and rounds else ()
 
     @property
     def rounds(self) -> int | None:
@@ -105,6 +113,11 @@ class Plan:
             file_bytes=max(cost.file_bytes for cost in costs),
             duration_ns=sum(cost.duration_ns for cost in costs),
         )
+
+
+def look_rounds(rounds: int, looks: int) -> tuple[int, ...]:
+    """After which of `rounds` rounds to look: equal steps, rounded up, the last is the end."""
+    return tuple(dict.fromkeys(-(-rounds * look // looks) for look in range(1, looks + 1)))
 
 
 def make_plan(study: Study) -> Plan:

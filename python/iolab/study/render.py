@@ -28,6 +28,8 @@ def spec_toml(study: Study) -> str:
         lines.append(f"seed = {study.seed}")
     if study.rounds is not None:
         lines.append(f"rounds = {study.rounds}")
+    if study.looks is not None:
+        lines.append(f"looks = {study.looks}")
     if study.budget_ns is not None:
         lines.append(f"budget = {_text(units.format_duration(study.budget_ns))}")
     lines += ["", "[factors]"]

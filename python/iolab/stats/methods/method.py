@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +13,5 @@ class Method:
     name: str
     does: str
     source: str
+    used_for: Literal["verdict", "closer look", "planning"] = "verdict"
+    """Decides words; stands beside them; or serves before (and between) studies."""

@@ -91,6 +91,11 @@ def t_quantile(probability: float, degrees_of_freedom: int) -> float:
 
 def t_cdf(value: float, degrees_of_freedom: int) -> float:
     """Return P(T <= `value`) of Student's t."""
+    return t_cdf_real(value, degrees_of_freedom)
+
+
+def t_cdf_real(value: float, degrees_of_freedom: float) -> float:
+    """Return P(T <= `value`) of Student's t; degrees of freedom as Welch's test has them."""
     from scipy.special import stdtr
 
     return float(stdtr(degrees_of_freedom, value))

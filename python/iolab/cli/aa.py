@@ -1,0 +1,200 @@
+"""``iolab aa``: the same treatment under two labels; how noisy, how honest is this testbed?
+
+A study like any other, planned, run, stored and resumed by the same code: its compared factor is
+`label`, whose levels change nothing. Afterwards the testbed's calibration is computed and kept for
+`iolab plan`. With ``--inject`` a third label pauses after each operation: a slow-down of known size
+that must be found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from iolab import units
+from iolab.cli import calibrations, flags, outputs
+from iolab.cli.conduct import conduct
+from iolab.cli.console import Console
+from iolab.cli.services import Services
+from iolab.errors import IolabError, StudyError
+from iolab.store.db import STORE_NAME, Store
+from iolab.store.owner import give_to_user
+from iolab.study.factors import DELAY_PREFIX
+from iolab.study.load import load_study, study_from_table
+from iolab.study.model import Factor, Study
+from iolab.testbed.model import make_testbed
+
+if TYPE_CHECKING:
+    from iolab.stats.calibration import Calibration, Control
+
+NAME = "aa"
+HELP = "the same treatment under two labels: noise and honesty of a testbed"
+
+ROUNDS: Final = 20
+PLANNED_ROUNDS: Final = 5
+RESULT_NAME: Final = "aa.json"
+EXIT_NOT_FOUND: Final = 5
+_LABELS: Final = ("A", "B")
+_PROBE: Final[dict[str, Any]] = {
+    "name": "probe",
+    "kind": "mixed",
+    "duration": "2s",
+    "streams": [
+        {
+            "name": "reader",
+            "direction": "read",
+            "pattern": "uniform",
+            "record_size": "4k",
+            "depth": 1,
+            "workers": 1,
+            "file_size": "64m",
+        }
+    ],
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    group = parser.add_argument_group("study")
+    group.add_argument(
+        "--on", dest="testbed", metavar="TESTBED", help="where: loop[:SIZE], dir:PATH, sim:PROFILE"
+    )
+    group.add_argument(
+        "--workload",
+        metavar="STUDY.toml",
+        help="first workload, settings and first levels of a study (random 4k reads, depth 1)",
+    )
+    group.add_argument("--rounds", metavar="N", help=f"pairs of trials ({ROUNDS})")
+    group.add_argument("--budget", metavar="TIME", help="stop before a round that would not fit")
+    group.add_argument("--margin", metavar="SHARE", help="smallest difference that matters (5%%)")
+    group.add_argument("--seed", metavar="N", help="seed of the order (drawn and stored)")
+    group.add_argument(
+        "--for-rounds",
+        metavar="N",
+        default=str(PLANNED_ROUNDS),
+        help=f"size of the studies that rates are given for ({PLANNED_ROUNDS})",
+    )
+    group.add_argument(
+        "--inject",
+        metavar="TIME",
+        help="pause after each operation of a third label, as in 20us: must be found",
+    )
+    parser.set_defaults(**dict.fromkeys(flags.study_keys()))
+    flags.add_run_flags(parser)
+
+
+def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    """Run the A/A study, evaluate it, keep the result."""
+    planned = _planned_rounds(arguments.for_rounds)
+    study = _study(arguments)
+    if arguments.dry_run:
+        return conduct(study, arguments, services, console)
+    if arguments.out is None:
+        choose = outputs.latest_directory if arguments.resume else outputs.fresh_directory
+        arguments.out = str(choose(study.name))
+    code = conduct(study, arguments, services, console)
+    out_dir = Path(arguments.out)
+    with Store.open_reader(out_dir / STORE_NAME) as store:
+        data = store.load_data()
+    from iolab.stats.calibration import calibrate
+
+    result = calibrate(data, services.judge(data), planned_rounds=planned)  # type: ignore[arg-type]
+    testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
+    kept = calibrations.save(testbed, result.to_dict(), out_dir, now_ns=time.time_ns())
+    path = out_dir / RESULT_NAME
+    path.write_text(json.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
+    give_to_user(path)
+    console.result()
+    console.result("\n".join(calibration_lines(result)))
+    console.result(f"{'kept for plans:':16}{kept}")
+    if result.control is not None and not result.control.is_found:
+        return EXIT_NOT_FOUND
+    return code
+
+
+def calibration_lines(result: Calibration) -> list[str]:
+    """Write a calibration, a fact per line."""
+    lines = [
+        f"A/A over {result.n_rounds} rounds: B / A = {result.ratio:.4f}"
+        f" [{result.ratio_low:.4f}, {result.ratio_high:.4f}]; sd of a round's ratio"
+        f" {result.sd * 100:.2g} %, at most {result.sd_upper * 100:.2g} % (80 % bound).",
+        f"False positives: {result.false_positives} of {result.small_studies} studies of"
+        f" {result.planned_rounds} rounds differ (95 % interval"
+        f" {result.false_positive_low * 100:.0f} to {result.false_positive_high * 100:.0f} %);"
+        f" {result.false_positive_resampled * 100:.1f} % of resampled ones.",
+        f"Noise floor: {result.planned_rounds} rounds cannot tell differences below"
+        f" {result.noise_floor * 100:.3g} % from nothing.",
+    ]
+    if result.lag_one is not None and result.lag_one_chance is not None:
+        verb = "remembers" if abs(result.lag_one) > result.lag_one_chance else "forgets"
+        lines.append(
+            f"Memory: lag-1 autocorrelation {result.lag_one:+.2f} (chance alone:"
+            f" ±{result.lag_one_chance:.2f}); a trial {verb} the one before."
+        )
+    if result.position_ratio is not None and result.position_p is not None:
+        lines.append(
+            f"Place in the round: {(result.position_ratio - 1) * 100:+.3g} % from the first to the"
+            f" last (p = {result.position_p:.2g})."
+        )
+    return [*lines, *_control_lines(result.control)]
+
+
+def _control_lines(control: Control | None) -> list[str]:
+    if control is None:
+        return []
+    found = "found" if control.is_found else "NOT found: do not trust small differences here"
+    expected = "as expected"
+    if not control.is_as_expected and control.high < control.expected_ratio:
+        expected = "more than expected (a pause is at least as long as asked)"
+    elif not control.is_as_expected:
+        expected = "less than expected"
+    return [
+        f"Positive control {control.label}: {found}; ratio {control.ratio:.3f}"
+        f" [{control.low:.3f}, {control.high:.3f}], {expected}: {control.expected_ratio:.3f}."
+    ]
+
+
+def _planned_rounds(text: str) -> int:
+    if not text.isdecimal() or not 2 <= int(text) <= 1000:
+        raise IolabError(f"--for-rounds {text} is not a number from 2 to 1000", "as in 5")
+    return int(text)
+
+
+def _study(arguments: argparse.Namespace) -> Study:
+    labels: list[str] = list(_LABELS)
+    if arguments.inject:
+        labels.append(_delay_label(arguments.inject))
+    if arguments.rounds is None and arguments.budget is None:
+        arguments.rounds = str(ROUNDS)
+    table = flags.overrides(arguments)
+    if arguments.workload is None:
+        if arguments.testbed is None:
+            raise IolabError("--on is missing", "say where, as in --on loop:1g")
+        whole = {"name": "aa", "factors": {"label": labels}, "workloads": [_PROBE], **table}
+        return study_from_table(whole, flags.flag_source())
+    source = flags.flag_source()
+    asked = load_study(Path(arguments.workload), table, override_source=source)
+    first = [(factor.name, factor.levels[0]) for factor in asked.factors]
+    return replace(
+        asked,
+        name=f"aa-{asked.name}"[:64],
+        factors=(Factor("label", tuple(labels)),),
+        settings=tuple(sorted([*asked.settings, *first])),
+        workloads=asked.workloads[:1],
+        compared_factor="label",
+        baseline=_LABELS[0],
+        looks=None,
+        rounds=asked.rounds if arguments.rounds is not None else None,
+        seed=asked.seed if arguments.seed is not None else None,
+    )
+
+
+def _delay_label(text: str) -> str:
+    try:
+        return f"{DELAY_PREFIX}{units.format_duration(units.parse_duration_ns(text))}"
+    except ValueError as error:
+        raise StudyError(f"--inject: {error}", "as in --inject 20us") from None

@@ -1,0 +1,105 @@
+"""Where A/A results are kept, and which one belongs to a testbed on this machine.
+
+One file per testbed and machine under ``iolab-out/aa``, named by a fingerprint of both: another
+kernel, another host or another testbed has another noise. Simulated testbeds are the same
+everywhere. A newer A/A study of the same replaces the file; the study itself stays where it ran.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from iolab.cli.outputs import OUTPUT_ROOT
+from iolab.errors import StudyError
+from iolab.store.owner import give_to_user, make_directories
+from iolab.testbed.model import Testbed
+
+FOLDER: Final = OUTPUT_ROOT / "aa"
+_MACHINE_ID: Final = Path("/etc/machine-id")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNoise:
+    """The part of a stored A/A result that plans use."""
+
+    sd: float
+    text: str
+    """Where it comes from, for people."""
+
+
+def machine_facts(testbed: Testbed) -> dict[str, str]:
+    """What an A/A result depends on, as far as it is known before a trial."""
+    facts = {"testbed": testbed.text, "kind": testbed.record_kind}
+    if testbed.record_kind == "real":
+        name = os.uname()
+        facts |= {
+            "kernel.release": name.release,
+            "machine": name.machine,
+            "cpu.count": str(os.cpu_count()),
+            "host": _host(),
+        }
+    return facts
+
+
+def fingerprint(testbed: Testbed) -> str:
+    """Name of a testbed on this machine, 16 hex digits."""
+    text = json.dumps(machine_facts(testbed), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def save(testbed: Testbed, result: Mapping[str, Any], study: Path, *, now_ns: int) -> Path:
+    """Keep a result for later plans; returns the file."""
+    path = FOLDER / f"{fingerprint(testbed)}.json"
+    document = {
+        "schema_version": 1,
+        "fingerprint": fingerprint(testbed),
+        "machine": machine_facts(testbed),
+        "made_at_unix_ns": now_ns,
+        "study": str(study),
+        "result": dict(result),
+    }
+    make_directories(FOLDER)
+    draft = path.with_suffix(".new")
+    draft.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.replace(path)
+    give_to_user(path)
+    return path
+
+
+def find(testbed: Testbed) -> KnownNoise | None:
+    """Noise of `testbed` on this machine; None if no A/A study of it is stored here.
+
+    Raises
+    ------
+    StudyError : the stored file is damaged.
+    """
+    path = FOLDER / f"{fingerprint(testbed)}.json"
+    if not path.is_file():
+        return None
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        result = document["result"]
+        sd, rounds = float(result["sd_upper"]), int(result["n_rounds"])
+        made = datetime.fromtimestamp(document["made_at_unix_ns"] / 1e9, tz=UTC)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StudyError(
+            f"{path} cannot be read ({type(error).__name__}: {error})",
+            "remove it, then run `iolab aa` again",
+        ) from None
+    return KnownNoise(sd, f"A/A of {rounds} rounds, {made:%Y-%m-%d}, {path}")
+
+
+def _host() -> str:
+    """Hash of the machine's identity, which itself stays here."""
+    try:
+        identity = _MACHINE_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        identity = os.uname().nodename
+    return hashlib.sha256(f"iolab/{identity}".encode()).hexdigest()[:12]

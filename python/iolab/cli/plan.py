@@ -1,0 +1,59 @@
+"""``iolab plan``: what a study will cost and can decide; touches nothing."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from iolab import units
+from iolab.cli import flags
+from iolab.cli.console import Console
+from iolab.cli.forecast import forecast, forecast_text
+from iolab.cli.services import Services
+from iolab.errors import IolabError
+from iolab.run.trial import check_specs
+from iolab.study.load import load_study
+from iolab.study.model import TestbedRequest
+from iolab.study.plan import make_plan
+from iolab.testbed.model import make_testbed, with_journal_device
+
+NAME = "plan"
+HELP = "rounds needed, chances, time, bytes and space of a study, before it runs"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("study", metavar="STUDY.toml", help="the study; flags below override it")
+    flags.add_study_flags(parser, is_testbed_required=False)
+    parser.add_argument(
+        "--noise",
+        metavar="SHARE",
+        help="sd of one round's ratio, as in 3%% (a stored A/A study, else a range)",
+    )
+
+
+def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    """Print the plan."""
+    source = flags.flag_source()
+    study = load_study(Path(arguments.study), flags.overrides(arguments), override_source=source)
+    testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
+    if "true" in study.levels_in_use("external_journal"):
+        testbed = with_journal_device(testbed)
+    study = replace(study, testbed=TestbedRequest(*testbed.request))
+    plan = make_plan(study.with_seed(study.seed or 0))
+    check_specs(plan, services.load_core())
+    for note in plan.notes:
+        console.note(f"iolab: note: {note.message}: {note.hint}")
+    console.result(forecast_text(forecast(plan, testbed, _noise(arguments.noise))))
+    testbed.check_space(plan.round_cost().file_bytes)
+    return 0
+
+
+def _noise(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return units.parse_share(text)
+    except ValueError as error:
+        raise IolabError(f"--noise: {error}", "as in --noise 3%") from None

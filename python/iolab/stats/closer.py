@@ -1,0 +1,186 @@
+"""What a closer look at a study found: types only; `iolab.stats.closer_look` fills them.
+
+Nothing here decides a verdict word. Ratios are oriented so that above 1 is better. Every class is
+plain frozen data and goes into ``verdict.json`` under ``closer``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds of a ratio or a share, with their confidence."""
+
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimeCourse:
+    """What the trials of one level did over time, in one operation."""
+
+    workload: str
+    operation: str
+    is_direct: bool | None
+    level: str | None
+    """Of the compared factor; None if the workload does not have it."""
+    n_trials: int
+    """Trials with a series."""
+    shapes: dict[str, int]
+    """Shape (flat, warm_up, decay, cyclic, never_steady, too_short) to trials."""
+    steady_trials: int
+    """Trials whose last half is steady by SNIA's rule over ten equal parts."""
+    warm_up_ns_max: int
+    stalled_trials: int
+    stall_ns_longest: int
+    stall_share_max: float
+    """Largest share of one trial's time that was stalled."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSteadiness:
+    """Whether the values of a level became steady over the rounds (SNIA's window of five)."""
+
+    workload: str
+    is_direct: bool | None
+    metric: str
+    level: str
+    n_rounds: int
+    reached_at: int | None
+    """Rounds until the first steady window was full."""
+    is_steady_at_end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JointComparison:
+    """One level against the baseline, all levels jointly (Dunnett)."""
+
+    workload: str
+    is_direct: bool | None
+    metric: str
+    level: str
+    baseline: str
+    ratio: float
+    interval: Bounds
+    p_adjusted: float
+
+
+@dataclass(frozen=True, slots=True)
+class LevelWithBest:
+    """One level against the best of the others (Hsu)."""
+
+    level: str
+    ratio: float
+    interval: Bounds
+    may_be_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WinnerSet:
+    """Levels that cannot be ruled out as the best."""
+
+    workload: str
+    is_direct: bool | None
+    metric: str
+    members: tuple[str, ...]
+    levels: tuple[LevelWithBest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelPair:
+    """Two levels against each other, Holm over all pairs of their group."""
+
+    workload: str
+    is_direct: bool | None
+    metric: str
+    first: str
+    second: str
+    ratio: float
+    """First over second, oriented."""
+    interval: Bounds | None
+    p_adjusted: float | None
+    p_exact: float | None
+    """By sign flips, unadjusted; None above 12 rounds."""
+    n_rounds: int
+    superiority: float | None
+    """Share of rounds in which the first is better."""
+    superiority_interval: Bounds | None
+    hedges_g: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FactorEffect:
+    """One factor, or an interaction, of a complete factorial."""
+
+    workload: str
+    is_direct: bool | None
+    metric: str
+    factors: tuple[str, ...]
+    stratum: str
+    """`whole plot` or `trial`: what it was judged against."""
+    degrees_of_freedom: int
+    error_degrees_of_freedom: int
+    f: float
+    p: float
+    share: float
+    """Of the variance, rounds taken off (omega squared)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseShares:
+    """Spread of a complete factorial that no factor explains, as sd of ln-values."""
+
+    workload: str
+    is_direct: bool | None
+    metric: str
+    round_sd: float
+    whole_plot_sd: float | None
+    trial_sd: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileEffect:
+    """One level against the baseline by one quantile of latency (Hodges-Lehmann)."""
+
+    workload: str
+    is_direct: bool | None
+    metric: str
+    level: str
+    baseline: str
+    ratio: float
+    interval: Bounds | None
+    """None below six rounds."""
+    n_rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class RobustInterval:
+    """The headline comparison without the assumption of normality."""
+
+    workload: str
+    is_direct: bool | None
+    metric: str
+    level: str
+    median_ratio: float
+    median_interval: Bounds | None
+    """Order statistics; None below six rounds."""
+    bca_interval: Bounds | None
+    """Bootstrap over rounds; None below ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloserLook:
+    """Everything beside the verdict."""
+
+    time_courses: list[TimeCourse] = field(default_factory=list[TimeCourse])
+    round_steadiness: list[RoundSteadiness] = field(default_factory=list[RoundSteadiness])
+    joint: list[JointComparison] = field(default_factory=list[JointComparison])
+    winner_sets: list[WinnerSet] = field(default_factory=list[WinnerSet])
+    pairs: list[LevelPair] = field(default_factory=list[LevelPair])
+    factor_effects: list[FactorEffect] = field(default_factory=list[FactorEffect])
+    noise_shares: list[NoiseShares] = field(default_factory=list[NoiseShares])
+    quantile_effects: list[QuantileEffect] = field(default_factory=list[QuantileEffect])
+    robust: list[RobustInterval] = field(default_factory=list[RobustInterval])

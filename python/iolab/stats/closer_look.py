@@ -1,0 +1,289 @@
+"""A closer look at a judged study: trials over time, winner sets, pairs, factors, quantiles.
+
+Every table is a pure function of the ledger; none changes a verdict word. Groups with more than
+`LEVELS_MAX` levels get no pairs: there would be more of them than anybody reads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from iolab.stats.closer import (
+    Bounds,
+    CloserLook,
+    FactorEffect,
+    JointComparison,
+    LevelPair,
+    LevelWithBest,
+    NoiseShares,
+    QuantileEffect,
+    RobustInterval,
+    RoundSteadiness,
+    TimeCourse,
+    WinnerSet,
+)
+from iolab.stats.ledger import Group, Ledger
+from iolab.stats.level_table import LevelTable, level_table, mean_log
+from iolab.stats.methods.all_pairs import all_pairs
+from iolab.stats.methods.dunnett import dunnett
+from iolab.stats.methods.effect_size import hedges_g, superiority
+from iolab.stats.methods.factor_effects import factor_effects
+from iolab.stats.methods.hodges_lehmann import hodges_lehmann
+from iolab.stats.methods.hsu_mcb import hsu_mcb
+from iolab.stats.methods.location import bca_interval, median_interval
+from iolab.stats.methods.log_ratio import ratio_of_log
+from iolab.stats.methods.steady_state import steady_state
+from iolab.stats.methods.trial_shape import TrialShape, trial_shape
+from iolab.stats.metrics import METRICS, Metric
+from iolab.stats.pairing import pool, without_parts
+from iolab.stats.verdict import Comparison
+from iolab.study.factors import find_factor, is_factor
+
+LEVELS_MAX: Final = 12
+QUANTILE_METRICS: Final = (
+    "latency_ns_p50",
+    "latency_ns_p90",
+    "latency_ns_p99",
+    "latency_ns_p999",
+)
+CONFIDENCE: Final = 0.95
+
+
+def closer_look(ledger: Ledger, pooled: Sequence[Comparison]) -> CloserLook:
+    """Fill every table."""
+    look = CloserLook(time_courses=time_courses(ledger))
+    for group in ledger.groups():
+        metric = ledger.primary_metric(group)
+        if metric is None:
+            continue
+        _compare_levels(look, ledger, group, metric)
+        _explain_factors(look, ledger, group, metric)
+        look.quantile_effects.extend(_quantile_effects(ledger, group))
+    look.robust.extend(robust for c in pooled if (robust := _robust(c)) is not None)
+    return look
+
+
+# Inside trials.
+
+
+@dataclass(slots=True)
+class _Course:
+    shapes: Counter[str] = field(default_factory=Counter[str])
+    found: list[TrialShape] = field(default_factory=list[TrialShape])
+
+
+def time_courses(ledger: Ledger) -> list[TimeCourse]:
+    """Describe the stored series by workload, operation and level."""
+    trials = {trial.trial_id: trial for trial in ledger.data.trials}
+    factor = ledger.data.study.compared_factor
+    is_direct = {(m.trial_id, m.operation): m.is_direct for m in ledger.data.measurements}
+    courses: dict[tuple[str, str, bool | None, str | None], _Course] = {}
+    for series in ledger.data.series:
+        trial = trials.get(series.trial_id)
+        if trial is None or series.interval_ns <= 0:
+            continue
+        work = series.bytes if any(series.bytes) else series.ops
+        shape = trial_shape(work, series.ops, series.interval_ns)
+        key = (
+            trial.workload,
+            series.operation,
+            is_direct.get((series.trial_id, series.operation), False),
+            trial.levels.get(factor),
+        )
+        course = courses.setdefault(key, _Course())
+        course.shapes[shape.shape] += 1
+        course.found.append(shape)
+    return [_time_course(*key, courses[key]) for key in courses]
+
+
+def _time_course(
+    workload: str, operation: str, is_direct: bool | None, level: str | None, course: _Course
+) -> TimeCourse:
+    found = course.found
+    return TimeCourse(
+        workload=workload,
+        operation=operation,
+        is_direct=is_direct,
+        level=level,
+        n_trials=len(found),
+        shapes=dict(sorted(course.shapes.items())),
+        steady_trials=sum(s.steady is not None and s.steady.is_steady_at_end for s in found),
+        warm_up_ns_max=max(s.warm_up_ns for s in found),
+        stalled_trials=sum(s.stalls.longest_ns > 0 for s in found),
+        stall_ns_longest=max(s.stalls.longest_ns for s in found),
+        stall_share_max=max(s.stalls.share for s in found),
+    )
+
+
+# Between levels.
+
+
+def _compare_levels(look: CloserLook, ledger: Ledger, group: Group, metric: Metric) -> None:
+    table = level_table(ledger, group, metric)
+    baseline = ledger.data.study.baseline
+    place = (group[0], group[1], metric.name)
+    for level, by_round in table.items():
+        steady = steady_state([math.exp(by_round[r]) for r in sorted(by_round)])
+        if steady is not None:
+            look.round_steadiness.append(
+                RoundSteadiness(
+                    *place, level, len(by_round), steady.reached_at, steady.is_steady_at_end
+                )
+            )
+    for found in dunnett(table, baseline, confidence=CONFIDENCE):
+        bounds = _bounds(found.low, found.high, CONFIDENCE)
+        ratio = ratio_of_log(found.difference)
+        look.joint.append(JointComparison(*place, found.level, baseline, ratio, bounds, found.p))
+    if len(table) > 2:
+        look.winner_sets.extend(_winner_set(place, table))
+        if len(table) <= LEVELS_MAX:
+            look.pairs.extend(_pairs(place, table))
+
+
+def _winner_set(place: tuple[str, bool | None, str], table: LevelTable) -> list[WinnerSet]:
+    levels = tuple(
+        LevelWithBest(
+            found.level,
+            ratio_of_log(found.difference),
+            _bounds(found.low, found.high, CONFIDENCE),
+            found.may_be_best,
+        )
+        for found in hsu_mcb(table, confidence=CONFIDENCE)
+    )
+    members = tuple(level.level for level in levels if level.may_be_best)
+    return [WinnerSet(*place, members, levels)] if levels else []
+
+
+def _pairs(place: tuple[str, bool | None, str], table: LevelTable) -> list[LevelPair]:
+    rows: list[LevelPair] = []
+    for pair in all_pairs(table):
+        ours, theirs = table[pair.first], table[pair.second]
+        shared = sorted(set(ours) & set(theirs))
+        share = superiority([ours[r] - theirs[r] for r in shared])
+        half = pair.half_width
+        rows.append(
+            LevelPair(
+                *place,
+                pair.first,
+                pair.second,
+                ratio_of_log(pair.difference),
+                _bounds(pair.difference - half, pair.difference + half, pair.confidence)
+                if math.isfinite(half)
+                else None,
+                pair.p_adjusted,
+                pair.p_exact,
+                pair.n_rounds,
+                share.share if share else None,
+                Bounds(share.low, share.high, CONFIDENCE) if share else None,
+                hedges_g([ours[r] for r in shared], [theirs[r] for r in shared]),
+            )
+        )
+    return rows
+
+
+# Factors.
+
+
+def _explain_factors(look: CloserLook, ledger: Ledger, group: Group, metric: Metric) -> None:
+    """Analyse the factorial of one workload, its operations averaged per trial."""
+    factor = ledger.data.study.compared_factor
+    names = [factor, *ledger.varying.get(group[0], [])]
+    values: dict[tuple[int, tuple[str, ...]], list[float]] = {}
+    for key, by_level in without_parts(ledger.cells_asked(metric, group)).items():
+        levels = dict(key.levels)
+        for level, samples in by_level.items():
+            combination = (level, *(levels.get(name, "") for name in names[1:]))
+            for r, found in samples.by_round.items():
+                values.setdefault((r, combination), []).append(mean_log(found))
+    full = _complete_rounds(values)
+    hard = [name for name in names if is_factor(name) and find_factor(name).is_hard_to_change]
+    effects = factor_effects(full, names, hard)
+    if effects is None or len(names) < 2:
+        return
+    place = (group[0], group[1], metric.name)
+    look.factor_effects.extend(
+        FactorEffect(
+            *place,
+            term.factors,
+            term.stratum,
+            term.degrees_of_freedom,
+            term.error_degrees_of_freedom,
+            term.f,
+            term.p,
+            term.share,
+        )
+        for term in effects.terms
+    )
+    look.noise_shares.append(
+        NoiseShares(*place, effects.round_sd, effects.whole_plot_sd, effects.trial_sd)
+    )
+
+
+def _complete_rounds(
+    values: dict[tuple[int, tuple[str, ...]], list[float]],
+) -> dict[tuple[int, tuple[str, ...]], float]:
+    """Keep the rounds in which every combination has all its operations."""
+    combinations = {combination for _, combination in values}
+    operations = max((len(found) for found in values.values()), default=0)
+    rounds = [
+        r
+        for r in sorted({r for r, _ in values})
+        if all(len(values.get((r, c), [])) == operations for c in combinations)
+    ]
+    return {
+        (r, c): math.fsum(values[r, c]) / operations for r in rounds for c in sorted(combinations)
+    }
+
+
+# Quantiles and robust intervals.
+
+
+def _quantile_effects(ledger: Ledger, group: Group) -> list[QuantileEffect]:
+    baseline = ledger.data.study.baseline
+    rows: list[QuantileEffect] = []
+    for metric in METRICS:
+        if metric.name not in QUANTILE_METRICS:
+            continue
+        cells = ledger.cells_asked(metric, group)
+        found = {level for by_level in cells.values() for level in by_level}
+        for level in ledger.levels_in_order:
+            if level == baseline or level not in found:
+                continue
+            ratios = list(pool(ledger, cells, metric, level, baseline).log_ratios.values())
+            shift = hodges_lehmann(ratios, confidence=CONFIDENCE)
+            if shift is None:
+                continue
+            bounds = None
+            if shift.low is not None and shift.high is not None:
+                bounds = _bounds(shift.low, shift.high, shift.confidence or CONFIDENCE)
+            ratio = ratio_of_log(shift.estimate)
+            rows.append(
+                QuantileEffect(*group, metric.name, level, baseline, ratio, bounds, len(ratios))
+            )
+    return rows
+
+
+def _robust(comparison: Comparison) -> RobustInterval | None:
+    values = sorted(math.log(ratio) for ratio in comparison.round_ratios.values())
+    if not values:
+        return None
+    half = len(values) // 2
+    middle = values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+    median, bca = median_interval(values), bca_interval(values)
+    return RobustInterval(
+        comparison.workload,
+        comparison.is_direct,
+        comparison.metric,
+        comparison.level,
+        ratio_of_log(middle),
+        _bounds(median.low, median.high, median.confidence) if median else None,
+        _bounds(bca.low, bca.high, bca.confidence) if bca else None,
+    )
+
+
+def _bounds(low: float, high: float, confidence: float) -> Bounds:
+    return Bounds(ratio_of_log(low), ratio_of_log(high), confidence)

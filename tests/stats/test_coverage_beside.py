@@ -1,0 +1,192 @@
+"""Do the intervals beside the verdict cover what they promise? Simulated, seeded.
+
+Bounds are binomial, at four standard errors or more, so that a correct implementation does not
+fail by chance.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import pytest
+
+from iolab.stats.methods.all_pairs import all_pairs
+from iolab.stats.methods.confirm import confirm
+from iolab.stats.methods.dunnett import dunnett
+from iolab.stats.methods.group_sequential import nominal_levels
+from iolab.stats.methods.hodges_lehmann import hodges_lehmann
+from iolab.stats.methods.hsu_mcb import hsu_mcb
+from iolab.stats.methods.location import bca_interval, median_interval
+from iolab.stats.methods.power import chance_of_difference, chance_of_same
+from iolab.stats.methods.stein import stein_rounds
+from iolab.stats.methods.student import estimate_mean
+from iolab.stats.methods.trial_shape import find_stalls, trial_shape
+from iolab.stats.methods.verdict_rule import decide
+from iolab.study.plan import look_rounds
+
+SESSIONS = 1000
+
+
+def _four_sigma(p: float, n: int = SESSIONS) -> float:
+    return 4 * math.sqrt(p * (1 - p) / n)
+
+
+def _table(rng: random.Random, means: list[float], n: int) -> dict[str, dict[int, float]]:
+    rounds = [rng.gauss(0, 0.1) for _ in range(n)]
+    return {
+        f"l{i}": {r: mean + rounds[r] + rng.gauss(0, 0.02) for r in range(n)}
+        for i, mean in enumerate(means)
+    }
+
+
+def test_dunnett_covers_jointly() -> None:
+    rng, means = random.Random(1), [0.0, 0.01, -0.02, 0.03]
+    hits = 0
+    for _ in range(SESSIONS):
+        rows = dunnett(_table(rng, means, 6), "l0")
+        hits += all(
+            row.low <= truth <= row.high for row, truth in zip(rows, means[1:], strict=True)
+        )
+    assert hits / SESSIONS == pytest.approx(0.95, abs=_four_sigma(0.95))
+
+
+def test_winner_set_holds_the_best_and_drops_the_worse() -> None:
+    rng = random.Random(2)
+    hits = drops = 0
+    for _ in range(SESSIONS):
+        rows = {r.level: r for r in hsu_mcb(_table(rng, [0.0, 0.0, 0.01, -0.1], 6))}
+        hits += rows["l2"].may_be_best
+        drops += not rows["l3"].may_be_best
+    assert hits / SESSIONS >= 0.95 - _four_sigma(0.95)
+    assert drops / SESSIONS > 0.99
+
+
+def test_all_pairs_of_equal_levels_rarely_differ() -> None:
+    rng, found = random.Random(3), 0
+    for _ in range(400):
+        pairs = all_pairs(_table(rng, [0.0] * 5, 6))
+        found += any(abs(p.difference) > p.half_width for p in pairs)
+    assert found / 400 <= 0.05 + _four_sigma(0.05, 400)
+
+
+def test_median_and_hodges_lehmann_cover_with_heavy_tails() -> None:
+    rng = random.Random(4)
+    median_hits = shift_hits = 0
+    for _ in range(SESSIONS):
+        sample = [rng.gauss(0, 1) / max(0.1, rng.random()) for _ in range(11)]
+        bounds, shift = median_interval(sample), hodges_lehmann(sample)
+        assert bounds is not None
+        assert shift is not None
+        assert shift.low is not None
+        assert shift.high is not None
+        median_hits += bounds.low <= 0 <= bounds.high
+        shift_hits += shift.low <= 0 <= shift.high
+    for hits in (median_hits, shift_hits):
+        assert hits / SESSIONS >= 0.95 - _four_sigma(0.95)
+
+
+def test_bca_covers_a_skewed_mean_better_than_nothing() -> None:
+    """BCa of 20 exponential values: known to undercover a little (.92 to .94)."""
+    rng, hits = random.Random(5), 0
+    for _ in range(300):
+        bounds = bca_interval([rng.expovariate(1) for _ in range(20)], resamples=999)
+        assert bounds is not None
+        hits += bounds.low <= 1 <= bounds.high
+    assert 0.88 <= hits / 300 <= 0.98
+
+
+def test_stein_covers_whatever_the_spread_is() -> None:
+    for sd in (0.02, 0.08):
+        rng, hits, width = random.Random(6), 0, math.log(1.03)
+        for _ in range(SESSIONS):
+            pilot = [rng.gauss(0, sd) for _ in range(8)]
+            plan = stein_rounds(pilot, width)
+            rest = [rng.gauss(0, sd) for _ in range(plan.n_total - 8)]
+            mean = math.fsum([*pilot, *rest]) / plan.n_total
+            hits += abs(mean) <= plan.half_width
+        assert hits / SESSIONS >= 0.95 - _four_sigma(0.95)
+
+
+@pytest.mark.parametrize("kind", ["pocock", "obrien_fleming"])
+def test_looking_early_keeps_the_error(kind) -> None:
+    """Four looks at 24 rounds of pure noise, nominal levels with Student's t: 5 % in all."""
+    rng, levels, places = random.Random(7), nominal_levels(4, kind), look_rounds(24, 4)
+    found = naive = 0
+    for _ in range(2 * SESSIONS):
+        values = [rng.gauss(0, 1) for _ in range(24)]
+        p_values = [estimate_mean(values[:n]).p_value() or 1.0 for n in places]
+        found += any(p < level for p, level in zip(p_values, levels, strict=True))
+        naive += any(p < 0.05 for p in p_values)
+    assert found / (2 * SESSIONS) == pytest.approx(0.05, abs=0.005 + _four_sigma(0.05, 2000))
+    assert naive / (2 * SESSIONS) > 0.09
+
+
+def test_planned_chances_are_those_of_the_rule() -> None:
+    rng, n, sd, margin = random.Random(8), 8, 0.03, 0.05
+    for truth in (0.0, math.log(1.08), math.log(1.10)):
+        words = Counter(
+            decide(estimate_mean([rng.gauss(truth, sd) for _ in range(n)]), margin).word
+            for _ in range(SESSIONS)
+        )
+        same = (words["same"] + words["trivial"]) / SESSIONS
+        assert chance_of_same(truth, margin, sd, n) == pytest.approx(same, abs=0.06)
+        assert chance_of_difference(truth, margin, sd, n) == pytest.approx(
+            words["better"] / SESSIONS, abs=0.06
+        )
+
+
+def test_confirm_asks_for_more_of_the_noisier() -> None:
+    """Quiet values need the fewest trials it can say, noisy ones more than there are."""
+    rng = random.Random(9)
+    quiet = confirm([100 + rng.gauss(0, 1) for _ in range(50)])
+    middle = confirm([100 + rng.gauss(0, 5) for _ in range(60)])
+    noisy = confirm([100 + rng.gauss(0, 40) for _ in range(30)])
+    assert quiet is not None
+    assert middle is not None
+    assert noisy is not None
+    assert quiet.n_recommended == 10
+    assert middle.n_recommended is not None
+    assert 10 < middle.n_recommended <= 60
+    assert noisy.n_recommended is None
+    assert noisy.half_width_share > 0.03
+    assert confirm([1.0] * 9) is None
+
+
+SHAPES = {
+    "flat": lambda t: 1.0,
+    "warm_up": lambda t: 1 - 0.6 * math.exp(-15 * t),
+    "decay": lambda t: 1.0 if t < 0.6 else 0.4,
+    "cyclic": lambda t: 1 + 0.3 * math.sin(16 * math.pi * t),
+    "never_steady": lambda t: 0.4 + 0.6 * t,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("phi", [0.0, 0.6])
+def test_shapes_are_told_apart(shape: str, phi: float) -> None:
+    rng, seen = random.Random(10), Counter[str]()
+    for _ in range(40):
+        state, work = 0.0, []
+        for i in range(100):
+            state = phi * state + math.sqrt(1 - phi * phi) * rng.gauss(0, 1)
+            work.append(int(1e6 * SHAPES[shape](i / 100) * math.exp(0.05 * state)))
+        found = trial_shape(work, [w // 1000 for w in work], 100_000_000)
+        seen[found.shape] += 1
+    assert seen[shape] >= 36, seen
+
+
+def test_a_short_trial_says_so_and_its_warm_up_is_not_cut() -> None:
+    found = trial_shape([10] * 12, [10] * 12, 100_000_000)
+    assert (found.shape, found.warm_up_ns) == ("too_short", 0)
+
+
+def test_stalls_are_counted_and_slow_operations_are_none() -> None:
+    ops = [50] * 30 + [0, 0, 0] + [50] * 20 + [4] + [50] * 10
+    found = find_stalls(ops, 100_000_000)
+    assert (found.longest_ns, found.total_ns) == (300_000_000, 400_000_000)
+    assert found.share == pytest.approx(4 / 64)
+    # One operation in every other slice: nothing stalls, the slices are too fine.
+    slow = find_stalls([1, 0] * 200, 100_000_000)
+    assert (slow.longest_ns, slow.resolution_ns > 100_000_000) == (0, True)
