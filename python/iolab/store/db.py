@@ -131,7 +131,11 @@ class Store:
         _require(path)
         with errors_named(path):
             connection = _connect_read_only(path)
-            version = schema.check_version(connection, str(path))
+            try:
+                version = schema.check_version(connection, str(path))
+            except BaseException:
+                connection.close()
+                raise
         if version < schema.READABLE_VERSION:
             connection.close()
             cls.open_writer(path).close()  # Migrates.

@@ -25,10 +25,11 @@ def load_study_data(connection: sqlite3.Connection) -> StudyData:
     """Everything stored about the study, read in one consistent snapshot."""
     connection.execute("BEGIN")
     try:
+        study = read_study(connection)  # First: it says so if there is none.
         trials, finished = _trials(connection)
         facts, varying = _facts(connection, finished)
         return StudyData(
-            study=read_study(connection),
+            study=study,
             trials=trials,
             measurements=_measurements(connection, finished),
             series=_series(connection, finished),
