@@ -1,6 +1,7 @@
 """Archives whose digests are right and whose database is not: refused, named, never a bug."""
 
 import io
+import json
 import sqlite3
 import zlib
 from dataclasses import replace
@@ -177,3 +178,72 @@ def test_a_damaged_directory_names_the_row_too(packed, changed):
     assert (code, out) == (1, "")
     assert "study.db is damaged: table phase, row 1 read, column workers_json is no JSON" in err
     assert err.endswith("restore a copy\n")
+
+
+OWNED = "\x1b]0;owned\x07\x9b2J\u202e\nline"
+
+
+def test_names_of_the_manifest_command_no_terminal(packed, remade):
+    remade(b"")  # Changes into an empty directory.
+    for content, code in ((read.read_archive(packed).contents["study.db"], 0), (b"", 5)):
+        found = read.read_archive(packed)
+        contents = {**found.contents, "study.db": content}
+        manifest = replace(
+            found.manifest,
+            members=members_of(contents),
+            study_name=OWNED,
+            machine=OWNED,
+            iolab_version=OWNED,
+        )
+        Path("h.iolab").write_bytes(write.pack(manifest, contents))
+        for arguments in (
+            ["archive", "--check", "h.iolab"],
+            ["report", "h.iolab", "--out", f"r{code}"],
+            ["diff", "h.iolab", "h.iolab"],
+            ["archive", "--export", "iozone", "h.iolab"],
+        ):
+            found_code, out, err = run(*arguments)
+            assert found_code == code or (found_code, code) in ((1, 5), (4, 0)), err
+            assert_harmless(out, err)
+            assert content == b"" or "owned" in out + err
+
+
+def test_names_inside_the_database_command_no_terminal(changed):
+    note = json.dumps([{"code": OWNED, "message": OWNED, "hint": OWNED}])
+    changed(
+        ("UPDATE study SET name = ?, testbed = ?, caveats_json = ?", OWNED, OWNED, note),
+        ("UPDATE trial SET workload = ?", OWNED),
+        ("UPDATE fact SET value = ?", OWNED),
+        (
+            "UPDATE trial SET levels_json = replace(levels_json, 'noop', ?)",
+            json.dumps(OWNED)[1:-1],
+        ),
+        (
+            "UPDATE study SET factors_json = replace(factors_json, 'noop', ?), baseline = ?, "
+            "workloads_json = ?",
+            *(json.dumps(OWNED)[1:-1], OWNED, json.dumps([OWNED])),
+        ),
+    )
+    told = {}
+    for arguments in (
+        ["archive", "--check", "h.iolab"],
+        ["report", "h.iolab", "--out", "r"],
+        ["diff", "h.iolab", "h.iolab"],
+        ["diff", "h.iolab", "h.iolab", "--md"],
+        ["diff", "h.iolab", "h.iolab", "--json"],
+        ["gate", "h.iolab", "h.iolab"],
+        ["archive", "--export", "iozone", "h.iolab"],
+        ["archive", "--extract", "h.iolab", "--out", "x"],
+        ["report", "x", "--out", "s"],
+        ["archive", "x", "--out", "again.iolab"],
+    ):
+        code, out, err = run(*arguments)
+        assert code in (0, 1, 4, 5), (arguments, err)
+        assert_harmless(out, err)
+        told[" ".join(arguments)] = out + err
+    assert sum("owned" in text for text in told.values()) >= 5, told
+
+
+def assert_harmless(out, err):
+    assert not any(sign in out + err for sign in "\x1b\x07\x9b\u202e")
+    assert not any(line.startswith("line") for line in (out + err).splitlines())

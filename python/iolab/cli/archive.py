@@ -20,6 +20,7 @@ from iolab.cli.services import Services
 from iolab.errors import IolabError, StoreError
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.owner import give_to_user, make_directories
+from iolab.visible import visible_line
 
 if TYPE_CHECKING:
     from iolab.archive.format import Manifest
@@ -116,7 +117,7 @@ def _copied(found: Inspection) -> Generator[Path, None, None]:
 
 
 def _told(manifest: Manifest) -> str:
-    return (
+    return visible_line(
         f"study '{manifest.study_name}', measured on {manifest.machine}; archived by iolab "
         f"{manifest.iolab_version}"
     )
@@ -140,7 +141,7 @@ def _pack(target: Path, out: Path | None, services: Services, console: Console) 
     manifest, content = pack_study(database, services, console)
     write_new(out, content)
     console.result(
-        f"{out}: study '{manifest.study_name}', {len(manifest.members)} files, "
+        f"{out}: study '{visible_line(manifest.study_name)}', {len(manifest.members)} files, "
         f"{units.format_bytes_rounded(len(content))}"
     )
     console.result(f"content SHA-256 {manifest.sha256}")
@@ -155,7 +156,7 @@ def _check(target: Path, console: Console) -> int:
     if problems:
         console.result(f"{target} is damaged:")
         for problem in problems:
-            console.result(f"  {problem}")
+            console.result(f"  {visible_line(problem)}")
         if found.contents:
             console.result(f"{len(found.contents)} files in it are as they were packed.")
         return EXIT_CHECK_FAILED
