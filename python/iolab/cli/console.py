@@ -2,7 +2,8 @@
 
 On a terminal progress is one line that is rewritten; otherwise a line is printed now and then, so
 that logs stay short. Who asked may have left: a closed pipe or a gone terminal ends the printing,
-not the study.
+not the study. Names come from files of other people: no character in them reaches a terminal as a
+command.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final, TextIO
 from iolab import units
 from iolab.errors import IolabError
 from iolab.run.campaign import Progress
+from iolab.visible import visible_line, visible_text
 
 SPARSE_INTERVAL_S: Final = 10.0
 _WIDTH_MAX: Final = 100
@@ -52,7 +54,7 @@ class Console:
         """
         self.clear_line()
         try:
-            print(text, file=self._out, flush=True)
+            print(visible_text(text), file=self._out, flush=True)
         except OSError as error:
             _lead_nowhere(self._out)
             if isinstance(error, BrokenPipeError) or self._is_out_terminal:
@@ -65,7 +67,7 @@ class Console:
     def note(self, text: str) -> None:
         """Print a message about the work."""
         self.clear_line()
-        self._tell(text + "\n")
+        self._tell(visible_text(text) + "\n")
 
     def progress(self, progress: Progress) -> None:
         """Show where a campaign is."""
@@ -75,7 +77,7 @@ class Console:
         if progress.kind == "failed" and progress.trial is not None:
             self.note(f"iolab: {progress.trial.trial_id} failed: {progress.message}")
             return
-        text = progress_text(progress)
+        text = visible_line(progress_text(progress))
         if self._is_terminal:
             columns = shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
             self._tell("\r\x1b[K" + text[: columns - 1])
