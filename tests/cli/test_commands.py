@@ -1,5 +1,6 @@
 """The command line in process: messages, exit codes, files; never a traceback."""
 
+import importlib
 import importlib.util
 import io
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from iolab.cli.console import Console
-from iolab.cli.main import main
+from iolab.cli.main import COMMANDS, main
 from iolab.errors import AnalysisError
 from iolab.store.db import Store
 
@@ -372,6 +373,23 @@ def test_help_needs_no_heavy_module_and_little_time():
     assert "--record-size" in run.stdout
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert cpu_s < 0.3
+
+
+def test_the_list_of_commands_says_what_their_modules_say():
+    for name, module, text in COMMANDS:
+        command = importlib.import_module(f"iolab.cli.{module}")
+        assert (command.NAME, command.HELP) == (name, text)
+
+
+def test_only_the_command_that_is_asked_for_is_imported():
+    probe = (
+        "import sys\nfrom iolab.cli.main import main\nmain(['--help'])\n"
+        "sys.exit(' '.join({f'iolab.cli.{name}' for name in ('compare', 'sim', 'archive')}"
+        " & set(sys.modules)) or 0)"
+    )
+    run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "workloads" in run.stdout
 
 
 def test_restore_says_what_was_left_and_where_and_not_to_restore(iolab):

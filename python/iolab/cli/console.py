@@ -12,11 +12,13 @@ import shutil
 import sys
 import time
 from contextlib import suppress
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from iolab import units
 from iolab.errors import IolabError
-from iolab.run.campaign import Progress
+
+if TYPE_CHECKING:
+    from iolab.run.campaign import Progress
 
 SPARSE_INTERVAL_S: Final = 10.0
 _WIDTH_MAX: Final = 100
