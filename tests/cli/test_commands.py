@@ -211,6 +211,26 @@ def test_trouble_with_the_agent(iolab, mode, code, part):
     assert part in run.err.splitlines()[-1]
 
 
+def test_a_study_of_which_nothing_was_measured_has_failed(iolab):
+    arguments = ("--on", "loop:1g", "--file-size", "1m", "--rounds", "1", "--record-size", "4k")
+    for factor in (("--scheduler", "none,bfq"), ()):
+        run = iolab("compare", *arguments, "--test", "read", *factor, mode="fail=all")
+        assert run.code == 1, run.err
+        last = run.err.splitlines()[-1]
+        assert "nothing was measured" in last
+        assert "t0001: mkfs.ext4 failed on loop0001" in last
+        assert "correct the cause" in last
+
+
+def test_a_stream_gets_only_what_it_can_write():
+    text = "1\N{NARROW NO-BREAK SPACE}480 MiB/s, 12\N{NO-BREAK SPACE}% · 3 µs"
+    for encoding, expected in (("utf-8", "1 480 MiB/s, 12 % · 3 µs"), ("ascii", None)):
+        raw = io.BytesIO()
+        console = Console(io.TextIOWrapper(raw, encoding=encoding), io.StringIO())
+        console.result(text)
+        assert raw.getvalue().decode() == (expected or "1 480 MiB/s, 12 % - 3 us") + "\n"
+
+
 def test_what_the_agent_declines_on_paper_is_never_begun(iolab, tmp_path):
     run = iolab(*COMPARE, "--mount-options", "ro", mode="decline")
     assert (run.code, "'ro' is not for a testbed" in run.err) == (2, True)

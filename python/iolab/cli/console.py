@@ -54,7 +54,7 @@ class Console:
         """
         self.clear_line()
         try:
-            print(text, file=self._out, flush=True)
+            print(_writable(text, self._out), file=self._out, flush=True)
         except OSError as error:
             _lead_nowhere(self._out)
             if isinstance(error, BrokenPipeError) or self._is_out_terminal:
@@ -95,7 +95,7 @@ class Console:
         if self._is_err_gone:
             return
         try:
-            print(text, end="", file=self._err, flush=True)
+            print(_writable(text, self._err), end="", file=self._err, flush=True)
         except OSError:
             self._is_err_gone = True
             _lead_nowhere(self._err)
@@ -107,6 +107,18 @@ class Console:
             return False
         self._printed_at_s = now_s
         return True
+
+
+def _writable(text: str, stream: TextIO) -> str:
+    """Text that a stream can write: ordinary spaces, and ASCII where it knows nothing else."""
+    text = text.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ")
+    try:
+        text.encode(stream.encoding or "utf-8", stream.errors or "strict")
+    except UnicodeEncodeError:
+        from iolab.report.terminal import to_ascii
+
+        return to_ascii(text)
+    return text
 
 
 def open_closed_streams() -> None:
