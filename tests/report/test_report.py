@@ -324,6 +324,7 @@ def test_a_thousand_levels_fit_on_a_terminal(canned: ModuleType) -> None:
 
 def test_a_terminal_gets_ordinary_spaces_inside_large_numbers(canned: ModuleType) -> None:
     data = canned.make_study(levels=("none",), noise=0.01)
+    data = replace(data, study=replace(data.study, factors={"scheduler": ["none"]}))
     many = [replace(m, value=m.value * 1e4) for m in data.measurements]
     data = replace(data, measurements=many)
     verdict = judge(data)
