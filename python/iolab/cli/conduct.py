@@ -241,7 +241,21 @@ def _measure(
                     outputs.discard(prepared.database, made)
                 raise
             return outcome, error
-    return outcome, _error_of(outcome)
+        return outcome, _error_of(outcome) or _nothing_measured(store)
+
+
+def _nothing_measured(store: Store) -> IolabError | None:
+    """Why a study that ran to its end has no number, by its first failure."""
+    data = store.load_data()
+    if data.measurements:
+        return None
+    first = next((trial for trial in data.trials if trial.status == "failed"), None)
+    if first is None:
+        return TestbedError("nothing was measured: no trial has finished", "give more time")
+    return TestbedError(
+        f"nothing was measured: no trial has finished; first {first.trial_id}: {first.error}",
+        "correct the cause, then continue with --resume",
+    )
 
 
 def _close_testbed(runner: Runner, outcome: Outcome | None) -> None:

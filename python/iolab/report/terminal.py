@@ -7,6 +7,7 @@ names are cleaned of unprintable characters.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from iolab.stats.sentence import kind_word, margin_text, mode_text, source_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
 
+_FIXED_SPACES: Final = re.compile("[\N{NARROW NO-BREAK SPACE}\N{NO-BREAK SPACE}]")
 _C = TypeVar("_C", Comparison, CellComparison)
 CELLS_MAX: Final = 40
 POOLED_MAX: Final = 40
@@ -85,11 +87,12 @@ def render(
         _request_times(verdict, width),
         _caveats(data, verdict, width),
     ]
-    text = "\n\n".join(block for block in blocks if block) + "\n"
-    return text if is_unicode else _to_ascii(text)
+    text = _FIXED_SPACES.sub(" ", "\n\n".join(block for block in blocks if block)) + "\n"
+    return text if is_unicode else to_ascii(text)
 
 
-def _to_ascii(text: str) -> str:
+def to_ascii(text: str) -> str:
+    """Write a text for a terminal that can show nothing else."""
     for character, plain in ASCII.items():
         text = text.replace(character, plain)
     return text.encode("ascii", "replace").decode()
@@ -97,14 +100,19 @@ def _to_ascii(text: str) -> str:
 
 def _wrap(text: str, width: int, indent: str = "") -> str:
     """Fold a text; a percent sign stays with its number."""
-    kept = _clean(text).replace(" %", "\N{NO-BREAK SPACE}%")
+    parts = (_clean(part) for part in _FIXED_SPACES.split(text))
+    kept = "\N{NO-BREAK SPACE}".join(parts).replace(" %", "\N{NO-BREAK SPACE}%")
     folded = textwrap.fill(kept, width, subsequent_indent=indent, break_on_hyphens=False)
     return folded.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _clean(text: str) -> str:
-    """Replace what could move the cursor or break a line."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    """Replace what could move the cursor or break a line; every kind of space is an ordinary one.
+
+    Not every terminal can show the narrow space inside large numbers.
+    """
+    plain = _FIXED_SPACES.sub(" ", text)
+    return "".join(c if c.isprintable() else "?" for c in plain)
 
 
 def clean_text(text: str) -> str:
