@@ -398,7 +398,7 @@ def test_help_needs_no_heavy_module_and_little_time():
 def test_the_list_of_commands_says_what_their_modules_say():
     for name, module, text in COMMANDS:
         command = importlib.import_module(f"iolab.cli.{module}")
-        assert (command.NAME, command.HELP) == (name, text)
+        assert (name, text) == (command.NAME, command.HELP)
 
 
 def test_only_the_command_that_is_asked_for_is_imported():
