@@ -286,6 +286,45 @@ fn needs_root_what_is_in_use_is_refused_under_any_name() {
     assert!(why.contains(&format!("running system (swap on {})", disk.node)), "{why}");
 }
 
+/// One image under another name, from another offset, or in the hands of another program.
+#[test]
+fn needs_root_an_image_in_use_under_another_name_is_refused() {
+    let _alone = alone();
+    if !is_root() {
+        return;
+    }
+    let disk = Disk::new();
+    let link = disk.place.path().join("hard-link.img");
+    fs::hard_link(disk.image(), &link).unwrap();
+    let point = disk.place.path().join("point");
+    fs::create_dir(&point).unwrap();
+    let point = point.to_str().unwrap();
+
+    let attach = ["--find", "--show", "-o", "4194304", link.to_str().unwrap()];
+    let twin = run("losetup", &attach);
+    run("mkfs.ext4", &["-F", "-q", &twin]);
+    let blank = disk.read(0, MIB as usize).iter().all(|&byte| byte == 0);
+    let why = disk.refusal_of(&disk.node);
+    run("mount", &[&twin, point]);
+    let why_mounted = disk.refusal_of(&disk.node);
+    run("umount", &[point]);
+    run("losetup", &["-d", &twin]);
+    assert!(blank, "no label would give it away");
+    assert!(why.contains(&format!("{twin} has the same image")) && why.contains("losetup -d"));
+    assert!(why_mounted.contains(&format!("is mounted on {point}")), "{why_mounted}");
+
+    let open = OpenOptions::new().read(true).write(true).open(&link).unwrap();
+    let why = disk.refusal_of(&disk.node);
+    drop(open);
+    let own = format!("process {} ", std::process::id());
+    assert!(why.contains(&own) && why.contains("has its image"), "{why}");
+
+    let above = run("losetup", &["--find", "--show", &disk.node]);
+    let why = disk.refusal_of(&above);
+    run("losetup", &["-d", &above]);
+    assert!(why.contains("is a loop device over the device"), "{why}");
+}
+
 #[test]
 fn needs_root_a_partition_and_the_parent_of_a_mounted_one_are_refused() {
     let _alone = alone();

@@ -89,8 +89,8 @@ impl Disk {
 
     /// Who it is.
     pub fn identity(&self, machine: &Machine) -> Identity {
-        let inode = self.file.as_ref().and_then(|file| sys::loop_image_inode(file).ok());
-        identity(machine, &self.name, inode)
+        let image = self.file.as_ref().and_then(|file| sys::loop_image(file).ok());
+        identity(machine, &self.name, image.map(|image| image.inode))
     }
 
     /// Whether the kernel would hand it out, asked without a chance to write.

@@ -8,6 +8,7 @@ mod claim;
 mod confirm;
 mod content;
 mod identity;
+mod image;
 mod inspect;
 mod marker;
 mod signature;
