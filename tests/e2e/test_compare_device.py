@@ -118,9 +118,7 @@ def test_raw_and_formatted_in_one_study_without_asking_again(
     assert disk.content()[9 * MIB :].startswith(b"thesis")
 
 
-def test_an_image_that_is_used_elsewhere_is_refused(
-    iolab: Run, disk: Disk, tmp_path: Path
-) -> None:
+def test_an_image_that_is_used_elsewhere_is_refused(iolab: Run, disk: Disk, tmp_path: Path) -> None:
     link = tmp_path / "link.img"
     link.hardlink_to(disk.image)
     arguments = (

@@ -454,7 +454,7 @@ def _tell_device(prepared: Conduct, opened: OpenTestbed, arguments: argparse.Nam
     device = Device.of(opened.description["facts"])
     check_key(testbed, device, is_from_file=_is_from_file(arguments))
     wear = Wear(planned_bytes(prepared.plan, testbed, device.size_bytes), device)
-    asked = "nothing: this study was confirmed within 24 hours" if device.is_confirmed else f"type: {device.phrase}"
+    asked = "nothing: it repeats a study" if device.is_confirmed else f"type: {device.phrase}"
     console.result(f"EVERYTHING on this device would be lost:\n{device.describe()}")
     console.result(f"  asked   {asked}\n  wear    {wear.describe()}")
     _note_caveats(console, caveats_of(opened.warnings))

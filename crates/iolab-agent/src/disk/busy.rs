@@ -3,9 +3,9 @@
 //! The device, its partitions and everything that was built on them, by number and not by name, are
 //! looked for among mounts, swaps, multi-device file systems, images of loop devices and the open
 //! files of processes. The image of a loop device is looked for likewise, by its inode: whoever
-//! writes it writes the device. What is not seen from here (another mount namespace, ZFS) is refused by the
-//! kernel when the device is claimed. Sources: Documentation/filesystems/proc.rst 3.5,
-//! Documentation/ABI (`holders`, `slaves`, `queue/zoned`), proc(5).
+//! writes it writes the device. What is not seen from here (another mount namespace, ZFS) is
+//! refused by the kernel when the device is claimed. Sources: Documentation/filesystems/proc.rst
+//! 3.5, Documentation/ABI (`holders`, `slaves`, `queue/zoned`), proc(5).
 
 use std::collections::BTreeMap;
 use std::fs;
