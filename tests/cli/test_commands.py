@@ -398,7 +398,7 @@ def test_help_needs_no_heavy_module_and_little_time():
 def test_the_list_of_commands_says_what_their_modules_say():
     for name, module, text in COMMANDS:
         command = importlib.import_module(f"iolab.cli.{module}")
-        assert (command.NAME, command.HELP) == (name, text)
+        assert (name, text) == (command.NAME, command.HELP)
 
 
 def test_only_the_command_that_is_asked_for_is_imported():
@@ -425,7 +425,7 @@ def test_restore_says_what_was_left_and_where_and_not_to_restore(iolab):
 
 
 def test_two_names_for_one_setting_stop_the_study(iolab):
-    knobs = ["--knob", "read_ahead_kb=128,129"]
+    knobs = ["--buffered", "--knob", "read_ahead_kb=128,129"]
     run = iolab(*COMPARE, *knobs, mode="knob=read_ahead_kb:128")
     assert run.code == 1
     last = run.err.splitlines()[-1]

@@ -27,7 +27,11 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
         "gate",
         "fail if a study is worse than a baseline: exit 0 pass, 4 undecided, 5 regression",
     ),
-    ("lint", "lint", "say which rules of sound benchmarking a study or table breaks: exit 5 if any"),
+    (
+        "lint",
+        "lint",
+        "say which rules of sound benchmarking a study or table breaks: exit 5 if any",
+    ),
     (
         "archive",
         "archive",
