@@ -425,7 +425,7 @@ def test_restore_says_what_was_left_and_where_and_not_to_restore(iolab):
 
 
 def test_two_names_for_one_setting_stop_the_study(iolab):
-    knobs = ["--knob", "read_ahead_kb=128,129"]
+    knobs = ["--buffered", "--knob", "read_ahead_kb=128,129"]
     run = iolab(*COMPARE, *knobs, mode="knob=read_ahead_kb:128")
     assert run.code == 1
     last = run.err.splitlines()[-1]

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from iolab.report.closer_tables import factor_text, winner_text
 from iolab.report.streams import interval_text, stream_table
-from iolab.stats.ledger import is_segment, level_text
+from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.request_time import line_text, request_time_sentence
 from iolab.stats.sentence import kind_word, margin_text, mode_text, source_text
@@ -204,21 +204,24 @@ def _effect_lines(
 ) -> list[str]:
     """Align name, ratio, interval, bar, word."""
     names = [_name(verdict, c) for c in members]
-    word_room, number_room = max(len(_word(c)) for c in members), 20
+    words = [_word(verdict, c) for c in members]
+    word_room, number_room = max(map(len, words)), 20
     name_room = min(max(len(name) for name in names), max(12, width - number_room - word_room - 16))
     bar_room = max(9, min(25, width - name_room - number_room - word_room - 4))
     bar_room -= 1 - bar_room % 2
     lines: list[str] = []
-    for name, c in zip(names, members, strict=True):
+    for name, word, c in zip(names, words, members, strict=True):
         bar = _bar(c.effect, verdict.margin, bar_room, glyphs, span)
-        line = f"{_fit(name, name_room)} {_numbers(c.effect):<{number_room}} {bar} {_word(c)}"
+        line = f"{_fit(name, name_room)} {_numbers(c.effect):<{number_room}} {bar} {word}"
         lines.append(line[:width].rstrip())
     return lines
 
 
 def _name(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
     level = level_text(verdict.compared_factor, c.level)
-    return f"  {c.label}" if isinstance(c, CellComparison) else f"  {level}"
+    if isinstance(c, CellComparison):
+        return f"  {c.label.removesuffix(f' · {unaffected_text(verdict.compared_factor)}')}"
+    return f"  {level}"
 
 
 def _numbers(effect: Effect) -> str:
@@ -236,7 +239,9 @@ def _ratio(value: float) -> str:
     return f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
-def _word(c: Comparison | CellComparison) -> str:
+def _word(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
+    if isinstance(c, CellComparison) and not c.is_affected:
+        return unaffected_text(verdict.compared_factor)
     effect = c.effect
     text: str = effect.word
     if effect.is_further_rounds_above_limit:
