@@ -96,11 +96,17 @@ def _parsed(text: str, place: str) -> Any:
 
 
 def _is_text_by_name(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if not isinstance(value, dict):
+        return False
+    texts: list[Any] = list(value.values())  # pyright: ignore
+    return all(isinstance(text, str) for text in texts)
 
 
 def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
-    return isinstance(value, list) and all(map(is_item, value))  # pyright: ignore[reportUnknownArgumentType]
+    if not isinstance(value, list):
+        return False
+    items: list[Any] = value  # pyright: ignore
+    return all(map(is_item, items))
 
 
 def _is_text(value: Any) -> bool:
