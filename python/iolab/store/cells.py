@@ -96,11 +96,11 @@ def _parsed(text: str, place: str) -> Any:
 
 
 def _is_text_by_name(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return _is_object(value) and all(map(_is_text, value.values()))
 
 
 def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
-    return isinstance(value, list) and all(map(is_item, value))  # pyright: ignore[reportUnknownArgumentType]
+    return type(value) is list and all(map(is_item, value))
 
 
 def _is_text(value: Any) -> bool:
