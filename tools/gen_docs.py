@@ -218,9 +218,10 @@ def cli_page() -> str:
     """Every subcommand's flags, from the parsers themselves."""
     main: Any = importlib.import_module("iolab.cli.main")
     parsers: Any = importlib.import_module("iolab.cli.parser")
-    commands = [[f"[`{c.NAME}`](#iolab-{c.NAME})", c.HELP] for c in main.COMMANDS]
+    commands = [[f"[`{name}`](#iolab-{name})", text] for name, _, text in main.COMMANDS]
     blocks = [f"```text\n{main.EXAMPLES}\n```", table(["command", "what it does"], commands)]
-    for command in main.COMMANDS:
+    for _, module, _ in main.COMMANDS:
+        command: Any = importlib.import_module(f"iolab.cli.{module}")
         parser = parsers.Parser(prog=f"iolab {command.NAME}", description=command.HELP)
         command.add_arguments(parser)
         blocks.append(_parser_section(parser))

@@ -99,7 +99,7 @@ COMMANDS = Registry(
     name="command",
     file="python/iolab/cli/main.py",
     begin=r"COMMANDS:[^=]*=\s*\(",
-    row=r"(\w+)(?=[,)])",
+    row=r"\(\s*\"\w+\",\s*\"(\w+)\"",
     companions=(
         "python/iolab/cli/{row}.py",
         "docs/reference/cli.md::## `iolab {name}`",

@@ -1,5 +1,6 @@
 """The command line in process: messages, exit codes, files; never a traceback."""
 
+import importlib
 import importlib.util
 import io
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from iolab.cli.console import Console
-from iolab.cli.main import main
+from iolab.cli.main import COMMANDS, main
 from iolab.errors import AnalysisError
 from iolab.store.db import Store
 
@@ -210,6 +211,26 @@ def test_trouble_with_the_agent(iolab, mode, code, part):
     assert part in run.err.splitlines()[-1]
 
 
+def test_a_study_of_which_nothing_was_measured_has_failed(iolab):
+    arguments = ("--on", "loop:1g", "--file-size", "1m", "--rounds", "1", "--record-size", "4k")
+    for factor in (("--scheduler", "none,bfq"), ()):
+        run = iolab("compare", *arguments, "--test", "read", *factor, mode="fail=all")
+        assert run.code == 1, run.err
+        last = run.err.splitlines()[-1]
+        assert "nothing was measured" in last
+        assert "t0001: mkfs.ext4 failed on loop0001" in last
+        assert "correct the cause" in last
+
+
+def test_a_stream_gets_only_what_it_can_write():
+    text = "1\N{NARROW NO-BREAK SPACE}480 MiB/s, 12\N{NO-BREAK SPACE}% · 3 µs"
+    for encoding, expected in (("utf-8", "1 480 MiB/s, 12 % · 3 µs"), ("ascii", None)):
+        raw = io.BytesIO()
+        console = Console(io.TextIOWrapper(raw, encoding=encoding), io.StringIO())
+        console.result(text)
+        assert raw.getvalue().decode() == (expected or "1 480 MiB/s, 12 % - 3 us") + "\n"
+
+
 def test_what_the_agent_declines_on_paper_is_never_begun(iolab, tmp_path):
     run = iolab(*COMPARE, "--mount-options", "ro", mode="decline")
     assert (run.code, "'ro' is not for a testbed" in run.err) == (2, True)
@@ -374,6 +395,23 @@ def test_help_needs_no_heavy_module_and_little_time():
     assert cpu_s < 0.3
 
 
+def test_the_list_of_commands_says_what_their_modules_say():
+    for name, module, text in COMMANDS:
+        command = importlib.import_module(f"iolab.cli.{module}")
+        assert (name, text) == (command.NAME, command.HELP)
+
+
+def test_only_the_command_that_is_asked_for_is_imported():
+    probe = (
+        "import sys\nfrom iolab.cli.main import main\nmain(['--help'])\n"
+        "sys.exit(' '.join({f'iolab.cli.{name}' for name in ('compare', 'sim', 'archive')}"
+        " & set(sys.modules)) or 0)"
+    )
+    run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "workloads" in run.stdout
+
+
 def test_restore_says_what_was_left_and_where_and_not_to_restore(iolab):
     run = iolab("restore", mode="unrestored,incomplete")
     assert run.code == 3
@@ -387,7 +425,7 @@ def test_restore_says_what_was_left_and_where_and_not_to_restore(iolab):
 
 
 def test_two_names_for_one_setting_stop_the_study(iolab):
-    knobs = ["--knob", "read_ahead_kb=128,129"]
+    knobs = ["--buffered", "--knob", "read_ahead_kb=128,129"]
     run = iolab(*COMPARE, *knobs, mode="knob=read_ahead_kb:128")
     assert run.code == 1
     last = run.err.splitlines()[-1]

@@ -320,3 +320,17 @@ def test_a_thousand_levels_fit_on_a_terminal(canned: ModuleType) -> None:
     assert "l999 " in text
     assert "l500 " not in text
     assert len(text.splitlines()) < 150
+
+
+def test_a_terminal_gets_ordinary_spaces_inside_large_numbers(canned: ModuleType) -> None:
+    data = canned.make_study(levels=("none",), noise=0.01)
+    data = replace(data, study=replace(data.study, factors={"scheduler": ["none"]}))
+    many = [replace(m, value=m.value * 1e4) for m in data.measurements]
+    data = replace(data, measurements=many)
+    verdict = judge(data)
+    assert "\N{NARROW NO-BREAK SPACE}" in verdict.sentence, "the number is not large enough"
+    for is_unicode in (True, False):
+        text = render(data, verdict, is_unicode=is_unicode)
+        assert not any(space in text for space in ("\N{NARROW NO-BREAK SPACE}", "\xa0"))
+        assert "?" not in text
+        assert re.search(r"\d \d{3} MiB/s", text)

@@ -42,7 +42,7 @@ def test_streams_that_do_the_same_are_compared_and_others_are_not():
     alike = [tenant([worker(100)], alike=0, share=1.0), tenant([worker(300)], alike=0, share=3.0)]
     other = tenant([worker(9000)], alike=2)
     metrics = contention_metrics(PHASE, [*alike, other], is_total=True)
-    assert metrics["fairness_jain"] == pytest.approx(0.8)
+    assert "fairness_jain" not in metrics, "who was promised more is no equal"
     assert metrics["fairness_jain_shares"] == pytest.approx(1.0), "each has what it was promised"
     assert contention_metrics(PHASE, [alike[0], other], is_total=True) == {}
 

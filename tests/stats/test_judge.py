@@ -122,6 +122,58 @@ def test_page_cache_is_said_in_the_sentence(canned: ModuleType) -> None:
     assert judge(canned.make_study(cache_share=None)).cells[0].cache_share is None
 
 
+def test_one_level_in_the_page_cache_is_not_the_whole_cell(canned: ModuleType) -> None:
+    """It said that all cells are page cache, although one level of each was durable."""
+    study = canned.make_study(cache_share=0.9)
+    durable = [
+        dataclasses.replace(m, cache_share=0.0) if m.levels["scheduler"] == "bfq" else m
+        for m in study.measurements
+    ]
+    verdict = judge(dataclasses.replace(study, measurements=durable))
+    assert "All cells have a level that is page cache" in verdict.sentence
+    assert "are page cache" not in verdict.sentence
+    (caveat,) = [c for c in verdict.caveats if c.code == "page_cache"]
+    assert "that level measures memory" in caveat.message
+
+
+def test_cells_that_the_factor_cannot_affect_are_shown_and_not_pooled(canned: ModuleType) -> None:
+    workload = canned.Workload("iozone", ("write", "fwrite", "pread"), ("4k",))
+    verdict = judge(
+        canned.make_study(
+            compared="engine",
+            levels=("psync", "sync"),
+            workloads=(workload,),
+            throughput={"sync": 0.5},
+        )
+    )
+    (headline,) = verdict.headline
+    assert headline.n_cells == 1
+    assert {c.operation: c.is_affected for c in verdict.cells} == {
+        "write": True,
+        "fwrite": False,
+        "pread": False,
+    }
+    (fwrite,) = [c for c in verdict.cells if c.operation == "fwrite"]
+    assert fwrite.label.endswith("not affected by engine")
+    assert all(c.n_cells == 1 for c in verdict.secondary)
+    assert judge(canned.make_study(workloads=(workload,))).headline[0].n_cells == 3
+
+
+def test_the_only_configuration_says_which_way_its_bytes_went(canned: ModuleType) -> None:
+    workload = canned.Workload("iozone", ("write", "read"), ("4k",), ("fwrite",))
+    study = canned.make_study(workloads=(workload,), levels=("none",))
+    row = dataclasses.replace(
+        study.study, factors={"scheduler": ["none"]}, settings={"verify": "full"}
+    )
+    sentence = judge(dataclasses.replace(study, study=row)).sentence
+    assert "direct: write " in sentence
+    assert "; through the page cache: fwrite " in sentence
+    assert "(with full verification)" in sentence
+    warm = [dataclasses.replace(m, is_direct=False, cache_share=0.1) for m in study.measurements]
+    buffered = dataclasses.replace(study, study=row, measurements=warm)
+    assert "(scheduler = none): buffered: write " in judge(buffered).sentence
+
+
 def test_a_cache_that_is_compared_is_no_mistake(canned: ModuleType) -> None:
     """It said that nothing reached the device, although every cold level did."""
     verdict = judge(canned.make_study(compared="cache", levels=("cold", "warm"), cache_share=0.9))

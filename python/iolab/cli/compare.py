@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from iolab.cli import flags
-from iolab.cli.conduct import conduct
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.study.load import study_from_table
@@ -23,5 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Run the study that the flags describe."""
+    from iolab.cli.conduct import conduct
+
     study = study_from_table(flags.study_table(arguments), flags.flag_source())
     return conduct(study, arguments, services, console)

@@ -137,7 +137,7 @@ def _prepare(
             study = study.with_seed(secrets.randbelow(_SEED_MAX))
     plan = make_plan(study)
     if isinstance(testbed, DeviceTestbed):
-        testbed = replace(testbed, protected=_protected(named))
+        testbed = replace(testbed, protected=_protected(named), plan_digest=plan.digest)
         if arguments.dry_run:
             testbed = replace(testbed, erase_serial=arguments.erase_serial)
     core = services.load_core()
@@ -241,7 +241,21 @@ def _measure(
                     outputs.discard(prepared.database, made)
                 raise
             return outcome, error
-    return outcome, _error_of(outcome)
+        return outcome, _error_of(outcome) or _nothing_measured(store)
+
+
+def _nothing_measured(store: Store) -> IolabError | None:
+    """Why a study that ran to its end has no number, by its first failure."""
+    data = store.load_data()
+    if data.measurements:
+        return None
+    first = next((trial for trial in data.trials if trial.status == "failed"), None)
+    if first is None:
+        return TestbedError("nothing was measured: no trial has finished", "give more time")
+    return TestbedError(
+        f"nothing was measured: no trial has finished; first {first.trial_id}: {first.error}",
+        "correct the cause, then continue with --resume",
+    )
 
 
 def _close_testbed(runner: Runner, outcome: Outcome | None) -> None:
@@ -454,7 +468,7 @@ def _tell_device(prepared: Conduct, opened: OpenTestbed, arguments: argparse.Nam
     device = Device.of(opened.description["facts"])
     check_key(testbed, device, is_from_file=_is_from_file(arguments))
     wear = Wear(planned_bytes(prepared.plan, testbed, device.size_bytes), device)
-    asked = "not again within 24 hours" if device.is_confirmed else f"type: {device.phrase}"
+    asked = "nothing: it repeats a study" if device.is_confirmed else f"type: {device.phrase}"
     console.result(f"EVERYTHING on this device would be lost:\n{device.describe()}")
     console.result(f"  asked   {asked}\n  wear    {wear.describe()}")
     _note_caveats(console, caveats_of(opened.warnings))

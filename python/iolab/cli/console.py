@@ -13,12 +13,14 @@ import shutil
 import sys
 import time
 from contextlib import suppress
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from iolab import units
 from iolab.errors import IolabError
-from iolab.run.campaign import Progress
 from iolab.visible import visible_line, visible_text
+
+if TYPE_CHECKING:
+    from iolab.run.campaign import Progress
 
 SPARSE_INTERVAL_S: Final = 10.0
 _WIDTH_MAX: Final = 100
@@ -54,7 +56,7 @@ class Console:
         """
         self.clear_line()
         try:
-            print(visible_text(text), file=self._out, flush=True)
+            print(_writable(visible_text(text), self._out), file=self._out, flush=True)
         except OSError as error:
             _lead_nowhere(self._out)
             if isinstance(error, BrokenPipeError) or self._is_out_terminal:
@@ -95,7 +97,7 @@ class Console:
         if self._is_err_gone:
             return
         try:
-            print(text, end="", file=self._err, flush=True)
+            print(_writable(text, self._err), end="", file=self._err, flush=True)
         except OSError:
             self._is_err_gone = True
             _lead_nowhere(self._err)
@@ -107,6 +109,18 @@ class Console:
             return False
         self._printed_at_s = now_s
         return True
+
+
+def _writable(text: str, stream: TextIO) -> str:
+    """Text that a stream can write: ordinary spaces, and ASCII where it knows nothing else."""
+    text = text.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ")
+    try:
+        text.encode(stream.encoding or "utf-8", stream.errors or "strict")
+    except UnicodeEncodeError:
+        from iolab.report.terminal import to_ascii
+
+        return to_ascii(text)
+    return text
 
 
 def open_closed_streams() -> None:

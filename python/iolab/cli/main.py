@@ -5,47 +5,52 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from types import ModuleType
 from typing import Final
 
-from iolab.cli import (
-    aa,
-    archive,
-    compare,
-    diff,
-    doctor,
-    gate,
-    import_,
-    lint,
-    plan,
-    report,
-    restore,
-    run,
-    sim,
-    workloads,
-)
 from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
 from iolab.errors import IolabError, StoppedError
-from iolab.study.factors import nearest
 
-COMMANDS: Final[tuple[ModuleType, ...]] = (
-    compare,
-    run,
-    plan,
-    aa,
-    report,
-    import_,
-    diff,
-    gate,
-    lint,
-    archive,
-    restore,
-    doctor,
-    sim,
-    workloads,
+COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("compare", "compare", "compare schedulers, file systems, options or record sizes"),
+    ("run", "run", "run a study file"),
+    ("plan", "plan", "rounds needed, chances, time, bytes and space of a study, before it runs"),
+    ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
+    ("report", "report", "show the results of a study again"),
+    ("import", "import_", "judge a CSV table of old or published results"),
+    ("diff", "diff", "compare two stored studies cell by cell"),
+    (
+        "gate",
+        "gate",
+        "fail if a study is worse than a baseline: exit 0 pass, 4 undecided, 5 regression",
+    ),
+    (
+        "lint",
+        "lint",
+        "say which rules of sound benchmarking a study or table breaks: exit 5 if any",
+    ),
+    (
+        "archive",
+        "archive",
+        "put a study into one file, check or unpack it, or tell it to fio and IOzone",
+    ),
+    ("restore", "restore", "put back what a killed run left changed"),
+    ("doctor", "doctor", "say what is possible as this user and what is noisy here"),
+    (
+        "sim",
+        "sim",
+        "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers",
+    ),
+    (
+        "workloads",
+        "workloads",
+        "list workloads in which streams compete, or print one as a study file",
+    ),
 )
+"""Name, module of `iolab.cli` and help of each command; only the module asked for is imported."""
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
 EXIT_BUG: Final = 70
 """Not a user's mistake and none of rule R12's codes: ``EX_SOFTWARE`` of sysexits.h."""
@@ -123,18 +128,20 @@ def _dispatch(arguments: list[str], services: Services, console: Console) -> int
 
 
 def _command(name: str) -> ModuleType:
-    names = {command.NAME: command for command in COMMANDS}
-    if name not in names:
+    modules = {command: module for command, module, _ in COMMANDS}
+    if name not in modules:
+        from iolab.study.factors import nearest
+
         what = "option" if name.startswith("-") else "command"
         raise IolabError(
-            f"there is no {what} '{name}'{nearest(name, names)}",
-            f"commands are {', '.join(names)}",
+            f"there is no {what} '{name}'{nearest(name, modules)}",
+            f"commands are {', '.join(modules)}",
         )
-    return names[name]
+    return import_module(f"iolab.cli.{modules[name]}")
 
 
 def _help() -> str:
-    lines = [f"  {command.NAME:11}{command.HELP}" for command in COMMANDS]
+    lines = [f"  {name:11}{text}" for name, _, text in COMMANDS]
     return "\n".join([EXAMPLES, "", "Commands:", *lines])
 
 

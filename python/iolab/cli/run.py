@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 from iolab.cli import flags
-from iolab.cli.conduct import conduct
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.study.load import load_study
@@ -24,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Run the study in the file."""
+    from iolab.cli.conduct import conduct
+
     study = load_study(
         Path(arguments.study), flags.overrides(arguments), override_source=flags.flag_source()
     )

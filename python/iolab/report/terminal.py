@@ -7,6 +7,7 @@ names are cleaned of unprintable characters.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +15,14 @@ from typing import Final, TypeVar
 
 from iolab.report.closer_tables import factor_text, winner_text
 from iolab.report.streams import interval_text, stream_table
-from iolab.stats.ledger import is_segment, level_text
+from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.request_time import line_text, request_time_sentence
 from iolab.stats.sentence import kind_word, margin_text, mode_text, source_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
 
+_FIXED_SPACES: Final = re.compile("[\N{NARROW NO-BREAK SPACE}\N{NO-BREAK SPACE}]")
 _C = TypeVar("_C", Comparison, CellComparison)
 CELLS_MAX: Final = 40
 POOLED_MAX: Final = 40
@@ -85,11 +87,12 @@ def render(
         _request_times(verdict, width),
         _caveats(data, verdict, width),
     ]
-    text = "\n\n".join(block for block in blocks if block) + "\n"
-    return text if is_unicode else _to_ascii(text)
+    text = _FIXED_SPACES.sub(" ", "\n\n".join(block for block in blocks if block)) + "\n"
+    return text if is_unicode else to_ascii(text)
 
 
-def _to_ascii(text: str) -> str:
+def to_ascii(text: str) -> str:
+    """Write a text for a terminal that can show nothing else."""
     for character, plain in ASCII.items():
         text = text.replace(character, plain)
     return text.encode("ascii", "replace").decode()
@@ -97,14 +100,19 @@ def _to_ascii(text: str) -> str:
 
 def _wrap(text: str, width: int, indent: str = "") -> str:
     """Fold a text; a percent sign stays with its number."""
-    kept = _clean(text).replace(" %", "\N{NO-BREAK SPACE}%")
+    parts = (_clean(part) for part in _FIXED_SPACES.split(text))
+    kept = "\N{NO-BREAK SPACE}".join(parts).replace(" %", "\N{NO-BREAK SPACE}%")
     folded = textwrap.fill(kept, width, subsequent_indent=indent, break_on_hyphens=False)
     return folded.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _clean(text: str) -> str:
-    """Replace what could move the cursor or break a line."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    """Replace what could move the cursor or break a line; every kind of space is an ordinary one.
+
+    Not every terminal can show the narrow space inside large numbers.
+    """
+    plain = _FIXED_SPACES.sub(" ", text)
+    return "".join(c if c.isprintable() else "?" for c in plain)
 
 
 def clean_text(text: str) -> str:
@@ -196,21 +204,24 @@ def _effect_lines(
 ) -> list[str]:
     """Align name, ratio, interval, bar, word."""
     names = [_name(verdict, c) for c in members]
-    word_room, number_room = max(len(_word(c)) for c in members), 20
+    words = [_word(verdict, c) for c in members]
+    word_room, number_room = max(map(len, words)), 20
     name_room = min(max(len(name) for name in names), max(12, width - number_room - word_room - 16))
     bar_room = max(9, min(25, width - name_room - number_room - word_room - 4))
     bar_room -= 1 - bar_room % 2
     lines: list[str] = []
-    for name, c in zip(names, members, strict=True):
+    for name, word, c in zip(names, words, members, strict=True):
         bar = _bar(c.effect, verdict.margin, bar_room, glyphs, span)
-        line = f"{_fit(name, name_room)} {_numbers(c.effect):<{number_room}} {bar} {_word(c)}"
+        line = f"{_fit(name, name_room)} {_numbers(c.effect):<{number_room}} {bar} {word}"
         lines.append(line[:width].rstrip())
     return lines
 
 
 def _name(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
     level = level_text(verdict.compared_factor, c.level)
-    return f"  {c.label}" if isinstance(c, CellComparison) else f"  {level}"
+    if isinstance(c, CellComparison):
+        return f"  {c.label.removesuffix(f' · {unaffected_text(verdict.compared_factor)}')}"
+    return f"  {level}"
 
 
 def _numbers(effect: Effect) -> str:
@@ -228,7 +239,9 @@ def _ratio(value: float) -> str:
     return f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
-def _word(c: Comparison | CellComparison) -> str:
+def _word(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
+    if isinstance(c, CellComparison) and not c.is_affected:
+        return unaffected_text(verdict.compared_factor)
     effect = c.effect
     text: str = effect.word
     if effect.is_further_rounds_above_limit:

@@ -95,8 +95,9 @@ def _between_streams(tenants: Sequence[Json]) -> dict[str, float]:
         if len(members) < 2:
             continue
         rates = [[_rate(worker) for worker in tenant["workers"]] for tenant in members]
-        plain.append(jain([rate for found in rates for rate in found]))
         shares = [tenant.get("share") for tenant in members]
+        if len(set(shares)) == 1:  # Who was promised more than another is no equal.
+            plain.append(jain([rate for found in rates for rate in found]))
         if None not in shares:
             promised.append(
                 jain([sum(found) / float(s or 1) for found, s in zip(rates, shares, strict=True)])

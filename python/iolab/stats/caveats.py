@@ -10,6 +10,7 @@ from iolab.stats.environment import about_environment
 from iolab.stats.ledger import Ledger, decides_cache
 from iolab.stats.looks import look_of
 from iolab.stats.verdict import CountedCaveat, StudyVerdict
+from iolab.stats.warmth import has_cold_level
 from iolab.store.equal_levels import find_equal_levels
 from iolab.store.rows import Caveat
 
@@ -219,13 +220,21 @@ def _about_trials(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
         )
 
 
-def _about_page_cache(factor: str) -> Caveat:
+def _about_page_cache(verdict: StudyVerdict) -> Caveat:
     """Where the cache is what is compared it is no mistake that a level has it."""
+    factor = verdict.compared_factor
     if decides_cache(factor):
         return Caveat(
             "page_cache",
             f"in some cells most bytes of a level came from the page cache: {factor} decides that.",
             "Such a level measures memory; judge by the cache share of each level in the report.",
+        )
+    if has_cold_level(verdict):
+        return Caveat(
+            "page_cache",
+            "in some cells most bytes of a level never reached the device: that level measures"
+            " memory.",
+            "Use --direct, a cold cache, or files larger than memory to measure the device.",
         )
     return Caveat(
         "page_cache",
@@ -237,7 +246,7 @@ def _about_page_cache(factor: str) -> Caveat:
 def _about_cells(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     cached = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_page_cache}
     if cached:
-        yield _about_page_cache(verdict.compared_factor), len(cached)
+        yield _about_page_cache(verdict), len(cached)
     bound = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_generator_bound}
     if bound:
         yield (

@@ -27,6 +27,8 @@ from iolab.stats.ledger import (
     build_ledger,
     cache_share,
     is_page_cache,
+    metrics_wanted,
+    unaffected_text,
 )
 from iolab.stats.looks import look_of
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
@@ -40,7 +42,7 @@ from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
 from iolab.stats.request_time import request_times
 from iolab.stats.summaries import summaries
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
-from iolab.store.rows import StudyData
+from iolab.store.rows import StudyData, StudyRow
 
 
 def judge(data: StudyData) -> StudyVerdict:
@@ -81,21 +83,31 @@ def judge(data: StudyData) -> StudyVerdict:
         cells=cells,
         treatments=summaries(ledger),
         best_levels=best,
-        trade_offs=wording.trade_offs(pooled, secondary, cells, study.compared_factor),
+        trade_offs=wording.trade_offs(
+            pooled, secondary, [c for c in cells if c.is_affected], study.compared_factor
+        ),
         trials=count_trials(data),
         metric_of=study.metric_of,
         changes=midway_changes(data),
         position=position,
         closer=closer_look(ledger, pooled),
     )
-    say = wording.headline_sentence if study.is_comparison else wording.alone_sentence
-    said = say(draft)
+    said = (
+        wording.headline_sentence(draft)
+        if study.is_comparison
+        else wording.alone_sentence(draft, _held(study))
+    )
     return dataclasses.replace(
         draft,
         sentence=f"{wording.kind_sentence(study)} {said}".strip(),
         caveats=collect_caveats(ledger, draft),
         request_times=request_times(ledger),
     )
+
+
+def _held(study: StudyRow) -> dict[str, str]:
+    """Levels of a study of one configuration."""
+    return study.settings | {name: levels[0] for name, levels in study.factors.items() if levels}
 
 
 def headline_word(words: Sequence[Word]) -> Word:
@@ -240,10 +252,10 @@ def _judge_cells(ledger: Ledger) -> list[CellComparison]:
     """Judge every cell by its group's primary metric; Benjamini-Hochberg over the study."""
     jobs: list[tuple[Metric, str, CellPairs]] = []
     for group in ledger.groups():
-        metric = ledger.primary_metric(group)
+        metric = ledger.primary_metric(group) or _any_metric(ledger, group)
         if metric is None:
             continue
-        cells = ledger.cells_of(metric, group)
+        cells = ledger.all_cells_of(metric, group)
         per_level = {
             level: {
                 p.key: p for p in pair_cells(cells, metric, level, ledger.data.study.baseline)[0]
@@ -270,17 +282,25 @@ def _judge_cells(ledger: Ledger) -> list[CellComparison]:
     ]
 
 
+def _any_metric(ledger: Ledger, group: Group) -> Metric | None:
+    """Return a metric of a group that the compared factor cannot affect at all."""
+    wanted = metrics_wanted(ledger.data.study.metric)
+    return next((metric for metric in wanted if ledger.all_cells_of(metric, group)), None)
+
+
 def _cell_comparison(
     ledger: Ledger, metric: Metric, level: str, pairs: CellPairs, effect: Effect
 ) -> CellComparison:
     key, label = pairs.key, ledger.label(pairs.key)
     share = cache_share((pairs.level, pairs.baseline))
+    factor = ledger.data.study.compared_factor
+    said = [key.operation, label, "" if ledger.is_affected(key) else unaffected_text(factor)]
     return CellComparison(
         workload=key.workload,
         operation=key.operation,
         is_direct=key.is_direct,
         cell_levels=dict(key.levels),
-        label=f"{key.operation} · {label}" if label else key.operation,
+        label=" · ".join(text for text in said if text),
         metric=metric.name,
         level=level,
         baseline=ledger.data.study.baseline,
@@ -291,6 +311,7 @@ def _cell_comparison(
         cache_share=share,
         is_page_cache=is_page_cache(share),
         is_generator_bound=ledger.is_generator_bound((pairs.level, pairs.baseline)),
+        is_affected=ledger.is_affected(key),
     )
 
 

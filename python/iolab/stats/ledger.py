@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from iolab.stats.methods.log_ratio import is_usable
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.store.rows import Measurement, StudyData, TrialRow
+from iolab.study.influence import unaffected_tests
 
 PAGE_CACHE_SHARE = 0.5
 """From this share of bytes on a cell is labelled "page cache" (most bytes came from there)."""
@@ -102,7 +103,16 @@ class Ledger:
                 return metric
         return None
 
+    def is_affected(self, key: CellKey) -> bool:
+        """Say whether the compared factor can change what a cell does at all."""
+        return key.operation not in unaffected_tests(self.data.study.compared_factor)
+
     def cells_of(self, metric: Metric, group: Group) -> Cells:
+        """Return the cells of one group that the compared factor can affect."""
+        found = self.all_cells_of(metric, group)
+        return {key: by_level for key, by_level in found.items() if self.is_affected(key)}
+
+    def all_cells_of(self, metric: Metric, group: Group) -> Cells:
         """Return the cells of one group, segments of a phase left out: they are parts of one."""
         cells = self.cells.get(metric.name, {})
         return {
@@ -184,6 +194,11 @@ def is_page_cache(share: float | None) -> bool:
 def decides_cache(factor: str) -> bool:
     """Say whether levels of a factor differ in how much the page cache serves, on purpose."""
     return factor in ("cache", "memory_limit", "direct")
+
+
+def unaffected_text(factor: str) -> str:
+    """Mark a cell in which the compared factor changes nothing."""
+    return f"not affected by {factor}"
 
 
 def level_text(factor: str, level: str) -> str:

@@ -6,17 +6,29 @@ bounds of the 95 % interval, rounds. Percentages below a factor of two, "times" 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iolab.stats.ledger import decides_cache, level_text
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
-from iolab.stats.verdict import BestLevels, CellComparison, Comparison, Effect, StudyVerdict
+from iolab.stats.verdict import (
+    BestLevels,
+    CellComparison,
+    Comparison,
+    Effect,
+    StudyVerdict,
+    TreatmentSummary,
+)
+from iolab.stats.warmth import cells_all_cached
 from iolab.store.rows import StudyRow
 
 NAMES_MAX: Final = 3
 """More levels than this with one word are counted, not listed."""
+_VERIFIED: Final = {
+    "full": " (with full verification)",
+    "headers": " (with verification of block headers)",
+}
 
 
 def headline_sentence(verdict: StudyVerdict) -> str:
@@ -36,26 +48,48 @@ def headline_sentence(verdict: StudyVerdict) -> str:
     return " ".join(parts)
 
 
-def alone_sentence(verdict: StudyVerdict) -> str:
-    """Say what the only configuration of a study did, by the primary metric of its first tests."""
+def alone_sentence(verdict: StudyVerdict, held: Mapping[str, str] | None = None) -> str:
+    """Say what the only configuration of a study did, by the primary metric of its first tests.
+
+    `held` are the levels that nothing varied: verification costs time and is said.
+    """
     name = f"{verdict.compared_factor} = {verdict.baseline}"
     has_primary = any(METRIC_BY_NAME[row.metric].role == "primary" for row in verdict.treatments)
     first = {
-        (row.workload, row.operation, row.cell_label): row
+        (row.workload, row.operation, row.cell_label, row.is_direct): row
         for row in reversed(verdict.treatments)
         if METRIC_BY_NAME[row.metric].role == "primary" or not has_primary
     }
     rows = list(reversed(first.values()))
     if not rows:
         return f"Nothing was compared, and no trial of {name} has finished."
+    said = "; ".join(
+        _values(mode, [row for row in rows if _path(row) == mode])
+        for mode in dict.fromkeys(_path(row) for row in rows)
+    )
+    unit = "round" if verdict.is_paired else "run"
+    rounds = f"1 {unit}" if rows[0].n == 1 else f"{rows[0].n} {unit}s"
+    verified = _VERIFIED.get((held or {}).get("verify", ""), "")
+    return f"One configuration, nothing compared ({name}): {said}{verified}; {rounds}."
+
+
+def _path(row: TreatmentSummary) -> str:
+    """Say which way the bytes of a result went; nothing if that is not known."""
+    if row.is_direct is None:
+        return ""
+    if row.is_direct:
+        return "direct"
+    return "through the page cache" if row.is_page_cache else "buffered"
+
+
+def _values(mode: str, rows: Sequence[TreatmentSummary]) -> str:
+    """List the first results of one way, and how many more there are."""
     said = [
         f"{row.cell_label or row.operation} {METRIC_BY_NAME[row.metric].format(row.geometric_mean)}"
         for row in rows[:NAMES_MAX]
     ]
     rest = f" and {len(rows) - NAMES_MAX} more" if len(rows) > NAMES_MAX else ""
-    unit = "round" if verdict.is_paired else "run"
-    rounds = f"1 {unit}" if rows[0].n == 1 else f"{rows[0].n} {unit}s"
-    return f"One configuration, nothing compared ({name}): {', '.join(said)}{rest}; {rounds}."
+    return f"{f'{mode}: ' if mode else ''}{', '.join(said)}{rest}"
 
 
 def kind_sentence(study: StudyRow) -> str:
@@ -377,6 +411,11 @@ def _warmth(verdict: StudyVerdict) -> str:
         return (
             f"{which} cells have a level that is page cache, as levels of"
             f" {verdict.compared_factor} should differ."
+        )
+    if cells_all_cached(verdict, headline[0].metric) < cached:
+        return (
+            f"{which} cells have a level that is page cache: most of its bytes never reached the"
+            " device, so memory is compared with storage there."
         )
     return (
         f"{which} cells are page cache: most bytes never reached the device, so they compare"

@@ -98,6 +98,8 @@ class CellComparison:
     """Larger of the two sides' mean share of bytes that never reached the device."""
     is_page_cache: bool
     is_generator_bound: bool
+    is_affected: bool = True
+    """Whether the compared factor can change what is done there; otherwise it is not pooled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from iolab.store.rows import (
     StudyRow,
     TrialRow,
 )
+from iolab.study.influence import STREAM_TESTS
 
 _FINISHED = "SELECT record_id FROM record WHERE status = 'ok'"
 
@@ -163,7 +164,10 @@ def _measurements(
                 operation=operation,
                 metric=metric,
                 value=value,
-                is_direct=None if is_imported else bool(is_direct[trial.trial_id]),
+                # Streams of the C library are never direct, whatever their trial asked for.
+                is_direct=None
+                if is_imported
+                else bool(is_direct[trial.trial_id]) and operation not in STREAM_TESTS,
                 cache_share=cache_share,
                 caveats=caveats,
             )

@@ -20,10 +20,15 @@ from iolab.study.factors import (
     label_delay_ns,
     scheduler_of,
 )
+from iolab.study.influence import (
+    NOT_SIMULATED,
+    PAGE_CACHE_FACTORS,
+    STREAM_TESTS,
+    unaffected_tests,
+)
 from iolab.study.model import IozoneWorkload, MixedWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
-from iolab.study.workloads import STREAM_TESTS
 
 SECTOR_BYTES: Final = 512
 TREATMENTS_MANY: Final = 64
@@ -57,6 +62,13 @@ _POSSIBLE_LEVELS: Final = {
     ),
     "sim": (
         (
+            "engine",
+            tuple(engine.name for engine in ENGINES if engine.has_direct),
+            "this engine always goes through the page cache, and buffered files in simulation come "
+            "with a later release",
+            "use another engine, or --on loop:1g",
+        ),
+        (
             "direct",
             ("true",),
             "buffered files in simulation come with a later release",
@@ -83,6 +95,10 @@ _POSSIBLE_LEVELS: Final = {
     ),
 }
 """Kind of testbed to factor, levels that it can do, why not others, and what to do instead."""
+_FILE_FLUSHES: Final = frozenset({"fsync", "fdatasync"})
+_NEVER: Final = "never"
+_WEIGHING_SCHEDULER: Final = "bfq"
+"""The only one with io.weight (Linux block/bfq-cgroup.c); io.cost needs none."""
 _ENGINES: Final = {engine.name: engine for engine in ENGINES}
 _TWINS: Final = tuple((knob.name, knob.twin) for knob in KNOBS if knob.twin)
 
@@ -107,11 +123,17 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
     _check_testbed_can(study, treatments)
     _check_tunables(study)
     _check_calls(study, treatments)
+    notes = _without_effect(study, treatments)
     _check_contention(study, treatments)
     for treatment in treatments:
         for rule in _TREATMENT_RULES:
             rule(treatment)
-    return (*_notes_on_size(study, treatments), *_notes_on_tunables(study))
+    return (
+        *_notes_on_size(study, treatments),
+        *_notes_on_tunables(study),
+        *notes,
+        *_notes_on_weights(study),
+    )
 
 
 def _sizes(treatment: Treatment) -> list[tuple[str, int, int]]:
@@ -242,7 +264,9 @@ def _check_testbed_has_stack(study: Study) -> None:
 def _check_testbed_can(study: Study, treatments: Sequence[Treatment]) -> None:
     for name, possible, reason, hint in _POSSIBLE_LEVELS.get(study.testbed.kind, ()):
         for treatment in treatments:
-            level = treatment.effective.get(name, possible[0])
+            level = treatment.effective.get(name)
+            if level is None:
+                continue
             if level not in possible:
                 raise StudyError(f"{name} = {level} on {study.testbed.text}: {reason}", hint)
 
@@ -265,6 +289,13 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
             raise StudyError(
                 f"{workload.name}: engine {engine.name} always goes through the page cache",
                 "use --buffered (direct = false), or another engine",
+            )
+        durability = treatment.effective.get("durability", "none")
+        if durability != "none" and engine.default_access != "plain":
+            raise StudyError(
+                f"{workload.name}: engine {engine.name} cannot make each write durable "
+                f"(durability {durability}): it writes to memory",
+                "use --fsync-every 1, or another engine",
             )
         for need, is_asked in _calls_asked(treatment).items():
             able = [row.name for row in ENGINES if getattr(row, f"has_{need}")]
@@ -346,6 +377,110 @@ def _check_tunables(study: Study) -> None:
                 f"{name} has no effect: {owner} is not among the schedulers of the study",
                 f"add --scheduler {owner}",
             )
+
+
+def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[PlanNote]:
+    """Refuse what is varied and cannot matter anywhere; note where it cannot.
+
+    Raises
+    ------
+    StudyError : all levels of a factor would do the same.
+    """
+    notes = list[PlanNote]()
+    for factor in study.factors:
+        if len(factor.levels) < 2:
+            continue
+        name = factor.name
+        if study.testbed.kind == "sim" and name in NOT_SIMULATED:
+            raise StudyError(
+                f"in simulation {NOT_SIMULATED[name]}: {name} cannot be compared on "
+                f"{study.testbed.text}",
+                f"hold {name} at one level, or use --on loop:1g",
+            )
+        if (
+            study.testbed.kind == "sim"
+            and name == "flush"
+            and _FILE_FLUSHES.issuperset(factor.levels)
+        ):
+            raise StudyError(
+                "in simulation files have no metadata of their own: fsync and fdatasync cannot be "
+                f"compared on {study.testbed.text}",
+                "compare one of them with sync_file_range, or use --on loop:1g",
+            )
+        followers = [row for row in treatments if any(key == name for key, _ in row.levels)]
+        inert = [(where, row) for row in followers if (where := _inert_part(name, row)) is not None]
+        if not inert:
+            continue
+        reason, hint = _why_inert(name)
+        if len(inert) == len(followers) and not any(where for where, _ in inert):
+            raise StudyError(f"{name} cannot matter here: {reason}", hint)
+        places = ", ".join(dict.fromkeys(where or _without(row, name) for where, row in inert))
+        notes.append(
+            PlanNote(
+                "factor_without_effect",
+                f"{name} has no effect on a part of the study ({places}): {reason}",
+                hint,
+            )
+        )
+    return notes
+
+
+def _without(treatment: Treatment, name: str) -> str:
+    """A treatment but for one factor, for people."""
+    levels = ", ".join(f"{key} = {level}" for key, level in treatment.levels if key != name)
+    return f"{treatment.workload.name} with {levels}" if levels else treatment.workload.name
+
+
+def _inert_part(name: str, treatment: Treatment) -> str | None:
+    """Tests of a treatment on which a factor has no effect; empty for all of it, None for none."""
+    tests = _tests(treatment)
+    buffered = STREAM_TESTS.intersection(tests)
+    inert = unaffected_tests(name).intersection(tests)
+    if name in PAGE_CACHE_FACTORS and treatment.is_direct:
+        inert = frozenset(tests) - buffered
+        if not tests:
+            return ""
+    if name == "flush" and treatment.effective.get("fsync_every") == _NEVER:
+        return ""
+    if not inert:
+        return None
+    return "" if len(inert) == len(tests) else ", ".join(test for test in tests if test in inert)
+
+
+def _why_inert(name: str) -> tuple[str, str]:
+    if name in PAGE_CACHE_FACTORS:
+        return PAGE_CACHE_FACTORS[name], "use --buffered (direct = false), or hold it at one level"
+    if name == "flush":
+        return "flush is never called: fsync_every is missing", "add --fsync-every N"
+    return (
+        "these tests have calls of their own, whatever is chosen",
+        "use tests such as write, read, random-read, random-write",
+    )
+
+
+def _notes_on_weights(study: Study) -> list[PlanNote]:
+    """Weights are honoured by one scheduler; elsewhere they promise what nobody keeps."""
+    has_weights = any(
+        stream.cgroup_weight is not None
+        for workload in study.workloads
+        if isinstance(workload, MixedWorkload)
+        for stream in workload.streams
+    )
+    schedulers = study.levels_in_use("scheduler")
+    others = [scheduler for scheduler in schedulers if scheduler != _WEIGHING_SCHEDULER]
+    if not has_weights or (schedulers and not others):
+        return []
+    where = f"unless the device uses {_WEIGHING_SCHEDULER}"
+    if others:
+        where = f"under {', '.join(others)}"
+    return [
+        PlanNote(
+            "weight_without_effect",
+            f"cgroup_weight has no effect {where}: only {_WEIGHING_SCHEDULER} and io.cost honour "
+            "weights",
+            f"use --scheduler {_WEIGHING_SCHEDULER}",
+        )
+    ]
 
 
 def _notes_on_tunables(study: Study) -> list[PlanNote]:

@@ -28,6 +28,7 @@ METRIC_NAMES: Final = (
     "flush_ns_p99",
     "flush_ns_max",
     "completion_ns",
+    "elapsed_ns_total",
     "on_time_share",
     "gap_ns_max",
     "flowing_time_share",

@@ -54,8 +54,6 @@ IOZONE_TESTS: Final = (
     "pwritev",
     "preadv",
 )
-STREAM_TESTS: Final = frozenset({"fwrite", "frewrite", "fread", "freread"})
-"""Tests through streams of the C library, which know no direct I/O."""
 PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)
 FLUSHES: Final[tuple[Flush, ...]] = get_args(Flush)
 LOCKS: Final[tuple[Lock, ...]] = get_args(Lock)

@@ -1,0 +1,39 @@
+"""How many cells measure memory, and whether all of their levels do or only some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from iolab.stats.ledger import is_segment
+from iolab.stats.verdict import StudyVerdict
+
+CellName = tuple[object, ...]
+
+
+def cells_all_cached(verdict: StudyVerdict, metric: str) -> int:
+    """Count the cells of the headline's group of which every level came from the page cache."""
+    group = (verdict.headline[0].workload, verdict.headline[0].is_direct)
+    cells: dict[CellName, bool] = {}
+    for name, row_metric, is_cached in _rows(verdict):
+        if name[:2] == group and row_metric == metric:
+            cells[name] = cells.get(name, True) and is_cached
+    return sum(cells.values())
+
+
+def has_cold_level(verdict: StudyVerdict) -> bool:
+    """Say whether some level of a cell labelled "page cache" did reach the device."""
+    cached = {
+        (c.workload, c.is_direct, c.operation, *sorted(c.cell_levels.items()))
+        for c in verdict.cells
+        if c.is_page_cache
+    }
+    return any(not is_cached and name in cached for name, _, is_cached in _rows(verdict))
+
+
+def _rows(verdict: StudyVerdict) -> Iterator[tuple[CellName, str, bool]]:
+    """Yield the cell of every treatment, metric by metric, and whether it is page cache."""
+    for row in verdict.treatments:
+        if not is_segment(row.operation):
+            levels = (item for item in row.levels.items() if item[0] != verdict.compared_factor)
+            name = (row.workload, row.is_direct, row.operation, *sorted(levels))
+            yield name, row.metric, row.is_page_cache

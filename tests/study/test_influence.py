@@ -1,0 +1,124 @@
+"""What is varied must be able to matter: refused by name, or noted, before anything is touched."""
+
+import pytest
+
+from iolab.errors import StudyError
+from iolab.study.influence import NOT_SIMULATED, STREAM_TESTS, unaffected_tests
+from iolab.study.load import parse_study
+from iolab.study.plan import make_plan
+from iolab.study.workloads import IOZONE_TESTS
+
+SIM = "sim:fixed-100us"
+
+
+def plan(factors, *, testbed="dir:/tmp", tests="write,read", settings="", workload=None):
+    body = workload or f'[[workloads]]\nkind = "iozone"\ntests = "{tests}"\n'
+    text = (
+        f'name = "inert"\ntestbed = "{testbed}"\nrounds = 5\n\n'
+        f"[factors]\n{factors}\n\n[settings]\n{settings}\n\n{body}"
+    )
+    return make_plan(parse_study(text).with_seed(1))
+
+
+def codes(found):
+    return [note.code for note in found.notes]
+
+
+@pytest.mark.parametrize(
+    ("factors", "reason"),
+    [
+        ('engine = ["psync", "sync"]', "all engines submit alike: engine cannot be compared"),
+        ('workers_as = ["threads", "processes"]', "workers_as cannot be compared"),
+        ('lock = ["none", "record"]', "lock cannot be compared"),
+        ('vectors = [1, 4]\nengine = ["pvsync"]', "vectors cannot be compared"),
+        ("wbt_lat_usec = [0, 2000]", "wbt_lat_usec cannot be compared"),
+        ('flush = ["fsync", "fdatasync"]\nfsync_every = [4, 8]', "fsync and fdatasync cannot"),
+    ],
+)
+def test_what_is_not_simulated_is_not_compared_in_simulation(factors, reason):
+    held = [line for line in factors.splitlines() if line.startswith('engine = ["pv')]
+    varied = "\n".join(line for line in factors.splitlines() if line not in held)
+    with pytest.raises(StudyError, match=reason):
+        plan(varied, testbed=SIM, settings='engine = "pvsync"' if held else "")
+
+
+def test_one_level_of_what_is_not_simulated_may_be_held():
+    found = plan('scheduler = ["noop", "deadline"]', testbed=SIM, settings='engine = "sync"')
+    assert len(found.treatments) == 2
+    assert "engine" in NOT_SIMULATED
+
+
+@pytest.mark.parametrize("engine", ["mmap", "stdio"])
+def test_simulation_refuses_engines_without_direct_access_as_a_machine_does(engine):
+    for testbed in (SIM, "dir:/tmp"):
+        with pytest.raises(StudyError, match="always goes through the page cache"):
+            plan('record_size = ["4k", "8k"]', testbed=testbed, settings=f'engine = "{engine}"')
+
+
+@pytest.mark.parametrize(
+    ("factors", "tests", "reason"),
+    [
+        (
+            'flush = ["fsync", "fdatasync"]',
+            "write",
+            "flush is never called: fsync_every is missing",
+        ),
+        ('cache = ["cold", "as_is"]', "read", "direct I/O does not pass the page cache"),
+        ("read_ahead_kb = [64, 512]", "read", "direct I/O reads nothing ahead"),
+        ('engine = ["psync", "sync"]', "fwrite,pread,preadv,pwritev", "calls of their own"),
+        ("direct = [true, false]", "fwrite,fread", "calls of their own"),
+    ],
+)
+def test_a_factor_that_cannot_matter_anywhere_is_refused(factors, tests, reason):
+    with pytest.raises(StudyError, match=reason):
+        plan(factors, tests=tests)
+
+
+@pytest.mark.parametrize(
+    ("factors", "tests", "place"),
+    [
+        ('flush = ["fsync", "fdatasync"]\nfsync_every = ["never", 4]', "write", "never"),
+        ('cache = ["cold", "as_is"]', "read,fread", "(read)"),
+        ('cache = ["cold", "as_is"]\ndirect = [true, false]', "read", "direct = true"),
+        ('engine = ["psync", "sync"]', "write,pwrite,fwrite", "(pwrite, fwrite)"),
+    ],
+)
+def test_a_factor_that_matters_in_a_part_is_noted(factors, tests, place):
+    (note,) = [n for n in plan(factors, tests=tests).notes if n.code == "factor_without_effect"]
+    assert place in note.message
+    assert note.hint
+
+
+def test_a_factor_that_matters_is_not_noted():
+    for factors, settings in (
+        ('cache = ["cold", "as_is"]', "direct = false"),
+        ('flush = ["fsync", "fdatasync"]', "fsync_every = 4"),
+        ('engine = ["psync", "sync"]', ""),
+    ):
+        assert "factor_without_effect" not in codes(plan(factors, settings=settings))
+
+
+def test_tests_that_are_not_affected_exist():
+    for factor in ("engine", "direct", "lock"):
+        assert STREAM_TESTS <= unaffected_tests(factor) < set(IOZONE_TESTS)
+    assert unaffected_tests("scheduler") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ('["none", "bfq"]', "under none"),
+        ('["mq-deadline", "kyber"]', "under mq-deadline, kyber"),
+        (None, "unless the device uses bfq"),
+    ],
+)
+def test_weights_that_no_scheduler_honours_are_noted(levels, said):
+    stream = 'direction = "read"\nrecord_size = "4k"\nfile_size = "1m"\ncgroup_weight = 100\n'
+    workload = (
+        '[[workloads]]\nkind = "mixed"\nduration = "1s"\nworkers_as = "processes"\n'
+        f'[[workloads.streams]]\nname = "a"\n{stream}'
+    )
+    factors = f"scheduler = {levels}" if levels else "nr_requests = [64, 128]"
+    found = plan(factors, testbed="loop:1g", workload=workload)
+    (note,) = [n for n in found.notes if n.code == "weight_without_effect"]
+    assert said in note.message
