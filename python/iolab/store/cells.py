@@ -108,7 +108,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    return type(value) is int
+    return type(value) is int and abs(value) < 1 << 64
 
 
 def _is_object(value: Any) -> bool:
