@@ -122,6 +122,9 @@ def test_a_record_that_would_fill_the_memory_is_refused(changed):
         ("UPDATE session SET testbed_json = ?", "1", "table session, row 1, column testbed_json"),
         ("UPDATE record SET record_zlib = ?", b"x", "row 1, column record_zlib cannot be unpacked"),
         ("UPDATE record SET trial_id = ? WHERE record_id = 1", "t9", "in table trial is not there"),
+        ("UPDATE study SET margin = ?", 1e300, "the margin 1e+300 is none"),
+        ("UPDATE trial SET round = ? WHERE ordinal = 1", 1 << 62, "row t0001: there is no round"),
+        ("UPDATE measurement SET value = ?", 1e300, "1e+300 is no measured value"),
         ("DELETE FROM study WHERE ? = ''", "", "table study has no row"),
     ],
 )

@@ -78,6 +78,7 @@ def test_a_damaged_record_is_named(packed, message):
         ("levels_json", '{"scheduler": "\\ud800"}'),
         ("workloads_json", "{}"),
         ("ops_json", "[1.5]"),
+        ("ops_json", "[1" + "0" * 400 + "]"),
         ("bytes_json", "[null]"),
         ("testbed_json", "[]"),
         ("settings_json", None),

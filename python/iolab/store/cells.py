@@ -96,17 +96,11 @@ def _parsed(text: str, place: str) -> Any:
 
 
 def _is_text_by_name(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    texts: list[Any] = list(value.values())  # pyright: ignore
-    return all(isinstance(text, str) for text in texts)
+    return _is_object(value) and all(map(_is_text, value.values()))
 
 
 def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
-    if not isinstance(value, list):
-        return False
-    items: list[Any] = value  # pyright: ignore
-    return all(map(is_item, items))
+    return type(value) is list and all(map(is_item, value))
 
 
 def _is_text(value: Any) -> bool:
@@ -114,7 +108,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    return type(value) is int
+    return type(value) is int and abs(value) < 1 << 64
 
 
 def _is_object(value: Any) -> bool:

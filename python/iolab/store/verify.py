@@ -18,6 +18,9 @@ from iolab.store.read import load_study_data
 from iolab.store.rows import StudyData
 
 PROBLEMS_MAX: Final = 20
+MARGIN_MAX: Final = 100.0
+VALUE_MAX: Final = 1e24
+"""Larger than any metric; beyond it ratios are no numbers any more."""
 
 
 def problems_of_study(path: Path) -> tuple[str, ...]:
@@ -45,6 +48,7 @@ def _problems(store: Store) -> Iterator[str]:
     try:
         data = load_study_data(connection)
         yield from _of_question(data)
+        yield from _of_numbers(data)
         for _ in store.contents.records():
             pass
         store.contents.sessions()
@@ -119,3 +123,18 @@ def _of_question(data: StudyData) -> Iterator[str]:
         for factor, level in trial.levels.items():
             if factor in study.factors and level not in study.factors[factor]:
                 yield f"table trial, row {trial.trial_id}: {factor} {level!r} is no level"
+
+
+def _of_numbers(data: StudyData) -> Iterator[str]:
+    """Numbers that somebody counts up to, or divides by, are such that this ends."""
+    if not 0 <= data.study.margin <= MARGIN_MAX:
+        yield f"table study: the margin {data.study.margin} is none"
+    for trial in data.trials:
+        if not 1 <= trial.round <= len(data.trials):
+            yield f"table trial, row {trial.trial_id}: there is no round {trial.round}"
+    for row in data.measurements:
+        if not abs(row.value) <= VALUE_MAX:
+            yield (
+                f"table measurement, trial {row.trial_id}, {row.operation}, {row.metric}: "
+                f"{row.value} is no measured value"
+            )
