@@ -43,9 +43,9 @@ PACKAGES: Final[Picture] = {
     "testbed": frozenset(),
     "study": frozenset(),
 }
-"""Sub-package of iolab to those it points at; `errors` and `units` are for everybody."""
+"""Sub-package of iolab to those it points at; `errors`, `units` and `visible` are for everybody."""
 
-SHARED_MODULES: Final = frozenset({"errors", "units"})
+SHARED_MODULES: Final = frozenset({"errors", "units", "visible"})
 CORE_USERS: Final = ("run/", "testbed/", "cli/", "stats/metrics/")
 """Where the compiled extension may be imported."""
 

@@ -12,7 +12,7 @@ minutes_of() {
     case $1 in
         setup) echo 7 ;;
         test-rust) echo 9 ;;
-        test-python) echo 7 ;;
+        test-python) echo 11 ;;
         *) echo 1 ;;
     esac
 }

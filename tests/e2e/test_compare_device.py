@@ -107,7 +107,35 @@ def test_raw_and_formatted_in_one_study_without_asking_again(
     assert first.returncode == 0, first.stderr
     again = iolab(*arguments, "--out", tmp_path / "b")
     assert again.returncode == 0, again.stderr
-    assert "confirmed within the last 24 hours" in again.stderr
+    assert "confirmed for this very study within the last 24 hours" in again.stderr
+    other = iolab(*arguments[:-1], "8", "--out", tmp_path / "c")
+    assert (other.returncode, "no terminal" in other.stderr) == (2, True), other.stderr
+    with Path(disk.node).open("r+b") as device:
+        device.seek(9 * MIB)
+        device.write(b"thesis")
+    late = iolab(*arguments, "--out", tmp_path / "d")
+    assert (late.returncode, "no terminal" in late.stderr) == (2, True), late.stderr
+    assert disk.content()[9 * MIB :].startswith(b"thesis")
+
+
+def test_an_image_that_is_used_elsewhere_is_refused(iolab: Run, disk: Disk, tmp_path: Path) -> None:
+    link = tmp_path / "link.img"
+    link.hardlink_to(disk.image)
+    arguments = (
+        "compare", "--on", f"device:{disk.node}", "--scheduler", "none,mq-deadline", "--test",
+        "write", *SMALL, "--out", tmp_path / "out", "--erase-serial", disk.serial,
+    )  # fmt: skip
+    attach = ["losetup", "--find", "--show", "-o", "4194304", str(link)]
+    twin = subprocess.run(attach, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        done = iolab(*arguments)
+    finally:
+        subprocess.run(["losetup", "-d", twin], check=True)
+    assert (done.returncode, f"{twin} has the same image" in done.stderr) == (2, True), done.stderr
+    with link.open("r+b"):
+        done = iolab(*arguments)
+    assert (done.returncode, "has its image" in done.stderr) == (2, True), done.stderr
+    assert not any(disk.content())
 
 
 def test_a_dry_run_lists_every_step_of_class_c_and_changes_nothing(iolab: Run, disk: Disk) -> None:

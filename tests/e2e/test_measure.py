@@ -161,3 +161,36 @@ def test_a_worker_process_that_cannot_begin_is_reported_not_waited_for(tmp_path:
     answer = measure(wanted)
     assert answer["status"] == "failed"
     assert answer["error"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"is_preallocated": True, "opening": "create"},
+        {"lock": "record"},
+        {"lock": "whole_file", "opening": "create"},
+        {"engine": "pvsync", "vectors": 4},
+        {"engine": "pvsync2", "flags": ["dsync"]},
+        {"engine": "mmap", "fsync": {"kind": "every", "ops": 8}, "flush": "msync"},
+        {"fsync": {"kind": "every", "ops": 8}, "flush": "sync_file_range"},
+        {"fsync": {"kind": "every", "ops": 8}, "flush": "fdatasync", "is_preallocated": True},
+    ],
+    ids=str,
+)
+def test_calls_that_a_study_can_ask_for_are_made_and_calibrated(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    wanted = request(tmp_path, **{"direction": {"kind": "write"}, **options})
+    wanted["workload"]["is_calibrated"] = True
+    result = measure(wanted)
+    assert result["status"] == "ok", result["error"]
+    (phase,) = result["phases"]
+    assert phase["tenants"][0]["workers"][0]["bytes"] == 8 << 20
+    assert phase["harness_ns_per_op"] > 0
+
+
+def test_a_mapped_file_does_not_pretend_to_be_durable(tmp_path: Path) -> None:
+    wanted = request(tmp_path, "mmap", direction={"kind": "write"}, durability="sync")
+    result = measure(wanted)
+    assert result["status"] == "failed"
+    assert "durable only after a flush; use fsync_every" in result["error"]

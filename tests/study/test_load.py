@@ -188,6 +188,12 @@ def test_a_factor_that_no_workload_follows_is_refused():
         parse_study(held)
 
 
+def test_memory_is_not_called_durable():
+    text = GOOD.replace("direct = true", 'engine = "mmap"\ndirect = false\ndurability = "dsync"')
+    with pytest.raises(StudyError, match="cannot make each write durable"):
+        make_plan(parse_study(text))
+
+
 def test_flags_are_known_by_name():
     flags = find_factor("flags")
     assert flags.parse("dsync,nowait") == ("dsync,nowait",)

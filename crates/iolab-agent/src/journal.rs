@@ -175,6 +175,8 @@ pub struct Journal {
     path: PathBuf,
     header: Header,
     entries: BTreeMap<u64, Entry>,
+    /// Another process made the changes.
+    is_adopted: bool,
     /// Why the file does not say what is settled.
     unnoted: Option<Error>,
     #[cfg(test)]
@@ -212,6 +214,7 @@ impl Journal {
             path,
             header: header.clone(),
             entries: BTreeMap::new(),
+            is_adopted: false,
             unnoted: None,
             #[cfg(test)]
             fuse: None,
@@ -228,6 +231,7 @@ impl Journal {
     /// The journal of a dry run, which is nowhere but in memory.
     pub fn on_paper(state_dir: &Path, run: &str, boot_id: &str) -> Self {
         Self {
+            is_adopted: false,
             unnoted: None,
             file: None,
             path: file_of(state_dir, run),
@@ -284,10 +288,16 @@ impl Journal {
             path: path.to_path_buf(),
             header,
             entries,
+            is_adopted: true,
             unnoted: None,
             #[cfg(test)]
             fuse: None,
         }))
+    }
+
+    /// Whether it is that of a dead run.
+    pub fn is_adopted(&self) -> bool {
+        self.is_adopted
     }
 
     /// The run whose changes these are.

@@ -33,7 +33,10 @@ pub fn check(run: &str, change: &Change) -> Result<()> {
                 !is_link && name.is_some_and(|name| is_image_of(name, run))
             }
             Change::DeviceErased { device, erased } => {
-                is_device(device) && erased.serial.len() < 256 && erased.size_bytes >= BYTES_MIN
+                is_device(device)
+                    && erased.serial.len() < 256
+                    && erased.study.as_ref().is_none_or(|it| it.len() <= 64)
+                    && erased.size_bytes >= BYTES_MIN
             }
             // The token file inside is looked at before anything is removed.
             Change::DirectoryCreated { token, .. } => {

@@ -97,7 +97,7 @@ impl Session {
         let state_dir = hello.state_dir.map_or_else(usual_state_dir, Ok)?;
         journal::check_place(&state_dir)?;
         let boot_id = restore::boot_id();
-        let open_journals = open_journals(&state_dir, &boot_id);
+        let open_journals = open_journals(&state_dir, &boot_id, |_| true);
         let answer = json!({
             "protocol": PROTOCOL,
             "version": env!("CARGO_PKG_VERSION"),
@@ -117,9 +117,11 @@ impl Session {
         }
         let greeting = self.greeting()?;
         let kind = testbed::kind_of(&spec)?;
-        if !greeting.is_dry_run {
-            refuse_open_journals(greeting)?;
-        }
+        refuse_open_journals(greeting, |change| {
+            // A rehearsal only looks, but what a dead run left on a device looks like somebody's.
+            let is_erased = matches!(change, Change::DeviceErased { .. });
+            !greeting.is_dry_run || (is_erased && kind.name == "device")
+        })?;
         let mut machine = Machine::new(greeting.is_dry_run);
         machine.set_class((kind.class)());
         // Before any mount namespace is entered.
@@ -276,15 +278,20 @@ fn usual_state_dir() -> Result<PathBuf> {
     })
 }
 
-/// Journals of dead runs in which something is left to do.
-fn open_journals(state_dir: &Path, boot_id: &str) -> Vec<OpenJournal> {
+/// Journals of dead runs in which something is left to do about a change that `is_meant`.
+fn open_journals(
+    state_dir: &Path,
+    boot_id: &str,
+    is_meant: impl Fn(&Change) -> bool,
+) -> Vec<OpenJournal> {
     let mut found = Vec::new();
     for path in journal::files(state_dir) {
         let run = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         match Journal::adopt(&path) {
             Ok(Some(journal)) => {
                 let is_same_boot = journal.boot_id() == boot_id;
-                let is_left = |change: &Change| is_same_boot || is_on_disk(change);
+                let is_left =
+                    |change: &Change| is_meant(change) && (is_same_boot || is_on_disk(change));
                 let open = journal.open_entries();
                 let entries = open.iter().filter(|entry| is_left(&entry.change)).count();
                 if entries > 0 {
@@ -302,8 +309,8 @@ fn is_on_disk(change: &Change) -> bool {
     !change.is_volatile() && change.path().is_some_and(|path| fs::symlink_metadata(path).is_ok())
 }
 
-fn refuse_open_journals(greeting: &Greeting) -> Result<()> {
-    let open = open_journals(&greeting.state_dir, &greeting.boot_id);
+fn refuse_open_journals(greeting: &Greeting, is_meant: impl Fn(&Change) -> bool) -> Result<()> {
+    let open = open_journals(&greeting.state_dir, &greeting.boot_id, is_meant);
     if open.is_empty() {
         return Ok(());
     }
@@ -311,6 +318,6 @@ fn refuse_open_journals(greeting: &Greeting) -> Result<()> {
     let entries: usize = open.iter().map(|journal| journal.entries).sum();
     Err(Error::refused(
         format!("{entries} changes of earlier runs ({}) are not undone", runs.join(", ")),
-        "run `iolab restore` first",
+        "run `iolab restore` first: it puts them back",
     ))
 }

@@ -158,14 +158,34 @@ pub fn attach_loop(device: &File, image: &File, block_bytes: u32, name: &str) ->
 // include/uapi/linux/loop.h: LOOP_GET_STATUS64.
 const LOOP_GET_STATUS64: u64 = 0x4C05;
 
-/// Inode of the image behind a loop device; an error for any other device.
-pub fn loop_image_inode(device: &File) -> io::Result<u64> {
+/// What is behind a loop device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopImage {
+    /// Device on which the image lies, as in `st_dev`.
+    pub dev: u64,
+    /// Inode of the image.
+    pub inode: u64,
+    /// The image itself, as in `st_rdev`, if it is a device.
+    pub rdev: u64,
+}
+
+/// The image behind a loop device, by whatever name it was attached; an error for any other device.
+pub fn loop_image(device: &File) -> io::Result<LoopImage> {
     // SAFETY: the structure is plain data, for which all zeroes is a valid value.
     let mut info: LoopInfo64 = unsafe { std::mem::zeroed() };
     let request = LOOP_GET_STATUS64;
     // SAFETY: the kernel writes one structure of this layout (checked in a test) to `info`.
     check(unsafe { libc::ioctl(device.as_raw_fd(), request, &raw mut info) })?;
-    Ok(info.inode)
+    let LoopInfo64 { device, inode, rdevice, .. } = info;
+    Ok(LoopImage { dev: from_kernel(device), inode, rdev: from_kernel(rdevice) })
+}
+
+/// A device number as the kernel packs it (include/linux/kdev_t.h: `huge_encode_dev`), as stat
+/// shows it.
+fn from_kernel(number: u64) -> u64 {
+    let major = (number >> 8) & 0xfff;
+    let minor = (number & 0xff) | ((number >> 12) & 0xf_ff00);
+    nix::sys::stat::makedev(major, minor)
 }
 
 /// Size of a drive's health log (NVM Express base specification 2.0, 5.16.1.3).
@@ -221,6 +241,17 @@ fn last_error() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_devices_are_unpacked() {
+        let unpacked = |number| {
+            let number = from_kernel(number);
+            (nix::sys::stat::major(number), nix::sys::stat::minor(number))
+        };
+        assert_eq!(unpacked(0x0000_0811), (8, 0x11));
+        assert_eq!(unpacked(0x1230_fe45), (0xfe, 0x12345));
+        assert_eq!(from_kernel(0), 0);
+    }
 
     #[test]
     fn structures_have_the_kernels_sizes() {

@@ -166,14 +166,96 @@ fn needs_root_raw_and_formatted_trials_leave_a_marker_and_nothing_else() {
     assert!(is_marked(&disk), "both ends are blank but for the marker");
     assert!(!Path::new("/run/iolab/device-use").exists());
 
-    // Within a day the same device is not asked for again; another serial still counts.
+    // Nobody said which study that was: it is asked again.
     let (mut agent, _) = Agent::start("device-again", &disk.state(), false);
-    let wrong = agent.ask("open_testbed", &disk.spec(&disk.node, Some("S123"))).unwrap_err();
-    assert!(wrong["message"].as_str().unwrap().contains("is not the device with the serial"));
-    let opened = agent.ask("open_testbed", &disk.spec(&disk.node, None)).unwrap();
-    assert_eq!(opened["facts"]["erase.is_confirmed"], "true");
+    agent.ask("open_testbed", &disk.spec(&disk.node, None)).unwrap_err();
     assert_eq!(agent.end_input(), Some(0));
     assert!(is_marked(&disk));
+}
+
+/// Runs one trial of `study` and closes; whether the start was allowed.
+fn study(disk: &Disk, run: &str, study: &str, serial: Option<&str>) -> Result<Value, Value> {
+    let (mut agent, _) = Agent::start(run, &disk.state(), false);
+    let mut spec = disk.spec(&disk.node, serial);
+    spec["study"] = json!(study);
+    let opened = agent.ask("open_testbed", &spec);
+    if opened.is_ok() {
+        let phases = writing(&json!({"kind": "once"}));
+        let record = agent.ask("run_trial", &trial(&raw(), &json!({}), &phases)).unwrap();
+        assert_eq!(record["status"], "ok", "{record}");
+    }
+    assert_eq!(agent.end_input(), Some(0));
+    opened
+}
+
+#[test]
+fn needs_root_only_the_same_study_on_what_it_left_is_not_asked_for_again() {
+    let _alone = alone();
+    if !is_root() {
+        return;
+    }
+    let disk = Disk::new();
+    study(&disk, "device-first", "plan-a", Some(&disk.serial())).unwrap();
+    assert!(is_marked(&disk));
+    let before = disk.content();
+    let error = study(&disk, "device-other", "plan-b", None).unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("nobody has confirmed"), "{error}");
+    let error = study(&disk, "device-wrong", "plan-a", Some("S123")).unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("is not the device"), "{error}");
+    assert!(disk.content() == before, "a refusal changes nothing");
+    let opened = study(&disk, "device-same", "plan-a", None).unwrap();
+    assert_eq!(opened["facts"]["erase.is_confirmed"], "true");
+
+    // Somebody else's data, of which the ends know nothing.
+    disk.write(9 * MIB + 4096, b"thesis");
+    let error = study(&disk, "device-late", "plan-a", None).unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("nobody has confirmed"), "{error}");
+    assert_eq!(disk.read(9 * MIB + 4096, 6), b"thesis");
+}
+
+#[test]
+fn needs_root_what_a_killed_run_left_is_told_before_the_content() {
+    let _alone = alone();
+    if !is_root() {
+        return;
+    }
+    let disk = Disk::new();
+    let (mut agent, _) = Agent::start("device-dead", &disk.state(), false);
+    let mut spec = disk.spec(&disk.node, Some(&disk.serial()));
+    spec["study"] = json!("plan-a");
+    agent.ask("open_testbed", &spec).unwrap();
+    let phases = writing(&json!({"kind": "once"}));
+    agent.ask("run_trial", &trial(&ext4(), &json!({}), &phases)).unwrap();
+    kill(watchdog_of(&disk.state()), Signal::SIGKILL).unwrap();
+    agent.child.kill().unwrap();
+    agent.child.wait().unwrap();
+
+    for is_dry_run in [true, false] {
+        let (mut agent, _) = Agent::start("device-next", &disk.state(), is_dry_run);
+        let error = agent.ask("open_testbed", &spec).unwrap_err();
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("device-dead") && !message.contains("not empty"), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("iolab restore"), "{error}");
+        assert_eq!(agent.end_input(), Some(0));
+    }
+    let (mut agent, _) = Agent::start("device-restore", &disk.state(), false);
+    let outcome = agent.ask("restore", &json!({"run": null})).unwrap();
+    assert_eq!(outcome["problems"], json!([]), "{outcome}");
+    assert_eq!(agent.end_input(), Some(0));
+    assert!(is_marked(&disk), "restoring takes it off: {outcome}");
+    // Nobody knows who wrote there before it was restored.
+    study(&disk, "device-asked", "plan-a", None).unwrap_err();
+}
+
+fn watchdog_of(state: &Path) -> Pid {
+    let state = state.to_str().unwrap();
+    let found = fs::read_dir("/proc").unwrap().find_map(|entry| {
+        let name = entry.unwrap().file_name().into_string().ok()?;
+        let command = fs::read_to_string(format!("/proc/{name}/cmdline")).ok()?;
+        let is_it = command.contains("\0watchdog\0") && command.contains(state);
+        is_it.then(|| name.parse().map(Pid::from_raw).ok())?
+    });
+    found.expect("a watchdog runs")
 }
 
 #[test]
@@ -284,6 +366,45 @@ fn needs_root_what_is_in_use_is_refused_under_any_name() {
     let why = disk.refusal_of(alias);
     run("swapoff", &[&disk.node]);
     assert!(why.contains(&format!("running system (swap on {})", disk.node)), "{why}");
+}
+
+/// One image under another name, from another offset, or in the hands of another program.
+#[test]
+fn needs_root_an_image_in_use_under_another_name_is_refused() {
+    let _alone = alone();
+    if !is_root() {
+        return;
+    }
+    let disk = Disk::new();
+    let link = disk.place.path().join("hard-link.img");
+    fs::hard_link(disk.image(), &link).unwrap();
+    let point = disk.place.path().join("point");
+    fs::create_dir(&point).unwrap();
+    let point = point.to_str().unwrap();
+
+    let attach = ["--find", "--show", "-o", "4194304", link.to_str().unwrap()];
+    let twin = run("losetup", &attach);
+    run("mkfs.ext4", &["-F", "-q", &twin]);
+    let blank = disk.read(0, MIB as usize).iter().all(|&byte| byte == 0);
+    let why = disk.refusal_of(&disk.node);
+    run("mount", &[&twin, point]);
+    let why_mounted = disk.refusal_of(&disk.node);
+    run("umount", &[point]);
+    run("losetup", &["-d", &twin]);
+    assert!(blank, "no label would give it away");
+    assert!(why.contains(&format!("{twin} has the same image")) && why.contains("losetup -d"));
+    assert!(why_mounted.contains(&format!("is mounted on {point}")), "{why_mounted}");
+
+    let open = OpenOptions::new().read(true).write(true).open(&link).unwrap();
+    let why = disk.refusal_of(&disk.node);
+    drop(open);
+    let own = format!("process {} ", std::process::id());
+    assert!(why.contains(&own) && why.contains("has its image"), "{why}");
+
+    let above = run("losetup", &["--find", "--show", &disk.node]);
+    let why = disk.refusal_of(&above);
+    run("losetup", &["-d", &above]);
+    assert!(why.contains("is a loop device over the device"), "{why}");
 }
 
 #[test]

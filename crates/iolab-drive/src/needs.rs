@@ -3,7 +3,7 @@
 //! Asked before anything is opened, so that a missing ability is a sentence with a remedy and not
 //! an errno in the middle of a phase.
 
-use iolab_model::op::Access;
+use iolab_model::op::{Access, Durability};
 use iolab_model::{Error, Target};
 use iolab_workload::spec::{LockPolicy, Tenant};
 use iolab_workload::verify::Verify;
@@ -22,6 +22,7 @@ pub fn check<T: Target>(target: &T, tenant: &Tenant, verify: Verify) -> Result<(
         Access::Mapped => (can.has_mapping, "map files; use the engine mmap"),
         Access::Stdio => (can.has_stream, "open streams; use the engine stdio"),
     };
+    let is_in_memory = matches!(tenant.access, Access::Mapped | Access::Stdio);
     let needs = [
         can_access,
         (
@@ -32,12 +33,20 @@ pub fn check<T: Target>(target: &T, tenant: &Tenant, verify: Verify) -> Result<(
             tenant.flags.is_empty() || can.has_flags,
             "pass flags with a transfer; use the engine pvsync2 or io_uring",
         ),
-        (tenant.lock == LockPolicy::None || can.has_lock, "lock files"),
+        (tenant.lock == LockPolicy::None || can.has_lock, "lock files; leave out lock"),
+        (
+            tenant.durability == Durability::None || !is_in_memory,
+            "make each write durable: what goes to a mapped file or a stream is durable only \
+             after a flush; use fsync_every",
+        ),
         (
             !verify.is_on() || can.can_verify,
             "give back what was written; use verify none, or a testbed on the running kernel",
         ),
-        (!tenant.is_preallocated || can.has_allocate, "allocate blocks without writing them"),
+        (
+            !tenant.is_preallocated || can.has_allocate,
+            "allocate blocks without writing them; leave out preallocate",
+        ),
     ];
     match needs.into_iter().find(|(is_met, _)| !is_met) {
         Some((_, what)) => Err(Error::Unsupported { target: target.name(), what: what.to_owned() }),

@@ -27,6 +27,7 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         begins_ns: Ns(0),
         access: Access::Plain,
         lock: LockPolicy::None,
+        is_preallocated: false,
         flush: Flush::Fsync,
         limit: Limit::Ops { ops: OPS, within_ns: None },
         ..tenant.clone()

@@ -12,7 +12,8 @@ mod timed;
 
 use iolab_model::error::Errno;
 use iolab_model::op::{
-    Durability, Handle, Op, OpClass, OpenHow, PathId, Position, Submission, Token, Transfer,
+    Durability, FlagName, Handle, Op, OpClass, OpenHow, PathId, Position, Submission, Token,
+    Transfer,
 };
 use iolab_model::seed::Stream;
 use iolab_model::{Bytes, Completion, Ns, Seed};
@@ -189,7 +190,18 @@ impl<G: GroupState> StreamWorker<G> {
         self.report.first_error.get_or_insert_with(|| {
             let reason = std::io::Error::from_raw_os_error(errno.0);
             let file = self.tenant.file_name(self.report.worker);
-            format!("{what} of file {file}: {reason}{}", advice(errno))
+            let flags: Vec<FlagName> = self.tenant.flags.into();
+            let advice = match (errno, flags.is_empty()) {
+                (Errno::EOPNOTSUPP, false) => {
+                    let names: Vec<&str> = flags.iter().map(|flag| flag.name()).collect();
+                    format!(
+                        "; this file does not take the flags {}: leave them out, or use direct I/O",
+                        names.join(", ")
+                    )
+                }
+                _ => advice(errno).to_owned(),
+            };
+            format!("{what} of file {file}: {reason}{advice}")
         });
     }
 

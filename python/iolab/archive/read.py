@@ -14,7 +14,7 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -109,11 +109,15 @@ def read_archive(path: Path) -> Inspection:
     """
     found = inspect(path)
     if found.problems:
-        shown = "; ".join(found.problems[:_PROBLEMS_SHOWN])
-        rest = len(found.problems) - _PROBLEMS_SHOWN
-        more = f"; and {rest} more" if rest > 0 else ""
-        raise ArchiveError(f"{path} is damaged: {shown}{more}", "ask for the file again")
+        raise ArchiveError(f"{path} is damaged: {shown(found.problems)}", "ask for the file again")
     return found
+
+
+def shown(problems: Sequence[str]) -> str:
+    """The first few problems, and how many more there are, as one line."""
+    rest = len(problems) - _PROBLEMS_SHOWN
+    more = f"; and {rest} more" if rest > 0 else ""
+    return "; ".join(problems[:_PROBLEMS_SHOWN]) + more
 
 
 def unpack(found: Inspection, folder: Path) -> None:

@@ -7,6 +7,7 @@ none of it.
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +20,11 @@ from iolab.cli.services import Services
 from iolab.errors import IolabError, StoreError
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.owner import give_to_user, make_directories
+from iolab.visible import visible_line
 
 if TYPE_CHECKING:
     from iolab.archive.format import Manifest
+    from iolab.archive.read import Inspection
 
 NAME = "archive"
 HELP = "put a study into one file, check or unpack it, or tell it to fio and IOzone"
@@ -74,13 +77,39 @@ def opened(path: Path, console: Console) -> Generator[Path, None, None]:
     if not is_archive(path):
         yield find_database(path)
         return
-    import tempfile
-
     from iolab.archive.read import read_archive
 
     found = read_archive(path)
     if found.manifest is not None:
         console.note(f"iolab: {path}: {_told(found.manifest)}")
+    with _usable(found) as database:
+        yield database
+
+
+@contextmanager
+def _usable(found: Inspection) -> Generator[Path, None, None]:
+    """Copy of the database in an archive that is whole, where nobody else looks.
+
+    Raises
+    ------
+    ArchiveError : it is no study that can be used; says what is wrong with it.
+    """
+    from iolab.archive.format import ArchiveError
+    from iolab.archive.read import shown
+    from iolab.store.verify import problems_of_study
+
+    with _copied(found) as database:
+        problems = problems_of_study(database)
+        if problems:
+            raise ArchiveError(
+                f"{found.path} is damaged: {STORE_NAME} in it cannot be used: {shown(problems)}",
+                "ask for the file again, or for one that `iolab archive --check` calls whole",
+            )
+        yield database
+
+
+@contextmanager
+def _copied(found: Inspection) -> Generator[Path, None, None]:
     with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
         database = Path(folder) / STORE_NAME
         database.write_bytes(found.contents[STORE_NAME])
@@ -88,7 +117,7 @@ def opened(path: Path, console: Console) -> Generator[Path, None, None]:
 
 
 def _told(manifest: Manifest) -> str:
-    return (
+    return visible_line(
         f"study '{manifest.study_name}', measured on {manifest.machine}; archived by iolab "
         f"{manifest.iolab_version}"
     )
@@ -112,7 +141,7 @@ def _pack(target: Path, out: Path | None, services: Services, console: Console) 
     manifest, content = pack_study(database, services, console)
     write_new(out, content)
     console.result(
-        f"{out}: study '{manifest.study_name}', {len(manifest.members)} files, "
+        f"{out}: study '{visible_line(manifest.study_name)}', {len(manifest.members)} files, "
         f"{units.format_bytes_rounded(len(content))}"
     )
     console.result(f"content SHA-256 {manifest.sha256}")
@@ -123,10 +152,11 @@ def _check(target: Path, console: Console) -> int:
     from iolab.archive.read import inspect
 
     found = inspect(target)
-    if found.problems:
+    problems = [*found.problems, *_problems_inside(found)]
+    if problems:
         console.result(f"{target} is damaged:")
-        for problem in found.problems:
-            console.result(f"  {problem}")
+        for problem in problems:
+            console.result(f"  {visible_line(problem)}")
         if found.contents:
             console.result(f"{len(found.contents)} files in it are as they were packed.")
         return EXIT_CHECK_FAILED
@@ -136,13 +166,24 @@ def _check(target: Path, console: Console) -> int:
     return 0
 
 
+def _problems_inside(found: Inspection) -> list[str]:
+    """What is wrong with the database, if it is at least what the manifest promises."""
+    from iolab.store.verify import problems_of_study
+
+    if STORE_NAME not in found.contents:
+        return []
+    with _copied(found) as database:
+        return [f"{STORE_NAME}: {problem}" for problem in problems_of_study(database)]
+
+
 def _extract(target: Path, out: Path | None, console: Console) -> int:
     from iolab.archive.read import read_archive, unpack
 
     if out is None:
         raise IolabError("--extract needs a directory", "name a new one with --out DIR")
     found = read_archive(target)
-    unpack(found, out)
+    with _usable(found):
+        unpack(found, out)
     console.result(f"{out}: {len(found.contents)} files")
     console.result(f"`iolab report {out}` shows the results, `iolab run` with --resume continues")
     return 0

@@ -137,7 +137,7 @@ def _prepare(
             study = study.with_seed(secrets.randbelow(_SEED_MAX))
     plan = make_plan(study)
     if isinstance(testbed, DeviceTestbed):
-        testbed = replace(testbed, protected=_protected(named))
+        testbed = replace(testbed, protected=_protected(named), plan_digest=plan.digest)
         if arguments.dry_run:
             testbed = replace(testbed, erase_serial=arguments.erase_serial)
     core = services.load_core()
@@ -468,7 +468,7 @@ def _tell_device(prepared: Conduct, opened: OpenTestbed, arguments: argparse.Nam
     device = Device.of(opened.description["facts"])
     check_key(testbed, device, is_from_file=_is_from_file(arguments))
     wear = Wear(planned_bytes(prepared.plan, testbed, device.size_bytes), device)
-    asked = "not again within 24 hours" if device.is_confirmed else f"type: {device.phrase}"
+    asked = "nothing: it repeats a study" if device.is_confirmed else f"type: {device.phrase}"
     console.result(f"EVERYTHING on this device would be lost:\n{device.describe()}")
     console.result(f"  asked   {asked}\n  wear    {wear.describe()}")
     _note_caveats(console, caveats_of(opened.warnings))

@@ -139,7 +139,7 @@ def check_key(testbed: DeviceTestbed, device: Device, *, is_from_file: bool) -> 
 
 
 def confirm_erasure(device: Device, typed_serial: str | None, console: Console) -> str | None:
-    """Serial that the user confirmed; None if a study of the last day did.
+    """Serial that the user confirmed; None if this study was confirmed within a day.
 
     Raises
     ------
@@ -155,8 +155,9 @@ def confirm_erasure(device: Device, typed_serial: str | None, console: Console) 
         )
     if device.is_confirmed:
         console.note(
-            f"iolab: {device.node} ({device.model} {device.serial}) was confirmed within the last "
-            "24 hours; it is erased again"
+            f"iolab: {device.node} ({device.model} {device.serial}) was confirmed for this very "
+            "study within the last 24 hours, and the samples of what it left are unchanged; it is "
+            "erased again"
         )
         return None
     console.note(f"iolab: EVERYTHING on this device will be lost:\n{device.describe()}")

@@ -2,7 +2,8 @@
 
 On a terminal progress is one line that is rewritten; otherwise a line is printed now and then, so
 that logs stay short. Who asked may have left: a closed pipe or a gone terminal ends the printing,
-not the study.
+not the study. Names come from files of other people: no character in them reaches a terminal as a
+command.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from iolab import units
 from iolab.errors import IolabError
+from iolab.visible import visible_line, visible_text
 
 if TYPE_CHECKING:
     from iolab.run.campaign import Progress
@@ -54,7 +56,7 @@ class Console:
         """
         self.clear_line()
         try:
-            print(_writable(text, self._out), file=self._out, flush=True)
+            print(_writable(visible_text(text), self._out), file=self._out, flush=True)
         except OSError as error:
             _lead_nowhere(self._out)
             if isinstance(error, BrokenPipeError) or self._is_out_terminal:
@@ -67,7 +69,7 @@ class Console:
     def note(self, text: str) -> None:
         """Print a message about the work."""
         self.clear_line()
-        self._tell(text + "\n")
+        self._tell(visible_text(text) + "\n")
 
     def progress(self, progress: Progress) -> None:
         """Show where a campaign is."""
@@ -77,7 +79,7 @@ class Console:
         if progress.kind == "failed" and progress.trial is not None:
             self.note(f"iolab: {progress.trial.trial_id} failed: {progress.message}")
             return
-        text = progress_text(progress)
+        text = visible_line(progress_text(progress))
         if self._is_terminal:
             columns = shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
             self._tell("\r\x1b[K" + text[: columns - 1])

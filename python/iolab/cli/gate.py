@@ -10,6 +10,7 @@ from iolab.cli.import_ import add_table_flags, wishes_of
 from iolab.cli.services import Services
 from iolab.cli.studies import read_study
 from iolab.errors import IolabError
+from iolab.visible import visible_line
 
 NAME = "gate"
 HELP = "fail if a study is worse than a baseline: exit 0 pass, 4 undecided, 5 regression"
@@ -48,7 +49,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     margin = wishes_of(arguments).margin
     diff = compare_studies(before, after, margin=margin, metrics=asked, roles=("primary",))
     for difference in diff.environment[:3]:
-        told = f"{difference.name}: {difference.before} -> {difference.after}"
+        told = visible_line(f"{difference.name}: {difference.before} -> {difference.after}")
         console.note(f"note: {told[:200]}")
     if len(diff.environment) > 3:
         console.note(f"note: {len(diff.environment) - 3} more differences: see iolab diff")

@@ -6,15 +6,14 @@ For those who hand a study on (archives) or translate it (exports); judging and 
 
 from __future__ import annotations
 
-import json
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from iolab.errors import StoreError
+from iolab.store.cells import read_json, unpack_record
 from iolab.store.trouble import errors_named
 
 
@@ -28,21 +27,26 @@ class Contents:
     def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Every finished trial with its record as the agent sent it, in the order of execution."""
         with errors_named(self.path):
-            for trial_id, record in self.connection.execute(
-                "SELECT trial_id, record_zlib FROM record WHERE status = 'ok' ORDER BY record_id"
+            for record_id, trial_id, record in self.connection.execute(
+                "SELECT record_id, trial_id, record_zlib FROM record WHERE status = 'ok' "
+                "ORDER BY record_id"
             ):
-                yield trial_id, json.loads(zlib.decompress(record))
+                yield trial_id, unpack_record(record, record_id)
 
     def sessions(self) -> list[dict[str, Any]]:
         """Every start of the campaign, with the agent's description of the testbed."""
         names = ("run_id", "started_at_unix_ns", "iolab_version")
         with errors_named(self.path):
             rows = self.connection.execute(
-                f"SELECT {', '.join(names)}, testbed_json FROM session ORDER BY session_id"
+                f"SELECT session_id, {', '.join(names)}, testbed_json FROM session "
+                "ORDER BY session_id"
             )
             return [
-                {**dict(zip(names, values, strict=True)), "testbed": json.loads(testbed)}
-                for *values, testbed in rows
+                {
+                    **dict(zip(names, values, strict=True)),
+                    "testbed": read_json(testbed, "session", session_id, "testbed_json"),
+                }
+                for session_id, *values, testbed in rows
             ]
 
     def image(self) -> bytes:

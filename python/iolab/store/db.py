@@ -14,7 +14,6 @@ import os
 import sqlite3
 import time
 import uuid
-import zlib
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from typing import Any, Final, Self
 
 from iolab.errors import StoreError
 from iolab.store import schema
+from iolab.store.cells import pack_record, unpack_record
 from iolab.store.contents import Contents
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.lock import WriterLock
@@ -131,7 +131,11 @@ class Store:
         _require(path)
         with errors_named(path):
             connection = _connect_read_only(path)
-        version = schema.check_version(connection, str(path))
+            try:
+                version = schema.check_version(connection, str(path))
+            except BaseException:
+                connection.close()
+                raise
         if version < schema.READABLE_VERSION:
             connection.close()
             cls.open_writer(path).close()  # Migrates.
@@ -226,7 +230,7 @@ class Store:
         ------
         StoreError : the disk is full, or the trial has a finished record already.
         """
-        packed = zlib.compress(_json(derived.record).encode())
+        packed = pack_record(_json(derived.record), trial_id)
         with self._writing() as connection:
             cursor = connection.execute(
                 "INSERT INTO record (trial_id, session_id, status, started_at_unix_ns, elapsed_ns,"
@@ -287,12 +291,13 @@ class Store:
         """Whole record of the last attempt at a trial, as the agent sent it."""
         with errors_named(self.path):
             row = self._connection.execute(
-                "SELECT record_zlib FROM record WHERE trial_id = ? ORDER BY record_id DESC LIMIT 1",
+                "SELECT record_zlib, record_id FROM record WHERE trial_id = ? "
+                "ORDER BY record_id DESC LIMIT 1",
                 (trial_id,),
             ).fetchone()
-        if row is None:
-            raise StoreError(f"{self.path} holds no record of {trial_id}", "see `iolab report`")
-        return json.loads(zlib.decompress(row[0]))
+            if row is None:
+                raise StoreError(f"{self.path} holds no record of {trial_id}", "see `iolab report`")
+            return unpack_record(*row)
 
     def knobs(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
         """Levels and knobs as read back of the finished trials of the first round."""

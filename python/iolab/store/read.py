@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import tomllib
-import zlib
 from dataclasses import replace
 from typing import Any
 
+from iolab.store.cells import CellError, read_json, unpack_record
 from iolab.store.rows import (
     Caveat,
     ChangeMark,
@@ -27,10 +26,11 @@ def load_study_data(connection: sqlite3.Connection) -> StudyData:
     """Everything stored about the study, read in one consistent snapshot."""
     connection.execute("BEGIN")
     try:
+        study = read_study(connection)  # First: it says so if there is none.
         trials, finished = _trials(connection)
         facts, varying = _facts(connection, finished)
         return StudyData(
-            study=read_study(connection),
+            study=study,
             trials=trials,
             measurements=_measurements(connection, finished),
             series=_series(connection, finished),
@@ -49,22 +49,30 @@ def read_study(connection: sqlite3.Connection) -> StudyRow:
     """Return the only row of table ``study``; planned rounds are counted from the trials."""
     cursor = connection.execute("SELECT * FROM study")
     names = [column[0] for column in cursor.description]
-    values = dict(zip(names, cursor.fetchone(), strict=True))
+    row = cursor.fetchone()
+    if row is None:
+        raise CellError("table study has no row")
+    values = dict(zip(names, row, strict=True))
     rounds = connection.execute("SELECT coalesce(max(round), 0) FROM trial").fetchone()[0]
     values.pop("caveats_json")
+    metric, metric_of = _asked(values["spec_toml"])
+    lists = {
+        name: read_json(values.pop(f"{name}_json"), "study", values["study_id"], f"{name}_json")
+        for name in ("factors", "settings", "workloads")
+    }
+    return StudyRow(**lists, rounds_planned=rounds, metric=metric, metric_of=metric_of, **values)
+
+
+def _asked(spec_toml: str) -> tuple[str | None, str | None]:
+    """Metric that the study asks for, and whose; a study of an older program may be unreadable."""
     try:
-        asked = tomllib.loads(values["spec_toml"])
-    except tomllib.TOMLDecodeError:
-        asked = {}
-    return StudyRow(
-        factors=json.loads(values.pop("factors_json")),
-        settings=json.loads(values.pop("settings_json")),
-        workloads=json.loads(values.pop("workloads_json")),
-        rounds_planned=rounds,
-        metric=asked.get("metric"),
-        metric_of=asked.get("metric_of"),
-        **values,
-    )
+        asked = tomllib.loads(spec_toml)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None, None
+    metric, metric_of = asked.get("metric"), asked.get("metric_of")
+    if not isinstance(metric, str | None) or not isinstance(metric_of, str | None):
+        raise CellError("table study, row 1, column spec_toml: metric or metric_of is no text")
+    return metric, metric_of
 
 
 def read_knobs(
@@ -72,12 +80,16 @@ def read_knobs(
 ) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
     """Id, levels and knobs as read back of the finished trials of the first round."""
     rows = connection.execute(
-        "SELECT trial_id, levels_json, record_zlib FROM record JOIN trial USING (trial_id) "
-        "WHERE status = 'ok' AND round = 1 ORDER BY trial.ordinal"
+        "SELECT record_id, trial_id, levels_json, record_zlib FROM record "
+        "JOIN trial USING (trial_id) WHERE status = 'ok' AND round = 1 ORDER BY trial.ordinal"
     )
     return [
-        (trial_id, json.loads(levels), json.loads(zlib.decompress(record)).get("knobs") or {})
-        for trial_id, levels, record in rows
+        (
+            trial_id,
+            read_json(levels, "trial", trial_id, "levels_json"),
+            unpack_record(record, record_id).get("knobs") or {},
+        )
+        for record_id, trial_id, levels, record in rows
     ]
 
 
@@ -93,8 +105,9 @@ def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, T
         "SELECT trial_id, ordinal, round, position, workload, levels_json FROM trial "
         "ORDER BY ordinal"
     ):
+        chosen = read_json(levels, "trial", trial_id, "levels_json")
         trials[trial_id] = TrialRow(
-            trial_id, ordinal, round_number, position, workload, json.loads(levels), None
+            trial_id, ordinal, round_number, position, workload, chosen, None
         )
     finished: dict[int, TrialRow] = {}
     is_imported = _is_imported(connection)
@@ -102,13 +115,15 @@ def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, T
         "SELECT record_id, trial_id, status, started_at_unix_ns, elapsed_ns, error, caveats_json "
         "FROM record ORDER BY record_id"
     ):
+        if trial_id not in trials:
+            raise CellError(f"table record, row {record_id}: there is no trial {trial_id!r}")
         trials[trial_id] = replace(
             trials[trial_id],
             status=status,
             started_at_unix_ns=None if is_imported else started,
             elapsed_ns=None if is_imported else elapsed,
             error=error,
-            caveats=parse_caveats(caveats),
+            caveats=parse_caveats(caveats, "record", record_id),
         )
         if status == "ok":
             finished[record_id] = trials[trial_id]
@@ -121,7 +136,10 @@ def _measurements(
     is_direct = dict(connection.execute("SELECT trial_id, is_direct FROM trial"))
     is_imported = _is_imported(connection)
     phases: dict[tuple[int, str], tuple[float | None, tuple[Caveat, ...]]] = {
-        (record_id, operation): (cache_share, parse_caveats(caveats))
+        (record_id, operation): (
+            cache_share,
+            parse_caveats(caveats, "phase", f"{record_id} {operation}"),
+        )
         for record_id, operation, cache_share, caveats in connection.execute(
             "SELECT record_id, operation, cache_share, caveats_json FROM phase"
         )
@@ -158,8 +176,9 @@ def _measurements(
 
 
 def _series(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> list[SeriesRow]:
+    columns = ("ops_json", "bytes_json", "latency_ns_max_json")
     rows = connection.execute(
-        "SELECT record_id, operation, interval_ns, ops_json, bytes_json, latency_ns_max_json "
+        f"SELECT record_id, operation, interval_ns, {', '.join(columns)} "
         f"FROM series WHERE record_id IN ({_FINISHED}) ORDER BY record_id, operation"
     )
     return [
@@ -167,11 +186,12 @@ def _series(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> li
             finished[record_id].trial_id,
             operation,
             interval_ns,
-            tuple(json.loads(ops)),
-            tuple(json.loads(sizes)),
-            tuple(json.loads(latencies)),
+            *(
+                tuple(read_json(text, "series", f"{record_id} {operation}", column))
+                for text, column in zip(texts, columns, strict=True)
+            ),
         )
-        for record_id, operation, interval_ns, ops, sizes, latencies in rows
+        for record_id, operation, interval_ns, *texts in rows
     ]
 
 
@@ -195,7 +215,7 @@ def _marks(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> lis
             after=mark["to"],
         )
         for record_id, record in rows
-        for phase in json.loads(zlib.decompress(record))["phases"]
+        for phase in unpack_record(record, record_id).get("phases") or []
         for mark in phase.get("marks") or []
     ]
 
@@ -221,11 +241,13 @@ def _facts(
 
 
 def _study_caveats(connection: sqlite3.Connection) -> tuple[Caveat, ...]:
-    texts = [row[0] for row in connection.execute("SELECT caveats_json FROM study")]
-    texts += [
-        row[0] for row in connection.execute("SELECT caveats_json FROM session ORDER BY session_id")
-    ]
-    return tuple(dict.fromkeys(caveat for text in texts for caveat in parse_caveats(text)))
+    found = list[Caveat]()
+    for table in ("study", "session"):
+        for row, text in connection.execute(
+            f"SELECT {table}_id, caveats_json FROM {table} ORDER BY {table}_id"
+        ):
+            found += parse_caveats(text, table, row)
+    return tuple(dict.fromkeys(found))
 
 
 def _phase_details(
@@ -251,12 +273,12 @@ def _phase_details(
             "trial_id": finished[record_id].trial_id,
             "operation": operation,
             **dict(zip(names, values, strict=True)),
-            "workers": json.loads(workers),
+            "workers": read_json(workers, "phase", f"{record_id} {operation}", "workers_json"),
         }
         for record_id, operation, workers, *values in rows
     ]
 
 
-def parse_caveats(text: str) -> tuple[Caveat, ...]:
+def parse_caveats(text: str, table: str, row: object) -> tuple[Caveat, ...]:
     """Caveats of a JSON column."""
-    return tuple(Caveat(**item) for item in json.loads(text))
+    return tuple(Caveat(**item) for item in read_json(text, table, row, "caveats_json"))

@@ -9,13 +9,14 @@ from typing import Final
 from iolab.errors import StoreError
 
 SCHEMA_VERSION: Final = 2
+FIRST_VERSION: Final = 1
 READABLE_VERSION: Final = 1
 """From this version on a study is read as it is, also where nothing may be written."""
 APPLICATION_ID: Final = 0x696F6C62
 """``iolb``: lets `file` and this program recognise a study."""
 
 _HERE: Final = Path(__file__).parent
-_KEYS: Final = {
+TABLES: Final = {
     "study": ("study_id",),
     "session": ("session_id",),
     "trial": ("trial_id",),
@@ -26,6 +27,7 @@ _KEYS: Final = {
     "fact": ("digest",),
     "record_fact": ("record_id", "digest"),
 }
+"""Every table and its key."""
 
 
 def create_schema(connection: sqlite3.Connection) -> None:
@@ -48,6 +50,8 @@ def check_version(connection: sqlite3.Connection, name: str) -> int:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application_id != APPLICATION_ID:
         raise StoreError(f"{name} is not a study of iolab", "name the directory that --out made")
+    if version < FIRST_VERSION:
+        raise StoreError(f"{name} is damaged: it has schema {version}", "restore a copy")
     if version > SCHEMA_VERSION:
         raise StoreError(
             f"{name} was written by a newer iolab (schema {version}, this one knows "
@@ -79,7 +83,7 @@ def migrate(
 def _create_triggers(connection: sqlite3.Connection) -> None:
     """Refuse UPDATE and DELETE, and INSERT OR REPLACE, which fires no delete trigger."""
     for table in _tables(connection):
-        keys = " AND ".join(f"{key} = NEW.{key}" for key in _KEYS[table])
+        keys = " AND ".join(f"{key} = NEW.{key}" for key in TABLES[table])
         refusal = f"SELECT RAISE(ABORT, '{table} is append-only')"
         for event in ("update", "delete"):
             connection.execute(
@@ -94,7 +98,7 @@ def _create_triggers(connection: sqlite3.Connection) -> None:
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
     rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-    return [name for (name,) in rows if name in _KEYS]
+    return [name for (name,) in rows if name in TABLES]
 
 
 def _statements(script: str) -> list[str]:

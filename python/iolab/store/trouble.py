@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from iolab.errors import StoreError
+from iolab.store.cells import CellError
 
 
 @contextmanager
@@ -24,9 +25,11 @@ def errors_of_making(path: Path) -> Generator[None, None, None]:
 
 @contextmanager
 def errors_named(path: Path) -> Generator[None, None, None]:
-    """Turn SQLite's errors into ours."""
+    """Turn SQLite's errors, and values that no study holds, into ours."""
     try:
         yield
+    except CellError as error:
+        raise StoreError(f"{path} is damaged: {error.message}", "restore a copy") from None
     except sqlite3.DatabaseError as error:
         reason = str(error)
         if "full" in reason or "disk I/O" in reason:

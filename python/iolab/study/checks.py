@@ -290,6 +290,13 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
                 f"{workload.name}: engine {engine.name} always goes through the page cache",
                 "use --buffered (direct = false), or another engine",
             )
+        durability = treatment.effective.get("durability", "none")
+        if durability != "none" and engine.default_access != "plain":
+            raise StudyError(
+                f"{workload.name}: engine {engine.name} cannot make each write durable "
+                f"(durability {durability}): it writes to memory",
+                "use --fsync-every 1, or another engine",
+            )
         for need, is_asked in _calls_asked(treatment).items():
             able = [row.name for row in ENGINES if getattr(row, f"has_{need}")]
             if is_asked and engine.name not in able:

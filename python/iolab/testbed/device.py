@@ -41,6 +41,8 @@ class DeviceTestbed(RealTestbed):
     precondition_round_ns: int = DEFAULT_ROUND_NS
     erase_serial: str | None = None
     """Serial that the user typed; no part of the study."""
+    plan_digest: str | None = None
+    """The study that is run: only the same one may go on without asking."""
     protected: tuple[str, ...] = ()
     """Paths that must not lie on the device, such as the results."""
 
@@ -69,6 +71,7 @@ class DeviceTestbed(RealTestbed):
             "kind": "device",
             "path": str(self.path),
             "erase_serial": self.erase_serial,
+            "study": self.plan_digest,
             "protected": list(self.protected),
             "precondition": self.precondition,
             "precondition_round_ns": self.precondition_round_ns,

@@ -2,15 +2,17 @@
 //!
 //! The device, its partitions and everything that was built on them, by number and not by name, are
 //! looked for among mounts, swaps, multi-device file systems, images of loop devices and the open
-//! files of processes. What is not seen from here (another mount namespace, ZFS) is refused by the
-//! kernel when the device is claimed. Sources: Documentation/filesystems/proc.rst 3.5,
-//! Documentation/ABI (`holders`, `slaves`, `queue/zoned`), proc(5).
+//! files of processes. The image of a loop device is looked for likewise, by its inode: whoever
+//! writes it writes the device. What is not seen from here (another mount namespace, ZFS) is
+//! refused by the kernel when the device is claimed. Sources: Documentation/filesystems/proc.rst
+//! 3.5, Documentation/ABI (`holders`, `slaves`, `queue/zoned`), proc(5).
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::image::{Image, image_of, number_of};
 use crate::machine::Machine;
 use crate::mounts::{self, Mount};
 use crate::testbed::{leaves_of, system_devices};
@@ -45,6 +47,10 @@ pub fn unfit(machine: &Machine, name: &str) -> Option<Why> {
     if !below.is_empty() {
         let what = format!("{name} is a volume on {}, no device of its own", below.join(", "));
         return why(what, "name a whole disk; a volume's scheduler is that of its disks");
+    }
+    if let Some(Image { shown, device: Some(number), .. }) = image_of(machine, name) {
+        let what = format!("{name} is a loop device over the device {shown} ({number})");
+        return why(what, "name that device itself");
     }
     if name.starts_with("ram") || name.starts_with("zram") {
         let what = format!("{name} is memory, not a device that keeps anything");
@@ -81,6 +87,7 @@ pub fn in_use(machine: &Machine, name: &str, protected: &[PathBuf]) -> Option<Wh
         .or_else(|| mounted(machine, name, &family, &mounts))
         .or_else(|| several_devices(machine, name, &family))
         .or_else(|| image(machine, name, &family))
+        .or_else(|| twin(machine, name))
         .or_else(|| held(machine, name))
         .or_else(|| opened(machine, name, &family))
 }
@@ -89,15 +96,18 @@ pub fn in_use(machine: &Machine, name: &str, protected: &[PathBuf]) -> Option<Wh
 fn family(machine: &Machine, name: &str) -> Family {
     let mut found = Family::new();
     add(machine, name, DEPTH_MAX, &mut found);
-    let image = |name: &str| machine.peek(format!("/sys/block/{name}/loop/backing_file"));
-    if let Some(own) = image(name) {
-        for other in machine.list("/sys/block") {
-            if other != name && image(&other).as_deref() == Some(own.as_str()) {
-                add(machine, &other, DEPTH_MAX, &mut found);
-            }
-        }
+    for (other, _) in twins(machine, name) {
+        add(machine, &other, DEPTH_MAX, &mut found);
     }
     found
+}
+
+/// Other loop devices with the same image, under whatever name and from whatever offset.
+fn twins(machine: &Machine, name: &str) -> Vec<(String, Image)> {
+    let Some(own) = image_of(machine, name) else { return Vec::new() };
+    let others = machine.list("/sys/block").into_iter().filter(|other| other != name);
+    let images = others.filter_map(|other| Some((image_of(machine, &other)?, other)));
+    images.filter(|(image, _)| image.is_same(&own)).map(|(image, other)| (other, image)).collect()
 }
 
 fn add(machine: &Machine, name: &str, depth: u32, found: &mut Family) {
@@ -180,8 +190,12 @@ fn mounted(machine: &Machine, name: &str, family: &Family, mounts: &[Mount]) -> 
 fn swaps(machine: &Machine, family: &Family) -> Vec<String> {
     let swaps = machine.peek("/proc/swaps").unwrap_or_default();
     let sources = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    let images: Vec<Image> = family.keys().filter_map(|name| image_of(machine, name)).collect();
     let is_here = |source: &&str| {
         let real = machine.resolve(source).unwrap_or_else(|| PathBuf::from(source));
+        if images.iter().any(|image| image.is_at(&machine.real(&real))) {
+            return true;
+        }
         real.file_name().and_then(|name| name.to_str()).is_some_and(|n| family.contains_key(n))
     };
     sources.filter(is_here).map(|source| format!("swap on {source}")).collect()
@@ -204,14 +218,28 @@ fn several_devices(machine: &Machine, name: &str, family: &Family) -> Option<Why
 /// A loop device over the device itself.
 fn image(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
     machine.list("/sys/block").into_iter().find_map(|other| {
-        let image = machine.peek(format!("/sys/block/{other}/loop/backing_file"))?;
-        let real = machine.resolve(&image).unwrap_or_else(|| PathBuf::from(&image));
-        let below = real.file_name()?.to_str()?;
-        let is_device = image.starts_with("/dev/") && family.contains_key(below);
-        is_device.then(|| Why {
-            what: format!("{name} is in use: /dev/{other} is attached to {image}"),
+        let image = image_of(machine, &other)?;
+        let shown = &image.shown;
+        let real = machine.resolve(shown).unwrap_or_else(|| PathBuf::from(shown));
+        let is_number = image.device.is_some_and(|it| family.values().any(|number| *number == it));
+        let is_name = shown.starts_with("/dev/")
+            && real.file_name()?.to_str().is_some_and(|below| family.contains_key(below));
+        (is_number || is_name).then(|| Why {
+            what: format!("{name} is in use: /dev/{other} is attached to {shown}"),
             hint: format!("if it is not needed: losetup -d /dev/{other}"),
         })
+    })
+}
+
+/// Whoever uses the other one, from whatever offset, loses what is on it.
+fn twin(machine: &Machine, name: &str) -> Option<Why> {
+    let (other, image) = twins(machine, name).into_iter().next()?;
+    Some(Why {
+        what: format!(
+            "{name} is in use: /dev/{other} has the same image, attached as {}",
+            image.shown
+        ),
+        hint: format!("if it is not needed: losetup -d /dev/{other}"),
     })
 }
 
@@ -224,10 +252,10 @@ fn held(machine: &Machine, name: &str) -> Option<Why> {
             places.push((part.clone(), folder.join(&part).join("holders")));
         }
     }
-    let twins = family(machine, name);
-    places.extend(
-        twins.keys().map(|twin| (twin.clone(), Path::new("/sys/block").join(twin).join("holders"))),
-    );
+    places.extend(twins(machine, name).into_iter().map(|(twin, _)| {
+        let holders = Path::new("/sys/block").join(&twin).join("holders");
+        (twin, holders)
+    }));
     places.into_iter().find_map(|(part, holders)| {
         let holder = machine.list(holders).into_iter().next()?;
         let kind = machine.peek(format!("/sys/block/{holder}/dm/uuid")).unwrap_or_default();
@@ -246,9 +274,10 @@ fn held(machine: &Machine, name: &str) -> Option<Why> {
     })
 }
 
-/// Databases, servers (NBD) and virtual machines open devices without claiming them.
+/// Databases, servers (NBD) and virtual machines open devices and images without claiming them.
 fn opened(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
     let own = std::process::id().to_string();
+    let image = image_of(machine, name);
     for pid in machine.list("/proc") {
         if pid == own || !pid.bytes().all(|byte| byte.is_ascii_digit()) {
             continue;
@@ -264,12 +293,17 @@ fn opened(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
             let link = fs::read_link(&place).unwrap_or_default();
             let named = link.strip_prefix("/dev").ok().and_then(|path| path.to_str());
             let is_named = named.is_some_and(|name| family.contains_key(name));
-            if is_named || is_number(&place, family) {
-                return Some(Why {
-                    what: format!("{name} is in use: process {pid} ({command}) has it open"),
-                    hint: format!("end it first: ps -fp {pid}"),
-                });
-            }
+            let opened = if is_named || is_number(&place, family) {
+                "it".to_owned()
+            } else if image.as_ref().is_some_and(|image| image.is_at(&place)) {
+                format!("its image {}", link.display())
+            } else {
+                continue;
+            };
+            return Some(Why {
+                what: format!("{name} is in use: process {pid} ({command}) has {opened} open"),
+                hint: format!("end it first: ps -fp {pid}"),
+            });
         }
     }
     None
@@ -277,11 +311,8 @@ fn opened(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
 
 fn is_number(place: &Path, family: &Family) -> bool {
     let Ok(found) = fs::metadata(place) else { return false };
-    if !found.file_type().is_block_device() {
-        return false;
-    }
-    let (major, minor) = (nix::sys::stat::major(found.rdev()), nix::sys::stat::minor(found.rdev()));
-    family.values().any(|number| *number == format!("{major}:{minor}"))
+    let is_here = |found: &str| family.values().any(|number| number == found);
+    found.file_type().is_block_device() && is_here(&number_of(found.rdev()))
 }
 
 #[cfg(test)]

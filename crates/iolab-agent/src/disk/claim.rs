@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::content::{EDGE_BYTES, Ends, Verdict, verdict, wipe_command};
 use super::identity::{Identity, identity};
-use super::marker::Marker;
+use super::marker::{LeftBehind, Marker};
+use super::sample;
 use super::signature::Found;
 use crate::error::{Error, Result};
 use crate::machine::{DeviceIdentity, Machine, Whose};
@@ -89,8 +90,8 @@ impl Disk {
 
     /// Who it is.
     pub fn identity(&self, machine: &Machine) -> Identity {
-        let inode = self.file.as_ref().and_then(|file| sys::loop_image_inode(file).ok());
-        identity(machine, &self.name, inode)
+        let image = self.file.as_ref().and_then(|file| sys::loop_image(file).ok());
+        identity(machine, &self.name, image.map(|image| image.inode))
     }
 
     /// Whether the kernel would hand it out, asked without a chance to write.
@@ -211,6 +212,9 @@ pub struct Erased {
     pub uuid: String,
     /// When it was confirmed.
     pub confirmed_at_unix_s: u64,
+    /// Digest of the plan for which it was confirmed.
+    #[serde(default)]
+    pub study: Option<String>,
 }
 
 /// How a device was left.
@@ -236,6 +240,8 @@ pub fn settle(
             return Ok(Left::Alone(format!("it is not the device it was: {how}")));
         }
     }
+    // Who puts back what a dead run left does not know who wrote there in between.
+    let is_closed_in_order = machine.journal().is_some_and(|journal| !journal.is_adopted());
     let node = PathBuf::from(format!("/dev/{}", device.name.replace('!', "/")));
     let detail = "blank both ends, mark it as iolab's";
     let left = machine.act(ActionKind::WriteMarker, node.display().to_string(), detail, || {
@@ -247,12 +253,20 @@ pub fn settle(
             return Ok(Left::Alone(format!("{how}; if nobody needs that: {command}")));
         }
         let Erased { serial, size_bytes, confirmed_at_unix_s, .. } = erased;
-        claim
-            .mark(&Marker::new(serial, *size_bytes, *confirmed_at_unix_s, run), *size_bytes)
-            .map_err(fail)?;
+        let left = left_behind(&claim, erased).filter(|_| is_closed_in_order);
+        let marker = Marker::new(serial, *size_bytes, *confirmed_at_unix_s, run).with_left(left);
+        claim.mark(&marker, *size_bytes).map_err(fail)?;
         Ok(Left::Marked)
     })?;
     Ok(left.unwrap_or(Left::Marked))
+}
+
+/// What whoever repeats the study must find; none if there was no study or it cannot be read.
+fn left_behind(claim: &Claim, erased: &Erased) -> Option<LeftBehind> {
+    let study = erased.study.clone()?;
+    claim.file().sync_all().ok()?;
+    let content = sample::digest(claim.file(), erased.size_bytes, &erased.uuid).ok()?;
+    Some(LeftBehind { study, seed: erased.uuid.clone(), content })
 }
 
 /// What is on the device that we did not put there.

@@ -1,7 +1,10 @@
 //! Whether the user said so (rule R5): by the serial, for this device, and not by habit.
 
+use std::fs::File;
+
 use super::content::Verdict;
 use super::identity::Identity;
+use super::sample;
 use crate::error::{Error, Result};
 
 /// What a person must type: it differs from device to device.
@@ -9,13 +12,12 @@ pub fn phrase(device: &Identity) -> String {
     format!("ERASE {} {}", device.serial, device.model)
 }
 
-/// Refuses a device of which nobody has typed the serial, unless our marker is fresh.
+/// Refuses a device of which nobody has typed the serial, unless it `is_repeated`.
 pub fn check(
     device: &Identity,
     node: &str,
     typed_serial: Option<&str>,
-    content: &Verdict,
-    now_unix_s: u64,
+    is_repeated: bool,
 ) -> Result<()> {
     match typed_serial {
         Some(typed) if typed == device.serial => Ok(()),
@@ -26,7 +28,7 @@ pub fn check(
             ),
             "look which device you mean: lsblk -o NAME,SERIAL,MODEL,SIZE; nothing was changed",
         )),
-        None if is_allowed_by_marker(device, content, now_unix_s) => Ok(()),
+        None if is_repeated => Ok(()),
         None => Err(Error::refused(
             format!(
                 "everything on {node} ({} {}) would be erased, and nobody has confirmed it",
@@ -40,33 +42,60 @@ pub fn check(
     }
 }
 
-/// Whether a study of the last day was confirmed for this very device.
-pub fn is_allowed_by_marker(device: &Identity, content: &Verdict, now_unix_s: u64) -> bool {
-    matches!(content, Verdict::Marked(marker) if marker.allows(device, now_unix_s))
+/// When the serial was typed for this very `study` on this very device, if that was within a day
+/// and what was left on `held` is there unchanged, as far as it is sampled.
+pub fn repeated(
+    device: &Identity,
+    held: &File,
+    content: &Verdict,
+    study: &str,
+    now_unix_s: u64,
+) -> Option<u64> {
+    let Verdict::Marked(marker) = content else { return None };
+    let left = marker.allows(device, study, now_unix_s)?;
+    let found = sample::digest(held, device.size_bytes, &left.seed).ok()?;
+    (found == left.content).then_some(marker.written_at_unix_s)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::marker::Marker;
+    use std::os::unix::fs::FileExt;
+
+    use super::super::marker::{LeftBehind, Marker};
     use super::*;
 
     #[test]
-    fn only_the_serial_of_this_device_or_a_fresh_marker_will_do() {
+    fn only_the_serial_of_this_device_or_a_repeated_study_will_do() {
         let device = Identity::for_tests("S5GXNF0R", 1 << 40);
         assert_eq!(phrase(&device), "ERASE S5GXNF0R 990PRO");
-        let blank = Verdict::Blank;
-        let ask = |typed, content: &Verdict, now| check(&device, "/dev/sdx", typed, content, now);
-        ask(Some("S5GXNF0R"), &blank, 0).unwrap();
-        let error = ask(Some("S5GXNF0S"), &blank, 0).unwrap_err();
+        let ask = |typed, is_repeated| check(&device, "/dev/sdx", typed, is_repeated);
+        ask(Some("S5GXNF0R"), false).unwrap();
+        let error = ask(Some("S5GXNF0S"), false).unwrap_err();
         assert!(error.to_string().contains("S5GXNF0R") && error.hint().contains("lsblk"));
-        let error = ask(None, &blank, 0).unwrap_err();
+        let error = ask(None, false).unwrap_err();
         assert!(error.hint().contains("--erase-serial S5GXNF0R"), "{}", error.hint());
         for wrong in ["", "s5gxnf0r", "S5GXNF0R ", "yes", "*"] {
-            assert!(ask(Some(wrong), &blank, 0).is_err(), "{wrong:?}");
+            assert!(ask(Some(wrong), false).is_err(), "{wrong:?}");
         }
-        let fresh = Verdict::Marked(Marker::new("S5GXNF0R", 1 << 40, 100, "run-1"));
-        ask(None, &fresh, 200).unwrap();
-        assert!(ask(None, &fresh, 100 + 86_400).is_err(), "a day later it is asked again");
-        assert!(ask(Some("other"), &fresh, 200).is_err(), "what was typed counts more");
+        ask(None, true).unwrap();
+        assert!(ask(Some("other"), true).is_err(), "what was typed counts more");
+    }
+
+    #[test]
+    fn a_study_is_repeated_on_what_it_left_within_a_day() {
+        let size = 96 << 20;
+        let held = tempfile::tempfile().unwrap();
+        held.set_len(size).unwrap();
+        let device = Identity::for_tests("S5GXNF0R", size);
+        let content = sample::digest(&held, size, "seed").unwrap();
+        let left = LeftBehind { study: "plan".to_owned(), seed: "seed".to_owned(), content };
+        let marker = Marker::new("S5GXNF0R", size, 100, "run-1").with_left(Some(left));
+        let marked = Verdict::Marked(marker);
+        assert_eq!(repeated(&device, &held, &marked, "plan", 200), Some(100), "when it was typed");
+        assert_eq!(repeated(&device, &held, &marked, "plan", 100 + 86_400), None, "a day later");
+        assert_eq!(repeated(&device, &held, &marked, "other", 200), None, "another study");
+        assert_eq!(repeated(&device, &held, &Verdict::Blank, "plan", 200), None);
+        held.write_all_at(b"precious", 9 << 20).unwrap();
+        assert_eq!(repeated(&device, &held, &marked, "plan", 200), None, "somebody wrote on it");
     }
 }

@@ -1,7 +1,8 @@
 //! What iolab leaves at the begin of a device that it was allowed to erase.
 //!
-//! It says which device it was, when, and by which run, so that repeating a study within a day need
-//! not ask again, and so that nobody wonders.
+//! It says which device it was, when its serial was typed, and by which run, so that nobody
+//! wonders. If that run closed the device itself, it says for which study, too, and what was left
+//! on it, so that repeating or resuming this very study within a day need not ask again.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,10 +22,25 @@ pub struct Marker {
     pub serial: String,
     /// Its size.
     pub size_bytes: u64,
-    /// Wall clock.
+    /// Wall clock when the serial was typed.
     pub written_at_unix_s: u64,
     /// Who wrote it.
     pub run: String,
+    /// What was left, and for whom; none if nobody may erase it without being asked.
+    #[serde(default)]
+    pub left: Option<LeftBehind>,
+}
+
+/// What a run that ended in order left on a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftBehind {
+    /// Digest of the plan for which the serial was typed.
+    pub study: String,
+    /// Says which parts were sampled.
+    pub seed: String,
+    /// Digest of what is there.
+    pub content: String,
 }
 
 impl Marker {
@@ -33,7 +49,13 @@ impl Marker {
 
     /// A marker.
     pub fn new(serial: &str, size_bytes: u64, written_at_unix_s: u64, run: &str) -> Self {
-        Self { serial: serial.to_owned(), size_bytes, written_at_unix_s, run: run.to_owned() }
+        let (serial, run) = (serial.to_owned(), run.to_owned());
+        Self { serial, size_bytes, written_at_unix_s, run, left: None }
+    }
+
+    /// The same, for whoever repeats the study.
+    pub fn with_left(self, left: Option<LeftBehind>) -> Self {
+        Self { left, ..self }
     }
 
     /// As it lies on the device.
@@ -53,12 +75,14 @@ impl Marker {
         is_padded.then(|| serde_json::from_slice(&block[..length]).ok())?
     }
 
-    /// Whether it speaks for `device` at `now`; a clock that ran back is not believed.
-    pub fn allows(&self, device: &Identity, now_unix_s: u64) -> bool {
+    /// What must still be there if it speaks for `device` and `study` at `now`; a clock that ran
+    /// back is not believed.
+    pub fn allows(&self, device: &Identity, study: &str, now_unix_s: u64) -> Option<&LeftBehind> {
         let age = now_unix_s.checked_sub(self.written_at_unix_s);
-        self.serial == device.serial
+        let is_it = self.serial == device.serial
             && self.size_bytes == device.size_bytes
-            && age.is_some_and(|age| age < VALID_S)
+            && age.is_some_and(|age| age < VALID_S);
+        self.left.as_ref().filter(|left| is_it && !study.is_empty() && left.study == study)
     }
 }
 
@@ -72,15 +96,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_speaks_for_one_device_and_one_day() {
+    fn it_speaks_for_one_device_one_study_and_one_day() {
         let identity = Identity::for_tests("S1", 1 << 30);
-        let marker = Marker::new("S1", 1 << 30, 1_000, "run-1");
+        let bare = Marker::new("S1", 1 << 30, 1_000, "run-1");
+        assert_eq!(Marker::parse(&bare.to_bytes()), Some(bare.clone()));
+        assert_eq!(bare.allows(&identity, "plan", 1_000), None, "it was not closed in order");
+        let [study, seed, content] = ["plan", "seed", "0f"].map(str::to_owned);
+        let marker = bare.clone().with_left(Some(LeftBehind { study, seed, content }));
         assert_eq!(Marker::parse(&marker.to_bytes()), Some(marker.clone()));
-        assert!(marker.allows(&identity, 1_000) && marker.allows(&identity, 1_000 + VALID_S - 1));
-        assert!(!marker.allows(&identity, 1_000 + VALID_S), "a day is over");
-        assert!(!marker.allows(&identity, 999), "the clock ran back");
-        assert!(!marker.allows(&Identity::for_tests("S2", 1 << 30), 1_000));
-        assert!(!marker.allows(&Identity::for_tests("S1", 2 << 30), 1_000));
+        let allows =
+            |device: &Identity, study: &str, now| marker.allows(device, study, now).is_some();
+        assert!(allows(&identity, "plan", 1_000) && allows(&identity, "plan", 999 + VALID_S));
+        assert!(!allows(&identity, "plan", 1_000 + VALID_S), "a day is over");
+        assert!(!allows(&identity, "plan", 999), "the clock ran back");
+        assert!(!allows(&identity, "other", 1_000) && !allows(&identity, "", 1_000));
+        assert!(!allows(&Identity::for_tests("S2", 1 << 30), "plan", 1_000));
+        assert!(!allows(&Identity::for_tests("S1", 2 << 30), "plan", 1_000));
+    }
+
+    #[test]
+    fn markers_of_earlier_versions_allow_nothing() {
+        let mut old = b"iolab-device-marker-1\n".to_vec();
+        old.extend(br#"{"serial":"S1","size_bytes":1,"written_at_unix_s":1,"run":"run-1"}"#);
+        old.push(b'\n');
+        old.resize(Marker::BYTES, 0);
+        assert_eq!(Marker::parse(&old), Some(Marker::new("S1", 1, 1, "run-1")));
     }
 
     #[test]

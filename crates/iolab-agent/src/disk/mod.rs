@@ -8,14 +8,16 @@ mod claim;
 mod confirm;
 mod content;
 mod identity;
+mod image;
 mod inspect;
 mod marker;
+mod sample;
 mod signature;
 mod wear;
 
 pub use busy::BYTES_MIN;
 pub use claim::{Claim, Disk, Erased, Left, settle};
-pub use confirm::{check as check_confirmation, is_allowed_by_marker, phrase};
+pub use confirm::{check as check_confirmation, phrase, repeated};
 pub use content::{EDGE_BYTES, Ends, Verdict, verdict};
 pub use identity::Identity;
 pub use inspect::{inspect, refuse_content, refuse_use};

@@ -42,6 +42,8 @@ const NODE_MODE: Mode = Mode::from_bits_truncate(0o600);
 struct Spec {
     path: PathBuf,
     erase_serial: Option<String>,
+    /// Digest of the plan; only the same one may go on without asking.
+    study: Option<String>,
     protected: Vec<PathBuf>,
     precondition: Precondition,
     precondition_round_ns: u64,
@@ -76,16 +78,16 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
             "run it as root or with sudo, or use --on dir:PATH",
         ));
     }
-    let (disk, claim, content) = look(machine, &spec)?;
+    let Seen { disk, claim, content, repeated } = look(machine, &spec)?;
     let identity = disk.identity(machine);
-    let now = disk::unix_s();
     let node = disk.node.display().to_string();
     // A rehearsal tells what would have to be typed; what was typed must be right even there.
     if !machine.is_dry_run() || spec.erase_serial.is_some() {
         let typed = spec.erase_serial.as_deref();
-        disk::check_confirmation(&identity, &node, typed, &content, now)?;
+        disk::check_confirmation(&identity, &node, typed, repeated.is_some())?;
     }
-    let facts = facts_of(machine, (&disk, &identity), &content, now);
+    let facts = facts_of(machine, (&disk, &identity), repeated.is_some());
+    let typed_at = repeated.filter(|_| spec.erase_serial.is_none()).unwrap_or_else(disk::unix_s);
     machine.act(ActionKind::Exec, "unshare", "private mount namespace", enter_namespace)?;
     let mut testbed = DeviceTestbed {
         devices: vec![disk.name.clone()],
@@ -105,7 +107,7 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
             "rehearse as root to see everything",
         ));
     }
-    match testbed.begin(machine, control, &spec, now) {
+    match testbed.begin(machine, control, &spec, typed_at) {
         Ok(()) => Ok(Box::new(testbed)),
         Err(error) => {
             // What is in the journal is put back next; our mount must not be in the way.
@@ -115,8 +117,17 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
     }
 }
 
+/// What was found before anything was changed.
+struct Seen {
+    disk: Disk,
+    claim: Option<Claim>,
+    content: Verdict,
+    /// When the serial was typed, if this very study is repeated on what it left.
+    repeated: Option<u64>,
+}
+
 /// Rules R1 to R4, in a rehearsal as far as its user may look.
-fn look(machine: &mut Machine, spec: &Spec) -> Result<(Disk, Option<Claim>, Verdict)> {
+fn look(machine: &mut Machine, spec: &Spec) -> Result<Seen> {
     if !spec.path.is_absolute() {
         return Err(Error::protocol("the path of a device must be absolute"));
     }
@@ -129,20 +140,23 @@ fn look(machine: &mut Machine, spec: &Spec) -> Result<(Disk, Option<Claim>, Verd
         disk.check_claim()?;
     }
     let held = claim.as_ref().map(Claim::file).or(disk.file.as_ref());
-    let Some(held) = held else { return Ok((disk, claim, Verdict::Unseen)) };
-    let size_bytes = disk.identity(machine).size_bytes;
-    let ends =
-        Ends::read(held, size_bytes).map_err(|error| Error::io("read", &disk.node, error))?;
+    let Some(held) = held else {
+        return Ok(Seen { disk, claim, content: Verdict::Unseen, repeated: None });
+    };
+    let identity = disk.identity(machine);
+    let ends = Ends::read(held, identity.size_bytes)
+        .map_err(|error| Error::io("read", &disk.node, error))?;
     let content = disk::verdict(&ends);
-    disk::refuse_content(&disk, &content, size_bytes)?;
-    Ok((disk, claim, content))
+    disk::refuse_content(&disk, &content, identity.size_bytes)?;
+    let study = spec.study.as_deref().unwrap_or_default();
+    let repeated = disk::repeated(&identity, held, &content, study, disk::unix_s());
+    Ok(Seen { disk, claim, content, repeated })
 }
 
 fn facts_of(
     machine: &Machine,
     (disk, identity): (&Disk, &Identity),
-    content: &Verdict,
-    now: u64,
+    is_confirmed: bool,
 ) -> BTreeMap<String, String> {
     let wear = disk::wear(machine, &disk.name, disk.file.as_ref());
     let mut facts = BTreeMap::new();
@@ -153,7 +167,6 @@ fn facts_of(
     add("model", identity.model.clone());
     add("size_bytes", identity.size_bytes.to_string());
     add("phrase", disk::phrase(identity));
-    let is_confirmed = disk::is_allowed_by_marker(identity, content, now);
     add("is_confirmed", is_confirmed.to_string());
     add("is_rotational", wear.is_rotational.to_string());
     if let Some(rated) = wear.rated_bytes() {
@@ -172,10 +185,10 @@ impl DeviceTestbed {
         machine: &mut Machine,
         control: &mut dyn Control,
         spec: &Spec,
-        now: u64,
+        typed_at: u64,
     ) -> Result<()> {
         self.make_folder(machine)?;
-        self.note_erased(machine, now)?;
+        self.note_erased(machine, spec.study.clone(), typed_at)?;
         let how = spec.precondition;
         if how == Precondition::None {
             return Ok(());
@@ -233,7 +246,12 @@ impl DeviceTestbed {
     }
 
     /// What must be known to leave the device as ours, whatever happens.
-    fn note_erased(&self, machine: &mut Machine, now: u64) -> Result<()> {
+    fn note_erased(
+        &self,
+        machine: &mut Machine,
+        study: Option<String>,
+        typed_at: u64,
+    ) -> Result<()> {
         let change = Change::DeviceErased {
             device: DeviceIdentity::of(machine, &self.disk.name, None),
             erased: Erased {
@@ -241,7 +259,8 @@ impl DeviceTestbed {
                 size_bytes: self.identity.size_bytes,
                 rdev: self.disk.rdev,
                 uuid: self.uuid.clone(),
-                confirmed_at_unix_s: now,
+                confirmed_at_unix_s: typed_at,
+                study,
             },
         };
         let ids = machine.intend(vec![change])?;

@@ -155,9 +155,46 @@ fn loop_devices_over_it_and_with_the_same_image_count() {
     for twin in ["loop5", "loop6"] {
         fake.write(&format!("sys/devices/{twin}/loop/backing_file"), "/srv/a.img");
     }
-    assert!(fake.is_free("loop6"));
+    assert!(fake.why("loop6").contains("/dev/loop5 has the same image"), "even if it is not used");
     fake.mount("7:5", "/cd", "ext4", "/dev/loop5");
     assert!(fake.why("loop6").contains("mounted on /cd"), "the same image, twice attached");
+}
+
+#[test]
+fn one_image_with_two_names_is_one_image() {
+    let fake = Fake::new();
+    fake.write("srv/a.img", "");
+    fake.write("srv/other.img", "");
+    fs::hard_link(fake.path("srv/a.img"), fake.path("srv/b.img")).unwrap();
+    for (name, number, image) in
+        [("loop5", "7:5", "a.img"), ("loop6", "7:6", "b.img"), ("loop7", "7:7", "other.img")]
+    {
+        fake.disk(name, number);
+        fake.write(&format!("sys/devices/{name}/loop/backing_file"), &format!("/srv/{image}"));
+    }
+    assert!(fake.why("loop6").contains("/dev/loop5 has the same image, attached as /srv/a.img"));
+    assert!(fake.is_free("loop7"));
+    fake.mount("7:5", "/cd", "ext4", "/dev/loop5");
+    assert!(fake.why("loop6").contains("mounted on /cd"));
+    assert!(fake.is_free("loop7"));
+    fake.write("proc/swaps", "Filename Type Size Used Priority\n/srv/other.img file 1 0 -2");
+    assert!(fake.why("loop7").contains("running system (swap on /srv/other.img)"));
+}
+
+#[test]
+fn a_process_that_has_the_image_open_is_named() {
+    let fake = Fake::new();
+    fake.write("srv/a.img", "");
+    fs::hard_link(fake.path("srv/a.img"), fake.path("srv/b.img")).unwrap();
+    fake.disk("loop5", "7:5");
+    fake.write("sys/devices/loop5/loop/backing_file", "/srv/a.img");
+    assert!(fake.is_free("loop5"));
+    fake.write("proc/4711/comm", "qemu-system-x86");
+    fs::create_dir_all(fake.path("proc/4711/fd")).unwrap();
+    symlink(fake.path("srv/b.img"), fake.path("proc/4711/fd/5")).unwrap();
+    let what = fake.why("loop5");
+    assert!(what.contains("process 4711 (qemu-system-x86) has its image"), "{what}");
+    assert!(fake.is_free("sdy"));
 }
 
 #[test]

@@ -1,0 +1,175 @@
+"""Values inside the database that SQLite does not look into: JSON columns and packed records.
+
+A database may be damaged, or made by somebody who wants to harm its reader. What is read here has
+the shape that is promised, or the error names table, row and column.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+from iolab.errors import StoreError
+
+RECORD_BYTES_MAX: Final = 64 << 20
+"""Of one record, unpacked: some hundred times a large one. Nothing beyond it is ever unpacked."""
+
+
+class CellError(StoreError):
+    """A value that no study of ours holds; `iolab.store.trouble` adds the file to it."""
+
+
+def read_json(text: object, table: str, row: object, column: str) -> Any:
+    """Value of a JSON column, in the shape that the column has.
+
+    Raises
+    ------
+    CellError : it is none; names table, row and column.
+    """
+    place = f"table {table}, row {row}, column {column}"
+    if not isinstance(text, str):
+        raise CellError(f"{place} is no text")
+    value = _parsed(text, place)
+    what, is_right = SHAPES[column]
+    if not is_right(value):
+        raise CellError(f"{place} is not {what}")
+    return value
+
+
+def unpack_record(packed: object, row: object) -> dict[str, Any]:
+    """Record of one trial from column ``record_zlib``.
+
+    Raises
+    ------
+    CellError : it is damaged, or larger than any record; names the row.
+    """
+    place = f"table record, row {row}, column record_zlib"
+    if not isinstance(packed, bytes):
+        raise CellError(f"{place} is no packed record")
+    unpacker = zlib.decompressobj()
+    try:
+        text = unpacker.decompress(packed, RECORD_BYTES_MAX + 1)
+    except zlib.error as error:
+        raise CellError(f"{place} cannot be unpacked ({error})") from None
+    if len(text) > RECORD_BYTES_MAX:
+        raise CellError(
+            f"{place} would unpack to more than {RECORD_BYTES_MAX >> 20} MiB, which no record does"
+        )
+    if not unpacker.eof:
+        raise CellError(f"{place} cannot be unpacked (it is cut off)")
+    try:
+        record = _parsed(text.decode(), place)
+    except UnicodeDecodeError as error:
+        raise CellError(f"{place} is no JSON ({error})") from None
+    if not _is_record(record):
+        raise CellError(f"{place} is not the record of a trial")
+    return record
+
+
+def pack_record(text: str, trial_id: str) -> bytes:
+    """Column ``record_zlib``.
+
+    Raises
+    ------
+    StoreError : the record is larger than any reader would unpack.
+    """
+    content = text.encode()
+    if len(content) > RECORD_BYTES_MAX:
+        raise StoreError(
+            f"the record of {trial_id} has {len(content)} bytes, more than a study keeps "
+            f"({RECORD_BYTES_MAX >> 20} MiB)",
+            "take fewer workers, streams or intervals",
+        )
+    return zlib.compress(content)
+
+
+def _parsed(text: str, place: str) -> Any:
+    try:
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()  # Half a surrogate pair is no text.
+    except (ValueError, RecursionError) as error:
+        raise CellError(f"{place} is no JSON ({error})") from None
+    return value
+
+
+def _is_text_by_name(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
+def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list) and all(map(is_item, value))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_levels(value: Any) -> bool:
+    return _is_object(value) and all(
+        _is_list(levels, _is_text) and levels for levels in value.values()
+    )
+
+
+def _is_caveat(value: Any) -> bool:
+    return (
+        _is_text_by_name(value)
+        and {"code", "message"} <= value.keys()
+        and value.keys() <= {"code", "message", "hint"}
+    )
+
+
+def _is_worker(value: Any) -> bool:
+    return _is_object(value) and all(map(_is_whole, value.values()))
+
+
+def _is_mark(value: Any) -> bool:
+    return (
+        _is_object(value)
+        and all(_is_whole(value.get(name)) for name in ("asked_ns", "began_ns", "done_ns"))
+        and _is_text(value.get("knob"))
+        and all(name in value and _is_text(value[name] or "") for name in ("from", "to"))
+    )
+
+
+def _is_phase(value: Any) -> bool:
+    return _is_object(value) and _is_list(value.get("marks") or [], _is_mark)
+
+
+def _is_record(value: Any) -> bool:
+    """As far as stored records are read again; the rest is kept as it came."""
+    return (
+        _is_object(value)
+        and _is_object(value.get("knobs") or {})
+        and _is_list(value.get("phases") or [], _is_phase)
+        and _is_list(value.get("actions") or [], _is_object)
+    )
+
+
+def _is_testbed(value: Any) -> bool:
+    return _is_object(value) and _is_list(value.get("knob_devices") or [], _is_text)
+
+
+SHAPES: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
+    "factors_json": ("lists of levels by factor", _is_levels),
+    "settings_json": ("levels by factor", _is_text_by_name),
+    "levels_json": ("levels by factor", _is_text_by_name),
+    "workloads_json": ("a list of names", lambda value: _is_list(value, _is_text)),
+    "caveats_json": ("a list of caveats", lambda value: _is_list(value, _is_caveat)),
+    "testbed_json": ("the description of a testbed", _is_testbed),
+    "workers_json": ("a list of workers", lambda value: _is_list(value, _is_worker)),
+    "ops_json": ("a list of whole numbers", lambda value: _is_list(value, _is_whole)),
+    "bytes_json": ("a list of whole numbers", lambda value: _is_list(value, _is_whole)),
+    "latency_ns_max_json": ("a list of whole numbers", lambda value: _is_list(value, _is_whole)),
+}
+"""Every JSON column there is: what it holds, and whether a value is such."""

@@ -1,0 +1,34 @@
+r"""Text that somebody else wrote, made harmless for a terminal.
+
+A name in a file may hold characters that a terminal obeys: ESC sequences change its title, colours
+or clipboard, bidirectional controls let text read as another. They are shown as ``\u001b``, which
+JSON reads as the character again.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_OBEYED: Final = (
+    "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # C0 without tab and line feed, DEL, C1 (ECMA-48).
+    "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"  # Bidirectional controls (UAX #9).
+    "\\u2028\\u2029"  # Line and paragraph separator.
+    "\\ud800-\\udfff"  # Halves of surrogate pairs: no stream can encode them.
+)
+_IN_TEXT: Final = re.compile(f"[{_OBEYED}]")
+_IN_LINE: Final = re.compile(f"[\\t\\n{_OBEYED}]")
+
+
+def visible_text(text: str) -> str:
+    """Text of many lines without characters that a terminal obeys; tabs and line ends stay."""
+    return _IN_TEXT.sub(_escaped, text)
+
+
+def visible_line(text: str) -> str:
+    """The same for a name or a cell of a table, which cannot begin a new line either."""
+    return _IN_LINE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

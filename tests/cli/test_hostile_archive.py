@@ -1,0 +1,249 @@
+"""Archives whose digests are right and whose database is not: refused, named, never a bug."""
+
+import io
+import json
+import sqlite3
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from iolab.archive import read, write
+from iolab.archive.format import members_of
+from iolab.cli.console import Console
+from iolab.cli.main import main
+
+COMPARE = [
+    *("compare", "--on", "sim:fixed-100us", "--scheduler", "noop,deadline", "--test", "read"),
+    *("--record-size", "4k", "--file-size", "1m", "--rounds", "2", "--seed", "7"),
+]
+
+
+def run(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    code = main(list(arguments), console=Console(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """An archive of a finished study, made once."""
+    folder = tmp_path_factory.mktemp("study")
+    code, _, err = run(*COMPARE, "--out", str(folder / "o"))
+    assert code == 0, err
+    assert run("archive", str(folder / "o"), "--out", str(folder / "o.iolab"))[0] == 0
+    return folder / "o.iolab"
+
+
+@pytest.fixture
+def remade(packed, tmp_path, monkeypatch):
+    """Return a function that makes ``h.iolab`` with another database and right digests."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("IOLAB_DEBUG", raising=False)
+
+    def make(content):
+        found = read.read_archive(packed)
+        contents = {**found.contents, "study.db": content}
+        manifest = replace(found.manifest, members=members_of(contents))
+        Path("h.iolab").write_bytes(write.pack(manifest, contents))
+
+    return make
+
+
+@pytest.fixture
+def changed(packed, remade, tmp_path):
+    """Return a function that runs SQL on the database of the archive."""
+
+    def make(*statements):
+        file = tmp_path / "work.db"
+        file.write_bytes(read.read_archive(packed).contents["study.db"])
+        connection = sqlite3.connect(file)
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+        ).fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement, *values in statements:
+            connection.execute(statement, values)
+        connection.commit()
+        connection.close()
+        remade(file.read_bytes())
+        file.unlink()
+
+    return make
+
+
+def assert_refused(*messages):
+    """`--check` lists it with exit code 5; whatever reads the archive refuses it with 1."""
+    code, out, err = run("archive", "--check", "h.iolab")
+    assert (code, err) == (5, "")
+    assert out.startswith("h.iolab is damaged:\n  study.db: ")
+    for message in messages:
+        assert message in out
+    for arguments in (
+        ["report", "h.iolab", "--out", "r"],
+        ["archive", "--extract", "h.iolab", "--out", "x"],
+        ["archive", "--export", "iozone", "h.iolab"],
+        ["diff", "h.iolab", "h.iolab"],
+        ["gate", "h.iolab", "h.iolab"],
+    ):
+        code, out, err = run(*arguments)
+        assert (code, out) == (1, ""), arguments
+        assert "h.iolab is damaged: study.db in it cannot be used: " in err
+        assert messages[0] in err
+        assert "ask for the file again" in err
+    assert [path.name for path in Path().iterdir()] == ["h.iolab"]
+
+
+def test_what_was_only_packed_again_is_whole(changed):
+    changed()
+    assert run("archive", "--check", "h.iolab")[0] == 0
+    assert run("report", "h.iolab", "--out", "r")[0] == 0
+
+
+def test_a_record_that_would_fill_the_memory_is_refused(changed):
+    packer = zlib.compressobj(9)
+    bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(256)) + packer.flush()
+    changed(("UPDATE record SET record_zlib = ? WHERE record_id = 2", bomb))
+    assert_refused("table record, row 2, column record_zlib would unpack to more than 64 MiB")
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "message"),
+    [
+        ("UPDATE phase SET workers_json = ?", "[{", "row 1 read, column workers_json is no JSON"),
+        ("UPDATE phase SET caveats_json = ?", '[{"a": 1}]', "column caveats_json is not a list"),
+        ("UPDATE trial SET levels_json = ?", "[]", "table trial, row t0001, column levels_json"),
+        ("UPDATE trial SET levels_json = ?", '{"scheduler": "x"}', "scheduler 'x' is no level"),
+        ("UPDATE study SET factors_json = ?", "{" * 9999, "column factors_json is no JSON"),
+        ("UPDATE study SET compared_factor = ?", "x", "the compared factor 'x' is none of the"),
+        ("UPDATE study SET baseline = ?", "x", "the baseline 'x' is no level"),
+        ("UPDATE study SET spec_toml = ?", "metric = 1", "column spec_toml: metric or metric_of"),
+        ("UPDATE session SET testbed_json = ?", "1", "table session, row 1, column testbed_json"),
+        ("UPDATE record SET record_zlib = ?", b"x", "row 1, column record_zlib cannot be unpacked"),
+        ("UPDATE record SET trial_id = ? WHERE record_id = 1", "t9", "in table trial is not there"),
+        ("DELETE FROM study WHERE ? = ''", "", "table study has no row"),
+    ],
+)
+def test_a_value_that_no_study_holds_is_named(changed, statement, value, message):
+    changed((statement, value))
+    assert_refused(message)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DROP TABLE series", "there is no table series"),
+        ("ALTER TABLE trial ADD COLUMN more TEXT", "table trial is not the one that iolab makes"),
+        ("PRAGMA user_version = 0", "schema 0"),
+        ("PRAGMA user_version = -1", "schema -1"),
+        ("PRAGMA user_version = 99", "newer iolab (schema 99"),
+        ("PRAGMA application_id = 1", "study.db is not a study of iolab"),
+    ],
+)
+def test_a_database_of_another_shape_is_named(changed, statement, message):
+    changed((statement,))
+    assert_refused(message)
+
+
+def test_a_view_in_the_place_of_a_table_is_refused(changed):
+    changed(
+        ("ALTER TABLE fact RENAME TO other",),
+        ("CREATE VIEW fact AS SELECT * FROM other",),
+    )
+    assert_refused("table fact is not the one that iolab makes")
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 1000, b"SQLite format 3\0" + bytes(8000)])
+def test_a_file_that_is_no_database_is_named(remade, content):
+    remade(content)
+    assert_refused("study.db ")
+
+
+def test_what_integrity_check_finds_is_named(packed, remade):
+    body = bytearray(read.read_archive(packed).contents["study.db"])
+    page = int.from_bytes(body[16:18], "big")
+    for number in range(3, len(body) // page - 1, 3):
+        body[number * page : number * page + 64] = bytes(64)
+    remade(bytes(body))
+    assert_refused("study.db")
+
+
+def test_a_damaged_directory_names_the_row_too(packed, changed):
+    """Not only archives: any store that is read."""
+    changed(("UPDATE phase SET workers_json = '[{'",))
+    Path("o").mkdir()
+    Path("o/study.db").write_bytes(read.read_archive(Path("h.iolab")).contents["study.db"])
+    code, out, err = run("report", "o")
+    assert (code, out) == (1, "")
+    assert "study.db is damaged: table phase, row 1 read, column workers_json is no JSON" in err
+    assert err.endswith("restore a copy\n")
+
+
+OWNED = "\x1b]0;owned\x07\x9b2J\u202e\nline"
+
+
+def test_names_of_the_manifest_command_no_terminal(packed, remade):
+    remade(b"")  # Changes into an empty directory.
+    for content, code in ((read.read_archive(packed).contents["study.db"], 0), (b"", 5)):
+        found = read.read_archive(packed)
+        contents = {**found.contents, "study.db": content}
+        manifest = replace(
+            found.manifest,
+            members=members_of(contents),
+            study_name=OWNED,
+            machine=OWNED,
+            iolab_version=OWNED,
+        )
+        Path("h.iolab").write_bytes(write.pack(manifest, contents))
+        for arguments in (
+            ["archive", "--check", "h.iolab"],
+            ["report", "h.iolab", "--out", f"r{code}"],
+            ["diff", "h.iolab", "h.iolab"],
+            ["archive", "--export", "iozone", "h.iolab"],
+        ):
+            found_code, out, err = run(*arguments)
+            assert found_code == code or (found_code, code) in ((1, 5), (4, 0)), err
+            assert_harmless(out, err)
+            assert content == b"" or "owned" in out + err
+
+
+def test_names_inside_the_database_command_no_terminal(changed):
+    note = json.dumps([{"code": OWNED, "message": OWNED, "hint": OWNED}])
+    changed(
+        ("UPDATE study SET name = ?, testbed = ?, caveats_json = ?", OWNED, OWNED, note),
+        ("UPDATE trial SET workload = ?", OWNED),
+        ("UPDATE fact SET value = ?", OWNED),
+        (
+            "UPDATE trial SET levels_json = replace(levels_json, 'noop', ?)",
+            json.dumps(OWNED)[1:-1],
+        ),
+        (
+            "UPDATE study SET factors_json = replace(factors_json, 'noop', ?), baseline = ?, "
+            "workloads_json = ?",
+            *(json.dumps(OWNED)[1:-1], OWNED, json.dumps([OWNED])),
+        ),
+    )
+    told = {}
+    for arguments in (
+        ["archive", "--check", "h.iolab"],
+        ["report", "h.iolab", "--out", "r"],
+        ["diff", "h.iolab", "h.iolab"],
+        ["diff", "h.iolab", "h.iolab", "--md"],
+        ["diff", "h.iolab", "h.iolab", "--json"],
+        ["gate", "h.iolab", "h.iolab"],
+        ["archive", "--export", "iozone", "h.iolab"],
+        ["archive", "--extract", "h.iolab", "--out", "x"],
+        ["report", "x", "--out", "s"],
+        ["archive", "x", "--out", "again.iolab"],
+    ):
+        code, out, err = run(*arguments)
+        assert code in (0, 1, 4, 5), (arguments, err)
+        assert_harmless(out, err)
+        told[" ".join(arguments)] = out + err
+    assert sum("owned" in text for text in told.values()) >= 5, told
+
+
+def assert_harmless(out, err):
+    assert not any(sign in out + err for sign in "\x1b\x07\x9b\u202e")
+    assert not any(line.startswith("line") for line in (out + err).splitlines())
