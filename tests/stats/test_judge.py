@@ -159,6 +159,19 @@ def test_cells_that_the_factor_cannot_affect_are_shown_and_not_pooled(canned: Mo
     assert judge(canned.make_study(workloads=(workload,))).headline[0].n_cells == 3
 
 
+def test_where_the_factor_cannot_matter_stands_beside_the_answer(canned: ModuleType) -> None:
+    study = canned.make_study()
+    notes = [
+        Caveat("factor_without_effect", f"{name} has no effect on a part of the study (read): why")
+        for name in ("scheduler", "cache")
+    ]
+    sentence = judge(dataclasses.replace(study, caveats=tuple(notes))).sentence
+    assert sentence.endswith(
+        "Mind that scheduler has no effect on a part of the study (read): why."
+    )
+    assert "cache" not in sentence
+
+
 def test_the_only_configuration_says_which_way_its_bytes_went(canned: ModuleType) -> None:
     workload = canned.Workload("iozone", ("write", "read"), ("4k",), ("fwrite",))
     study = canned.make_study(workloads=(workload,), levels=("none",))

@@ -99,7 +99,7 @@ def judge(data: StudyData) -> StudyVerdict:
     )
     return dataclasses.replace(
         draft,
-        sentence=f"{wording.kind_sentence(study)} {said}".strip(),
+        sentence=f"{wording.kind_sentence(study)} {said} {_without_effect(data)}".strip(),
         caveats=collect_caveats(ledger, draft),
         request_times=request_times(ledger),
     )
@@ -108,6 +108,17 @@ def judge(data: StudyData) -> StudyVerdict:
 def _held(study: StudyRow) -> dict[str, str]:
     """Levels of a study of one configuration."""
     return study.settings | {name: levels[0] for name, levels in study.factors.items() if levels}
+
+
+def _without_effect(data: StudyData) -> str:
+    """Say beside the answer where the compared factor cannot matter."""
+    factor = data.study.compared_factor
+    said = dict.fromkeys(
+        caveat.message
+        for caveat in data.caveats
+        if caveat.code == "factor_without_effect" and caveat.message.startswith(f"{factor} ")
+    )
+    return " ".join(f"Mind that {message}." for message in said)
 
 
 def headline_word(words: Sequence[Word]) -> Word:
