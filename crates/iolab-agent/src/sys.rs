@@ -180,11 +180,7 @@ pub fn loop_image(device: &File) -> io::Result<LoopImage> {
     Ok(LoopImage { dev: from_kernel(device), inode, rdev: from_kernel(rdevice) })
 }
 
-<<<<<<< HEAD
-/// A device number as the kernel packs it (`include/linux/kdev_t.h`: `huge_encode_dev`), as stat
-=======
 /// A device number as the kernel packs it (`include/linux/kdev_t.h`, `huge_encode_dev`), as stat
->>>>>>> fixdev
 /// shows it.
 fn from_kernel(number: u64) -> u64 {
     let major = (number >> 8) & 0xfff;

@@ -90,15 +90,6 @@ mod tests {
         let content = sample::digest(&held, size, "seed").unwrap();
         let left = LeftBehind { study: "plan".to_owned(), seed: "seed".to_owned(), content };
         let marker = Marker::new("S5GXNF0R", size, 100, "run-1").with_left(Some(left));
-<<<<<<< HEAD
-        let found = Verdict::Marked(marker);
-        assert_eq!(repeated(&device, &held, &found, "plan", 200), Some(100), "when it was typed");
-        assert_eq!(repeated(&device, &held, &found, "plan", 100 + 86_400), None, "a day later");
-        assert_eq!(repeated(&device, &held, &found, "other", 200), None, "another study");
-        assert_eq!(repeated(&device, &held, &Verdict::Blank, "plan", 200), None);
-        held.write_all_at(b"precious", 9 << 20).unwrap();
-        assert_eq!(repeated(&device, &held, &found, "plan", 200), None, "somebody wrote on it");
-=======
         let verdict = Verdict::Marked(marker);
         assert_eq!(repeated(&device, &held, &verdict, "plan", 200), Some(100), "when it was typed");
         assert_eq!(repeated(&device, &held, &verdict, "plan", 100 + 86_400), None, "a day later");
@@ -106,6 +97,5 @@ mod tests {
         assert_eq!(repeated(&device, &held, &Verdict::Blank, "plan", 200), None);
         held.write_all_at(b"precious", 9 << 20).unwrap();
         assert_eq!(repeated(&device, &held, &verdict, "plan", 200), None, "somebody wrote on it");
->>>>>>> fixdev
     }
 }
