@@ -176,7 +176,7 @@ def test_a_flush_that_fails_once(iolab: Run, tmp_path: Path) -> None:
         disk.make("ext4", "errors=continue")
         arguments = [
             "--on", f"dir:{disk.mounted}", "--test", "write", "--buffered", "--fsync", "timed",
-            "--record-size", "4k,8k", "--file-size", "2m", "--rounds", "4",
+            "--record-size", "4k,8k", "--file-size", "8m", "--rounds", "20",
         ]  # fmt: skip
         done = in_mid_run(
             tmp_path / "out",
