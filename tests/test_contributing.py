@@ -128,7 +128,7 @@ print(chart.caption)
 
 
 @needs_cargo
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300)
 def test_add_an_engine(rust_copy, tmp_path):
     example("Add an engine").apply(rust_copy)
     cargo(rust_copy, "test", "-p", "iolab-real", "--test", "conformance")
@@ -136,7 +136,7 @@ def test_add_an_engine(rust_copy, tmp_path):
 
 
 @needs_cargo
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300)
 def test_add_a_knob(rust_copy, tmp_path):
     example("Add a knob").apply(rust_copy)
     assert "ok. 0 passed" not in cargo(rust_copy, "test", "-p", "iolab-agent", "--bins", "knob")

@@ -1,9 +1,7 @@
 """A disk that lies, stalls or dies on request: a loop device over a file that Python serves.
 
-A file system in user space (FUSE, protocol 7.31 over /dev/fuse, no libraries) with the one file
-`data`; `tools/slow_file.py` is the same with the times of a disk. What goes wrong is written into
-a JSON plan that is read again whenever it changes, so that a test can let a fault happen in the
-middle of a run:
+The file is served by `tools/one_file.py`. What goes wrong is written into a JSON plan that is read
+again whenever it changes, so that a test can let a fault happen in the middle of a run:
 
 - ``read_errno``, ``write_errno``, ``fsync_errno``: the errno; ``fsync_times``: only so often;
 - ``delay_s``: each read and write takes so long;
@@ -13,16 +11,12 @@ middle of a run:
   written 8 KiB behind), ``lost`` (rewrites change nothing).
 
 Blocks of iolab's are known by their header (docs/how-to/verify-what-storage-returns.md). Only
-what is written takes memory, so the disk may be as large as one likes. Left out: everything that
-no loop device asks of its file.
+what is written takes memory, so the disk may be as large as one likes.
 """
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import json
-import os
 import struct
 import subprocess
 import sys
@@ -32,18 +26,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+TOOLS: Final = Path(__file__).parents[2] / "tools"
+
 PAGE: Final = 4096
 SECTOR: Final = 512
 MAGIC: Final = b"iolabVB1"
-WRITE_MAX: Final = 1 << 20
 MISPLACED_BY: Final = 8192
 
-_LOOKUP, _FORGET, _GETATTR, _OPEN, _READ, _WRITE, _STATFS = 1, 2, 3, 14, 15, 16, 17
-_RELEASE, _FSYNC, _FLUSH, _INIT, _OPENDIR, _RELEASEDIR = 18, 20, 25, 26, 27, 29
-_DESTROY, _BATCH_FORGET = 38, 42
-_SILENT: Final = (_FORGET, _BATCH_FORGET)
-_HEADER: Final = struct.Struct("<IIQQIIII")
-_DIRECT_IO: Final = 1
 _ZEROS: Final = bytes(PAGE)
 
 
@@ -130,67 +119,6 @@ def _home(page: bytes) -> int | None:
     return struct.unpack_from("<Q", page, 16)[0] if page.startswith(MAGIC) else None
 
 
-def _attributes(node: int, size: int) -> bytes:
-    mode, size = (0o040755, 0) if node == 1 else (0o100600, size)
-    return struct.pack(
-        "<6Q10I", node, size, size // 512, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0
-    )
-
-
-def _answer(disk: Disk, opcode: int, node: int, body: bytes) -> bytes | int:
-    """Return the body of the answer, or an errno."""
-    if opcode == _INIT:
-        flags = 1 | 1 << 5 | 1 << 22
-        return struct.pack("<4I2H2I2HI28x", 7, 31, 0, flags, 16, 12, WRITE_MAX, 1, 256, 0, 0)
-    if opcode == _LOOKUP:
-        if body.rstrip(b"\0") != b"data":
-            return errno.ENOENT
-        return struct.pack("<4Q2I", 2, 0, 3600, 3600, 0, 0) + _attributes(2, disk.size)
-    if opcode == _GETATTR:
-        return struct.pack("<Q2I", 3600, 0, 0) + _attributes(node, disk.size)
-    if opcode in (_OPEN, _OPENDIR):
-        return struct.pack("<QIi", 0, _DIRECT_IO if opcode == _OPEN else 0, 0)
-    if opcode == _READ:
-        _, offset, length = struct.unpack_from("<QQI", body)
-        return disk.read(offset, min(length, disk.size - offset))
-    if opcode == _WRITE:
-        _, offset, length = struct.unpack_from("<QQI", body)
-        moved = disk.write(offset, body[40 : 40 + length])
-        return -moved if moved < 0 else struct.pack("<II", moved, 0)
-    if opcode == _FSYNC:
-        return disk.fsync() or b""
-    if opcode == _STATFS:
-        return struct.pack("<5Q4I24x", disk.size // PAGE, 0, 0, 1, 0, PAGE, 255, PAGE, 0)
-    if opcode in (_RELEASE, _RELEASEDIR, _FLUSH, _DESTROY):
-        return b""
-    return errno.ENOSYS
-
-
-def serve(folder: str, size: int, plan_path: Path) -> None:
-    """Mount, serve until unmounted."""
-    device = os.open("/dev/fuse", os.O_RDWR)
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0"
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"iolab-faulty", folder.encode(), b"fuse", 0, options.encode()) != 0:
-        raise OSError(ctypes.get_errno(), "mount", folder)
-    disk = Disk(size, plan_path)
-    while True:
-        try:
-            request = os.read(device, WRITE_MAX + 4096)
-        except OSError as error:
-            if error.errno == errno.ENODEV:
-                return
-            if error.errno in (errno.EINTR, errno.ENOENT, errno.EAGAIN):
-                continue
-            raise
-        _, opcode, unique, node, *_ = _HEADER.unpack_from(request)
-        answer = _answer(disk, opcode, node, request[_HEADER.size :])
-        if opcode in _SILENT:
-            continue
-        status, body = (-answer, b"") if isinstance(answer, int) else (0, answer)
-        os.writev(device, [struct.pack("<IiQ", 16 + len(body), status, unique), body])
-
-
 class FaultyDisk:
     """The disk as a test sees it: a loop device, perhaps with a file system that is mounted."""
 
@@ -202,7 +130,9 @@ class FaultyDisk:
         self.mounted.mkdir()
         self.plan_path.write_text("{}")
         command = [sys.executable, __file__, self.folder, str(size), self.plan_path]
-        self.server = subprocess.Popen(list(map(str, command)), start_new_session=True)
+        self.server = subprocess.Popen(
+            list(map(str, command)), start_new_session=True, env={"PYTHONPATH": str(TOOLS)}
+        )
         deadline = time.monotonic() + 20
         while not self.folder.is_mount():
             if self.server.poll() is not None or time.monotonic() > deadline:
@@ -291,4 +221,6 @@ def _output(*command: str | Path) -> str:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+    from one_file import serve
+
+    serve(sys.argv[1], b"iolab-faulty", Disk(int(sys.argv[2]), Path(sys.argv[3])))

@@ -148,13 +148,12 @@ pub fn coordinate<O: Observer>(
     observer: &mut O,
     mut lost: impl FnMut() -> u32,
 ) {
-    let mut stop_or_lost = |observer: &mut O| {
+    wait_for(group, Gate::Start, workers, HURRY, &mut || {
         if observer.should_stop() {
             group.stop();
         }
         lost() > 0
-    };
-    wait_for(group, Gate::Start, workers, HURRY, &mut || stop_or_lost(observer));
+    });
     observer.starting();
     group.open(Gate::Start);
     observer.released();

@@ -5,7 +5,10 @@
 //!
 //! Byte-range locks are those of open file descriptions (`F_OFD_SETLKW`): POSIX's own belong to the
 //! process, so that workers that are threads would never wait for each other, and the first close
-//! of any descriptor of the file would drop them.
+//! of any descriptor of the file would drop them. They live as long as the description, and a ring
+//! may hold that longer than its descriptor: an op that a worker thread of the kernel did is put
+//! away when the ring's owner enters it next. An owner that waits for the lock never would; hence
+//! [`HeldLocks`].
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
@@ -30,7 +33,19 @@ pub struct Opened {
     /// Where the kernel's file position is, as far as this lane moved it.
     pub position: u64,
     is_writable: bool,
+    locks: Option<HeldLocks>,
     via: Via,
+}
+
+/// Gives a file's locks back when its handle is closed or dropped; declared before what owns the
+/// descriptor, so that it is dropped first.
+struct HeldLocks(RawFd);
+
+impl Drop for HeldLocks {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure: the last close is the second chance.
+        let _ = set_lock(self.0, libc::F_UNLCK, Bytes(0), Bytes(0));
+    }
 }
 
 /// How an open file is reached; each owns the descriptor.
@@ -129,6 +144,7 @@ impl Opened {
 
     /// Closes it and says so if that fails: a late write error has its last chance here.
     fn close(self) -> Result<(), Errno> {
+        drop(self.locks);
         let file = match self.via {
             Via::Descriptor(file) => file,
             Via::Stream(stream) => return stream.close(),
@@ -313,24 +329,16 @@ impl Files {
         at: Bytes,
         length: Bytes,
     ) -> Result<Bytes, Errno> {
-        let fd = self.get(handle)?.raw();
         let kind = match kind {
             LockKind::Shared => libc::F_RDLCK,
             LockKind::Exclusive => libc::F_WRLCK,
             LockKind::Release => libc::F_UNLCK,
         };
-        // SAFETY: flock is plain data, for which all zeroes is a valid value; l_pid must be 0.
-        let mut range: libc::flock = unsafe { std::mem::zeroed() };
-        range.l_type = kind as libc::c_short;
-        range.l_whence = libc::SEEK_SET as libc::c_short;
-        (range.l_start, range.l_len) = (at.0 as libc::off_t, length.0 as libc::off_t);
-        loop {
-            // SAFETY: `fd` is open and `range` a valid flock during the call.
-            let result = answer(unsafe { libc::fcntl(fd, libc::F_OFD_SETLKW, &raw const range) });
-            if result != Err(Errno(libc::EINTR)) {
-                return result;
-            }
+        let opened = self.get(handle)?;
+        if kind != libc::F_UNLCK && opened.locks.is_none() {
+            opened.locks = Some(HeldLocks(opened.fd));
         }
+        set_lock(opened.fd, kind, at, length)
     }
 
     fn path(&self, id: PathId) -> Result<&PathBuf, Errno> {
@@ -365,8 +373,24 @@ impl Files {
             self.opened.resize_with(slot + 1, || None);
         }
         self.opened[slot] =
-            Some(Opened { fd: raw, position: 0, is_writable: how.is_writable, via });
+            Some(Opened { fd: raw, position: 0, is_writable: how.is_writable, locks: None, via });
         Ok(Bytes(0))
+    }
+}
+
+/// Waits for a lock of the open file description, or gives it back.
+fn set_lock(fd: RawFd, kind: libc::c_int, at: Bytes, length: Bytes) -> Result<Bytes, Errno> {
+    // SAFETY: flock is plain data, for which all zeroes is a valid value; l_pid must be 0.
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
+    range.l_type = kind as libc::c_short;
+    range.l_whence = libc::SEEK_SET as libc::c_short;
+    (range.l_start, range.l_len) = (at.0 as libc::off_t, length.0 as libc::off_t);
+    loop {
+        // SAFETY: `range` is a valid flock during the call; the descriptor's owner keeps it open.
+        let result = answer(unsafe { libc::fcntl(fd, libc::F_OFD_SETLKW, &raw const range) });
+        if result != Err(Errno(libc::EINTR)) {
+            return result;
+        }
     }
 }
 

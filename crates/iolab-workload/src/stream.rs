@@ -16,7 +16,7 @@ use iolab_model::op::{
     Transfer,
 };
 use iolab_model::seed::Stream;
-use iolab_model::{Bytes, Completion, Ns, Seed};
+use iolab_model::{Completion, Ns, Seed};
 
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
@@ -311,9 +311,4 @@ fn advice(errno: Errno) -> &'static str {
         }
         _ => "",
     }
-}
-
-/// Bytes of a file that holds every record.
-fn whole(tenant: &Tenant) -> Bytes {
-    tenant.used_bytes()
 }

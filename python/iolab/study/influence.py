@@ -17,7 +17,7 @@ _UNAFFECTED: Final = {
     "vectors": _OWN_CALLS,
     "direct": STREAM_TESTS,
     "durability": STREAM_TESTS,
-    "flags": STREAM_TESTS,
+    "flags": _OWN_CALLS,
     "lock": STREAM_TESTS,
     "flush": STREAM_TESTS,
 }
@@ -31,6 +31,7 @@ NOT_SIMULATED: Final = {
     "workers_as": "threads and processes are alike",
     "lock": "locks cost nothing",
     "vectors": "parts of a record cost nothing",
+    "preallocate": "there is no file system that would allocate",
     "wbt_lat_usec": "files are direct, and write-back throttling holds back buffered writes only",
 }
 """Factors that a simulation accepts at one level, and why several levels would be equal."""

@@ -15,7 +15,7 @@ use iolab_model::{
 };
 
 use super::ring_setup;
-use super::slot::{ABILITIES, Slot, Work};
+use super::slot::{ABILITIES, Slot, Work, take_batch};
 use crate::buffer::Buffers;
 use crate::clock::{monotonic, sleep_until};
 use crate::files::Files;
@@ -319,24 +319,10 @@ impl<F: Flavor> Lane for RingLane<F> {
         batch: &[Submission],
         done: &mut Vec<Completion>,
     ) -> Accepted {
-        let mut accepted = Accepted::default();
-        for submission in batch {
-            if self.in_flight as usize == self.slots.len() {
-                break;
-            }
-            match self.start(now, submission) {
-                None => {
-                    self.in_flight += 1;
-                    accepted.queued += 1;
-                }
-                Some(outcome) => {
-                    let completed = monotonic();
-                    let (token, submitted) = (submission.token, now);
-                    done.push(Completion { token, submitted, completed, outcome });
-                    accepted.done += 1;
-                }
-            }
-        }
+        let room = self.slots.len() - self.in_flight as usize;
+        let accepted =
+            take_batch((now, room), batch, done, |submission| self.start(now, submission));
+        self.in_flight += accepted.queued as u32;
         accepted
     }
 

@@ -1,10 +1,11 @@
 //! What is in flight in a queue slot, in the engines that queue.
 
 use iolab_model::op::{Handle, Op, Submission, Transfer, TransferFlags};
-use iolab_model::{Bytes, Capabilities, Ns, error::Errno};
+use iolab_model::{Accepted, Bytes, Capabilities, Completion, Ns, error::Errno};
 
 use super::synchronous::accepted_flags;
 use crate::buffer::Buffers;
+use crate::clock::monotonic;
 use crate::files::Files;
 
 /// An op in flight.
@@ -27,6 +28,34 @@ pub enum Work {
     Read(Transfer),
     Write(Transfer),
     Flush { handle: Handle, is_data_only: bool },
+}
+
+/// Takes ops from the front of a batch while there is room for ops in flight.
+///
+/// `start` answers `None` for an op that is queued, and how it ended for one that was done at once.
+#[inline]
+pub fn take_batch(
+    (now, room): (Ns, usize),
+    batch: &[Submission],
+    done: &mut Vec<Completion>,
+    mut start: impl FnMut(&Submission) -> Option<Result<Bytes, Errno>>,
+) -> Accepted {
+    let mut accepted = Accepted::default();
+    for submission in batch {
+        if accepted.queued == room {
+            break;
+        }
+        match start(submission) {
+            None => accepted.queued += 1,
+            Some(outcome) => {
+                let completed = monotonic();
+                let (token, submitted) = (submission.token, now);
+                done.push(Completion { token, submitted, completed, outcome });
+                accepted.done += 1;
+            }
+        }
+    }
+    accepted
 }
 
 impl Slot {

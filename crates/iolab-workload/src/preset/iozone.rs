@@ -272,6 +272,12 @@ fn check(request: &IozoneRequest, tests: &[IozoneTest]) -> Result<(), Error> {
             "use at least 2 workers",
         );
     }
+    if request.fsync_every > 0 && request.fsync == FsyncChoice::Timed {
+        return wrong(
+            format!("a flush after every {} writes, and a timed one", request.fsync_every),
+            "use one of them: fsync_every, or fsync timed",
+        );
+    }
     let bound = tests.iter().find(|test| test.calls() != Calls::Engine);
     if let (Some(test), true) = (bound, request.depth > 1) {
         return wrong(
@@ -282,17 +288,20 @@ fn check(request: &IozoneRequest, tests: &[IozoneTest]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What was asked for and this test has not: streams know neither direct nor durable writes.
+/// What was asked for and this test has not: streams know neither direct nor durable writes, and a
+/// test that makes calls of its own makes them in its own way.
 fn ignored(request: &IozoneRequest, test: IozoneTest) -> Vec<String> {
-    let is_stream = test.calls() == Calls::Stream;
+    let calls = test.calls();
+    let (is_own, is_stream) = (calls != Calls::Engine, calls == Calls::Stream);
     let asked = [
-        (request.access == Access::Direct, "direct I/O"),
-        (request.durability != Durability::None, "durable writes (O_SYNC, O_DSYNC)"),
-        (!request.flags.is_empty(), "flags of transfers"),
-        (request.lock != LockPolicy::None, "locks"),
+        (is_stream && request.access == Access::Direct, "direct I/O"),
+        (is_stream && request.durability != Durability::None, "durable writes (O_SYNC, O_DSYNC)"),
+        (is_stream && request.lock != LockPolicy::None, "locks"),
+        (is_stream && request.flush != Flush::Fsync, "flush but fsync"),
+        (is_own && !request.flags.is_empty(), "flags of transfers"),
+        (is_own && request.vectors > 1, "choice of the parts of a call"),
     ];
-    let ignored = asked.into_iter().filter(|(is_asked, _)| *is_asked && is_stream);
-    ignored.map(|(_, what)| what.to_owned()).collect()
+    asked.into_iter().filter(|(is_ignored, _)| *is_ignored).map(|(_, what)| what.into()).collect()
 }
 
 /// One tenant; two for the mix, in which even workers read and odd ones write.
@@ -344,7 +353,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
             Calls::Vectored => group as u16,
             Calls::Stream | Calls::Positioned => 0,
         },
-        flags: if is_stream { TransferFlags::NONE } else { request.flags },
+        flags: if calls == Calls::Engine { request.flags } else { TransferFlags::NONE },
         lock: if is_stream { LockPolicy::None } else { request.lock },
         is_preallocated: request.is_preallocated,
         stream_buffer_bytes: if is_stream { request.io_size_bytes } else { Bytes(0) },
@@ -425,6 +434,20 @@ mod tests {
         assert_eq!((fwrite.access, fwrite.opening), (Access::Stdio, Opening::Existing));
         assert_eq!(workload.engine_of(&workload.phases[1]), "stdio");
         assert_eq!(workload.engine_of(&workload.phases[0]), "psync");
+    }
+
+    #[test]
+    fn calls_of_their_own_say_what_they_ignore_and_two_flushes_are_one_too_many() {
+        let text = "\"write\",\"pwrite\",\"preadv\"";
+        let flags = TransferFlags::DATA_SYNC;
+        let request = IozoneRequest { flags, vectors: 4, ..request(text, 1) };
+        let workload = iozone(&request).unwrap();
+        let ignored: Vec<usize> = workload.phases.iter().map(|p| p.ignores.len()).collect();
+        assert_eq!(ignored, [0, 2, 2]);
+        let kept: Vec<bool> = workload.phases.iter().map(|p| p.tenants[0].flags == flags).collect();
+        assert_eq!(kept, [true, false, false]);
+        let request = IozoneRequest { fsync_every: 2, fsync: FsyncChoice::Timed, ..request };
+        assert!(iozone(&request).unwrap_err().to_string().contains("one of them"));
     }
 
     #[test]

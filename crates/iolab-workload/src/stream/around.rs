@@ -3,7 +3,7 @@
 use iolab_model::op::{Access, LockKind, Op};
 use iolab_model::{Bytes, Ns};
 
-use super::{FILE, PATH, Stage, StreamWorker, whole};
+use super::{FILE, PATH, Stage, StreamWorker};
 use crate::group::{Gate, GroupState};
 use crate::spec::{Direction, FsyncPolicy, Limit, LockPolicy, Opening};
 use crate::worker::Step;
@@ -52,14 +52,14 @@ impl<G: GroupState> StreamWorker<G> {
     /// Makes everything written so far durable.
     fn flush_all(&self) -> Op {
         if self.is_mapped() {
-            let length = whole(&self.tenant);
+            let length = self.tenant.used_bytes();
             return Op::Msync { handle: FILE, at: Bytes(0), length, is_async: false };
         }
         Op::Fsync { handle: FILE }
     }
 
     fn open(&mut self, now: Ns) -> Option<Step> {
-        let length = whole(&self.tenant);
+        let length = self.tenant.used_bytes();
         match self.stage {
             Stage::Open => {
                 let op = Op::Open { path: PATH, handle: FILE, how: self.how() };
@@ -145,7 +145,10 @@ impl<G: GroupState> StreamWorker<G> {
                 Some(self.submit(now, false, Op::Write(transfer)))
             }
             Stage::Finish => self.go(Stage::FlushAfter),
-            Stage::FlushAfter if self.tenant.fsync == FsyncPolicy::After => {
+            // What came after the last of the flushes in between is made durable, too.
+            Stage::FlushAfter
+                if matches!(self.tenant.fsync, FsyncPolicy::After | FsyncPolicy::Every { .. }) =>
+            {
                 let op = self.flush_all();
                 self.then(Stage::Unmap, now, op)
             }
