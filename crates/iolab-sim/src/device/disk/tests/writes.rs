@@ -41,8 +41,7 @@ fn a_write_waits_for_ten_sectors_in_the_buffer() {
 #[test]
 fn without_that_only_the_last_sector_has_to_come_in_time() {
     let pause = last_chance(10.0) + 0.1;
-    let response =
-        |changes: &[(&str, Value)]| continuing(20, Ns((pause * 1e6) as u64), changes);
+    let response = |changes: &[(&str, Value)]| continuing(20, Ns((pause * 1e6) as u64), changes);
     let nothing = ("write_prefill", number(0.0));
     near(response(&[]) - response(&[nothing]), TURN_MS, 0.001);
 }
