@@ -157,9 +157,9 @@ fn agreement(orders: &(Vec<Sector>, Vec<Sector>), places: usize) -> f64 {
     (0..recorded.len()).filter(is_near).count() as f64 / recorded.len() as f64
 }
 
-/// The twins of both recordings miss (see `dispatch_recordings.rs`), bfq itself does not: as soon as
-/// the queues of the readers are merged for good, not one issue differs; before, nearly all of them
-/// come at most eight places away (one queue serves a reader before the writer and not after it).
+/// The twins of both recordings miss (see `dispatch_recordings.rs`), bfq itself does not: once the
+/// queues of the readers are merged for good, not one issue differs; before, nearly all of them
+/// come at most eight places away (one queue serves a reader before the writer, not after it).
 #[test]
 fn bfq_issues_as_recorded_once_the_queues_of_sync_are_merged() {
     // The last issue that differs, and the shares at the same place and up to eight places away.
