@@ -72,9 +72,7 @@ class Lab:
         arguments += ["--rounds", str(rounds), "--for-rounds", str(max(2, min(rounds, 10)))]
         arguments += ["--inject", f"{pause_ns}ns"]
         command = [sys.executable, "-m", "iolab.cli", *arguments]
-        done = subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 5):
             sys.exit(f"{' '.join(command)} failed ({done.returncode}): {done.stderr.strip()}")
         return json.loads((self.folder / name / "aa.json").read_text(encoding="utf-8"))
@@ -134,9 +132,7 @@ def prepare(lab: Lab, tell: Callable[[str], None]) -> Prepared | None:
     )
 
 
-def run(
-    lab: Lab, n_studies: int, limit_s: float, tell: Callable[[str], None]
-) -> int:
+def run(lab: Lab, n_studies: int, limit_s: float, tell: Callable[[str], None]) -> int:
     """Run all three steps; returns the exit code."""
     plan = prepare(lab, tell)
     trial_s = lab.spent_s / (PILOT_ROUNDS * LABELS)

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.run.contention import grants_of
 from iolab.run.core import Core
 from iolab.run.pace import Pace
 from iolab.run.record import derive, failed_record
@@ -194,7 +195,7 @@ class Campaign:
                     trial.trial_id, str(error), started_at_unix_ns=started_unix_ns
                 )
             elapsed_ns = self._clock() - started_ns
-        derived = derive(record, self._core)
+        derived = derive(record, self._core, grants_of(trial.treatment.workload))
         self._store.commit_record(trial.trial_id, self._start.session_id, derived)
         self._statuses[trial.trial_id] = derived.status
         self._mismatches += [

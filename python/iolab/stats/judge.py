@@ -260,7 +260,7 @@ def _mark_headline(pooled: list[Comparison]) -> list[Comparison]:
 
 
 def _judge_cells(ledger: Ledger) -> list[CellComparison]:
-    """Judge every cell by its group's primary metric; Benjamini-Hochberg over the study."""
+    """Judge every cell by its group's primary metric; Benjamini-Hochberg over those affected."""
     jobs: list[tuple[Metric, str, CellPairs]] = []
     for group in ledger.groups():
         metric = ledger.primary_metric(group) or _any_metric(ledger, group)
@@ -279,7 +279,10 @@ def _judge_cells(ledger: Ledger) -> list[CellComparison]:
             for level, pairs in per_level.items()
             if key in pairs
         ]
-    adjusted = benjamini_hochberg([_p(pairs) for _, _, pairs in jobs])
+    # A cell that the compared factor cannot change asks no question: it is in no family.
+    adjusted = benjamini_hochberg(
+        [_p(pairs) if ledger.is_affected(pairs.key) else None for _, _, pairs in jobs]
+    )
     divisor = discovery_divisor(adjusted)
     return [
         _cell_comparison(
