@@ -188,6 +188,7 @@ def _study(arguments: argparse.Namespace) -> Study:
         compared_factor="label",
         baseline=_LABELS[0],
         looks=None,
+        width=None,
         rounds=asked.rounds if arguments.rounds is not None else None,
         seed=asked.seed if arguments.seed is not None else None,
     )
