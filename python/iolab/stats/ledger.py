@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from iolab.stats.inert import InertCells, inert_cells
 from iolab.stats.methods.log_ratio import is_usable
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.store.rows import Measurement, StudyData, TrialRow
@@ -77,6 +78,8 @@ class Ledger:
     """Metric -> values that were zero, negative or not finite."""
     unknown_metrics: list[str]
     generator_bound_trials: set[str]
+    inert: InertCells
+    """Where the compared factor cannot matter."""
 
     def cell_levels(self, trial: TrialRow) -> Levels:
         """Return the part of a trial's levels that its cells are keyed by."""
@@ -105,7 +108,10 @@ class Ledger:
 
     def is_affected(self, key: CellKey) -> bool:
         """Say whether the compared factor can change what a cell does at all."""
-        return key.operation not in unaffected_tests(self.data.study.compared_factor)
+        if key.operation in unaffected_tests(self.data.study.compared_factor):
+            return False
+        place = (key.workload, key.levels)
+        return not {(*place, key.operation), (*place, "")} & self.inert
 
     def cells_of(self, metric: Metric, group: Group) -> Cells:
         """Return the cells of one group that the compared factor can affect."""
@@ -177,6 +183,7 @@ def build_ledger(data: StudyData) -> Ledger:
         generator_bound_trials={
             t.trial_id for t in data.trials if _has(t.caveats, "generator_bound")
         },
+        inert=inert_cells(data.study, nested),
     )
 
 
