@@ -62,7 +62,8 @@ file_size = "64m"
 """
 SPEED = {"none": 1.0, "mq-deadline": 1.01, "bfq": 0.9, "kyber": 0.97}
 OF_MACHINE = {f"device.loop0.queue.attribute_{i}": str(i * 512) for i in range(80)} | {
-    f"cpu.vulnerability.number_{i}": "Mitigation: something that takes a few words" for i in range(20)
+    f"cpu.vulnerability.number_{i}": "Mitigation: something that takes a few words"
+    for i in range(20)
 }
 NAMED = {
     "kernel.release": "6.12.0",
@@ -80,7 +81,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--dir", type=Path, help="where the store is made (default: temporary)")
-    parser.add_argument("--keep", action="store_true", help="leave the store, use it if it is there")
+    parser.add_argument(
+        "--keep", action="store_true", help="leave the store, use it if it is there"
+    )
     arguments = parser.parse_args()
     folder = arguments.dir or Path(tempfile.mkdtemp(prefix="iolab-bench-"))
     try:

@@ -112,7 +112,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _are_whole(value: Any) -> bool:
-    """Whether it is a list of whole numbers; lists are long, so that types are looked at at once."""
+    """Whether it is a list of whole numbers; lists are long: their types are asked at once."""
     return (
         type(value) is list
         and set(map(type, value)) <= {int}  # pyright: ignore[reportUnknownArgumentType]

@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import tomllib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -48,7 +48,7 @@ class _Texts:
 
 
 @contextmanager
-def without_collecting() -> Iterator[None]:
+def without_collecting() -> Generator[None, None, None]:
     """Millions of rows that all stay: looking for garbage among them again and again is in vain."""
     was_enabled = gc.isenabled()
     gc.disable()
