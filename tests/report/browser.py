@@ -44,8 +44,16 @@ class Browser:
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", f'exec "$@" 3<&{to_read} 4>&{to_write}', "sh", program, *FLAGS]
-            + [f"--user-data-dir={self._profile}", "about:blank"],
+            [
+                "/bin/sh",
+                "-c",
+                f'exec "$@" 3<&{to_read} 4>&{to_write}',
+                "sh",
+                program,
+                *FLAGS,
+                f"--user-data-dir={self._profile}",
+                "about:blank",
+            ],
             pass_fds=(to_read, to_write),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -78,7 +78,7 @@ def _by_primary(verdict: StudyVerdict, rows: list[Condition], where: str) -> Tak
             reason = f"the best; {_names(rest, factor)} as good within {margin}"
         return Take(purpose, level_text(factor, candidates[0]), reason)
     if len(equal) > 1 and set(candidates) <= set(equal):
-        return Take(purpose, _names(equal, factor), f"equally good within {margin}: take any")
+        return Take(purpose, _names(equal, factor, "or"), f"equally good within {margin}: take any")
     if candidates:
         reason = "cannot be told apart yet"
         return Take(purpose, _names(candidates, factor, "or"), reason, is_open=True)
@@ -116,7 +116,7 @@ def _by_words(verdict: StudyVerdict, found: Sequence[Comparison], purpose: str) 
         return Take(purpose, f"{baseline}, for now", reason, is_open=True)
     equal = [c.level for c in found if c.effect.word in ("same", "trivial")]
     if equal:
-        names = _names([verdict.baseline, *equal], factor)
+        names = _names([verdict.baseline, *equal], factor, "or")
         return Take(purpose, names, f"no difference above {margin_text(verdict.margin)}")
     return Take(purpose, baseline, "every other level is worse")
 

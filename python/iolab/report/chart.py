@@ -115,12 +115,18 @@ class Table:
     rows: tuple[tuple[Value, ...], ...]
 
     def to_csv(self) -> str:
-        """Return the table as CSV with a header line; None is empty."""
+        """Return the table as CSV with a header line; None is empty, floats have 9 digits."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows(["" if v is None else v for v in row] for row in self.rows)
+        writer.writerows([_csv_value(v) for v in row] for row in self.rows)
         return text.getvalue()
+
+
+def _csv_value(value: Value) -> Value:
+    if value is None:
+        return ""
+    return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class Condition:
     """Against the baseline; None for the baseline itself."""
     p99_comparison: Comparison | None
     stalled: tuple[int, int, int] | None
-    """Trials that stalled, trials with a series, longest stall in ns."""
+    """Series with a stall, series long enough to show one, longest stall in ns."""
     cpu_ns_per_op: float | None
     is_winner: bool
     """Shown to be the best, or within the margin of it."""
@@ -131,11 +131,12 @@ def _stalls(verdict: StudyVerdict, group: Group, level: str) -> tuple[int, int, 
         for course in verdict.closer.time_courses
         if (course.workload, course.is_direct, course.level) == (*group, level)
     ]
-    if not mine:
+    judged = sum(c.n_trials - c.shapes.get("too_short", 0) for c in mine)
+    if not judged:
         return None
     return (
         sum(course.stalled_trials for course in mine),
-        sum(course.n_trials for course in mine),
+        judged,
         max(course.stall_ns_longest for course in mine),
     )
 
@@ -168,12 +169,14 @@ def amount_text(amount: Amount | None, metric: Metric) -> str:
 
 
 def interval_text(amount: Amount | None, metric: Metric) -> str:
-    """Write an interval with the unit once: ``[118, 121] MiB/s``."""
+    """Write an interval, its unit once if both ends have the same."""
     if amount is None:
         return ""
     if amount.low is None or amount.high is None:
         return f"n = {amount.n}"
-    return f"{metric.format(amount.low)} to {metric.format(amount.high)}"
+    low, _, unit = metric.format(amount.low).rpartition(" ")
+    high = metric.format(amount.high)
+    return f"{low} to {high}" if high.endswith(f" {unit}") else f"{low} {unit} to {high}"
 
 
 def condition_table(rows: Sequence[Condition], factor: str) -> Table:
@@ -182,9 +185,9 @@ def condition_table(rows: Sequence[Condition], factor: str) -> Table:
         (
             "workload", "mode", factor, "metric", "geometric mean", "95 % low", "95 % high",
             "rounds", "ratio to the baseline", "95 % low", "95 % high", "verdict", "p99 (ns)",
-            "p99 95 % low (ns)", "p99 95 % high (ns)", "p99 verdict", "stalled trials",
-            "trials with a series", "longest stall (ns)", "CPU time per operation (ns)",
-            "within the margin of the best", "may be the best",
+            "p99 95 % low (ns)", "p99 95 % high (ns)", "p99 verdict", "series with a stall",
+            "series long enough to show one", "longest stall (ns)",
+            "CPU time per operation (ns)", "within the margin of the best", "may be the best",
         ),
         tuple(_plain(row) for row in rows),
     )  # fmt: skip

@@ -119,7 +119,7 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
         "verdict",
         "p99",
         "p99 verdict",
-        "stalled trials",
+        "stalls",
         "CPU per I/O",
     )
     table = tag(
@@ -130,8 +130,8 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     note = (
         "★ shown to be within the margin of the best, ☆ not ruled out as the best. Values are"
         " geometric means over cells with 95 % intervals over rounds"
-        f" (n = {max((r.primary.n for r in rows if r.primary), default=0)}); p99 and what follows"
-        " are exploratory."
+        f" (n = {max((r.primary.n for r in rows if r.primary), default=0)}); stalls: series with"
+        " one, of those long enough to show one. p99 and what follows are exploratory."
     )
     return join(tag("div", table, class_="scroll"), tag("p", note, class_="soft small"))
 

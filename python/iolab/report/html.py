@@ -29,7 +29,7 @@ from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 
 COMPARISONS_SHOWN = 24
-ANNEXED = ("main_effects", "residuals")
+ANNEXED = ("forest_cells", "main_effects", "residuals")
 ANNEX = "Diagnostics, tables and everything that is needed to repeat or to cite this."
 BY_HAND_MAX = 12
 BY_HAND_CHARACTERS_MAX = 40_000
@@ -192,8 +192,9 @@ def _pictures(data: StudyData, charts: list[DrawnChart]) -> dict[str, list[Marku
         if drawn.row.name == "run_order":
             continue
         built = drawn.built[1:] if drawn.row.name == "forest" else drawn.built
-        where = parts["annex" if drawn.row.name in ANNEXED else "main"]
         for views in by_figure(built):
+            is_annexed = drawn.row.name in ANNEXED or views[0].name in ANNEXED
+            where = parts["annex" if is_annexed else "main"]
             content = figure(views, data)
             if views[0].is_folded:
                 content = tag("details", tag("summary", views[0].title), content)

@@ -300,13 +300,16 @@ def _series(spec: ChartSpec, panel: Panel, frame: Frame, index: int, series: Ser
     if series.is_joined and len(places) > 1:
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(tag("polyline", tag("title", series.name), points=line, class_="joined"))
+        if series.slot == GREY:
+            return tag("g", *parts, class_="grey")
     for point, place in zip(series.points, places, strict=True):
         interval = _interval(spec, frame, point, place)
         bare = series.is_joined and point.low is None and len(series.points) > 24
         drawn = None if bare else mark(series.slot, *place, point)
         if drawn is not None or interval:
             title = tag("title", point.title) if point.title else None
-            parts.append(tag("g", title, interval, drawn))
+            is_bare = title is None and interval is None
+            parts.append(drawn if drawn and is_bare else tag("g", title, interval, drawn))
     return tag("g", *parts, class_=color_class(series.slot))
 
 

@@ -21,6 +21,8 @@ TEXT_CELL = 34.0
 """Narrower cells have no text."""
 DENSE_CELL = 11.0
 MANY_ROWS = 16
+TITLED_MAX = 800
+"""Squares of a strip that are named one by one; more are drawn as one shape per level."""
 
 
 def draw_strip(spec: ChartSpec) -> Markup:
@@ -34,35 +36,34 @@ def draw_strip(spec: ChartSpec) -> Markup:
     for row, name in enumerate(spec.y.categories):
         y = legend_height + row * (tall + 3) + tall / 2 + 4
         parts.append(tag("text", name, x=left - 8, y=y, text_anchor="end"))
+    is_dense = sum(len(series.points) for series in spec.panels[0].series) > TITLED_MAX
     for series in spec.panels[0].series:
+        squares: list[Markup] = []
+        outline: list[str] = []
         for point in series.points:
             x, y = left + point.x * side, legend_height + point.y * (tall + 3)
-            symbol = (
-                tag(
-                    "text",
-                    point.symbol,
-                    x=x + side / 2,
-                    y=y + tall / 2 + 4,
-                    text_anchor="middle",
-                    class_="symbol",
-                )
-                if point.symbol and side > 7
-                else None
-            )
-            square = tag(
-                "rect",
-                x=x,
-                y=y,
-                width=max(1.0, side - 1.5),
-                height=tall,
-                class_="square failed" if point.is_hollow else "square",
-            )
-            parts.append(
-                tag("g", tag("title", point.title), square, symbol, class_=color_class(series.slot))
-            )
+            if is_dense and not point.is_hollow:
+                wide = max(1.0, side - 1.5)
+                outline.append(f"M{x:.1f} {y:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z")
+            else:
+                squares.append(_square(point, (x, y), (side, tall)))
+        if outline:
+            squares.append(tag("path", d="".join(outline), class_="square"))
+        parts.append(tag("g", *squares, class_=color_class(series.slot)))
     bottom = legend_height + len(spec.y.categories) * (tall + 3)
     parts.append(tag("text", f"{spec.x.title} →", x=left, y=bottom + 13, class_="axis-title"))
     return whole_svg(spec, bottom + 20, *parts)
+
+
+def _square(point: Point, place: tuple[float, float], size: tuple[float, float]) -> Markup:
+    (x, y), (side, tall) = place, size
+    css = "square failed" if point.is_hollow else "square"
+    square = tag("rect", x=x, y=y, width=max(1.0, side - 1.5), height=tall, class_=css)
+    symbol = None
+    if point.symbol and side > 7:
+        at = {"x": x + side / 2, "y": y + tall / 2 + 4}
+        symbol = tag("text", point.symbol, **at, text_anchor="middle", class_="symbol")
+    return tag("g", tag("title", point.title), square, symbol)
 
 
 def draw_heat(spec: ChartSpec) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from urllib.parse import quote
 
 from iolab.report.chart import Table, Value
 from iolab.report.markup import Markup, join, tag
@@ -15,6 +15,8 @@ from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 ROWS_SHOWN_MAX = 100
 """Rows of a data table that the page shows; the CSV always has all."""
 CELLS_SHOWN_MAX = 400
+IN_ADDRESS = " ,;:.+-_/()[]=|*!@"
+"""Characters that a data address holds as they are; quotes, angles, # and % are not among them."""
 
 
 def data_table(
@@ -24,11 +26,11 @@ def data_table(
     shown = table.rows[:rows_max]
     rest = len(table.rows) - len(shown)
     note = tag("p", f"{rest} more rows are in the CSV.", class_="soft") if rest else None
-    encoded = b64encode(table.to_csv().encode()).decode()
+    encoded = quote(table.to_csv(), safe=IN_ADDRESS)
     link = tag(
         "a",
         f"data, {len(table.rows)} rows (CSV)",
-        href=f"data:text/csv;charset=utf-8;base64,{encoded}",
+        href=Markup(f"data:text/csv;charset=utf-8,{encoded}"),
         download=f"{name}.csv",
         class_="csv",
     )

@@ -17,6 +17,8 @@ from iolab.store.rows import StudyData, TrialRow
 
 LOG_SPAN: Final = 10.0
 """Values that span more than this factor go on a log axis."""
+OPERATIONS_LOOKED_AT: Final = 5000
+"""Measurements whose operations are known to be all that a study has."""
 Group = tuple[str, bool | None]
 
 
@@ -62,6 +64,19 @@ def cell_name(data: StudyData, verdict: StudyVerdict, trial: TrialRow, operation
     varying = [f for f, levels in data.study.factors.items() if len(levels) > 1]
     rest = [trial.levels[f] for f in varying if f != verdict.compared_factor and f in trial.levels]
     return " · ".join([operation, *rest])
+
+
+def cells_in_order(data: StudyData, names: Sequence[str]) -> list[str]:
+    """Sort cells (`cell_name`) as the study lists operations and levels, not as they ran."""
+    levels = [level for given in data.study.factors.values() for level in given]
+    seen = list(dict.fromkeys(m.operation for m in data.measurements[:OPERATIONS_LOOKED_AT]))
+
+    def place(name: str) -> tuple[int, list[int]]:
+        operation, *rest = name.split(" · ")
+        first = seen.index(operation) if operation in seen else len(seen)
+        return first, [levels.index(part) if part in levels else len(levels) for part in rest]
+
+    return sorted(names, key=place)
 
 
 def operations_first(names: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ LEVELS_FIRST = 10
 """Levels drawn on the first page: the strongest effects of the headline, from both ends."""
 LEVELS_NAMED = 3
 PANELS_FIRST = 6
-CELLS_MAX = 100
+CELLS_MAX = 40
 COLUMNS = (
     "comparison",
     "kind",

@@ -8,6 +8,7 @@ from typing import Final
 from iolab.report.chart import GREY, PANELS_MAX, Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import (
     Group,
+    cells_in_order,
     grey_note,
     group_title,
     level_slots,
@@ -40,15 +41,15 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             cells = _cells(found, group, clock, list(slots))
             if not cells:
                 continue
-            order = operations_first(list(cells))
+            order = operations_first(cells_in_order(data, list(cells)))
             first, rest = order[:PANELS_MAX], order[PANELS_MAX:][:FOLDED_MAX]
             note = grey_note(slots)
             if rest:
                 note += f" Here {len(first)} of {len(order)} cells, the others folded below."
             base = _Base(verdict, group, clock, slots, _caption(verdict, group, cells) + note)
-            specs += base.views({name: cells[name] for name in first}, "", cells)
+            specs += base.views({name: cells[name] for name in first}, "")
             if rest:
-                specs += base.views({name: cells[name] for name in rest}, "-rest", {})
+                specs += base.views({name: base.lit(cells[name]) for name in rest}, "-rest")
     return specs
 
 
@@ -85,8 +86,12 @@ class _Base:
         self.slots = slots
         self.caption = caption
 
-    def views(self, cells: Cells, suffix: str, tabled: Cells) -> list[ChartSpec]:
-        """Draw ladder and distribution of some cells; the table may hold more of them."""
+    def lit(self, by_level: dict[str, list[Step]]) -> dict[str, list[Step]]:
+        """Leave the grey levels out."""
+        return {v: steps for v, steps in by_level.items() if self.slots.get(v, 0) != GREY}
+
+    def views(self, cells: Cells, suffix: str) -> list[ChartSpec]:
+        """Draw ladder and distribution of some cells."""
         steps = [s for by_level in cells.values() for found in by_level.values() for s in found]
         rungs = [q for q in RUNGS if any(s.quantile == q for s in steps)]
         has_longest = any(s.quantile == 1.0 for s in steps)
@@ -96,7 +101,7 @@ class _Base:
         if has_longest:
             ticks = (*ticks, (end, "longest"))
         is_cdf = len({s.quantile for s in steps}) >= BODY_MIN
-        table = self._table(tabled or cells)
+        table = self._table(cells)
         heading = f"{self.noun.capitalize()} ladder: {self.title}"
         ladder = ChartSpec(
             name=name,

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 
 from iolab.report.balanced import Balanced, Place, balanced
-from iolab.report.chart import Axis, Band, ChartSpec, Panel, Point, Series, Table, Value
-from iolab.report.charts.common import group_title, level_slots, slug
+from iolab.report.chart import GREY, Axis, Band, ChartSpec, Panel, Point, Series, Table, Value
+from iolab.report.charts.common import grey_note, group_title, level_slots, slug
 from iolab.report.charts.interaction_map import interaction_text
 from iolab.stats.ledger import build_ledger, level_text
 from iolab.stats.methods.log_ratio import ratio_of_log
@@ -21,7 +21,7 @@ from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
-LEVELS_MAX = 24
+LEVELS_MAX = 60
 """Factors with more levels are left out: their effect has charts of its own."""
 COLUMNS = ("factor", "level", "ratio to the mean", "95 % low", "95 % high", "rounds")
 
@@ -37,6 +37,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
         factors = _factors(table, verdict, data)
         if len(factors) > 1:
             specs.append(_main(table, verdict, factors))
+        if len(factors) > 1 and factors[0][0] == verdict.compared_factor:
             specs += [_inside(data, table, verdict, factors, f) for f in factors[1:]]
     return specs
 
@@ -58,7 +59,7 @@ def _factors(table: Balanced, verdict: StudyVerdict, data: StudyData) -> list[Fa
         if all(numeric_level(level) is not None for level in levels):
             levels.sort(key=lambda level: numeric_level(level) or 0)
         elif order:
-            levels = [level for level in order if level in levels]
+            levels = sorted(levels, key=lambda v, o=order: o.index(v) if v in o else len(o))
         if 1 < len(levels) <= LEVELS_MAX:
             kept.append((name, levels, read))
     return kept
@@ -147,8 +148,9 @@ def _inside(
     other: Factor,
 ) -> ChartSpec:
     """Draw the compared levels against the baseline inside each level of another factor."""
-    (_, levels, _), (name, others, read) = factors[0], other
+    (_, every, _), (name, others, read) = factors[0], other
     slots = level_slots(data, verdict)
+    levels = [level for level in every if slots.get(level, GREY) != GREY]
     baseline = verdict.baseline if verdict.baseline in levels else levels[0]
     rows: list[tuple[Value, ...]] = []
     series: list[Series] = []
@@ -169,7 +171,7 @@ def _inside(
         name=f"interaction-{slug(name)}-{slug(title)}",
         kind="rows",
         title=f"Interaction of {verdict.compared_factor} and {name}: {title}",
-        caption=_inside_caption(series, name, others, verdict),
+        caption=_inside_caption(series, name, others, verdict) + grey_note(slots),
         x=Axis(f"◂ worse · ratio to {baseline} · better ▸", scale="log"),
         y=Axis(name, categories=tuple(others)),
         panels=(Panel("", tuple(series)),),

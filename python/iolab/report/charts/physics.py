@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
-from iolab.report.charts.common import cell_name, operations_first
+from iolab.report.charts.common import cell_name, cells_in_order, operations_first
 from iolab.stats.ledger import PAGE_CACHE_SHARE
 from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
 from iolab.stats.metrics.metric import MIB, format_bytes_per_s
@@ -75,8 +75,8 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     memory = max((c.mean for c in cells if c.is_cached), default=None)
     device = next((float(v) for f in SPECIFICATION if _is_number(v := data.facts.get(f, ""))), None)
     names = [_name(c, data) for c in cells]
-    order = operations_first(names)[:ROWS_MAX]
-    shown = [c for c, name in zip(cells, names, strict=True) if name in order][:ROWS_MAX]
+    kept = set(operations_first(names)[:ROWS_MAX])
+    shown = [c for c, name in zip(cells, names, strict=True) if name in kept][:ROWS_MAX]
     note = f" Drawn: {len(shown)} of {len(cells)} cells; the table has all."
     return [
         ChartSpec(
@@ -137,7 +137,9 @@ def _cells(data: StudyData, verdict: StudyVerdict) -> list[Cell]:
                 fmean(depths) if depths else None,
             )
         )
-    return cells
+    order = cells_in_order(data, list(dict.fromkeys(cell.name for cell in cells)))
+    workloads = data.study.workloads
+    return sorted(cells, key=lambda c: (workloads.index(c.workload), order.index(c.name)))
 
 
 def _ceiling(detail: dict[str, Any]) -> float | None:

@@ -13,7 +13,7 @@ from iolab.stats.methods.student import estimate_mean, t_cdf
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
-POINTS_MAX = 1500
+POINTS_MAX = 900
 """Points drawn; of more, evenly spaced ones are, and the table has all."""
 VALUES_MIN = 8
 
@@ -57,9 +57,8 @@ def _views(data: StudyData, verdict: StudyVerdict, table: Balanced) -> list[Char
     ranks: dict[str, list[Point]] = {}
     for index in range(0, len(ranked), stride):
         quantile = normal.inv_cdf((index + 0.5) / len(ranked))
-        ordinal, place, value = ranked[index]
-        text = f"trial {ordinal}: {math.expm1(value) * 100:+.2g} %"
-        ranks.setdefault(place[1], []).append(Point(quantile, math.expm1(value) * 100, title=text))
+        _, place, value = ranked[index]
+        ranks.setdefault(place[1], []).append(Point(quantile, math.expm1(value) * 100))
     order = ChartSpec(
         name=name,
         kind="plane",
