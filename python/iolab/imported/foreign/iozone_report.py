@@ -144,7 +144,7 @@ def _throughput(source: Source, block: Block, command: Command) -> None:
 
 def _throughput_row(
     source: Source,
-    row: tuple[int, str, list[float]],
+    row: tuple[int, str, Sequence[float]],
     known: tuple[str, str],
     command: Command,
 ) -> None:
