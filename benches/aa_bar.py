@@ -64,13 +64,14 @@ class Lab:
 
     folder: Path
     testbed: str
+    flags: tuple[str, ...]
     started: float
 
     def study(self, name: str, rounds: int, pause_ns: int) -> dict[str, Any]:
         """Run one `iolab aa` and read what it kept."""
         arguments = ["aa", "--on", self.testbed, "--workload", "probe.toml", "--out", name]
         arguments += ["--rounds", str(rounds), "--for-rounds", str(max(2, min(rounds, 10)))]
-        arguments += ["--inject", f"{pause_ns}ns"]
+        arguments += ["--inject", f"{pause_ns}ns", *self.flags]
         command = [sys.executable, "-m", "iolab.cli", *arguments]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 5):
@@ -179,12 +180,14 @@ def main(arguments: list[str] | None = None, tell: Callable[[str], None] = print
     parser.add_argument("--on", dest="testbed", default="loop:256m", help="testbed (loop:256m)")
     parser.add_argument("--studies", type=int, default=10, help="with the planned rounds (10)")
     parser.add_argument("--minutes", type=float, default=15, help="give up if it takes longer (15)")
-    parser.add_argument("--duration", default="500ms", help="of a trial (500ms)")
+    parser.add_argument("--duration", default="1s", help="of a trial (1s)")
+    parser.add_argument("--image-dir", help="where the image of a loop device lies (/var/tmp)")
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="iolab-aa-") as folder:
         probe = PROBE.format(duration=asked.duration)
         (Path(folder) / "probe.toml").write_text(probe, encoding="utf-8")
-        lab = Lab(Path(folder), asked.testbed, time.monotonic())
+        image = ("--image-dir", asked.image_dir) if asked.image_dir else ()
+        lab = Lab(Path(folder), asked.testbed, image, time.monotonic())
         return run(lab, asked.studies, asked.minutes * 60, tell)
 
 

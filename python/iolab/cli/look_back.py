@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from iolab import units
 from iolab.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -115,7 +114,9 @@ def _length_parts(lengths: list[TrialLength]) -> Iterator[tuple[str, str]]:
 
 def length_text(row: TrialLength) -> str:
     """Say in a sentence how long trials of a cell should be."""
-    now, best = (units.format_duration_rounded(ns) for ns in (row.length_ns, row.best_ns))
+    from iolab.stats.metrics.metric import format_ns
+
+    now, best, beside = map(format_ns, (row.length_ns, row.best_ns, row.overhead_ns))
     between = f"rounds add {row.round_sd * 100:.2g} %"
     if row.round_sd == 0:
         between = "rounds add nothing that is seen"
@@ -123,7 +124,7 @@ def length_text(row: TrialLength) -> str:
     return (
         f"{row.label}: {how}: about {best} instead of {now} would save {row.saving * 100:.0f} % of"
         f" the time (sd of a tenth of a trial {row.part_sd * 100:.2g} %, {between}; a trial takes"
-        f" {units.format_duration_rounded(row.overhead_ns)} beside)"
+        f" {beside} beside)"
     )
 
 
