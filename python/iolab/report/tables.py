@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from iolab.report.chart import Table, Value
+from iolab.report.facts import varying_rows
 from iolab.report.markup import Markup, join, tag
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -173,13 +174,8 @@ def facts_tables(data: StudyData) -> Markup:
     """Draw what is known of the machine, what changed between trials first."""
     parts: list[Markup] = []
     if data.varying_facts:
-        rows = tuple(
-            (name, value, sum(v == value for v in values.values()))
-            for name, values in sorted(data.varying_facts.items())
-            for value in sorted(set(values.values()))
-        )
         parts.append(tag("h3", "Changed between trials"))
-        parts.append(plain_table(("fact", "value", "trials"), rows))
+        parts.append(plain_table(("fact", "value", "trials"), tuple(varying_rows(data))))
     parts.append(tag("h3", "The same in all trials"))
     parts.append(plain_table(("fact", "value"), tuple(sorted(data.facts.items()))))
     return join(*parts)
