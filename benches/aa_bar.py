@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.planning import Noise, needed
 from iolab.store.db import STORE_NAME, Store
 
+ROOT = Path(__file__).resolve().parent.parent
 MARGIN = 0.05
 WORTH = 0.10
 """Of the throughput; by the verdict rule this is what the rounds are planned for, too."""
@@ -182,12 +184,24 @@ def main(arguments: list[str] | None = None, tell: Callable[[str], None] = print
     parser.add_argument("--minutes", type=float, default=15, help="give up if it takes longer (15)")
     parser.add_argument("--duration", default="1s", help="of a trial (1s)")
     parser.add_argument("--image-dir", help="where the image of a loop device lies (/var/tmp)")
+    parser.add_argument(
+        "--slow-disk",
+        dest="is_slow_disk",
+        action="store_true",
+        help="on a loop device as slow as a disk (tools/slow_disk.py): a busy CPU matters less",
+    )
     asked = parser.parse_args(arguments)
+    if asked.is_slow_disk and "SLOW_DISK" not in os.environ:
+        again = [sys.executable, str(ROOT / "tools" / "slow_disk.py"), sys.executable, __file__]
+        return subprocess.run([*again, *(arguments or sys.argv[1:])], check=False).returncode
     with tempfile.TemporaryDirectory(prefix="iolab-aa-") as folder:
         probe = PROBE.format(duration=asked.duration)
         (Path(folder) / "probe.toml").write_text(probe, encoding="utf-8")
-        image = ("--image-dir", asked.image_dir) if asked.image_dir else ()
-        lab = Lab(Path(folder), asked.testbed, image, time.monotonic())
+        testbed, more = asked.testbed, ("--image-dir", asked.image_dir) if asked.image_dir else ()
+        if asked.is_slow_disk:
+            testbed = f"device:{os.environ['SLOW_DISK']}"
+            more = ("--erase-serial", os.environ["SLOW_DISK_SERIAL"])
+        lab = Lab(Path(folder), testbed, more, time.monotonic())
         return run(lab, asked.studies, asked.minutes * 60, tell)
 
 

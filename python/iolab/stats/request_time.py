@@ -96,7 +96,7 @@ def _two_sizes(fits: Sequence[RequestTime]) -> str:
     """Say that two sizes cannot test the line, where that is all there is."""
     if any(len(fit.sizes) > 2 for fit in fits):
         return ""
-    return " (Through two sizes a line always fits; a third would test it.)"
+    return " Through two sizes a line always fits; a third would test it."
 
 
 def _is_shown(interval: Interval | None) -> bool:
