@@ -112,3 +112,13 @@ def test_a_specification_that_means_nothing_is_refused(old: str, new: str, messa
 )
 def test_rates_are_decimal_unless_they_say_otherwise(text: str, rate: int) -> None:
     assert units.parse_rate(text) == rate
+
+
+def test_the_picture_of_bounds_shows_what_the_study_says_of_its_device(canned: ModuleType) -> None:
+    from iolab.report.charts import physics
+
+    data = _data(canned, 'specification = { read = "3GB/s", write = "1GB/s" }\n')
+    (spec,) = physics.build(data, judge(data))
+    (series,) = [s for s in spec.panels[0].series if s.name == "device specification"]
+    assert series.points[0].x == pytest.approx(3e9 / (1 << 20))
+    assert "No bound is known of memory" in spec.caption
