@@ -37,6 +37,7 @@ WORTH = 0.10
 """Of the throughput; by the verdict rule this is what the rounds are planned for, too."""
 PILOT_ROUNDS = 20
 PILOT_PAUSE_NS = 100_000
+SLOW_REQUEST_NS = 30_000_000
 LABELS = 3
 ROUNDS_MIN = 4
 """`iolab aa` evaluates no fewer."""
@@ -56,7 +57,7 @@ name = "reader"
 direction = "read"
 pattern = "uniform"
 record_size = "64k"
-file_size = "64m"
+file_size = "{size}"
 """
 
 
@@ -188,14 +189,17 @@ def main(arguments: list[str] | None = None, tell: Callable[[str], None] = print
         "--slow-disk",
         dest="is_slow_disk",
         action="store_true",
-        help="on a loop device as slow as a disk (tools/slow_disk.py): a busy CPU matters less",
+        help="on a loop device of 30 ms a request (tools/slow_disk.py): a busy CPU matters less",
     )
     asked = parser.parse_args(arguments)
     if asked.is_slow_disk and "SLOW_DISK" not in os.environ:
         again = [sys.executable, str(ROOT / "tools" / "slow_disk.py"), sys.executable, __file__]
-        return subprocess.run([*again, *(arguments or sys.argv[1:])], check=False).returncode
+        environment = os.environ | {"SLOW_DISK_REQUEST_NS": str(SLOW_REQUEST_NS)}
+        command = [*again, *(arguments or sys.argv[1:])]
+        return subprocess.run(command, env=environment, check=False).returncode
     with tempfile.TemporaryDirectory(prefix="iolab-aa-") as folder:
-        probe = PROBE.format(duration=asked.duration)
+        size = "1m" if asked.is_slow_disk else "64m"
+        probe = PROBE.format(duration=asked.duration, size=size)
         (Path(folder) / "probe.toml").write_text(probe, encoding="utf-8")
         testbed, more = asked.testbed, ("--image-dir", asked.image_dir) if asked.image_dir else ()
         if asked.is_slow_disk:
