@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import cell_name, cells_in_order, operations_first
+from iolab.stats import upper_bound
 from iolab.stats.ledger import PAGE_CACHE_SHARE
 from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
 from iolab.stats.metrics.metric import MIB, format_bytes_per_s
@@ -73,7 +74,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     if not cells or data.study.kind == "imported":
         return []
     memory = max((c.mean for c in cells if c.is_cached), default=None)
-    device = next((float(v) for f in SPECIFICATION if _is_number(v := data.facts.get(f, ""))), None)
+    device = _device(data, verdict)
     names = [_name(c, data) for c in cells]
     kept = set(operations_first(names)[:ROWS_MAX])
     shown = [c for c, name in zip(cells, names, strict=True) if name in kept][:ROWS_MAX]
@@ -90,6 +91,15 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             table=Table(COLUMNS, tuple(_row(c, memory, device) for c in cells)),
         )
     ]
+
+
+def _device(data: StudyData, verdict: StudyVerdict) -> float | None:
+    """What the device can do at most: by a fact, else the larger of what the study's file says."""
+    for fact in SPECIFICATION:
+        if _is_number(text := data.facts.get(fact, "")):
+            return float(text)
+    told = [b.bytes_per_s for b in verdict.upper_bounds if b.name == upper_bound.SPECIFICATION]
+    return max(told, default=None)
 
 
 def _is_number(text: str) -> bool:
