@@ -8,12 +8,13 @@ scatter chart. Left out: the grey band, drawn as two thin lines at its edges.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series
 from iolab.report.scale import make_scale
+from iolab.report.xlsx_cells import HEADER_HEIGHT, Links, SheetWriter
 
 COLORS: Final = (
     "#0072B2",
@@ -30,24 +31,12 @@ GREY_COLOR: Final = "#B9C0C6"
 MARKERS: Final = ("circle", "square", "triangle", "diamond")
 CHART_ROWS: Final = 18
 CHART_COLUMNS: Final = 8
-HEADER_HEIGHT: Final = 32
-"""Room for two lines, in points."""
 SERIES_MAX: Final = 200
 """Excel draws at most 255 series; greys beyond this are left out of the chart, not of the data."""
 
 
-@dataclass(frozen=True, slots=True)
-class SheetWriter:
-    """A worksheet with its workbook and formats."""
-
-    book: Any
-    sheet: Any
-    formats: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """Name of the sheet."""
-        return str(self.sheet.get_name())
+Linked = tuple[SheetWriter, Links]
+"""A sheet, and the cells that its charts may follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +52,28 @@ class Column:
         return [sheet, self.first_row, self.column, self.last_row, self.column]
 
 
-def write_charts(
-    out: SheetWriter, specs: list[ChartSpec], *, data_row: int, chart_row: int, chart_column: int
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where the data and the charts of a sheet go."""
+
+    data_row: int
+    """First row for the data blocks."""
+    chart_row: int
+    """Upper left corner of the grid of charts, two per line."""
+    chart_column: int
+
+
+def write_charts(out: SheetWriter, specs: list[ChartSpec], spot: Spot, links: Links) -> None:
     """Write the data of all panels below each other and draw their charts in a grid.
 
     Parameters
     ----------
     out : the sheet.
     specs : charts of this sheet.
-    data_row : first row for the data blocks.
-    chart_row, chart_column : upper left corner of the grid of charts, two per line.
+    spot : where they go.
+    links : cells of tables that hold what a chart shows; the chart's data follow them.
     """
-    row, drawn = data_row, 0
+    row, drawn = spot.data_row, 0
     for spec in specs:
         out.sheet.write_string(row, 0, f"Chart data: {spec.title}", out.formats["title"])
         out.sheet.write_string(row + 1, 0, spec.caption, out.formats["soft"])
@@ -83,7 +81,7 @@ def write_charts(
         for panel in spec.panels:
             is_rows = spec.kind == "rows"
             block = _rows_block if is_rows else _plane_block
-            chart, row = block(out, spec, panel, row)
+            chart, row = block((out, links), spec, panel, row)
             title = f"{spec.title} · {panel.title}" if panel.title else spec.title
             chart.set_title(
                 {"name": plain_name(title), "name_font": {"size": 11}, "overlay": False}
@@ -92,8 +90,8 @@ def write_charts(
             width = 500 if len(spec.panels) > 1 or len(spec.y.categories) <= 10 else 1000
             chart.set_size({"width": width, "height": 340})
             out.sheet.insert_chart(
-                chart_row + (drawn // 2) * CHART_ROWS,
-                chart_column + (drawn % 2) * CHART_COLUMNS,
+                spot.chart_row + (drawn // 2) * CHART_ROWS,
+                spot.chart_column + (drawn % 2) * CHART_COLUMNS,
                 chart,
                 {"description": spec.caption},
             )
@@ -105,8 +103,9 @@ def plain_name(text: str) -> str:
     return text.replace("!", "! ")
 
 
-def _rows_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
+def _rows_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
     """Write one line per category and three columns per series; return chart and next free row."""
+    out, _ = sheet
     categories = spec.y.categories
     out.sheet.write_string(row, 0, panel.title or spec.title, out.formats["bold"])
     out.sheet.write_string(row + 1, 0, spec.y.label, out.formats["header"])
@@ -119,7 +118,7 @@ def _rows_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tu
     for series in panel.series:
         _write_headers(out, row + 1, column, series, spec.x)
         for point in series.points:
-            _write_value(out, first + int(point.y), column, point.x, point)
+            _write_value(sheet, first + int(point.y), column, point.x, point)
         if column // 3 < SERIES_MAX:
             chart.add_series(_series_options(out, series, labels, (first, last, column), False))
         column += 3
@@ -138,12 +137,13 @@ def _rows_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tu
         }
     )
     points = [p for s in panel.series for p in s.points]
-    chart.set_y_axis(_axis_options(spec.x, [p.x for p in points], _ends(points)))
+    chart.set_y_axis(axis_options(spec.x, [p.x for p in points], _ends(points)))
     return chart, last + 2
 
 
-def _plane_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
+def _plane_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
     """Write four columns per series (x, value, down, up); return chart and next free row."""
+    out, _ = sheet
     out.sheet.write_string(row, 0, panel.title or spec.title, out.formats["bold"])
     first = row + 2
     chart = out.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
@@ -155,7 +155,7 @@ def _plane_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> t
         for line, point in enumerate(series.points):
             style = out.formats["rate" if point.x.is_integer() else "number"]
             out.sheet.write_number(first + line, column, point.x, style)
-            _write_value(out, first + line, column + 1, point.y, point)
+            _write_value(sheet, first + line, column + 1, point.y, point)
         last = first + max(1, len(series.points)) - 1
         longest = max(longest, len(series.points))
         if index < SERIES_MAX:
@@ -163,8 +163,8 @@ def _plane_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> t
             options = _series_options(out, series, places, (first, last, column + 1), True)
             chart.add_series(options)
     points = [p for s in panel.series for p in s.points]
-    chart.set_x_axis(_axis_options(spec.x, [p.x for p in points]))
-    chart.set_y_axis(_axis_options(spec.y, [p.y for p in points], _ends(points)))
+    chart.set_x_axis(axis_options(spec.x, [p.x for p in points]))
+    chart.set_y_axis(axis_options(spec.y, [p.y for p in points], _ends(points)))
     return chart, first + longest + 1
 
 
@@ -175,12 +175,30 @@ def _write_headers(out: SheetWriter, row: int, column: int, series: Series, axis
         out.sheet.write_string(row, column + offset, f"{name}{unit}", out.formats["header"])
 
 
-def _write_value(out: SheetWriter, row: int, column: int, value: float, point: Point) -> None:
-    """Write a value and the lengths of its error bar; no interval leaves the bar cells empty."""
-    out.sheet.write_number(row, column, value, out.formats["number"])
-    if point.low is not None and point.high is not None:
-        out.sheet.write_number(row, column + 1, value - point.low, out.formats["number"])
-        out.sheet.write_number(row, column + 2, point.high - value, out.formats["number"])
+def _write_value(sheet: Linked, row: int, column: int, value: float, point: Point) -> None:
+    """Write a value and the lengths of its error bar; no interval leaves the bar cells empty.
+
+    Where a table of the workbook has the value, the cells are formulas that follow it.
+    """
+    from xlsxwriter.utility import xl_rowcol_to_cell
+
+    out, links = sheet
+    number = out.formats["number"]
+    place = links.find(point.title, (value, point.low, point.high))
+    if place is None:
+        out.sheet.write_number(row, column, value, number)
+    else:
+        out.sheet.write_formula(row, column, f"={place.term(place.value)}", number, value)
+    if point.low is None or point.high is None:
+        return
+    if place is None:
+        out.sheet.write_number(row, column + 1, value - point.low, number)
+        out.sheet.write_number(row, column + 2, point.high - value, number)
+        return
+    own = xl_rowcol_to_cell(row, column)
+    down, up = f"={own}-{place.term(place.low)}", f"={place.term(place.high)}-{own}"
+    out.sheet.write_formula(row, column + 1, down, number, value - point.low)
+    out.sheet.write_formula(row, column + 2, up, number, point.high - value)
 
 
 def _series_options(
@@ -247,7 +265,7 @@ def _ends(points: list[Point]) -> list[float]:
     return [end for p in points for end in (p.low, p.high) if end is not None]
 
 
-def _axis_options(axis: Axis, values: list[float], ends: Sequence[float] = ()) -> dict[str, Any]:
+def axis_options(axis: Axis, values: Sequence[float], ends: Sequence[float] = ()) -> dict[str, Any]:
     """Choose an axis as the page does; ratios close to 1 get a linear axis around them."""
     options: dict[str, Any] = {
         "name": plain_name(axis.title),

@@ -88,9 +88,13 @@ class TrialRow:
     caveats: tuple[Caveat, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Measurement:
-    """One value of one metric of one operation in one finished trial (``status == "ok"``)."""
+    """One value of one metric of one operation in one finished trial (``status == "ok"``).
+
+    Nobody changes one. It is not frozen because there are millions in a large study, and a frozen
+    one takes four times as long to make.
+    """
 
     trial_id: str
     ordinal: int
