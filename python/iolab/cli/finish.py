@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from iolab.cli import calibrations
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.errors import IolabError
@@ -57,7 +58,12 @@ def _show_results(place: Place, services: Services, console: Console, is_strict:
     out_dir = place.out_dir
     with Store.open_reader(place.database) as store:
         data = store.load_data()
-        data = replace(data, by_hand=services.by_hand(store, data))
+        data = replace(
+            data,
+            by_hand=services.by_hand(store, data),
+            curves=store.load_curves(),
+            calibration=calibrations.find_for(data.study.testbed, data.facts),
+        )
     if place.asked:
         data = replace(data, study=replace(data.study, **place.asked))
     verdict = services.judge(data)

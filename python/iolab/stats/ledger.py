@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from iolab.stats.inert import InertCells, inert_cells
 from iolab.stats.methods.log_ratio import is_usable
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.store.rows import Measurement, StudyData, TrialRow
@@ -88,6 +89,8 @@ class Ledger:
     rejected: Counter[str]
     """Metric -> values that were zero, negative or not finite."""
     unknown_metrics: list[str]
+    inert: InertCells
+    """Where the compared factor cannot matter."""
     begun: dict[tuple[str, Levels, str | None], list[TrialRow]]
     """Trials that were run, whatever came of them: by workload, levels of cells, compared level."""
 
@@ -112,7 +115,10 @@ class Ledger:
 
     def is_affected(self, key: CellKey) -> bool:
         """Say whether the compared factor can change what a cell does at all."""
-        return key.operation not in unaffected_tests(self.data.study.compared_factor)
+        if key.operation in unaffected_tests(self.data.study.compared_factor):
+            return False
+        place = (key.workload, key.levels)
+        return not {(*place, key.operation), (*place, "")} & self.inert
 
     def cells_of(self, metric: Metric, group: Group) -> Cells:
         """Return the cells of one group that the compared factor can affect."""
@@ -191,6 +197,7 @@ def build_ledger(data: StudyData) -> Ledger:
         nested=nested,
         rejected=rejected,
         unknown_metrics=list(unknown),
+        inert=inert_cells(data.study, nested),
         begun=_begun(data, nested),
     )
 
