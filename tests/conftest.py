@@ -1,8 +1,8 @@
 """What every test relies on: why a test is skipped, how long it may take, golden files, seeds.
 
 A privileged test carries a marker (`needs_root`, `needs_loop`, `needs_io_uring`,
-`needs_chromium`, `needs_fio`, `needs_libreoffice`). Where the machine cannot serve it, it is skipped with the reason,
-which `make test` lists and counts.
+`needs_chromium`, `needs_fio`, `needs_libreoffice`). Where the machine cannot serve it, it is
+skipped with the reason, which `make test` lists and counts.
 """
 
 import ctypes

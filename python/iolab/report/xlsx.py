@@ -34,7 +34,7 @@ from iolab.report.xlsx_cells import (
     write_table,
     write_value,
 )
-from iolab.report.xlsx_charts import CHART_ROWS, Spot, write_charts
+from iolab.report.xlsx_charts import Spot, layout, write_charts
 from iolab.report.xlsx_closer import write_closer
 from iolab.report.xlsx_runs import write_rounds, write_runs
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -129,7 +129,9 @@ def _verdict_sheet(
 ) -> None:
     out, links = sheet
     out.sheet.set_column(0, 0, 34)
-    out.sheet.set_column(1, 14, 14)
+    out.sheet.set_column(1, 1, 14)
+    out.sheet.set_column(2, 2, 24)
+    out.sheet.set_column(3, 14, 14)
     out.text(0, 0, data.study.name, "title")
     out.text(1, 0, question(data), "soft")
     out.sheet.merge_range(2, 0, 2, 9, verdict.sentence, out.formats["sentence"])
@@ -170,7 +172,7 @@ def _verdict_sheet(
         row += 1
     caveats = [(c.code, c.count, c.sentences) for c in verdict.caveats]
     row = write_table(out, row + 1, ("caveat", "count", "message and what to do"), caveats) + 1
-    below = row + _lines_of_charts(specs) * CHART_ROWS + 1
+    below = row + layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, row, 0), links)
 
 
@@ -222,7 +224,7 @@ def _runs_sheet(
     if rounds <= ROUNDS_BESIDE_CHARTS:
         write_charts(out, specs, Spot(row + 1, 0, rounds + 9), links)
     else:
-        below = row + _lines_of_charts(specs) * CHART_ROWS + 2
+        below = row + layout(specs)[1] + 2
         write_charts(out, specs, Spot(below, row + 1, 0), links)
 
 
@@ -275,13 +277,8 @@ def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
     """Write the series; charts stand above their data, which may be long."""
     if not specs:
         out.text(0, 0, "No series were recorded.", "soft")
-    below = _lines_of_charts(specs) * CHART_ROWS + 1
+    below = layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, 0, 0), Links())
-
-
-def _lines_of_charts(specs: list[ChartSpec]) -> int:
-    """Lines of the grid of charts, two a line."""
-    return -(-sum(len(spec.panels) for spec in specs) // 2)
 
 
 # Where it was measured.

@@ -81,7 +81,7 @@ class Place:
 
 @dataclass(slots=True)
 class Links:
-    """Which cells hold what a chart shows, by the point's title (or none) and its numbers.
+    """Which cells hold what a chart shows, by the point's title and numbers, or by these alone.
 
     Two places with the same title and numbers cannot be told apart: then nothing is linked.
     """
@@ -92,8 +92,8 @@ class Links:
 
     def add(self, title: str, shown: Triple, place: Place) -> None:
         """Remember a place."""
-        key = (title, shown)
-        self.places[key] = None if key in self.places else place
+        for key in dict.fromkeys(((title, shown), ("", shown))):
+            self.places[key] = None if key in self.places else place
 
     def find(self, title: str, shown: Triple) -> Place | None:
         """Return the only place of a point, if there is one."""

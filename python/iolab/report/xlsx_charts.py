@@ -30,6 +30,10 @@ COLORS: Final = (
 GREY_COLOR: Final = "#B9C0C6"
 MARKERS: Final = ("circle", "square", "triangle", "diamond")
 CHART_ROWS: Final = 18
+"""Rows that a chart of ordinary height takes."""
+ROW_PIXELS: Final = 20
+CATEGORIES_MAX: Final = 10
+"""More names than this do not fit below a chart of half the width."""
 CHART_COLUMNS: Final = 8
 SERIES_MAX: Final = 200
 """Excel draws at most 255 series; greys beyond this are left out of the chart, not of the data."""
@@ -73,29 +77,59 @@ def write_charts(out: SheetWriter, specs: list[ChartSpec], spot: Spot, links: Li
     spot : where they go.
     links : cells of tables that hold what a chart shows; the chart's data follow them.
     """
-    row, drawn = spot.data_row, 0
+    row = spot.data_row
+    places = iter(layout(specs)[0])
     for spec in specs:
-        out.sheet.write_string(row, 0, f"Chart data: {spec.title}", out.formats["title"])
-        out.sheet.write_string(row + 1, 0, spec.caption, out.formats["soft"])
+        out.text(row, 0, f"Chart data: {spec.title}", "title")
+        out.text(row + 1, 0, spec.caption, "soft")
         row += 2
         for panel in spec.panels:
-            is_rows = spec.kind == "rows"
-            block = _rows_block if is_rows else _plane_block
+            block = _rows_block if spec.kind == "rows" else _plane_block
             chart, row = block((out, links), spec, panel, row)
             title = f"{spec.title} · {panel.title}" if panel.title else spec.title
             chart.set_title(
                 {"name": plain_name(title), "name_font": {"size": 11}, "overlay": False}
             )
             chart.set_legend({"position": "bottom"} if len(panel.series) > 1 else {"none": True})
-            width = 500 if len(spec.panels) > 1 or len(spec.y.categories) <= 10 else 1000
-            chart.set_size({"width": width, "height": 340})
+            width, height = _size(spec)
+            chart.set_size({"width": width, "height": height})
+            down, right = next(places)
             out.sheet.insert_chart(
-                spot.chart_row + (drawn // 2) * CHART_ROWS,
-                spot.chart_column + (drawn % 2) * CHART_COLUMNS,
+                spot.chart_row + down,
+                spot.chart_column + right,
                 chart,
                 {"description": spec.caption},
             )
-            drawn += 1
+
+
+def layout(specs: Sequence[ChartSpec]) -> tuple[list[tuple[int, int]], int]:
+    """Return the place of every panel's chart, in cells, and how many rows all of them take.
+
+    Two charts stand on a line; a wide one has a line of its own.
+    """
+    places: list[tuple[int, int]] = []
+    row, is_half = 0, False
+    for spec in specs:
+        rows = _size(spec)[1] // ROW_PIXELS + 1
+        for _ in spec.panels:
+            if _is_wide(spec):
+                row += CHART_ROWS if is_half else 0
+                places.append((row, 0))
+                row, is_half = row + rows, False
+            else:
+                places.append((row, CHART_COLUMNS if is_half else 0))
+                row, is_half = row + (rows if is_half else 0), not is_half
+    return places, row + (CHART_ROWS if is_half else 0)
+
+
+def _is_wide(spec: ChartSpec) -> bool:
+    """Whether the names of the categories need room, and there is only one chart of them."""
+    return len(spec.panels) == 1 and len(spec.y.categories) > CATEGORIES_MAX
+
+
+def _size(spec: ChartSpec) -> tuple[int, int]:
+    """Width and height in pixels."""
+    return (1000, 520) if _is_wide(spec) else (500, 340)
 
 
 def plain_name(text: str) -> str:
@@ -132,7 +166,10 @@ def _rows_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple
     chart.set_x_axis(
         {
             "name": plain_name(spec.y.label),
-            "num_font": {"rotation": -45 if len(categories) > 4 else 0},
+            "num_font": {
+                "rotation": -45 if len(categories) > 4 else 0,
+                "size": 8 if len(categories) > 4 else 9,
+            },
             "label_position": "low",
         }
     )
