@@ -49,6 +49,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json
 	@[ "$$(id -u)" != 0 ] || python benches/peers.py
 	@python benches/simulator.py
 	@python benches/verdicts.py
+	@python benches/analysis.py
 
 bench-verdicts: setup ## how often verdicts are wrong, by simulated studies with known truth
 	@python benches/verdicts.py
