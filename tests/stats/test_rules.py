@@ -19,9 +19,7 @@ def _answers(study: StudyData) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("name", ["demo", "record_sizes", "published_d2", "simulated"])
-def test_every_rule_answers_and_a_broken_one_says_what_to_do(
-    canned: ModuleType, name: str
-) -> None:
+def test_every_rule_answers_and_a_broken_one_says_what_to_do(canned: ModuleType, name: str) -> None:
     study = getattr(canned, name)()
     findings = check_rules(study, judge(study))
     assert [finding.number for finding in findings] == list(range(1, 13)) == [n for n, *_ in RULES]

@@ -184,7 +184,7 @@ def write_runs(out: SheetWriter, data: StudyData, verdict: StudyVerdict, links: 
             name = f"{name} ({kind})" if kind else name
             title = f"{name}: {metric.label} in {metric.unit}, {group_title(verdict, group)}"
             out.text(row, 0, title, "title")
-            row = _runs_table(out, row + 1, found, values, rounds, links) + 1
+            row = _runs_table((out, links), row + 1, found, values, rounds) + 1
     return row
 
 
@@ -202,15 +202,15 @@ def _cell_of(item: Measurement | TreatmentSummary) -> tuple[object, ...]:
     return (item.workload, item.operation, item.is_direct, item.metric, levels)
 
 
-def _runs_table(  # noqa: PLR0913 - one caller, plain parts
-    out: SheetWriter,
+def _runs_table(
+    sheet: tuple[SheetWriter, Links],
     row: int,
     found: list[TreatmentSummary],
     values: Values,
     rounds: list[int],
-    links: Links,
 ) -> int:
     """Write the table of one level; what follows from the rounds are formulas over them."""
+    out, links = sheet
     unit = METRIC_BY_NAME[found[0].metric].unit
     shown = rounds[: COLUMNS_MAX - 8]
     after = ("mean", "geometric mean", "95 % low", "95 % high")
