@@ -201,3 +201,7 @@ class StudyData:
     """The same treatments for fio and IOzone; empty where nobody translated them."""
     calibration: dict[str, Any] | None = None
     """Result of `iolab aa` for this testbed on this machine, if one is stored."""
+    derived: dict[str, Any] = field(
+        default_factory=dict[str, Any], init=False, compare=False, repr=False
+    )
+    """What was made of the rows above and is asked for again; a changed copy has none of it."""
