@@ -5,7 +5,7 @@ rounds is made through the store's own interface. Every trial has what real ones
 workload have: a latency histogram of some hundred buckets, throughput over time that is long
 enough to be classified, a worker, and 111 facts of the machine, some of which change from trial to
 trial. Then `iolab report` runs as a process of its own: CPU and wall time, and its
-greatest resident memory. Making the store takes longer than reading it; ``--keep`` leaves it.
+greatest resident memory. The store has 1.5 GB and takes minutes to make; ``--keep`` leaves it.
 
 ``make bench``, or ``python benches/analysis.py [--trials N] [--dir DIR] [--keep]``; exits 1 if a
 bound is missed.
