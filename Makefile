@@ -49,6 +49,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json
 	@[ "$$(id -u)" != 0 ] || python benches/peers.py
 	@python benches/simulator.py
 	@python benches/verdicts.py
+	@python benches/analysis.py
 
 bench-aa: setup ## does `iolab aa` hold on a loop device, and find a pause worth 10 %? (root, 15 minutes)
 	@python benches/aa_bar.py
