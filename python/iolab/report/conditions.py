@@ -45,7 +45,7 @@ class Condition:
     """Series with a stall, series long enough to show one, longest stall in ns."""
     cpu_ns_per_op: float | None
     is_winner: bool
-    """Shown to be the best, or within the margin of it."""
+    """Shown to be the best, or within the margin of it; no other level may be the best."""
     may_be_best: bool
     """Not ruled out as the best (Hsu)."""
 
@@ -74,7 +74,7 @@ def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
                     _comparison(verdict.secondary, group, level, P99),
                     _stalls(verdict, group, level),
                     cpu.get((group[0], level)),
-                    level in winners,
+                    level in winners and candidates <= winners,
                     level in candidates,
                 )
             )

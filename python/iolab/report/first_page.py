@@ -18,7 +18,7 @@ from iolab.report.figures import command, figure
 from iolab.report.markup import Markup, join, tag
 from iolab.report.tables import data_table, word_cell
 from iolab.report.trust import SIGNS, reasons
-from iolab.stats.ledger import level_text
+from iolab.stats.ledger import Group, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import bounds_text, mode_text, size_of_effect
@@ -28,6 +28,8 @@ from iolab.store.rows import StudyData
 ROWS_FIRST = 8
 """More rows than this are folded; shown are winners, the baseline and the farthest."""
 CAVEATS_ON_FIRST_PAGE = 6
+COLUMNS = 8
+"""Of the verdict table."""
 
 
 def answer_part(
@@ -83,7 +85,7 @@ def _step(text: str, typed: str) -> Markup:
 
 
 def _strongest(rows: list[Condition]) -> list[Condition]:
-    """Keep winners, baselines and the farthest of each group, in their order."""
+    """Keep the best, the baseline and the worst of each group, the best first."""
     if len(rows) <= ROWS_FIRST:
         return rows
     groups = list(dict.fromkeys(row.group for row in rows))[: ROWS_FIRST // 2]
@@ -93,7 +95,7 @@ def _strongest(rows: list[Condition]) -> list[Condition]:
         mine = [row for row in rows if row.group == group]
         ranked = sorted(mine, key=_rank)
         kept += ranked[:room] if room < 3 else _ends(ranked, mine, room)
-    return [row for row in rows if row in kept]
+    return sorted(kept, key=lambda row: (groups.index(row.group), _rank(row)))
 
 
 def _rank(row: Condition) -> float:
@@ -112,7 +114,6 @@ def _ends(ranked: list[Condition], mine: list[Condition], room: int) -> list[Con
 def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     groups = dict.fromkeys(row.group for row in rows)
     head = (
-        *(("workload",) if len(groups) > 1 else ()),
         verdict.compared_factor,
         rows[0].metric.label if len({row.metric.name for row in rows}) == 1 else "metric",
         f"against {verdict.baseline}",
@@ -125,7 +126,7 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     table = tag(
         "table",
         tag("thead", tag("tr", *(tag("th", h) for h in head))),
-        tag("tbody", *(_row(row, verdict, len(groups) > 1) for row in rows)),
+        tag("tbody", *(line for group in groups for line in _lines(group, rows, verdict))),
     )
     note = (
         "★ shown to be within the margin of the best, ☆ not ruled out as the best. Values are"
@@ -136,9 +137,18 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     return join(tag("div", table, class_="scroll"), tag("p", note, class_="soft small"))
 
 
-def _row(row: Condition, verdict: StudyVerdict, has_group: bool) -> Markup:
-    mode = mode_text(verdict.compared_factor, row.group[1])
-    group = ", ".join(text for text in (row.group[0], mode) if text)
+def _lines(group: Group, rows: Sequence[Condition], verdict: StudyVerdict) -> list[Markup]:
+    """Draw the rows of a group, below its name if there are several groups."""
+    mine = [row for row in rows if row.group == group]
+    lines = [_row(row, verdict) for row in mine]
+    if len(mine) == len(rows):
+        return lines
+    mode = mode_text(verdict.compared_factor, group[1])
+    name = ", ".join(text for text in (group[0], mode) if text)
+    return [tag("tr", tag("td", name, colspan=COLUMNS), class_="group"), *lines]
+
+
+def _row(row: Condition, verdict: StudyVerdict) -> Markup:
     star = "★ " if row.is_winner else "☆ " if row.may_be_best else ""
     name = level_text(verdict.compared_factor, row.level)
     label = METRIC_BY_NAME[row.metric.name]
@@ -146,7 +156,6 @@ def _row(row: Condition, verdict: StudyVerdict, has_group: bool) -> Markup:
     cpu = "–" if row.cpu_ns_per_op is None else format_ns(row.cpu_ns_per_op)
     return tag(
         "tr",
-        tag("td", group) if has_group else None,
         tag("td", tag("span", star, class_="star"), tag("b", name)),
         _two(amount_text(row.primary, label), interval_text(row.primary, label)),
         *_against(row.comparison),

@@ -66,7 +66,7 @@ def render_svg(spec: ChartSpec) -> Markup:
     rows, plane = spec.kind == "rows", spec.kind == "plane"
     x, y = _scales(spec, spec.panels)
     columns = _columns(spec)
-    left = label_room(spec) if rows else 58.0
+    left = label_room(spec) if rows else _tick_room(spec)
     cell_width = (WIDTH - GAP * (columns - 1)) / columns
     height = _rows_height(spec) if rows else (230.0 if columns > 1 else 300.0)
     has_titles = any(panel.title for panel in spec.panels)
@@ -244,7 +244,7 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
     )
     if spec.kind == "plane":
         middle = frame.top + frame.height / 2
-        at = frame.left - 46
+        at = frame.left - _tick_room(spec) + 12
         parts.append(
             tag(
                 "text",
@@ -257,6 +257,13 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
             )
         )
     return tag("g", *parts)
+
+
+def _tick_room(spec: ChartSpec) -> float:
+    """Return the room that the value axis of a `plane` needs at the left, title included."""
+    scales = [_scales(spec, (p,))[1] for p in spec.panels] if spec.has_own_scales else []
+    ticks = [text for scale in [*scales, _scales(spec, spec.panels)[1]] for _, text in scale.ticks]
+    return max(58.0, 28 + CHAR_WIDTH * max(map(len, ticks), default=0))
 
 
 def _thinned(scale: Scale, width: float) -> list[tuple[float, str]]:
