@@ -8,6 +8,12 @@ from collections.abc import Callable
 
 __all__ = [
     "__version__",
+    "dialect_file",
+    "dialect_help",
+    "dialect_parse",
+    "dialect_reference",
+    "dialect_render",
+    "dialects",
     "histogram_quantiles",
     "iozone_tests",
     "iozone_workload",
@@ -335,3 +341,26 @@ def sim_probe(stack_json: str, seed: int) -> str:
     ------
     iolab.errors.StudyError : no such profile; names the nearest.
     """
+
+def dialects() -> list[str]:
+    """Names of the dialects: other programs whose command lines are understood."""
+
+def dialect_parse(dialect: str, words: list[str]) -> str:
+    """A command line, without the program's name, as a plan (JSON).
+
+    Raises
+    ------
+    iolab.errors.DialectError : the words cannot be understood; says where, with a caret.
+    """
+
+def dialect_render(dialect: str, plan: str, event: str) -> str:
+    """What the dialect prints on standard output at an event (JSON) of a plan."""
+
+def dialect_file(dialect: str, plan: str, event: str) -> bytes:
+    """A file that the dialect writes for an event (JSON) of a plan."""
+
+def dialect_help(dialect: str) -> str:
+    """The text of the dialect's ``--help``."""
+
+def dialect_reference(dialect: str) -> str:
+    """The tables of the dialect's options, in Markdown."""

@@ -6,10 +6,25 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 static STUDY_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static DIALECT_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// `iolab.errors.StudyError` with this message.
 pub fn study_error(py: Python<'_>, message: impl std::fmt::Display) -> PyErr {
-    match STUDY_ERROR.import(py, "iolab.errors", "StudyError") {
+    error(py, &STUDY_ERROR, "StudyError", &message)
+}
+
+/// `iolab.errors.DialectError` with this message.
+pub fn dialect_error(py: Python<'_>, message: impl std::fmt::Display) -> PyErr {
+    error(py, &DIALECT_ERROR, "DialectError", &message)
+}
+
+fn error(
+    py: Python<'_>,
+    class: &PyOnceLock<Py<PyType>>,
+    name: &str,
+    message: &dyn std::fmt::Display,
+) -> PyErr {
+    match class.import(py, "iolab.errors", name) {
         Ok(class) => PyErr::from_type(class.clone(), message.to_string()),
         Err(_) => PyException::new_err(message.to_string()),
     }

@@ -1,6 +1,7 @@
 //! The private extension module `iolab._core`: glue only, one file per exposed group of functions.
 
 mod books;
+mod dialect;
 mod error;
 mod histogram;
 mod run;
@@ -33,5 +34,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(books::sim_predict, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_probe, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_replay, module)?)?;
+    module.add_function(wrap_pyfunction!(dialect::dialects, module)?)?;
+    module.add_function(wrap_pyfunction!(dialect::dialect_parse, module)?)?;
+    module.add_function(wrap_pyfunction!(dialect::dialect_render, module)?)?;
+    module.add_function(wrap_pyfunction!(dialect::dialect_file, module)?)?;
+    module.add_function(wrap_pyfunction!(dialect::dialect_help, module)?)?;
+    module.add_function(wrap_pyfunction!(dialect::dialect_reference, module)?)?;
     Ok(())
 }

@@ -12,6 +12,7 @@ from iolab.cli.services import Services
 from iolab.errors import IolabError
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.owner import give_to_user, make_directories
+from iolab.store.read import without_collecting
 
 EXIT_UNDECIDED = 4
 
@@ -49,6 +50,11 @@ def show_results_of(
     ------
     AnalysisError : the stored trials do not allow a verdict.
     """
+    with without_collecting():
+        return _show_results(place, services, console, is_strict)
+
+
+def _show_results(place: Place, services: Services, console: Console, is_strict: bool) -> int:
     out_dir = place.out_dir
     with Store.open_reader(place.database) as store:
         data = store.load_data()

@@ -6,6 +6,7 @@ functions of one :class:`StudyData`. Nothing here knows SQLite, the agent or a c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -118,9 +119,9 @@ class SeriesRow:
     trial_id: str
     operation: str
     interval_ns: int
-    ops: tuple[int, ...]
-    bytes: tuple[int, ...]
-    latency_ns_max: tuple[int, ...]
+    ops: Sequence[int]
+    bytes: Sequence[int]
+    latency_ns_max: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,61 @@
+//! Text in other programs' languages to workloads, and results to those programs' own reports.
+//!
+//! Each dialect reads in two steps, `parse` (what was typed) and `lower` (what it means), and
+//! writes with `render`. What crosses to the front end is JSON text: a *plan* (what to measure and
+//! how to show it) and *events* (what happened), from which `render` makes the dialect's output.
+//! Nothing here performs I/O. Left out: running a plan, which is the front end's business.
+
+pub mod diagnostic;
+pub mod iozone;
+pub mod option;
+
+pub use diagnostic::{Diagnostic, Problem};
+
+/// What every dialect can do. A dialect is a unit struct that is listed in [`DIALECTS`].
+pub trait Dialect: Sync {
+    /// Name of the program, which is the command's name too.
+    fn name(&self) -> &'static str;
+
+    /// Reads a command line (without the program's name); answers with a plan as JSON text.
+    fn parse(&self, words: &[String]) -> Result<String, Diagnostic>;
+
+    /// What the dialect prints at an event: its standard output, as it would stand there.
+    fn render(&self, plan: &str, event: &str) -> Result<String, RenderError>;
+
+    /// A file that the dialect writes at the end of a plan, if it writes one of that kind.
+    fn file(&self, plan: &str, event: &str) -> Result<Vec<u8>, RenderError>;
+
+    /// The text of `--help`.
+    fn help(&self) -> String;
+
+    /// The tables of options for the reference page, in Markdown.
+    fn reference(&self) -> String;
+}
+
+/// A plan or event that the two sides do not agree on: a programmer's error, said by name.
+#[derive(Debug, thiserror::Error)]
+#[error("{dialect}: {what} is not understood: {error}")]
+pub struct RenderError {
+    /// Which dialect.
+    pub dialect: &'static str,
+    /// Plan or event.
+    pub what: &'static str,
+    /// What serde says.
+    pub error: String,
+}
+
+macro_rules! dialects {
+    ($($Row:path,)+) => {
+        /// Every dialect.
+        pub const DIALECTS: &[&dyn Dialect] = &[$(&$Row,)+];
+    };
+}
+
+dialects! {
+    iozone::Iozone,
+}
+
+/// The dialect of this name.
+pub fn find(name: &str) -> Option<&'static dyn Dialect> {
+    DIALECTS.iter().copied().find(|dialect| dialect.name() == name)
+}
