@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from browser import Browser
 
 from iolab.report.collect import draw_all
 from iolab.report.html import render_html
@@ -15,6 +16,20 @@ from iolab.stats.judge import judge
 from iolab.store.rows import StudyData
 
 BYTES_MAX = 6_000_000
+
+
+def _load_browser() -> Any:
+    """Load the driver beside this file; tests are no package."""
+    spec = importlib.util.spec_from_file_location("browser", Path(__file__).with_name("browser.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+Browser = _load_browser().Browser
 FIGURES = """
 [...document.querySelectorAll('figure')].map(figure => {
   for (let node = figure; node; node = node.parentElement)
@@ -55,7 +70,7 @@ def _page(study: StudyData, folder: Path) -> tuple[Path, set[str]]:
     return page, {s.tab[0] if s.tab else s.name for d in charts for s in d.built}
 
 
-def _figures(browser: Browser) -> list[dict[str, Any]]:
+def _figures(browser: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = browser.evaluate(FIGURES)
     return found
 

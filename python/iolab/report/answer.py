@@ -6,7 +6,7 @@ Rules over the judged study, in the order in which they are tried; nothing here 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
@@ -23,7 +23,7 @@ from iolab.store.rows import StudyData
 
 NAMES_MAX = 4
 STEPS_MAX = 3
-TAKE_MAX = 5
+TAKE_MAX = 12
 NOISY_MARGINS = 3
 """From a noise floor of so many margins on, more rounds are no remedy."""
 
@@ -33,9 +33,12 @@ class Take:
     """What to take for one purpose."""
 
     purpose: str
+    """``throughput``, ``low p99``."""
     choice: str
     reason: str
     is_open: bool = False
+    where: str = ""
+    """Workload and mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +58,23 @@ def answer(data: StudyData, verdict: StudyVerdict, rows: Sequence[Condition]) ->
 
 def _take(verdict: StudyVerdict, rows: Sequence[Condition]) -> tuple[Take, ...]:
     takes: list[Take] = []
+    has_modes = len({row.group[1] for row in rows}) > 1
     for group in dict.fromkeys(row.group for row in rows):
         mine = [row for row in rows if row.group == group]
         if len(mine) < 2:
             continue
-        where = ", ".join(t for t in (group[0], mode_text(verdict.compared_factor, group[1])) if t)
-        takes.append(_by_primary(verdict, mine, where))
+        mode = mode_text(verdict.compared_factor, group[1]) if has_modes else ""
+        where = ", ".join(text for text in (group[0], mode) if text)
+        takes.append(replace(_by_primary(verdict, mine), where=where))
         tail = [row.p99_comparison for row in mine if row.p99_comparison is not None]
         if tail:
-            takes.append(_by_tail(verdict, tail, where))
+            takes.append(replace(_by_words(verdict, tail, "low p99"), where=where))
     return tuple(takes[:TAKE_MAX])
 
 
-def _by_primary(verdict: StudyVerdict, rows: list[Condition], where: str) -> Take:
+def _by_primary(verdict: StudyVerdict, rows: list[Condition]) -> Take:
     factor = verdict.compared_factor
-    purpose = f"{rows[0].metric.label} ({where})"
+    purpose = rows[0].metric.label
     equal = [row.level for row in rows if row.is_winner]
     candidates = [row.level for row in rows if row.may_be_best]
     margin = margin_text(verdict.margin)
@@ -85,10 +90,6 @@ def _by_primary(verdict: StudyVerdict, rows: list[Condition], where: str) -> Tak
         reason = "not told apart yet"
         return Take(purpose, _names(candidates, factor, "or"), reason, is_open=True)
     return _by_words(verdict, [r.comparison for r in rows if r.comparison], purpose)
-
-
-def _by_tail(verdict: StudyVerdict, found: list[Comparison], where: str) -> Take:
-    return _by_words(verdict, found, f"low p99 ({where})")
 
 
 def _by_words(verdict: StudyVerdict, found: Sequence[Comparison], purpose: str) -> Take:
@@ -203,8 +204,11 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     """Say how to use the answer, and where it does not reach."""
     steps: list[tuple[str, str]] = []
     kind = data.study.testbed.split(":")[0]
-    if verdict.trade_offs and data.study.is_comparison:
+    if any(text.startswith("Trade-off") for text in verdict.trade_offs):
         steps.append(("Decide what counts more: the metrics point different ways.", ""))
+    elif verdict.trade_offs:
+        text = "Look at your own sizes and operations below: levels are not alike in all cells."
+        steps.append((text, ""))
     if data.study.kind == "real" and data.calibration is None:
         steps.append(("Check the testbed with itself once.", f"iolab aa --on {data.study.testbed}"))
     if data.study.kind == "simulated":

@@ -155,12 +155,12 @@ def _cpu_per_op(data: StudyData, factor: str) -> dict[tuple[str, str], float]:
     return {key: geometric_mean(values) for key, values in found.items()}
 
 
-def stall_text(stalled: tuple[int, int, int] | None) -> str:
-    """Write how many trials stalled, and for how long at most."""
-    if stalled is None or not stalled[1]:
-        return "–"
+def stall_texts(stalled: tuple[int, int, int] | None) -> tuple[str, str]:
+    """Write how many series stalled, and for how long at most."""
+    if stalled is None:
+        return "–", ""
     count, total, longest = stalled
-    return f"{count} of {total}" + (f", ≤ {format_ns(longest)}" if count else "")
+    return f"{count} of {total}", f"up to {format_ns(longest)}" if count else ""
 
 
 def amount_text(amount: Amount | None, metric: Metric) -> str:

@@ -12,7 +12,7 @@ from iolab.report.conditions import (
     condition_table,
     conditions,
     interval_text,
-    stall_text,
+    stall_texts,
 )
 from iolab.report.figures import command, figure
 from iolab.report.markup import Markup, join, tag
@@ -60,7 +60,7 @@ def answer_part(
 def _columns(found: Answer) -> Markup:
     return tag(
         "div",
-        tag("section", tag("h3", "Take"), tag("dl", *(_take(t) for t in found.take))),
+        tag("section", tag("h3", "Take"), _takes(found.take)),
         tag("section", tag("h3", "How sure"), tag("ul", *(tag("li", s) for s in found.sure))),
         tag(
             "section",
@@ -71,11 +71,33 @@ def _columns(found: Answer) -> Markup:
     )
 
 
+def _takes(takes: Sequence[Take]) -> Markup:
+    """Draw the choices with their reasons; for several workloads as a table without them."""
+    places = list(dict.fromkeys(take.where for take in takes))
+    if len(places) < 2:
+        return tag("dl", *(_take(take) for take in takes))
+    purposes = list(dict.fromkeys(take.purpose for take in takes))
+    found = {(take.where, take.purpose): take for take in takes}
+    head = tag("tr", tag("th", "for"), *(tag("th", purpose) for purpose in purposes))
+    body = (
+        tag("tr", tag("td", place), *(_choice(found.get((place, p))) for p in purposes))
+        for place in places
+    )
+    return tag("table", tag("thead", head), tag("tbody", *body))
+
+
+def _choice(take: Take | None) -> Markup:
+    if take is None:
+        return tag("td", "–")
+    css = "choice open" if take.is_open else "choice"
+    return tag("td", tag("b", take.choice, class_=css), title=take.reason)
+
+
 def _take(take: Take) -> Markup:
     css = "choice open" if take.is_open else "choice"
     return tag(
         "div",
-        tag("dt", f"for {take.purpose}"),
+        tag("dt", f"for {take.purpose} ({take.where})"),
         tag("dd", tag("b", take.choice, class_=css), tag("span", f" {take.reason}", class_="soft")),
     )
 
@@ -161,7 +183,7 @@ def _row(row: Condition, verdict: StudyVerdict) -> Markup:
         *_against(row.comparison),
         _two(amount_text(row.p99, tail), interval_text(row.p99, tail)),
         _word(row.p99_comparison),
-        tag("td", stall_text(row.stalled)),
+        _two(*stall_texts(row.stalled)),
         tag("td", cpu),
         class_="best" if row.is_winner else None,
     )
