@@ -113,7 +113,17 @@ def _winners(verdict: StudyVerdict, group: Group) -> tuple[set[str], set[str]]:
         if (found.workload, found.is_direct) == group
         for level in found.members
     }
-    return members, candidates
+    return members, candidates or _by_signs(verdict, group)
+
+
+def _by_signs(verdict: StudyVerdict, group: Group) -> set[str]:
+    """Levels that may be the best where no joint procedure was possible: two, or few rounds."""
+    signs = {c.level: c.effect.sign for c in verdict.pooled if (c.workload, c.is_direct) == group}
+    better = {level for level, sign in signs.items() if sign == "better"}
+    rest = {level for level, sign in signs.items() if sign == "none"}
+    if better:
+        return better
+    return {verdict.baseline, *rest} if signs else set()
 
 
 def _comparison(

@@ -225,7 +225,8 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
     for value, label in _thinned(frame.x, frame.width) if frame.x else ():
         at = frame.px(value)
         parts.append(tag("line", x1=at, x2=at, y1=frame.top, y2=bottom, class_="grid"))
-        parts.append(tag("text", label, x=at, y=bottom + 15, text_anchor="middle"))
+        inside = min(at, WIDTH - len(label) * CHAR_WIDTH / 2 - 2)
+        parts.append(tag("text", label, x=inside, y=bottom + 15, text_anchor="middle"))
     for value, label in frame.y.ticks if frame.y else ():
         at = frame.py(value)
         parts.append(tag("line", x1=frame.left, x2=right, y1=at, y2=at, class_="grid"))
