@@ -187,3 +187,19 @@ def test_only_panels_with_numbers_between_points_are_joined(canned: ModuleType) 
             joined = any(s.is_joined for p in spec.panels for s in p.series if s.slot >= 0)
             if spec.name.startswith(("residuals", "forest", "physics", "main", "interaction")):
                 assert not joined, spec.name
+
+
+def test_a_study_of_many_trials_is_cut_to_what_can_be_looked_at(canned: ModuleType) -> None:
+    """The order of 6,000 trials was a picture of megabytes, and its table too."""
+    levels = tuple(f"level-{i}" for i in range(20))
+    workload = canned.Workload("iozone", ("read",), ("4k",))
+    data = canned.make_study(levels=levels, rounds=300, workloads=(workload,))
+    (order,) = _specs("run_order", data)
+    assert len(order.y.categories) == 60
+    assert len(order.table.rows) == 60 * 20
+    assert "60 of 300 rounds" in order.caption
+    assert order.caption.startswith("300 rounds")
+    residuals, _ = _specs("residuals", data)
+    drawn = sum(len(s.points) for s in residuals.panels[0].series)
+    assert drawn <= 900
+    assert len(residuals.table.rows) == 6000

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iolab.report.chart import Table, Value
-from iolab.stats.ledger import Group, Ledger, build_ledger
+from iolab.report.ledgers import ledger_of
+from iolab.stats.ledger import Group, Ledger
 from iolab.stats.level_table import level_table
 from iolab.stats.methods.log_ratio import geometric_mean, ratio_of_log
 from iolab.stats.methods.student import estimate_mean
@@ -52,7 +53,7 @@ class Condition:
 
 def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
     """Collect the rows, groups in the study's order and levels as given."""
-    ledger = build_ledger(data)
+    ledger = ledger_of(data)
     cpu = _cpu_per_op(data, verdict.compared_factor)
     found: list[Condition] = []
     for group in ledger.groups():

@@ -40,6 +40,8 @@ class Frame:
     height: float
     x: Scale | None
     y: Scale | None
+    margin: float = 58.0
+    """Room at the left for the ticks and the title of the value axis."""
 
     def px(self, value: float) -> float:
         """Return the pixel column of a value, kept inside the frame."""
@@ -85,6 +87,7 @@ def render_svg(spec: ChartSpec) -> Markup:
             height,
             x,
             y if plane else None,
+            left,
         )
         parts.append(_panel(spec, panel, frame))
     total = legend_height + math.ceil(len(spec.panels) / columns) * cell_height
@@ -245,7 +248,7 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
     )
     if spec.kind == "plane":
         middle = frame.top + frame.height / 2
-        at = frame.left - _tick_room(spec) + 12
+        at = frame.left - frame.margin + 12
         parts.append(
             tag(
                 "text",

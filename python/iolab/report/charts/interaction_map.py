@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import group_title, operations_first, slug
+from iolab.report.ledgers import ledger_of
 from iolab.stats.closer import FactorEffect
 from iolab.stats.effect import effect_of
-from iolab.stats.ledger import CellKey, Cells, Group, Ledger, build_ledger, level_text
+from iolab.stats.ledger import CellKey, Cells, Group, Ledger, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
@@ -41,7 +42,7 @@ class Entry:
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one map per workload and mode that has at least two cells and two levels."""
-    ledger = build_ledger(data)
+    ledger = ledger_of(data)
     specs: list[ChartSpec] = []
     alone: dict[str, list[Entry]] = {}
     for group in ledger.groups():
