@@ -29,7 +29,7 @@ COLUMNS = ("factor", "level", "ratio to the mean", "95 % low", "95 % high", "rou
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one chart of main effects per group with two factors or more, and its interactions."""
-    ledger = ledger_of(data)
+    ledger = ledger_of(data, verdict)
     specs: list[ChartSpec] = []
     for group in ledger.groups():
         table = balanced(ledger, group)

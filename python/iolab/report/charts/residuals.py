@@ -22,7 +22,7 @@ VALUES_MIN = 8
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw the residuals of each group: by order, and by normal quantiles as a second view."""
-    ledger = ledger_of(data)
+    ledger = ledger_of(data, verdict)
     specs: list[ChartSpec] = []
     for group in ledger.groups():
         table = balanced(ledger, group)
