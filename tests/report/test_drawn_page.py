@@ -16,6 +16,8 @@ from iolab.stats.judge import judge
 from iolab.store.rows import StudyData
 
 BYTES_MAX = 6_000_000
+A4_PIXELS = 703
+"""210 mm less two margins of 12 mm, at 96 pixels per inch."""
 
 
 def _load_browser() -> Any:
@@ -166,6 +168,16 @@ def test_it_prints_to_a4(canned: ModuleType, tmp_path: Path) -> None:
     with Browser() as browser:
         browser.open(page)
         browser.print_pdf(tmp_path / "page.pdf")
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        browser.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=A4_PIXELS,
+            height=1000,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        wide = browser.evaluate("document.querySelector('.verdicts table').scrollWidth")
+        assert wide <= A4_PIXELS, "the verdict table is cut on paper"
     content = (tmp_path / "page.pdf").read_bytes()
     assert content.startswith(b"%PDF")
     boxes = {box.split(b"]")[0] for box in content.split(b"/MediaBox [")[1:]}

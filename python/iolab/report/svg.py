@@ -141,7 +141,7 @@ def _panel(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
         _band(spec, frame),
         *(_shape(shape, frame) for shape in panel.shapes),
         _value_axes(spec, frame),
-        _guides(spec, frame),
+        _guides(spec, panel, frame),
         _marks(spec, frame),
     ]
     if spec.kind == "rows":
@@ -167,10 +167,10 @@ def _band(spec: ChartSpec, frame: Frame) -> Markup:
     )
 
 
-def _guides(spec: ChartSpec, frame: Frame) -> Markup:
+def _guides(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
     """Draw values worth comparing with, such as the noise floor, as dotted lines."""
     parts: list[Markup] = []
-    for value, label in spec.guides:
+    for value, label in (*spec.guides, *panel.guides):
         if spec.kind == "rows":
             at = frame.px(value)
             line = {"x1": at, "x2": at, "y1": frame.top, "y2": frame.top + frame.height}
