@@ -184,7 +184,8 @@ class Browser:
         path.write_bytes(base64.b64decode(answer["data"]))
 
     def print_pdf(self, path: Path) -> None:
-        """Print to A4."""
+        """Print to A4, with the style for paper."""
+        self.call("Emulation.setEmulatedMedia", media="print")
         answer = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
         path.write_bytes(base64.b64decode(answer["data"]))
 
