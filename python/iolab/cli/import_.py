@@ -1,4 +1,4 @@
-"""``iolab import``: a table of somebody's measurements, judged and drawn like a study."""
+"""``iolab import``: other programs' output or a table, judged and drawn like a study."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from iolab.imported.mapping import Wishes
 
 NAME = "import"
-HELP = "judge a CSV table of old or published results"
+HELP = "judge what iozone or bonnie++ wrote, or a CSV table"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
-    parser.add_argument("table", metavar="FILE.csv", help="one value per row, with a header")
+    parser.add_argument(
+        "files",
+        metavar="[LEVEL=]FILE",
+        nargs="+",
+        help="what iozone or bonnie++ wrote, one or more files; or one CSV table",
+    )
     parser.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
     add_table_flags(parser)
     parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
@@ -59,9 +64,11 @@ def add_table_flags(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Understand the whole table first, then store, judge and draw it."""
-    from iolab.imported.study import store_imported, understand
+    from iolab.imported.foreign.join import parse_argument
+    from iolab.imported.study import store_imported, understand_files
 
-    imported = understand(Path(arguments.table), wishes_of(arguments))
+    named = [parse_argument(text) for text in arguments.files]
+    imported = understand_files(named, wishes_of(arguments))
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in imported.plan.study.name)
     out_dir = Path(arguments.out) if arguments.out else fresh_directory(name, OUTPUT_ROOT)
     check_free(out_dir)

@@ -1,4 +1,4 @@
-"""Reading a study wherever it is: a directory, its database, an archive, or a CSV table."""
+"""Reading a study wherever it is: a directory, its database, an archive, or what is imported."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ def read_study(path: Path, arguments: argparse.Namespace, console: Console) -> S
     if is_archive(path):
         with opened(path, console) as database:
             return _read(database)
+    if path.is_file() and path.suffix.lower() != Path(STORE_NAME).suffix:
+        return _read_table(path, arguments)
     return _read(find_database(path))
 
 
@@ -48,9 +50,10 @@ def _read(database: Path) -> StudyData:
 
 def _read_table(path: Path, arguments: argparse.Namespace) -> StudyData:
     from iolab.cli.import_ import wishes_of
-    from iolab.imported.study import store_imported, understand
+    from iolab.imported.foreign.join import Named
+    from iolab.imported.study import store_imported, understand_files
 
-    imported = understand(path, wishes_of(arguments))
+    imported = understand_files([Named(path)], wishes_of(arguments))
     with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
         database = Path(folder) / "study" / STORE_NAME
         store_imported(imported, database, iolab_version())

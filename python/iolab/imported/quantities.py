@@ -29,7 +29,10 @@ _LATENCIES: Final = (
     (re.compile(r"p99\b|99th", re.IGNORECASE), "latency_ns_p99"),
     (re.compile(r"p90\b|90th", re.IGNORECASE), "latency_ns_p90"),
     (re.compile(r"p50\b|median", re.IGNORECASE), "latency_ns_p50"),
-    (re.compile(r"svc_t|await|mean.*latency|latency.*mean|\bavg.*lat", re.I), "latency_ns_mean"),
+    (
+        re.compile(r"svc_t|await|mean.*latency|latency.*mean|\bavg.*lat|time per op", re.I),
+        "latency_ns_mean",
+    ),
     (re.compile(r"latency|\bmax.*lat", re.IGNORECASE), "latency_ns_max"),
 )
 """First match counts. A plain ``latency`` is bonnie++'s, which prints the longest one."""

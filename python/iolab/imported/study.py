@@ -12,8 +12,9 @@ from typing import Any, Final
 from iolab.errors import StudyError
 from iolab.imported.checks import Checked, check_reading
 from iolab.imported.documents import averages_remark
+from iolab.imported.foreign.join import Named, read_files
 from iolab.imported.mapping import Wishes, understand_columns
-from iolab.imported.table import read_table
+from iolab.imported.table import Table, TableError, read_table
 from iolab.imported.values import Levels, Reading, Value, read_values
 from iolab.stats.request_time import is_average_of_operations
 from iolab.store.db import Origin, Store
@@ -25,6 +26,7 @@ from iolab.study.plan import Plan, Trial
 from iolab.study.treatment import Treatment
 
 KIND: Final = "imported"
+TABLE_SUFFIXES: Final = (".csv", ".tsv")
 _SHOWN: Final = 8
 _RATIO: Final = re.compile(r"x|times|ratio|speed-?up|x faster")
 _LINES_SHOWN: Final = 5
@@ -53,7 +55,43 @@ def understand(path: Path, wishes: Wishes) -> Imported:
     ------
     TableError : the file is no such table; names file, line and column.
     """
-    table = read_table(path)
+    return understand_table(read_table(path), wishes)
+
+
+def understand_files(named: list[Named], wishes: Wishes) -> Imported:
+    """Read what iozone and bonnie++ wrote, or a single table; writes nothing.
+
+    Raises
+    ------
+    TableError : a file is neither; names file and line.
+    """
+    table = read_files(named, wishes.compare)
+    if table is None:
+        table = _read_lone_table(named[0].path)
+    return understand_table(table, wishes)
+
+
+def _read_lone_table(path: Path) -> Table:
+    try:
+        return read_table(path)
+    except TableError as error:
+        if path.suffix.lower() in TABLE_SUFFIXES or not path.is_file():
+            raise
+        raise TableError(
+            f"{path}: no output of iozone or bonnie++ that holds a result, nor a CSV table"
+            f" ({error.message.removeprefix(str(path)).lstrip(':, ')})",
+            "name what iozone or bonnie++ printed on stdout, iozone's -b file, or a table",
+        ) from None
+
+
+def understand_table(table: Table, wishes: Wishes) -> Imported:
+    """Plan the study that a table stands for; writes nothing.
+
+    Raises
+    ------
+    TableError : a row or column is not what it should be.
+    """
+    path = table.path
     mapping = understand_columns(table, wishes)
     reading = read_values(table, mapping, wishes)
     constants = {c: next(r.cells[c] for r in table.rows if r.cells[c]) for c in mapping.constants}
@@ -82,6 +120,7 @@ def store_imported(imported: Imported, database: Path, iolab_version: str) -> No
         "file": table.path.name,
         "sha256": table.sha256,
         "bytes": table.size_bytes,
+        "files": [{"name": o.path.name, "sha256": o.sha256} for o in table.origins],
         "columns": list(table.columns),
         "roles": dict(imported.reading.mapping.roles),
         "factors": {f.column: f.name for f in imported.reading.mapping.factors},
@@ -182,8 +221,10 @@ def _record(imported: Imported, trial: Trial) -> DerivedRecord:
         if value.quantity is not None:
             metrics[value.quantity.metric] = float(value.printed) * value.quantity.scale
     table = imported.reading.table
+    own = {str(o.path): {"file": o.path.name, "sha256": o.sha256} for o in table.origins}
+    whole = {"file": table.path.name, "sha256": table.sha256}
     record: dict[str, Any] = {
-        "source": {"file": table.path.name, "sha256": table.sha256},
+        "source": own.get(values[0].file, whole),
         "rows": [
             {
                 "line": value.line,
@@ -230,8 +271,12 @@ def _caveats(reading: Reading, constants: dict[str, str], compared: str) -> Iter
     table, runs = reading.table, reading.runs
     yield Caveat(
         "imported",
-        f"imported from {table.path.name} (SHA-256 {table.sha256[:16]}…): {len(runs)} values in"
-        f" lines {runs[0].line} to {runs[-1].line} of {table.rows[-1].line}.",
+        f"imported from {table.path.name} (SHA-256 {table.sha256[:16]}…): {len(runs)} values"
+        + (
+            "."
+            if len(table.origins) > 1
+            else f" in lines {runs[0].line} to {runs[-1].line} of {table.rows[-1].line}."
+        ),
         "Nothing of it was measured by iolab; each trial keeps the lines it came from.",
     )
     yield Caveat(

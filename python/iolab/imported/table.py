@@ -33,6 +33,17 @@ class Row:
     line: int
     """1-based, of the file; where a cell spans lines, the last."""
     cells: dict[str, str]
+    file: str = ""
+    """Name of its file; empty if the table is a file of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One of the files that a table was put together from."""
+
+    path: Path
+    sha256: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,8 @@ class Table:
     size_bytes: int
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    origins: tuple[Origin, ...] = ()
+    """Files of other programs that it was read from; empty for a CSV file."""
 
     def fail(self, message: str, hint: str, *, line: int = 0, column: str = "") -> NoReturn:
         """Raise an error that names the place."""
@@ -60,7 +73,7 @@ def read_table(path: Path) -> Table:
     ------
     TableError : it cannot be read, or is no table with a header and at least one row.
     """
-    content = _read(path)
+    content = read_content(path)
     empty = Table(path, hashlib.sha256(content).hexdigest(), len(content), (), ())
     text = _decode(empty, content)
     lines = text.splitlines()
@@ -88,7 +101,13 @@ def read_table(path: Path) -> Table:
     return Table(path, empty.sha256, empty.size_bytes, columns, tuple(rows))
 
 
-def _read(path: Path) -> bytes:
+def read_content(path: Path) -> bytes:
+    """Read a file of reasonable size.
+
+    Raises
+    ------
+    TableError : it cannot be read, or is too large.
+    """
     try:
         if path.stat().st_size > BYTES_MAX:
             raise TableError(f"{path} is larger than {BYTES_MAX >> 20} MiB", "split it")

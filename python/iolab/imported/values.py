@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Final, Literal
 
@@ -40,6 +40,8 @@ class Value:
     quantity: Quantity | None
     """None where no verdict can rest on the unit."""
     notes: str
+    file: str = ""
+    """Where the table was put together from several: the name of the value's own."""
 
     @property
     def place(self) -> tuple[str, Levels, str, str]:
@@ -167,22 +169,23 @@ def _value(table: Table, mapping: Mapping, wishes: Wishes, row: Row) -> Value | 
         )
     workload = _cell(mapping, row, "workload") or "imported"
     notes = _cell(mapping, row, "notes")
-    return Value(row.line, workload, levels, operation, kind, run, printed, unit, quantity, notes)
+    return Value(
+        line=row.line,
+        workload=workload,
+        levels=levels,
+        operation=operation,
+        kind=kind,
+        run=run,
+        printed=printed,
+        unit=unit,
+        quantity=quantity,
+        notes=notes,
+        file=row.file,
+    )
 
 
 def _numbered(value: Value, run: int) -> Value:
-    return Value(
-        value.line,
-        value.workload,
-        value.levels,
-        value.operation,
-        "run",
-        run,
-        value.printed,
-        value.unit,
-        value.quantity,
-        value.notes,
-    )
+    return replace(value, kind="run", run=run)
 
 
 def _cell(mapping: Mapping, row: Row, role: str) -> str:
