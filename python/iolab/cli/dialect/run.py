@@ -11,7 +11,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -182,7 +182,9 @@ def _run_trial(
     def on_progress(params: Json) -> None:
         message = str(params.get("phase") or params.get("message") or "")
         conduct.console.progress(
-            Progress("phase", trial, conduct.n_stored, n_planned, conduct.plan.rounds, None, message)
+            Progress(
+                "phase", trial, conduct.n_stored, n_planned, conduct.plan.rounds, None, message
+            )
         )
 
     started_unix_ns = time.time_ns()
@@ -257,7 +259,9 @@ def row_phases(plan: DialectPlan, record: Json) -> list[dict[str, Any]]:
                 if worker.get("errors"):
                     return found
             service_ns += sum(
-                int(histogram["sum"]) for histogram in (tenant["service"] or {}).values() if histogram
+                int(histogram["sum"])
+                for histogram in (tenant["service"] or {}).values()
+                if histogram
             )
         cpu: Json = phase.get("cpu") or {}
         found.append(
@@ -278,6 +282,3 @@ def _tell_stored(conduct: Conduct) -> None:
         f"iolab: stored as run {number} in {conduct.out_dir}: `iolab report {conduct.out_dir}` "
         "shows latencies, what reached the device, and intervals"
     )
-
-
-TellProgress = Callable[[Progress], None]
