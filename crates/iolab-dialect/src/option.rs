@@ -359,12 +359,17 @@ impl<'a, S> Reader<'a, S> {
         metavar: &str,
     ) -> Result<(&'a str, Place), (Place, Problem)> {
         let index = self.next;
-        let Some(word) = self.words.get(index) else {
+        // An option of iolab is never the value of another one.
+        let is_value = |word: &&String| {
+            let name = word.split('=').next().unwrap_or_default();
+            !COMMON.iter().any(|row| row.name == name)
+        };
+        let Some(word) = self.words.get(index).filter(is_value) else {
             let problem = Problem::new(
                 format!("{name} needs a value: {metavar}"),
                 format!("write {name} {metavar}"),
             );
-            return Err(((self.words.len(), 0..0), problem));
+            return Err(((index, 0..usize::MAX), problem));
         };
         self.next += 1;
         Ok((word, self.whole(index)))

@@ -23,6 +23,9 @@ const FILES: &str = "iozone.DUMMY";
 /// What the words mean; `command` is the whole command line.
 pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, Problem> {
     check(&typed)?;
+    if typed.children.keeps_files && common.on.is_some() {
+        typed.notes.push("-w: the testbed of --on and its files are removed at the end".into());
+    }
     let is_throughput = typed.is_throughput();
     let tests =
         if is_throughput { throughput_tests(&mut typed)? } else { single_tests(&mut typed)? };
@@ -45,7 +48,6 @@ pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, 
         first_cpu: typed.children.first_cpu,
         cache: if typed.how.is_cold { "cold" } else { "as_is" }.into(),
         workbook: typed.shown.workbook.clone(),
-        has_histograms: typed.shown.has_histograms && is_throughput,
         show: show(&typed, &tests, &counts, command),
         common,
         rows,
@@ -286,6 +288,7 @@ fn show(typed: &Typed, tests: &[IozoneTest], counts: &[u32], command: String) ->
         columns: Columns {
             is_short: typed.table.is_old_auto,
             has_streams: is_plain,
+            is_fwrite_blank: !is_plain && !typed.tests.is_empty() && !typed.tests.contains(&6),
             has_positioned: typed.table.has_extensions && is_plain,
             has_vectored: has(T::Pwritev) || has(T::Preadv),
             has_no_retest: typed.table.has_no_retest,
@@ -323,7 +326,9 @@ fn row(
     if typed.is_throughput() {
         name += &format!("/{children}");
     }
-    let build = Build { typed, files, size, is_elsewhere: common.on.is_some() };
+    let is_elsewhere = common.on.is_some();
+    let is_simulated = common.on.as_deref().is_some_and(|on| on.starts_with("sim"));
+    let build = Build { typed, files, size, is_elsewhere, is_simulated };
     let workload = build.workload(tests)?;
     workload.check().map_err(|error| {
         Problem::new(format!("{name}: {error}"), "change -s, -r or the way I/O is done")
@@ -347,6 +352,7 @@ struct Build<'a> {
     size: Size,
     /// On a testbed, where no file of an earlier command can be.
     is_elsewhere: bool,
+    is_simulated: bool,
 }
 
 impl Build<'_> {
@@ -394,9 +400,10 @@ impl Build<'_> {
                 _ => "sync",
             }
             .into(),
-            workers_as: match self.typed.is_throughput() && !children.are_threads {
-                true => WorkersAs::Processes,
-                false => WorkersAs::Threads,
+            // A simulation has no processes; its workers are alone in their files all the same.
+            workers_as: match (self.typed.is_throughput(), children.are_threads) {
+                (true, false) if !self.is_simulated => WorkersAs::Processes,
+                _ => WorkersAs::Threads,
             },
             access: if how.is_direct { Access::Direct } else { Access::Plain },
             durability: match how {

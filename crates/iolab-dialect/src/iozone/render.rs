@@ -169,6 +169,9 @@ fn row(plan: &Plan, result: &RowResult) -> String {
             }
         }
     }
+    if columns.is_fwrite_blank {
+        text += &" ".repeat(STREAMS[0].2);
+    }
     text.push('\n');
     text
 }
@@ -200,8 +203,8 @@ fn throughput_table(
     result: &RowResult,
 ) -> String {
     let mut text = format!(
-        "\tEach process writes a {} kByte file in {} kByte records\n",
-        planned.file_kb, planned.record_kb
+        "\tEach {} writes a {} kByte file in {} kByte records\n",
+        throughput.child, planned.file_kb, planned.record_kb
     );
     for (index, phase) in result.phases.iter().enumerate() {
         text += &block(plan, throughput, phase, index == 0);

@@ -264,6 +264,8 @@ const MALFORMED: &[(&str, &str)] = &[
     ("-+m nofile -t 1", "runs on one machine"),
     ("-X trace -i 0", "telemetry files are not replayed"),
     ("-i 0 -f /dev/sda", "use --on device:/dev/sda"),
+    ("-t 2 -d 5", "children begin together"),
+    ("-t 2 -+z", "histograms are stored"),
     ("-+p75 -t 2", "write -+p 75"),
     ("-i 0 surplus", "'surplus' is neither an option"),
     ("-n 64k -i 0", "limits of automatic mode"),

@@ -73,8 +73,6 @@ pub struct Children {
     pub is_aggregate: bool,
     /// -x.
     pub is_stonewall_off: bool,
-    /// -d, in µs.
-    pub stagger_us: u64,
     /// -P.
     pub first_cpu: Option<u32>,
     /// -+O, per child.
@@ -137,12 +135,6 @@ pub struct Shown {
     pub has_children: bool,
     /// -+u.
     pub has_cpu: bool,
-    /// -Q.
-    pub has_latencies: bool,
-    /// -+z.
-    pub has_histograms: bool,
-    /// -+T.
-    pub has_time_stamps: bool,
     /// -M.
     pub has_machine: bool,
     /// -S, in kB.
