@@ -1,5 +1,7 @@
 //! From what was typed to what it means: rows, files, and one workload per row.
 
+use std::fmt::Write as _;
+
 use iolab_model::op::{Access, Durability, TransferFlags};
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Seed};
@@ -247,7 +249,7 @@ fn places(typed: &Typed, children: u32) -> Result<Places, Problem> {
     Ok(Places { directory, names: split.into_iter().map(|(_, name)| name).collect() })
 }
 
-/// Directory and name of a path; `` is the current directory.
+/// Directory and name of a path; an empty one is the current directory.
 fn split(path: &str) -> Result<(String, String), Problem> {
     let (directory, name) = match path.rsplit_once('/') {
         Some(("", name)) => ("/", name),
@@ -324,7 +326,7 @@ fn row(
     let Size { file_kb, record_kb, children } = size;
     let mut name = format!("{}/{}", short(file_kb), short(record_kb));
     if typed.is_throughput() {
-        name += &format!("/{children}");
+        let _ = write!(name, "/{children}");
     }
     let is_elsewhere = common.on.is_some();
     let is_simulated = common.on.as_deref().is_some_and(|on| on.starts_with("sim"));
@@ -425,9 +427,10 @@ impl Build<'_> {
             seed: Seed(u64::from(how.verify.unwrap_or(0)) + 1),
             stride: how.stride,
             depth: how.depth.map_or(1, |(_, depth)| depth),
-            content: match self.typed.is_compat {
-                true if how.verify.is_none() => Content::Zero,
-                _ => Content::Incompressible,
+            content: if self.typed.is_compat && how.verify.is_none() {
+                Content::Zero
+            } else {
+                Content::Incompressible
             },
             verify: if how.verify.is_some() { Verify::Full } else { Verify::None },
             pin_cpus: Vec::new(),
@@ -482,7 +485,7 @@ impl Build<'_> {
         let reads = |child: u32| match (children.readers, children.read_percent) {
             (Some(readers), _) => child < readers,
             (None, Some(percent)) => child < count * percent / 100,
-            (None, None) => child % 2 == 0,
+            (None, None) => child.is_multiple_of(2),
         };
         let half = |name: &str, direction: Direction, is_wanted: &dyn Fn(u32) -> bool| {
             let files: Vec<String> = (0..count)

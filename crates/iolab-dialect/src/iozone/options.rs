@@ -481,9 +481,8 @@ pub const OPTIONS: &[Row] = &[
         Differs("blocks that know their file, place and age; N only tells runs apart"),
         |t, g| {
             let pattern: u32 = g.number("the number of a pattern")?;
-            let shown = if pattern & 255 == 0 { 0xca } else { pattern & 255 };
             t.how.verify = Some(pattern);
-            t.say(&format!("Verify Mode. Pattern {:x}", shown * 0x0101_0101))?;
+            t.say(&format!("Verify Mode. Pattern {:x}", (pattern & 255) * 0x0101_0101))?;
             t.say("Performance measurements are invalid in this mode.")
         },
     ),

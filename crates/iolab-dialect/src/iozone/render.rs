@@ -30,23 +30,23 @@ fn begin(plan: &Plan, began: &str, version: &str, machine: &str) -> String {
          \tRun began: {began}\n\n"
     );
     for line in &show.banner {
-        text += &format!("\t{line}\n");
+        let _ = writeln!(text, "\t{line}");
     }
     if show.has_machine {
-        text += &format!("\n\tMachine = {machine}\n");
+        let _ = writeln!(text, "\n\tMachine = {machine}");
     }
-    text += &format!("\tCommand line used: {}\n", show.command);
+    let _ = writeln!(text, "\tCommand line used: {}", show.command);
     if show.unit == Unit::KiloBytes {
         text += "\tOutput is in kBytes/sec\n";
     }
     if show.compute_ms > 0 {
         let seconds = show.compute_ms as f64 / 1e3;
-        text += &format!("\tCompute time {seconds:.6} seconds for reads and writes.\n");
+        let _ = writeln!(text, "\tCompute time {seconds:.6} seconds for reads and writes.");
     }
     text += "\tTime Resolution = 0.000001 seconds.\n";
-    text += &format!("\tProcessor cache size set to {} kBytes.\n", show.cache_kb);
-    text += &format!("\tProcessor cache line size set to {} bytes.\n", show.cache_line);
-    text += &format!("\tFile stride size set to {} * record size.\n", show.stride);
+    let _ = writeln!(text, "\tProcessor cache size set to {} kBytes.", show.cache_kb);
+    let _ = writeln!(text, "\tProcessor cache line size set to {} bytes.", show.cache_line);
+    let _ = writeln!(text, "\tFile stride size set to {} * record size.", show.stride);
     match &show.throughput {
         Some(throughput) => text += &throughput_head(throughput),
         None => text += &head(plan),
@@ -58,7 +58,7 @@ fn throughput_head(throughput: &Throughput) -> String {
     let Throughput { child, range, children } = throughput;
     let mut text = String::new();
     if let Some((lower, upper)) = range {
-        text += &format!("\tMin process = {lower} \n\tMax process = {upper} \n");
+        let _ = writeln!(text, "\tMin process = {lower} \n\tMax process = {upper} ");
     }
     let plural = match (child.as_str(), children) {
         (_, 1) => child.clone(),

@@ -29,6 +29,7 @@ pub struct Typed {
 
 /// File sizes and record sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Table {
     /// -a.
     pub is_auto: bool,
@@ -54,6 +55,7 @@ pub struct Table {
 
 /// Children of throughput mode, and files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Children {
     /// -t, each.
     pub counts: Vec<u32>,

@@ -8,6 +8,7 @@ struct Typed {
     count: usize,
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "it stands in rows")]
 fn note(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
     let all = [&[given.name.to_owned(), given.value.to_owned()][..], given.words].concat();
     typed.log.push(all.join(" ").trim().to_owned());
