@@ -21,7 +21,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("plan", "plan", "rounds needed, chances, time, bytes and space of a study, before it runs"),
     ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),
-    ("import", "import_", "judge a CSV table of old or published results"),
+    ("import", "import_", "judge what iozone or bonnie++ wrote, or a CSV table"),
     ("diff", "diff", "compare two stored studies cell by cell"),
     (
         "gate",
