@@ -257,13 +257,17 @@ fn block(plan: &Plan, throughput: &Throughput, phase: &PhaseResult, is_first: bo
     let parent = moved / (phase.elapsed_ns.max(1) as f64 / 1e9);
     let children = phase.children_rate(plan);
     let Extremes { min, max, mean, moved_min } = Extremes::of(plan, phase);
+    let seen = |who: &str, tabs: &str, rate: f64| {
+        format!("\t{who} throughput for {count:>width$} {noun} {tabs}= {rate:>10.2} {unit}/sec\n")
+    };
     let mut text = format!(
-        "\n\tChildren see throughput for {count:>width$} {noun} {tabs}= {children:>10.2} {unit}/sec\n\
-         \tParent sees throughput for {count:>width$} {noun} {parent_tabs}= {parent:>10.2} {unit}/sec\n\
+        "\n{}{}\
          \tMin throughput per {child} \t\t\t= {min:>10.2} {unit}/sec \n\
          \tMax throughput per {child} \t\t\t= {max:>10.2} {unit}/sec\n\
          \tAvg throughput per {child} \t\t\t= {mean:>10.2} {unit}/sec\n\
-         \tMin xfer \t\t\t\t\t= {moved_min:>10.2} {unit}\n"
+         \tMin xfer \t\t\t\t\t= {moved_min:>10.2} {unit}\n",
+        seen("Children see", tabs, children),
+        seen("Parent sees", parent_tabs, parent),
     );
     if plan.show.has_cpu {
         let wall = phase.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0) as f64 / 1e9;

@@ -202,6 +202,7 @@ fn direct_io_is_not_for_streams_and_that_is_said() {
     assert_eq!(phases[0].tenants[0].access, Access::Direct);
     assert_eq!(phases[2].tenants[0].access, Access::Stdio);
     assert_eq!(phases[2].ignores, ["direct I/O"]);
+    assert!(plan.notes[0].contains("page-cache numbers"), "{:?}", plan.notes);
 }
 
 #[test]
