@@ -307,3 +307,24 @@ fn a_plan_survives_its_way_to_the_front_end_and_back() {
         assert_eq!(there, back);
     }
 }
+
+/// Options that exist and that do not, values, and what is neither.
+const ANY_WORD: &str =
+    "-?[+]?[a-zA-Z0-9+é]{0,3}|--[a-z]{2,7}(=[a-z0-9:]{0,4})?|[0-9]{1,2}[kmgt]?|[0-9]{20}";
+
+proptest::proptest! {
+    /// Whatever is typed: a plan that is whole, or a message with its remedy; never a panic.
+    #[test]
+    fn any_words_give_a_plan_or_a_message(
+        all in proptest::collection::vec(ANY_WORD, 0..8)
+    ) {
+        match parse(&all) {
+            Ok(plan) => {
+                let text = serde_json::to_string(&plan).unwrap();
+                let back: Plan = serde_json::from_str(&text).unwrap();
+                proptest::prop_assert_eq!(plan, back);
+            }
+            Err(error) => proptest::prop_assert!(error.to_string().lines().count() >= 3),
+        }
+    }
+}
