@@ -110,6 +110,7 @@ setup-lint:
 
 test-rust:
 	cargo test $(RUST_TESTED) --quiet --no-fail-fast
+	@tools/on_file_systems.sh cargo test -p iolab-real --test conformance --quiet -- --nocapture
 
 test-python: setup
 	$(PYTEST) $(PYTEST_ARGS)

@@ -32,6 +32,7 @@ from pathlib import Path
 from iolab.testbed.command import find_agent
 
 FILE_BYTES = 256 << 20
+IMAGE_BYTES = 880 << 20
 ROOT = Path(__file__).resolve().parent.parent
 OPS_MAX = 16_384
 DEPTHS = {"psync": 1, "libaio": 32, "io_uring": 32}
@@ -126,10 +127,14 @@ def fio(directory: Path, cell: Cell, ops: int) -> Result:
 
 
 def iozone(directory: Path, cell: Cell, ops: int) -> Result:
-    """The same by IOzone: the second pass over the file that is there."""
+    """The same by IOzone: the second pass. It reads what it wrote itself, and a write truncates."""
+    file = f"iozone.{cell.direction}"
+    if not (directory / file).exists():
+        size = f"{FILE_BYTES >> 10}k"
+        command(["iozone", "-i", "0", "-w", "-s", size, "-r", "1m", "-f", str(directory / file)])
     argv = ["iozone", "-I", "-w", "-i", IOZONE[cell.direction, cell.order]]
     argv += ["-s", f"{ops * cell.record >> 10}k", "-r", f"{cell.record >> 10}k"]
-    argv += ["-f", str(directory / "iozone.tmp")]
+    argv += ["-f", str(directory / file)]
 
     def throughput(text: str) -> float:
         cells = re.findall(r"^\s+\d+\s+\d+\s+(\d+)\s+(\d+)", text, re.MULTILINE)
@@ -147,11 +152,11 @@ def device_over_ram() -> Iterator[Path]:
         try:
             for path in (ram, mounted):
                 path.mkdir()
-            command(["mount", "-t", "tmpfs", "-o", "size=768m", "iolab-bench", str(ram)])
+            command(["mount", "-t", "tmpfs", "-o", "size=1g", "iolab-bench", str(ram)])
             undo.append(["umount", str(ram)])
             image = ram / "image"
             with image.open("wb") as file:
-                for seed in range(512):
+                for seed in range(IMAGE_BYTES >> 20):
                     file.write(random.Random(seed).randbytes(1 << 20))
             loop = command(["losetup", "--find", "--show", str(image)]).strip()
             undo.append(["losetup", "--detach", loop])

@@ -278,8 +278,10 @@ NAMES: dict[str, Callable[[], str]] = {
     "python/iolab/study/names.json": names_text,
     "python/iolab/study/simulated.json": simulated_text,
 }
+SCHEMA = "python/iolab/report/verdict.schema.json"
 PAGES: dict[str, Callable[[], str]] = {
     **NAMES,
+    "docs/reference/verdict.schema.json": lambda: (ROOT / SCHEMA).read_text(encoding="utf-8"),
     "docs/reference/cli.md": cli_page,
     "docs/reference/factors.md": factors_page,
     "docs/reference/metrics.md": metrics_page,

@@ -25,10 +25,11 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+
+from slow_disk import slow_disk
 
 EVENTS: Final = {
     "block_bio_queue": "Q",
@@ -88,7 +89,7 @@ class Recorder:
     def run(self) -> dict[str, Any]:
         """Record and describe; the rows lie under "rows"."""
         folder = Path(self.undo.enter_context(tempfile.TemporaryDirectory(prefix="iolab-record-")))
-        device = self._device(folder)
+        device = self._device()
         queue = Path("/sys/block") / device.name / "queue"
         # With a scheduler, nr_requests is its own pool; only under none it limits the driver.
         (queue / "scheduler").write_text("none")
@@ -104,26 +105,13 @@ class Recorder:
         rows = list(csv_rows((trace / "trace").read_text()))
         return self._description(queue, trace, rows) | {"rows": rows}
 
-    def _device(self, folder: Path) -> Path:
+    def _device(self) -> Path:
         if self.arguments.model:
-            backing = folder / "disk"
-            backing.mkdir()
-            server = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("slow_file.py")), str(backing)]
-            )
-            self.undo.callback(server.wait, 10)
-            self.undo.callback(server.terminate)
-            self.undo.callback(subprocess.run, ["umount", str(backing)], check=False)
-            while not (backing / "data").exists():
-                if server.poll() is not None:
-                    raise SystemExit("the model of the disk did not start")
-                time.sleep(0.05)
-            path = backing / "data"
-        else:
-            path = Path(self.arguments.output) / f".{self.arguments.name}.backing"
-            self.undo.callback(path.unlink, missing_ok=True)
-            with path.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, SIZE_MIB << 20)
+            return self.undo.enter_context(slow_disk())
+        path = Path(self.arguments.output) / f".{self.arguments.name}.backing"
+        self.undo.callback(path.unlink, missing_ok=True)
+        with path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, SIZE_MIB << 20)
         made = subprocess.run(
             ["losetup", "--find", "--show", str(path)], check=True, capture_output=True, text=True
         )

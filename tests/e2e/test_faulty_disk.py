@@ -21,6 +21,9 @@ from typing import Any
 
 import pytest
 
+from iolab.cli.main import main
+from iolab.run import trial
+
 from .conftest import Run
 from .faulty_disk import FaultyDisk, faulty_disk
 
@@ -205,6 +208,30 @@ def test_a_disk_that_vanishes(iolab: Run, tmp_path: Path) -> None:
         assert statuses(tmp_path / "out")["ok"] >= 2
         reported = iolab("report", tmp_path / "out")
         assert "Traceback" not in reported.stderr, reported.stderr
+
+
+def test_a_disk_that_hardly_moves(
+    iolab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A trial ends at its time limit; the limit is at least ten minutes, here it is two seconds."""
+    limit_s = 2
+    monkeypatch.setattr(trial, "time_limit_ns", lambda _treatment: limit_s * 1_000_000_000)
+    monkeypatch.chdir(tmp_path)
+    with faulty_disk(tmp_path) as disk:
+        disk.make()
+        disk.fault(delay_s=0.1)
+        arguments = ["--on", f"dir:{disk.mounted}", "--test", "read", "--direct", *SIZES]
+        begun = time.monotonic()
+        code = main(["compare", *arguments, "--out", str(tmp_path / "out")])
+        elapsed_s = time.monotonic() - begun
+        disk.fault()
+        stderr = capsys.readouterr().err
+        assert code == 1, stderr
+        for word in ("time limit of 2 s is over", "smaller files", "--resume"):
+            assert word in stderr, f"{word!r} is not in: {stderr}"
+        assert statuses(tmp_path / "out") == {"failed": 3}
+        assert elapsed_s > 3 * limit_s
+        nothing_is_left(iolab)
 
 
 def test_a_full_file_system(iolab: Run, tmp_path: Path) -> None:

@@ -31,7 +31,20 @@ from iolab.store.rows import StudyData
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "python" / "iolab" / "report" / "verdict.schema.json"
 REFERENCE = ROOT / "docs" / "reference" / "verdict-json.md"
-VOID = {"meta", "br", "hr", "rect", "line", "path", "circle", "polyline", "polygon", "link", "img"}
+VOID = {
+    "input",
+    "meta",
+    "br",
+    "hr",
+    "rect",
+    "line",
+    "path",
+    "circle",
+    "polyline",
+    "polygon",
+    "link",
+    "img",
+}
 
 
 class _Page(HTMLParser):

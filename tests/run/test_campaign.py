@@ -70,12 +70,17 @@ def lab(tmp_path, core):
             self.told = []
             self.path = tmp_path / "study.db"
 
-        def run(self, plan, script=None, is_decided=lambda: False):
+        def run(self, plan, script=None, is_decided=lambda: False, for_width=lambda: None):
             self.runner = Runner(self.clock, script, self.stop)
             with self.open(plan) as store:
                 session = store.begin_session("r-1", iolab_version="0", testbed={})
                 start = Start(
-                    session, self.stop, self.told.append, self.clock, is_decided=is_decided
+                    session,
+                    self.stop,
+                    self.told.append,
+                    self.clock,
+                    is_decided=is_decided,
+                    rounds_for_width=for_width,
                 )
                 campaign = Campaign(plan, store, self.runner, core, start)
                 try:
@@ -247,6 +252,38 @@ def test_without_looks_nobody_asks(lab, plan_of):
         raise AssertionError("asked without a planned look")
 
     assert lab.run(plan_of(rounds=2), is_decided=never).ending == "complete"
+
+
+def test_a_study_with_a_width_asks_its_pilot_once_and_ends_there(lab, plan_of):
+    asked = []
+
+    def for_width():
+        asked.append(len(lab.runner.trials))
+        return 11
+
+    plan = plan_of(rounds=20, width="2%")
+    script = {"t0033": "failed"}
+    outcome = lab.run(plan, script, for_width=for_width)
+    assert asked == [32], "after eight rounds of four trials"
+    assert (outcome.ending, outcome.rounds_complete) == ("decided", 11)
+    assert lab.runner.trials == ids(1, 48), "round 9 does not count: a trial of it failed"
+    assert "11 rounds give the wanted width" in outcome.message
+    assert lab.notices == ["the pilot of 8 rounds asks for 11 rounds in all"]
+
+
+def test_a_width_that_the_rounds_do_not_allow_is_told(lab, plan_of):
+    outcome = lab.run(plan_of(rounds=9, width="2%"), for_width=lambda: 30)
+    assert (outcome.ending, outcome.rounds_complete) == ("complete", 9)
+    assert lab.notices == [
+        "the pilot of 8 rounds asks for 30 rounds in all; rounds = 9 ends the study before, with a "
+        "wider interval"
+    ]
+
+
+def test_a_width_inside_a_budget_ends_with_the_budget(lab, plan_of):
+    plan = plan_of(rounds=100, budget="40s", width="2%")
+    outcome = lab.run(plan, for_width=lambda: 30)
+    assert (outcome.ending, outcome.rounds_complete) == ("budget", 10)
 
 
 def test_looks_belong_to_the_plan(plan_of):

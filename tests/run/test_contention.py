@@ -2,8 +2,15 @@
 
 import pytest
 
-from iolab.run.contention import contention_metrics, flowing_share, jain, unfinished
+from iolab.run.contention import (
+    contention_metrics,
+    flowing_share,
+    grants_of,
+    jain,
+    unfinished,
+)
 from iolab.run.record import derive, segment_name
+from iolab.study.load import parse_study
 
 SECOND = 1_000_000_000
 
@@ -45,6 +52,51 @@ def test_streams_that_do_the_same_are_compared_and_others_are_not():
     assert "fairness_jain" not in metrics, "who was promised more is no equal"
     assert metrics["fairness_jain_shares"] == pytest.approx(1.0), "each has what it was promised"
     assert contention_metrics(PHASE, [alike[0], other], is_total=True) == {}
+
+
+def test_streams_with_other_limits_weights_or_priorities_are_no_equals():
+    text = """
+name = "grants"
+testbed = "loop:1g"
+rounds = 5
+[factors]
+scheduler = ["none", "bfq"]
+[[workloads]]
+kind = "mixed"
+duration = "1s"
+workers_as = "processes"
+[[workloads.streams]]
+name = "a"
+direction = "read"
+record_size = "4k"
+file_size = "1m"
+{a}
+[[workloads.streams]]
+name = "b"
+direction = "read"
+record_size = "4k"
+file_size = "1m"
+{b}
+"""
+    pair = [
+        tenant([worker(100)], name="a", alike=0, share=None),
+        tenant([worker(300)], name="b", alike=0, share=None),
+    ]
+
+    def fairness(a, b, *shares):
+        workload = parse_study(text.format(a=a, b=b)).workloads[0]
+        shared = [one | {"share": s} for one, s in zip(pair, shares or (None, None), strict=True)]
+        return contention_metrics(PHASE, shared, is_total=True, grants=grants_of(workload))
+
+    assert fairness("", "") == {"fairness_jain": pytest.approx(0.8)}
+    assert fairness('max_read = "1m"', "") == {}
+    assert fairness('max_read = "1m"', 'max_read = "1m"') == {"fairness_jain": pytest.approx(0.8)}
+    assert fairness('priority = "idle"', "") == {}, "a record knows no share of these"
+    assert fairness("cgroup_weight = 100", "cgroup_weight = 300", 100.0, 300.0) == {
+        "fairness_jain_shares": pytest.approx(1.0)
+    }
+    limited = 'cgroup_weight = 300\nmax_read = "1m"'
+    assert fairness("cgroup_weight = 100", limited, 100.0, 300.0) == {}, "a limit is no promise"
 
 
 def test_one_who_gets_nothing_waits_all_the_time():

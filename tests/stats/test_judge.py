@@ -159,6 +159,45 @@ def test_cells_that_the_factor_cannot_affect_are_shown_and_not_pooled(canned: Mo
     assert judge(canned.make_study(workloads=(workload,))).headline[0].n_cells == 3
 
 
+def test_cells_that_the_study_file_calls_inert_are_in_no_family(canned: ModuleType) -> None:
+    workload = canned.Workload("iozone", ("write", "read"), ("4k",))
+    study = canned.make_study(
+        compared="durability",
+        levels=("none", "sync"),
+        workloads=(workload,),
+        throughput={"sync": 0.5},
+    )
+    spec = """
+name = "durable"
+testbed = "loop:1g"
+rounds = 5
+compare = "durability"
+[factors]
+durability = ["none", "sync"]
+record_size = ["4k", "8k"]
+[[workloads]]
+name = "iozone"
+kind = "iozone"
+tests = "{tests}"
+settings = {{ direct = {direct} }}
+"""
+
+    def judged(tests: str, direct: str) -> StudyVerdict:
+        row = dataclasses.replace(study.study, spec_toml=spec.format(tests=tests, direct=direct))
+        return judge(dataclasses.replace(study, study=row))
+
+    verdict = judged("write,read", "true")
+    assert verdict.headline[0].n_cells == 1
+    cells = {c.operation: c for c in verdict.cells}
+    assert not cells["read"].is_affected
+    assert cells["read"].effect.p_adjusted is None
+    assert cells["read"].effect.word == "undecided", "a difference there is no finding"
+    write = cells["write"].effect
+    assert write.p_adjusted == write.p, "a family of one"
+    assert judged("write,read", "false").headline[0].n_cells == 2, "blocks may lie elsewhere"
+    assert judge(study).headline[0].n_cells == 2, "without a file nothing is known"
+
+
 def test_where_the_factor_cannot_matter_stands_beside_the_answer(canned: ModuleType) -> None:
     study = canned.make_study()
     notes = [

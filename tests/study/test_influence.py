@@ -67,6 +67,12 @@ def test_simulation_refuses_engines_without_direct_access_as_a_machine_does(engi
         ("read_ahead_kb = [64, 512]", "read", "direct I/O reads nothing ahead"),
         ('engine = ["psync", "sync"]', "fwrite,pread,preadv,pwritev", "calls of their own"),
         ("direct = [true, false]", "fwrite,fread", "calls of their own"),
+        ("vm.dirty_ratio = [10, 20]", "write,read", "direct I/O leaves no dirty pages"),
+        ("vm.dirty_expire_centisecs = [10, 20]", "write", "direct I/O leaves no dirty pages"),
+        ('memory_limit = ["64m", "none"]', "write,read", "it limits the page cache"),
+        ('durability = ["none", "sync"]', "read,random-read", "only writes are made durable"),
+        ('fsync = ["none", "after"]', "read,reread", "only writing phases are flushed"),
+        ("fsync_every = [4, 8]", "random-read", "only writes are flushed"),
     ],
 )
 def test_a_factor_that_cannot_matter_anywhere_is_refused(factors, tests, reason):
@@ -81,6 +87,9 @@ def test_a_factor_that_cannot_matter_anywhere_is_refused(factors, tests, reason)
         ('cache = ["cold", "as_is"]', "read,fread", "(read)"),
         ('cache = ["cold", "as_is"]\ndirect = [true, false]', "read", "direct = true"),
         ('engine = ["psync", "sync"]', "write,pwrite,fwrite", "(pwrite, fwrite)"),
+        ('durability = ["none", "sync"]', "write,read", "(read)"),
+        ('fsync = ["none", "after"]', "write,read,mix", "(read)"),
+        ("vm.dirty_ratio = [10, 20]\ndirect = [true, false]", "write,read", "direct = true"),
     ],
 )
 def test_a_factor_that_matters_in_a_part_is_noted(factors, tests, place):
@@ -89,13 +98,55 @@ def test_a_factor_that_matters_in_a_part_is_noted(factors, tests, place):
     assert note.hint
 
 
+BUFFERED_READS = """
+[[workloads]]
+kind = "mixed"
+duration = "1s"
+direct = false
+[[workloads.streams]]
+name = "a"
+direction = "{direction}"
+record_size = "4k"
+file_size = "1m"
+"""
+
+
+def test_what_never_writes_leaves_nothing_dirty():
+    with pytest.raises(StudyError, match="what only reads leaves no dirty pages behind"):
+        plan("vm.dirty_ratio = [10, 20]", tests="read", settings="direct = false")
+    knob = "vm.dirty_bytes = [1000000, 2000000]"
+    with pytest.raises(StudyError, match="what only reads leaves no dirty pages behind"):
+        plan(knob, testbed="loop:1g", workload=BUFFERED_READS.format(direction="read"))
+    found = plan(knob, testbed="loop:1g", workload=BUFFERED_READS.format(direction="90%"))
+    assert "factor_without_effect" not in codes(found)
+
+
+def test_a_file_written_through_the_cache_may_lie_elsewhere():
+    found = plan('durability = ["none", "sync"]', tests="write,read", settings="direct = false")
+    assert "factor_without_effect" not in codes(found)
+
+
+def test_flags_that_mean_nothing_in_simulation_are_refused_by_name():
+    for flag in ("nowait", "hipri", "dontcache"):
+        for levels in (f'["defaults", "{flag}"]', f'["dsync,{flag}", "defaults"]'):
+            with pytest.raises(StudyError, match=f"flags {flag} on {SIM}"):
+                plan(f"flags = {levels}", testbed=SIM, tests="write")
+    (note,) = plan('flags = ["defaults", "dsync"]', testbed=SIM).notes
+    assert "(read)" in note.message
+
+
 def test_a_factor_that_matters_is_not_noted():
     for factors, settings in (
+        ("vm.dirty_ratio = [10, 20]", "direct = false"),
+        ('memory_limit = ["64m", "none"]', "direct = false"),
+        ('flags = ["defaults", "nowait"]', 'engine = "pvsync2"'),
         ('cache = ["cold", "as_is"]', "direct = false"),
+        ('durability = ["none", "sync"]', ""),
         ('flush = ["fsync", "fdatasync"]', "fsync_every = 4"),
         ('engine = ["psync", "sync"]', ""),
     ):
-        assert "factor_without_effect" not in codes(plan(factors, settings=settings))
+        found = plan(factors, tests="write", settings=settings)
+        assert "factor_without_effect" not in codes(found)
 
 
 def test_tests_that_are_not_affected_exist():

@@ -123,6 +123,9 @@ pub struct Tenant {
     /// From one worker's file to the next.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub file_step: u32,
+    /// Names of the files one by one, where they follow no stem; empty: they do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// Size of each file; its last, incomplete record is not used.
     pub file_bytes: Bytes,
     /// Bytes per op.
@@ -143,6 +146,10 @@ pub struct Tenant {
     /// When to flush.
     #[serde(default)]
     pub fsync: FsyncPolicy,
+    /// Closing the file is inside the timed region (`IOzone`'s -c); not for a writer whose file a
+    /// stonewall left incomplete.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_close_timed: bool,
     /// How the flushes between operations are made.
     #[serde(default, skip_serializing_if = "is_default")]
     pub flush: Flush,
@@ -351,6 +358,7 @@ impl Tenant {
         let plain = |tenant: &Self| Self {
             name: String::new(),
             file: String::new(),
+            files: Vec::new(),
             workers: 0,
             priority: None,
             share: None,
@@ -385,7 +393,9 @@ impl Tenant {
 
     /// Name of the file of worker `index`.
     pub fn file_name(&self, index: u32) -> String {
-        if self.is_file_shared {
+        if let Some(name) = self.files.get(index as usize) {
+            name.clone()
+        } else if self.is_file_shared {
             self.file.clone()
         } else {
             format!("{}.{}", self.file, self.file_first + index * self.file_step)
@@ -426,8 +436,16 @@ impl Tenant {
                 "use a multiple of 512 bytes, or go through the page cache",
             );
         }
-        if self.file.contains('/') || self.file.is_empty() || self.file.starts_with('.') {
-            return wrong(format!("file name {:?}", self.file), "use a plain name");
+        let is_plain =
+            |name: &str| !(name.contains('/') || name.is_empty() || name.starts_with('.'));
+        let mut names = self.files.iter().chain([&self.file]);
+        if let Some(name) = names.find(|name| !is_plain(name)) {
+            return wrong(format!("file name {name:?}"), "use a plain name");
+        }
+        let is_listed = !self.files.is_empty();
+        if is_listed && (self.files.len() != self.workers as usize || self.is_file_shared) {
+            let problem = format!("{} file names, {} workers", self.files.len(), self.workers);
+            return wrong(problem, "name one file per worker, or give a stem");
         }
         if let Direction::Mixed { read_share: share } | Direction::Update { write_share: share } =
             self.direction
@@ -481,6 +499,9 @@ impl Tenant {
         }
         if is_msync && matches!(self.access, Access::Direct | Access::Stdio) {
             return Some(("msync of a file that is not mapped".into(), "use the engine mmap"));
+        }
+        if self.is_close_timed && self.access == Access::Mapped {
+            return Some(("the close of a mapped file in the time".into(), "leave it out"));
         }
         if self.flush == Flush::SyncFileRange && is_memory {
             let problem = "sync_file_range of a mapped file or a stream".to_owned();

@@ -42,6 +42,7 @@ enum Stage {
     Timed,
     UnlockFile,
     FlushTimed,
+    CloseTimed,
     ArriveEnd,
     WaitEnd,
     Finish,
@@ -82,6 +83,8 @@ pub struct StreamWorker<G> {
     ended: Ns,
     earliest: Ns,
     deadline: Ns,
+    /// The file was closed inside the timed region.
+    is_closed: bool,
     /// Nanoseconds between intended starts, or 0.
     pace_ns: f64,
     report: StreamReport,
@@ -117,6 +120,7 @@ impl<G: GroupState> StreamWorker<G> {
             ended: Ns(0),
             earliest: Ns(0),
             deadline: Ns::MAX,
+            is_closed: false,
             pace_ns: tenant.period_ns().unwrap_or(0.0),
             report: StreamReport { worker: index, ..StreamReport::default() },
             tenant: tenant.clone(),
@@ -230,8 +234,9 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         let slot = completion.token.0;
         let InFlight { class, at, length } = self.slots[slot as usize];
         self.free.push(slot);
-        // A stage is left when its op is sent: these two sent the unlocking and the flush.
-        let is_timed_end = matches!(self.stage, Stage::FlushTimed | Stage::ArriveEnd);
+        // A stage is left when its op is sent: these sent the unlocking, the flush and the close.
+        let is_timed_end =
+            matches!(self.stage, Stage::FlushTimed | Stage::CloseTimed | Stage::ArriveEnd);
         if self.stage != Stage::Timed && !is_timed_end {
             self.complete_untimed(completion);
             return false;

@@ -140,7 +140,29 @@ def calibration_lines(result: Calibration) -> list[str]:
             f"Place in the round: {(result.position_ratio - 1) * 100:+.3g} % from the first to the"
             f" last (p = {result.position_p:.2g})."
         )
-    return [*lines, *_control_lines(result.control)]
+    return [*lines, *_level_lines(result), *_control_lines(result.control)]
+
+
+def _level_lines(result: Calibration) -> list[str]:
+    """Where the noise is, and whether longer trials or more of them pay."""
+    from iolab.cli.look_back import SAVING_MIN, length_text
+
+    lines: list[str] = []
+    noise = result.noise_by_level
+    if noise is not None:
+        many = ""
+        if noise.trials_per_round > 1:
+            many = f"; {noise.trials_per_round} equal trials a round would pay"
+        lines.append(
+            f"Where the noise is: sd {noise.part_sd * 100:.2g} % between tenths of a trial, trials"
+            f" add {noise.trial_sd * 100:.2g} %, rounds {noise.round_sd * 100:.2g} %{many}."
+        )
+    row = result.trial_length
+    if row is not None and row.saving >= SAVING_MIN:
+        lines.append(f"Length of trials: {length_text(row)}.")
+    elif row is not None:
+        lines.append("Length of trials: about as long as pays.")
+    return lines
 
 
 def _control_lines(control: Control | None) -> list[str]:
@@ -188,6 +210,7 @@ def _study(arguments: argparse.Namespace) -> Study:
         compared_factor="label",
         baseline=_LABELS[0],
         looks=None,
+        width=None,
         rounds=asked.rounds if arguments.rounds is not None else None,
         seed=asked.seed if arguments.seed is not None else None,
     )

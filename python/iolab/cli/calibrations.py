@@ -96,6 +96,27 @@ def find(testbed: Testbed) -> KnownNoise | None:
     return KnownNoise(sd, f"A/A of {rounds} rounds, {made:%Y-%m-%d}, {path}")
 
 
+def find_for(testbed: str, facts: Mapping[str, str]) -> dict[str, Any] | None:
+    """Newest stored result for a study's testbed on its kernel; None without one.
+
+    A file that cannot be read is passed over: a report must not fail because of it, and a plan
+    that needs it says what is wrong.
+    """
+    wanted = {"testbed": testbed} | {
+        name: facts[name] for name in ("kernel.release", "cpu.count") if name in facts
+    }
+    found: list[tuple[int, dict[str, Any]]] = []
+    for path in FOLDER.glob("*.json") if FOLDER.is_dir() else ():
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            machine, made = document["machine"], int(document["made_at_unix_ns"])
+            if all(machine.get(name) == value for name, value in wanted.items()):
+                found.append((made, dict(document["result"]) | {"made_at_unix_ns": made}))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return max(found, key=lambda item: item[0])[1] if found else None
+
+
 def _host() -> str:
     """Hash of the machine's identity, which itself stays here."""
     try:

@@ -285,6 +285,7 @@ def _run_campaign(
         report=console.progress,
         spent_ns=time.monotonic_ns() - prepared.started_ns,
         is_decided=lambda: _is_decided(store, prepared.judge),
+        rounds_for_width=lambda: _rounds_for_width(store, prepared),
     )
     campaign = Campaign(prepared.plan, store, runner, prepared.core, start)
     try:
@@ -297,6 +298,15 @@ def _is_decided(store: Store, judge: Callable[[StudyData], Verdict]) -> bool:
     """Whether every headline comparison has a word, at the level of this look."""
     headline = getattr(judge(store.load_data()), "headline", [])
     return bool(headline) and all(c.effect.word != "undecided" for c in headline)
+
+
+def _rounds_for_width(store: Store, prepared: Conduct) -> int | None:
+    """Rounds that the pilot of a study with a wanted width asks for."""
+    from iolab.stats.width import rounds_for_width
+
+    width = prepared.plan.study.width
+    headline = getattr(prepared.judge(store.load_data()), "headline", [])
+    return None if width is None else rounds_for_width(headline, width)
 
 
 def _resumed_store(prepared: Conduct, stack: ExitStack) -> Store:
@@ -374,6 +384,9 @@ def _announcement(prepared: Conduct) -> str:
     plan, cost = prepared.plan, prepared.plan.round_cost()
     study = plan.study
     rounds = f"{study.rounds} rounds" if study.rounds else "as many rounds as fit"
+    if study.width is not None:
+        rounds = f"{f'at most {rounds}' if study.rounds else 'rounds'} for intervals of"
+        rounds += f" ±{study.width * 100:.3g} %"
     budget = (
         f", at most {units.format_duration_rounded(study.budget_ns)}" if study.budget_ns else ""
     )

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from iolab.cli import calibrations
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.errors import IolabError
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.owner import give_to_user, make_directories
+from iolab.store.read import without_collecting
 
 EXIT_UNDECIDED = 4
 
@@ -48,10 +50,20 @@ def show_results_of(
     ------
     AnalysisError : the stored trials do not allow a verdict.
     """
+    with without_collecting():
+        return _show_results(place, services, console, is_strict)
+
+
+def _show_results(place: Place, services: Services, console: Console, is_strict: bool) -> int:
     out_dir = place.out_dir
     with Store.open_reader(place.database) as store:
         data = store.load_data()
-        data = replace(data, by_hand=services.by_hand(store, data))
+        data = replace(
+            data,
+            by_hand=services.by_hand(store, data),
+            curves=store.load_curves(),
+            calibration=calibrations.find_for(data.study.testbed, data.facts),
+        )
     if place.asked:
         data = replace(data, study=replace(data.study, **place.asked))
     verdict = services.judge(data)

@@ -23,6 +23,7 @@ _STUDY_FLAGS: Final = {
     "budget": ("--budget", "TIME", "stop before a round that would not fit, as in 30m"),
     "margin": ("--margin", "SHARE", "smallest difference that matters (5%%)"),
     "looks": ("--looks", "N", "end early at one of N equal looks if all is decided (2 to 5)"),
+    "width": ("--width", "SHARE", "end when intervals are this narrow, as in 2%%: +-2 %%"),
     "compare": ("--compare", "FACTOR", "factor that the verdict ranks"),
     "baseline": ("--baseline", "LEVEL", "level that ratios are formed against (the first)"),
     "metric": ("--metric", "METRIC", "metric that carries the verdict, as in p99 or fairness"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from iolab import units
 from iolab.cli import calibrations
 from iolab.errors import StudyError
+from iolab.study.load import PILOT_ROUNDS
 from iolab.study.model import Factor, IozoneWorkload, MixedWorkload, Study
 from iolab.study.plan import Plan, make_plan
 from iolab.testbed.model import Testbed
@@ -95,6 +96,8 @@ def forecast_text(found: Forecast) -> str:
     """Write the whole plan."""
     plan, study = found.plan, found.plan.study
     rounds = f"{study.rounds} rounds" if study.rounds else "as many rounds as the budget admits"
+    if study.width is not None and study.rounds:
+        rounds = f"at most {rounds}"
     lines = [
         f"Plan of '{study.name}' on {found.testbed.text}: {len(plan.treatments)} treatments a"
         f" round, {rounds}."
@@ -123,6 +126,7 @@ def _parts(found: Forecast) -> Iterator[tuple[str, str]]:
     yield "noise", _noise_text(found)
     for row in found.needed:
         yield "rounds", _rounds_text(found, row)
+    yield from _width_parts(found)
     yield from _exact_parts(found)
     yield from _cost_parts(found)
     yield from _budget_parts(found)
@@ -155,6 +159,24 @@ def _rounds_text(found: Forecast, row: RoundsNeeded) -> str:
     if row.half_width is not None and row.noise.sd > 0:
         text += f", the interval about ±{row.half_width * 100:.2g} %"
     return text
+
+
+def _width_parts(found: Forecast) -> Iterator[tuple[str, str]]:
+    """What a wanted width will probably cost; its pilot decides."""
+    from iolab.stats.planning import rounds_for_width
+
+    study = found.plan.study
+    if study.width is None:
+        return
+    compared = study.factor(study.compared_factor)
+    family = max(1, len(compared.levels) - 1) if compared else 1
+    counts = [rounds_for_width(row.noise, study.width, family) for row in found.needed]
+    ends = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    yield (
+        "width",
+        f"intervals of ±{study.width * 100:.3g} % take about {ends} rounds; the first"
+        f" {PILOT_ROUNDS} decide how many (Stein)",
+    )
 
 
 def _exact_parts(found: Forecast) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import Final
 from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
-from iolab.errors import IolabError, StoppedError
+from iolab.errors import DialectError, IolabError, StoppedError
 
 COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("compare", "compare", "compare schedulers, file systems, options or record sizes"),
@@ -51,6 +51,10 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ),
 )
 """Name, module of `iolab.cli` and help of each command; only the module asked for is imported."""
+DIALECTS: Final = ("iozone",)
+"""Other programs whose command lines are understood; also by the name of the program itself."""
+_BEFORE_DIALECT: Final = ("--on", "--repeat", "--out", "--image-dir", "--erase-serial")
+"""Options with a value that may also stand before a dialect's name; `--compat` has none."""
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
 EXIT_BUG: Final = 70
 """Not a user's mistake and none of rule R12's codes: ``EX_SOFTWARE`` of sysexits.h."""
@@ -81,9 +85,15 @@ def main(
         open_closed_streams()
         console = Console()
     try:
-        return _dispatch(
-            list(sys.argv[1:] if arguments is None else arguments), services or Services(), console
-        )
+        if arguments is None:
+            arguments = [*_dialect_called(sys.argv[0]), *sys.argv[1:]]
+        return _dispatch(list(arguments), services or Services(), console)
+    except DialectError as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        # Its lines belong together: the second is what was typed, the third points at the problem.
+        console.note(f"iolab: {error}")
+        return error.exit_code
     except IolabError as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
@@ -115,6 +125,11 @@ def _dispatch(arguments: list[str], services: Services, console: Console) -> int
     if arguments[0] == "--version":
         console.result(f"iolab {iolab_version()}")
         return 0
+    dialect, words = _dialect(arguments)
+    if dialect is not None:
+        from iolab.cli.dialect.run import execute
+
+        return execute(dialect, words, services, console)
     command = _command(arguments[0])
     parser = Parser(
         prog=f"iolab {arguments[0]}",
@@ -127,9 +142,31 @@ def _dispatch(arguments: list[str], services: Services, console: Console) -> int
     return int(command.execute(parsed, services, console))
 
 
+def _dialect_called(program: str) -> list[str]:
+    """The dialect whose program's name this one was started by: a link to `iolab`."""
+    name = os.path.basename(program)
+    return [name] if name in DIALECTS else []
+
+
+def _dialect(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """The dialect that is asked for, and its words; options of iolab may stand before its name."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("--"):
+        name, _, attached = arguments[at].partition("=")
+        if name == "--compat":
+            at += 1
+        elif name in _BEFORE_DIALECT:
+            at += 1 if attached else 2
+        else:
+            break
+    if at < len(arguments) and arguments[at] in DIALECTS:
+        return arguments[at], [*arguments[:at], *arguments[at + 1 :]]
+    return None, arguments
+
+
 def _command(name: str) -> ModuleType:
     modules = {command: module for command, module, _ in COMMANDS}
-    if name not in modules:
+    if name not in modules:  # Dialects were taken before.
         from iolab.study.factors import nearest
 
         what = "option" if name.startswith("-") else "command"

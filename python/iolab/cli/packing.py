@@ -58,7 +58,8 @@ def pack_study(database: Path, services: Services, console: Console) -> tuple[Ma
             name=data.study.name, machine=machine_text(data)
         ).encode()
         members |= _commands(data, store.contents, services, console)
-        members |= _reports(replace(data, by_hand=services.by_hand(store, data)), services, console)
+        drawn = replace(data, by_hand=services.by_hand(store, data), curves=store.load_curves())
+        members |= _reports(drawn, services, console)
     manifest = Manifest(
         iolab_version(), data.study.study_id, data.study.name, machine_text(data), ()
     )

@@ -1,4 +1,4 @@
-"""``iolab plan``: what a study will cost and can decide; touches nothing."""
+"""``iolab plan``: what a study will cost and can decide, or what one says about the next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from iolab.cli import flags
 from iolab.cli.console import Console
 from iolab.cli.forecast import forecast, forecast_text
 from iolab.cli.services import Services
-from iolab.errors import IolabError
+from iolab.cli.studies import read_study
+from iolab.errors import AnalysisError, IolabError
 from iolab.run.trial import check_specs
 from iolab.study.load import load_study
 from iolab.study.model import TestbedRequest
@@ -24,7 +25,11 @@ HELP = "rounds needed, chances, time, bytes and space of a study, before it runs
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
-    parser.add_argument("study", metavar="STUDY.toml", help="the study; flags below override it")
+    parser.add_argument(
+        "study",
+        metavar="STUDY.toml|DIR",
+        help="the study; flags below override it; or results, to look back at them",
+    )
     flags.add_study_flags(parser, is_testbed_required=False)
     parser.add_argument(
         "--noise",
@@ -34,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    """Print the plan."""
+    """Print the plan, or look back at results."""
+    path = Path(arguments.study)
+    if path.is_dir() or path.suffix in (".db", ".iolab"):
+        return _look_back(path, arguments, services, console)
     source = flags.flag_source()
     study = load_study(Path(arguments.study), flags.overrides(arguments), override_source=source)
     testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
@@ -47,6 +55,29 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         console.note(f"iolab: note: {note.message}: {note.hint}")
     console.result(forecast_text(forecast(plan, testbed, _noise(arguments.noise))))
     testbed.check_space(plan.round_cost().file_bytes)
+    return 0
+
+
+def _look_back(
+    path: Path, arguments: argparse.Namespace, services: Services, console: Console
+) -> int:
+    """Print what a stored study says about the next one like it."""
+    from iolab.cli.look_back import look_back_text
+    from iolab.stats.look_back import look_back
+
+    given = [*flags.overrides(arguments), *(["noise"] if arguments.noise is not None else [])]
+    if given:
+        raise IolabError(
+            f"--{given[0].replace('_', '-')}: {path} holds results, which are as they are",
+            "name a study file to plan another study",
+        )
+    data = read_study(path, arguments, console)
+    if data.study.kind == "imported":
+        raise AnalysisError(
+            "an imported table has no rounds to look back at",
+            "its report says how many runs would decide",
+        )
+    console.result(look_back_text(data, look_back(data, services.judge(data))))  # type: ignore[arg-type]
     return 0
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from iolab.cli.archive import is_archive, opened
 from iolab.cli.console import Console
-from iolab.cli.finish import Place, find_database, show_results_of
+from iolab.cli.finish import EXIT_UNDECIDED, Place, find_database, show_results_of
 from iolab.cli.services import Services
 from iolab.errors import AnalysisError, IolabError, StudyError
 from iolab.store.db import Store
+from iolab.store.read import without_collecting
 from iolab.study.factors import nearest
 from iolab.study.metric_names import parse_metric
 
@@ -28,11 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
     parser.add_argument("--metric", metavar="METRIC", help="judge by another metric, as in p99")
     parser.add_argument("--metric-of", metavar="PART", help="stream or test whose metric it is")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument(
+        "--md",
+        dest="markdown",
+        action="store_true",
+        help="print Markdown, for a pull request, and write no files",
+    )
+    kinds.add_argument("--json", action="store_true", help="print verdict.json and write no files")
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Write the report and print the answer; also works while the study still runs."""
     results = Path(arguments.results)
+    if arguments.markdown or arguments.json:
+        return _printed(results, arguments, services, console)
     if is_archive(results):
         return _from_archive(results, arguments, services, console)
     database = find_database(results)
@@ -40,6 +53,26 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     asked = _asked(arguments, database)
     place = Place(database, out_dir, source=database, asked=asked)
     return show_results_of(place, services, console, is_strict=arguments.strict)
+
+
+def _printed(
+    results: Path, arguments: argparse.Namespace, services: Services, console: Console
+) -> int:
+    """Judge and print for a pull request or a program; nothing is written anywhere."""
+    if arguments.out:
+        flag = "--md" if arguments.markdown else "--json"
+        raise IolabError(f"{flag} prints and writes no files", "leave out --out")
+    with opened(results, console) if is_archive(results) else nullcontext(results) as found:
+        database = find_database(found)
+        with without_collecting(), Store.open_reader(database) as store:
+            data = store.load_data()
+        data = replace(data, study=replace(data.study, **_asked(arguments, database)))
+    with without_collecting():
+        verdict = services.judge(data)
+        render = services.markdown if arguments.markdown else services.json
+        console.result(render(data, verdict).rstrip("\n"))
+    is_open = verdict.headline_word == "undecided" and data.study.is_comparison
+    return EXIT_UNDECIDED if arguments.strict and is_open else 0
 
 
 def _asked(arguments: argparse.Namespace, database: Path) -> dict[str, str | None]:

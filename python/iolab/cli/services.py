@@ -70,6 +70,18 @@ def _render(data: StudyData, verdict: Any, width: int) -> str:
     return terminal.render(data, verdict, width=width)
 
 
+def _markdown(data: StudyData, verdict: Any) -> str:
+    from iolab.report import markdown
+
+    return markdown.render_markdown(data, verdict)
+
+
+def _json(data: StudyData, verdict: Any) -> str:
+    from iolab.report import verdict_json
+
+    return verdict_json.render_json(data, verdict)
+
+
 def _by_hand(store: Store, data: StudyData) -> tuple[ByHand, ...]:
     if data.study.kind == "imported":
         return ()
@@ -89,6 +101,8 @@ class Services:
     judge: Callable[[StudyData], Verdict] = _judge
     write_all: Callable[[StudyData, Any, Path], ReportPaths] = _write_all
     render: Callable[[StudyData, Any, int], str] = _render
+    markdown: Callable[[StudyData, Any], str] = _markdown
+    json: Callable[[StudyData, Any], str] = _json
     by_hand: Callable[[Store, StudyData], tuple[ByHand, ...]] = _by_hand
 
 

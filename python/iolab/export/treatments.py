@@ -6,7 +6,7 @@ mount, knobs) comes from the records, as far as trials have finished.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,7 @@ from iolab.store.contents import Contents
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.study.load import parse_study
-from iolab.study.plan import Plan, Trial, make_plan
-from iolab.study.treatment import Treatment
+from iolab.study.plan import Trial, make_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +69,25 @@ def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list
             "planned it in another way",
             "export it with that version",
         )
-    actions = _actions(plan, contents, max(1, data.study.rounds_planned))
+    same: dict[str, list[Trial]] = {}
+    for trial in plan.trials(max(1, data.study.rounds_planned)):
+        same.setdefault(trial.treatment.name, []).append(trial)
+    actions = _actions(same, contents)
     devices = _devices(contents)
     found = list[Exported]()
     for trial in plan.round_trials(1):
-        site = Site(machine_text(data), data, devices, actions.get(trial.treatment.name, ()))
-        found.append(_exported(plan, trial, core, site))
+        name = trial.treatment.name
+        site = Site(machine_text(data), data, devices, actions.get(name, ()))
+        found.append(_exported(same[name], core, site))
     return found
 
 
-def _exported(plan: Plan, trial: Trial, core: Core, site: Site) -> Exported:
+def _exported(same: Sequence[Trial], core: Core, site: Site) -> Exported:
+    trial = same[0]
     spec = trial_spec(trial, core, is_fresh_fs=True)
-    rounds = range(1, max(1, site.data.study.rounds_planned) + 1)
-    same = [
-        (other.trial_id, other.seed)
-        for number in rounds
-        for other in plan.round_trials(number)
-        if other.treatment.name == trial.treatment.name
-    ]
     return Exported(
         name=trial.treatment.name,
-        trials=tuple(same),
+        trials=tuple((other.trial_id, other.seed) for other in same),
         workload=spec["workload"],
         cache=spec["cache"],
         memory_limit_bytes=spec["memory_limit_bytes"],
@@ -111,18 +108,18 @@ def _midway(spec: Mapping[str, Any]) -> Iterator[str]:
 Actions = tuple[Mapping[str, Any], ...]
 
 
-def _actions(plan: Plan, contents: Contents, rounds: int) -> dict[str, Actions]:
+def _actions(same: Mapping[str, Sequence[Trial]], contents: Contents) -> dict[str, Actions]:
     """By treatment, how its file system was made and mounted: by a trial before it, perhaps."""
-    treatments: dict[str, Treatment] = {
-        trial.trial_id: trial.treatment for trial in plan.trials(rounds)
-    }
+    names = {trial.trial_id: name for name, trials in same.items() for trial in trials}
     current: Actions = ()
     found = dict[str, Actions]()
     for trial_id, record in contents.records():
         made = tuple(_file_system_actions(record.get("actions") or []))
         current = made or current
-        if trial_id in treatments:
-            found.setdefault(treatments[trial_id].name, current)
+        if trial_id in names:
+            found.setdefault(names[trial_id], current)
+        if len(found) == len(same):  # Later rounds say nothing new; there may be thousands.
+            break
     return found
 
 

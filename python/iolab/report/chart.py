@@ -1,8 +1,9 @@
 """ChartSpec: a chart as plain data, drawn by `iolab.report.svg` and, natively, by `report.xlsx`.
 
-Three kinds cover all charts. `rows`: categories from top to bottom, a value to the right, intervals
+Four kinds cover all charts. `rows`: categories from top to bottom, a value to the right, intervals
 lie. `plane`: two numeric axes, intervals stand, points may be joined. `strip`: a grid of coloured
-squares. There is no kind that joins categories, and none with bars.
+squares. `heat`: a grid of shaded cells with their values. There is no kind that joins categories,
+and none with bars.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import io
 from dataclasses import dataclass
 from typing import Literal
 
-ChartKind = Literal["rows", "plane", "strip"]
+ChartKind = Literal["rows", "plane", "strip", "heat"]
 ScaleKind = Literal["linear", "log"]
 Value = str | float | int | None
 
@@ -58,7 +59,9 @@ class Point:
     is_emphasised: bool = False
     """Pooled, hence larger."""
     symbol: str = ""
-    """One character inside a square of a `strip`."""
+    """Text inside a square of a `strip` (one character) or a cell of a `heat`."""
+    shade: float | None = None
+    """How dark a cell of a `heat` is, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +77,24 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """Something that explains a panel of a `plane`: a shaded box, a line, or a mark on the axis."""
+
+    kind: Literal["warm_up", "window", "slope", "level", "stall"]
+    x: tuple[float, float]
+    y: tuple[float, float] | None = None
+    """None is the full height."""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """One of several small charts that share their axes."""
 
     title: str
     series: tuple[Series, ...]
+    shapes: tuple[Shape, ...] = ()
+    """Left out by the workbook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +115,18 @@ class Table:
     rows: tuple[tuple[Value, ...], ...]
 
     def to_csv(self) -> str:
-        """Return the table as CSV with a header line; None is empty."""
+        """Return the table as CSV with a header line; None is empty, floats have 9 digits."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows(["" if v is None else v for v in row] for row in self.rows)
+        writer.writerows([_csv_value(v) for v in row] for row in self.rows)
         return text.getvalue()
+
+
+def _csv_value(value: Value) -> Value:
+    if value is None:
+        return ""
+    return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +146,16 @@ class ChartSpec:
     band: Band | None = None
     marks: tuple[tuple[float, str], ...] = ()
     """Instants on the x axis of a `plane` with what happened then; drawn as upright lines."""
+    guides: tuple[tuple[float, str], ...] = ()
+    """Values on the value axis with what they are: dotted lines (a noise floor, a bound)."""
+    has_own_scales: bool = False
+    """Whether each panel has a value axis of its own: panels then show different quantities."""
+    tab: tuple[str, str] | None = None
+    """Name of a figure with several views, and of this view; views follow each other."""
+    is_folded: bool = False
+    """Shown by the page when it is unfolded, left out by the workbook."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """What unusual marks mean: a sign and its meaning, below the drawing."""
 
     @property
     def value_axis(self) -> Axis:

@@ -20,7 +20,19 @@ class DrawnChart:
     """A row of `CHARTS` with what it built."""
 
     row: ChartRow
-    specs: tuple[ChartSpec, ...]
+    built: tuple[ChartSpec, ...]
+
+    @property
+    def specs(self) -> tuple[ChartSpec, ...]:
+        """What the workbook draws too: nothing folded, and the first of several views."""
+        views: set[str] = set()
+        kept: list[ChartSpec] = []
+        for spec in self.built:
+            figure = spec.tab[0] if spec.tab else spec.name
+            if not spec.is_folded and figure not in views and spec.kind in ("rows", "plane"):
+                kept.append(spec)
+            views.add(figure)
+        return tuple(kept)
 
 
 def draw_all(data: StudyData, verdict: StudyVerdict) -> list[DrawnChart]:

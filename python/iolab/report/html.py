@@ -9,25 +9,28 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib.resources import files
 
-from iolab.report.chart import ChartSpec, Table
+from iolab.report.appendix import citation, configuration, environment, raw_data
+from iolab.report.chart import Table
 from iolab.report.closer_tables import closer_parts
 from iolab.report.collect import (
     DrawnChart,
     kind_figures,
     throughput_mode,
-    trust_figures,
 )
+from iolab.report.figures import by_figure, figure
+from iolab.report.first_page import answer_part, times, trust_box
 from iolab.report.markup import Markup, join, tag
 from iolab.report.streams import NOTE, ONE_RUN, change_table, stream_table
-from iolab.report.svg import render_svg
-from iolab.report.tables import cell_table, data_table, facts_tables, plain_table, verdict_table
+from iolab.report.tables import cell_table, data_table, plain_table, verdict_table
 from iolab.stats.methods import METHODS
 from iolab.stats.sentence import kind_word, margin_text, source_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 
-CAVEATS_ON_FIRST_PAGE = 6
+COMPARISONS_SHOWN = 24
+ANNEXED = ("forest_cells", "main_effects", "residuals")
+ANNEX = "Diagnostics, tables and everything that is needed to repeat or to cite this."
 BY_HAND_MAX = 12
 BY_HAND_CHARACTERS_MAX = 40_000
 """More would be most of the page; an archive and `--export` have all of them."""
@@ -51,10 +54,11 @@ def render_html(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
         tag("title", _title(data)),
         tag("style", Markup(style)),
     )
+    first, whole = _first_page(data, verdict, charts)
     body = tag(
         "body",
-        _first_page(data, verdict, charts),
-        tag("main", *_sections(data, verdict, charts)),
+        tag("div", first, class_="first"),
+        tag("main", *_sections(data, verdict, charts, whole)),
         _footer(data),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
@@ -76,16 +80,20 @@ def _kind_box(data: StudyData) -> Markup | None:
     return tag("p", tag("b", "Simulated. "), *(text for _, text in figures[1:]), class_="kind")
 
 
-def _first_page(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> Markup:
-    first = {drawn.row.name: drawn.specs for drawn in charts if drawn.row.is_first_page}
-    forest = first.get("forest", ())[:1]
-    return join(
+def _first_page(
+    data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
+) -> tuple[Markup, Markup | None]:
+    """Return the first page, and the whole verdict table if it shows only a part."""
+    first = {drawn.row.name: drawn.built for drawn in charts if drawn.row.is_first_page}
+    below, whole = answer_part(data, verdict, first.get("forest", ())[:1])
+    page = join(
         tag("header", tag("h1", data.study.name), tag("p", question(data), class_="question")),
         _kind_box(data),
         tag("p", verdict.sentence, class_=f"verdict {verdict.headline_word}"),
-        *(_figure(spec) for spec in forest),
-        _trust_box(data, verdict, first.get("run_order", ())),
+        below,
+        trust_box(data, verdict, first.get("run_order", ())),
     )
+    return page, whole
 
 
 def question(data: StudyData) -> str:
@@ -110,43 +118,21 @@ def question(data: StudyData) -> str:
     )
 
 
-def _trust_box(data: StudyData, verdict: StudyVerdict, order: tuple[ChartSpec, ...]) -> Markup:
-    figures = (
-        tag("div", tag("dt", label), tag("dd", value))
-        for label, value in trust_figures(data, verdict)
-    )
-    items = [
-        tag("li", f"{c.message[:1].upper()}{c.message[1:]}", _times(c.count))
-        for c in verdict.caveats[:CAVEATS_ON_FIRST_PAGE]
-    ]
-    rest = len(verdict.caveats) - len(items)
-    if rest:
-        items.append(tag("li", f"{rest} more below."))
-    return tag(
-        "section",
-        tag("h3", "How far to trust this"),
-        tag("dl", *figures),
-        *(_figure(spec) for spec in order),
-        tag("ul", *items) if items else tag("p", "No caveats.", class_="soft"),
-        class_="trust",
-    )
-
-
-def _times(count: int) -> Markup | None:
-    return tag("span", f" ({count} times)", class_="soft") if count > 1 else None
-
-
-def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> list[Markup]:
-    parts = [_section("Verdicts", verdict_table(verdict))]
-    if verdict.trade_offs:
-        parts.append(_section("Trade-offs", tag("ul", *(tag("li", t) for t in verdict.trade_offs))))
-    for drawn in charts:
-        if drawn.row.name == "run_order":
-            continue
-        for spec in drawn.specs[1:] if drawn.row.name == "forest" else drawn.specs:
-            parts.append(_section(spec.title, _figure(spec)))
+def _sections(
+    data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart], whole: Markup | None
+) -> list[Markup]:
+    pictures = _pictures(data, charts)
+    annex = pictures.pop("annex")
+    parts = [_verdicts(verdict, whole), *pictures.pop("main")]
+    parts.append(_section("Annex", tag("p", ANNEX, class_="soft")))
+    parts += annex
     if verdict.cells:
-        parts.append(_section("Single cells (exploratory)", cell_table(verdict)))
+        cells = tag(
+            "details",
+            tag("summary", f"{len(verdict.cells)} comparisons"),
+            cell_table(verdict),
+        )
+        parts.append(_section("Single cells (exploratory)", cells))
     streams, changes = stream_table(verdict), change_table(verdict)
     if streams is not None:
         note = tag("p", NOTE, class_="soft")
@@ -161,9 +147,12 @@ def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) 
         parts.append(_section("Throughput mode", data_table(threads, "throughput_mode")))
     parts.append(_section("Caveats", _caveats(verdict)))
     titles = {"simulated": "Simulated stack", "imported": "What the table says of itself"}
-    environment = titles.get(data.study.kind, "Environment")
-    parts.append(_section(environment, facts_tables(data), _settings(data)))
+    title = titles.get(data.study.kind, "Environment")
+    parts.append(_section(title, environment(data)))
+    parts.append(_section("Configuration", configuration(data)))
     parts.append(_section("Methods", *_methods(data, verdict)))
+    parts.append(_section("Raw data", raw_data(data)))
+    parts.append(_section("Cite this study", citation(data)))
     if data.study.kind == "imported":
         return parts
     parts.append(
@@ -175,6 +164,43 @@ def _sections(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) 
     )
     if data.by_hand:
         parts.append(_section("The same by hand", *_by_hand(data)))
+    return parts
+
+
+def _verdicts(verdict: StudyVerdict, whole: Markup | None) -> Markup:
+    """Draw all comparisons, and where they point different ways."""
+    n = len(verdict.pooled) + len(verdict.secondary)
+    table = verdict_table(verdict)
+    if n > COMPARISONS_SHOWN:
+        table = tag("details", tag("summary", f"{n} comparisons"), table)
+    trade_offs = None
+    if verdict.trade_offs:
+        listed = tag("ul", *(tag("li", t) for t in verdict.trade_offs))
+        if len(verdict.trade_offs) > COMPARISONS_SHOWN:
+            summary = f"{len(verdict.trade_offs)} trade-offs"
+            listed = tag("details", tag("summary", summary), listed)
+        trade_offs = join(tag("h3", "Trade-offs"), listed)
+    if whole is not None:
+        whole = tag("details", tag("summary", "every level of every workload"), whole)
+    return _section("Verdicts", *(part for part in (whole, table, trade_offs) if part is not None))
+
+
+def _pictures(data: StudyData, charts: list[DrawnChart]) -> dict[str, list[Markup]]:
+    """Draw every figure that is not on the first page; those of the annex apart."""
+    parts: dict[str, list[Markup]] = {"main": [], "annex": []}
+    for drawn in charts:
+        if drawn.row.name == "run_order":
+            continue
+        built = drawn.built[1:] if drawn.row.name == "forest" else drawn.built
+        for views in by_figure(built):
+            is_annexed = drawn.row.name in ANNEXED or views[0].name in ANNEXED
+            where = parts["annex" if is_annexed else "main"]
+            content = figure(views, data)
+            if views[0].is_folded:
+                content = tag("details", tag("summary", views[0].title), content)
+                where.append(tag("section", content))
+            else:
+                where.append(_section(views[0].title, content))
     return parts
 
 
@@ -217,16 +243,6 @@ def _section(title: str, *content: Markup) -> Markup:
     return tag("section", tag("h2", title), *content)
 
 
-def _figure(spec: ChartSpec) -> Markup:
-    return tag(
-        "figure",
-        tag("figcaption", spec.caption),
-        render_svg(spec),
-        data_table(spec.table, spec.name),
-        id=spec.name,
-    )
-
-
 def _caveats(verdict: StudyVerdict) -> Markup:
     if not verdict.caveats:
         return tag("p", "None.")
@@ -237,22 +253,11 @@ def _caveats(verdict: StudyVerdict) -> Markup:
                 "li",
                 tag("b", c.code.replace("_", " ")),
                 f": {c.sentences}",
-                _times(c.count),
+                times(c.count),
             )
             for c in verdict.caveats
         ),
     )
-
-
-def _settings(data: StudyData) -> Markup:
-    rows = tuple(
-        [
-            (name, ", ".join(levels), "varied" if len(levels) > 1 else "named")
-            for name, levels in data.study.factors.items()
-        ]
-        + [(name, level, "held") for name, level in data.study.settings.items()]
-    )
-    return join(tag("h3", "Factors and settings"), plain_table(("name", "levels", "role"), rows))
 
 
 def _methods(data: StudyData, verdict: StudyVerdict) -> list[Markup]:

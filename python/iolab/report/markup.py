@@ -51,4 +51,6 @@ def _number(value: object) -> object:
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value
 
 
-VOID = frozenset({"br", "hr", "meta", "line", "rect", "circle", "path", "polyline", "polygon"})
+VOID = frozenset(
+    {"br", "hr", "meta", "line", "rect", "circle", "path", "polyline", "polygon", "input"}
+)

@@ -10,18 +10,24 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series
+from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Shape
 from iolab.report.markup import Markup, tag
 from iolab.report.scale import Scale, make_scale
+from iolab.report.svg_grid import draw_heat, draw_strip
+from iolab.report.svg_parts import (
+    CHAR_WIDTH,
+    WIDTH,
+    color_class,
+    label_room,
+    legend_of,
+    mark,
+    shorten,
+    whole_svg,
+)
 
-WIDTH = 900
 GAP = 26
-CHAR_WIDTH = 6.4
-"""Mean advance of the page's 12 px font; only used to reserve room."""
-BOLD_CHAR_WIDTH = 7.4
-LABEL_CHARS_MAX = 38
-COLORS = 8
-SHAPES = 4
+ROWS_DENSE = 30
+"""From so many rows on they stand closer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +60,24 @@ def render_svg(spec: ChartSpec) -> Markup:
     One ``<svg>`` element that scales with the page; its text uses the page's fonts.
     """
     if spec.kind == "strip":
-        return _strip(spec)
+        return draw_strip(spec)
+    if spec.kind == "heat":
+        return draw_heat(spec)
     rows, plane = spec.kind == "rows", spec.kind == "plane"
-    x, y = _scales(spec)
+    x, y = _scales(spec, spec.panels)
     columns = _columns(spec)
-    left = _label_room(spec) if rows else 58.0
+    left = label_room(spec) if rows else 58.0
     cell_width = (WIDTH - GAP * (columns - 1)) / columns
     height = _rows_height(spec) if rows else (230.0 if columns > 1 else 300.0)
     has_titles = any(panel.title for panel in spec.panels)
     cell_height = height + (24 if has_titles else 8) + 44
-    legend, legend_height = _legend(spec)
+    legend, legend_height = legend_of(spec)
     parts = [legend]
     for index, panel in enumerate(spec.panels):
         origin_x = (index % columns) * (cell_width + GAP)
         origin_y = legend_height + (index // columns) * cell_height
+        if spec.has_own_scales:
+            x, y = _scales(spec, (panel,))
         frame = Frame(
             origin_x + left,
             origin_y + (24 if has_titles else 8),
@@ -78,54 +88,40 @@ def render_svg(spec: ChartSpec) -> Markup:
         )
         parts.append(_panel(spec, panel, frame))
     total = legend_height + math.ceil(len(spec.panels) / columns) * cell_height
-    return _svg(spec, total, *parts)
+    return whole_svg(spec, total, *parts)
 
 
-def _svg(spec: ChartSpec, height: float, *parts: Markup) -> Markup:
-    return tag(
-        "svg",
-        tag("title", spec.title),
-        *parts,
-        viewBox=f"0 0 {WIDTH} {math.ceil(height)}",
-        role="img",
-        aria_label=spec.caption,
-        class_=f"chart {spec.kind}",
-    )
-
-
-def _all_points(spec: ChartSpec) -> Iterator[Point]:
-    for panel in spec.panels:
+def _all_points(panels: tuple[Panel, ...]) -> Iterator[Point]:
+    for panel in panels:
         for series in panel.series:
             yield from series.points
 
 
-def _scales(spec: ChartSpec) -> tuple[Scale, Scale]:
-    points = list(_all_points(spec))
+def _scales(spec: ChartSpec, panels: tuple[Panel, ...]) -> tuple[Scale, Scale]:
+    points = list(_all_points(panels))
     ends = [end for p in points for end in (p.low, p.high) if end is not None]
     band = [spec.band.low, spec.band.high] if spec.band else []
     if spec.kind == "rows":
         return make_scale(spec.x, [*(p.x for p in points), *band], ends), make_scale(Axis(""), [0])
-    xs = make_scale(spec.x, [p.x for p in points])
-    return xs, make_scale(spec.y, [*(p.y for p in points), *band], ends)
+    shapes = [shape for panel in panels for shape in panel.shapes]
+    xs = make_scale(spec.x, [*(p.x for p in points), *(x for shape in shapes for x in shape.x)])
+    ys = [y for shape in shapes for y in shape.y or ()]
+    return xs, make_scale(spec.y, [*(p.y for p in points), *ys, *band], ends)
 
 
 def _columns(spec: ChartSpec) -> int:
     if len(spec.panels) == 1:
         return 1
-    if spec.kind == "rows" and _label_room(spec) > 150:
+    if spec.kind == "rows" and label_room(spec) > 150:
         return 1
     return 2 if len(spec.panels) <= 4 or spec.kind == "rows" else 3
-
-
-def _label_room(spec: ChartSpec) -> float:
-    longest = max((len(name) for name in spec.y.categories), default=4)
-    return 16 + BOLD_CHAR_WIDTH * min(LABEL_CHARS_MAX, longest)
 
 
 def _rows_height(spec: ChartSpec) -> float:
     """Give each row room for the series that are dodged inside it."""
     dodged = max(_dodged(panel) for panel in spec.panels)
-    return max(60.0, len(spec.y.categories) * max(20.0, min(56.0, 8 + 8.0 * dodged)))
+    least = 15.0 if len(spec.y.categories) > ROWS_DENSE else 20.0
+    return max(60.0, len(spec.y.categories) * max(least, min(56.0, 8 + 8.0 * dodged)))
 
 
 def _dodged(panel: Panel) -> int:
@@ -138,7 +134,13 @@ def _dodged(panel: Panel) -> int:
 
 
 def _panel(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
-    parts = [_band(spec, frame), _value_axes(spec, frame), _marks(spec, frame)]
+    parts = [
+        _band(spec, frame),
+        *(_shape(shape, frame) for shape in panel.shapes),
+        _value_axes(spec, frame),
+        _guides(spec, frame),
+        _marks(spec, frame),
+    ]
     if spec.kind == "rows":
         parts.append(_row_labels(spec, panel, frame))
     if panel.title:
@@ -160,6 +162,39 @@ def _band(spec: ChartSpec, frame: Frame) -> Markup:
         tag("rect", x=low, y=frame.top, width=high - low, height=frame.height, class_="band"),
         tag("line", x1=middle, x2=middle, y1=frame.top, y2=frame.top + frame.height, class_="one"),
     )
+
+
+def _guides(spec: ChartSpec, frame: Frame) -> Markup:
+    """Draw values worth comparing with, such as the noise floor, as dotted lines."""
+    parts: list[Markup] = []
+    for value, label in spec.guides:
+        if spec.kind == "rows":
+            at = frame.px(value)
+            line = {"x1": at, "x2": at, "y1": frame.top, "y2": frame.top + frame.height}
+        else:
+            at = frame.py(value)
+            line = {"x1": frame.left, "x2": frame.left + frame.width, "y1": at, "y2": at}
+        parts.append(tag("line", tag("title", label), **line, class_="guide"))
+    return tag("g", *parts) if parts else Markup()
+
+
+def _shape(shape: Shape, frame: Frame) -> Markup:
+    """Draw what explains a series: boxes behind it, lines over it, marks on the axis."""
+    x1, x2 = (frame.px(x) for x in shape.x)
+    low, high = shape.y or (None, None)
+    bottom = frame.top + frame.height
+    y1 = bottom if low is None else frame.py(low)
+    y2 = frame.top if high is None else frame.py(high)
+    title = tag("title", shape.label)
+    if shape.kind in ("warm_up", "window"):
+        top, tall = min(y1, y2), abs(y2 - y1)
+        drawn = tag("rect", title, x=x1, y=top, width=x2 - x1, height=tall, class_=shape.kind)
+    elif shape.kind == "stall":
+        wide = max(3.0, x2 - x1)
+        drawn = tag("rect", title, x=x1, y=bottom - 7, width=wide, height=7, class_="stall")
+    else:
+        drawn = tag("line", title, x1=x1, x2=x2, y1=y1, y2=y2, class_=shape.kind)
+    return drawn
 
 
 def _marks(spec: ChartSpec, frame: Frame) -> Markup:
@@ -259,32 +294,23 @@ def _row_labels(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
     )
 
 
-def shorten(name: str, limit: int = LABEL_CHARS_MAX) -> str:
-    """Cut a long name in its middle, where names differ least."""
-    if len(name) <= limit:
-        return name
-    head = (limit - 1) * 2 // 3
-    return f"{name[:head]}…{name[head + 1 - limit :]}"
-
-
 def _series(spec: ChartSpec, panel: Panel, frame: Frame, index: int, series: Series) -> Markup:
     parts: list[Markup] = []
     places = [_place(spec, panel, frame, index, point) for point in series.points]
     if series.is_joined and len(places) > 1:
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(tag("polyline", tag("title", series.name), points=line, class_="joined"))
+        if series.slot == GREY:
+            return tag("g", *parts, class_="grey")
     for point, place in zip(series.points, places, strict=True):
         interval = _interval(spec, frame, point, place)
         bare = series.is_joined and point.low is None and len(series.points) > 24
-        mark = None if bare else _mark(series.slot, *place, point)
-        if mark is not None or interval:
+        drawn = None if bare else mark(series.slot, *place, point)
+        if drawn is not None or interval:
             title = tag("title", point.title) if point.title else None
-            parts.append(tag("g", title, interval, mark))
-    return tag("g", *parts, class_=_color_class(series.slot))
-
-
-def _color_class(slot: int) -> str:
-    return "grey" if slot == GREY else f"c{slot % COLORS}"
+            is_bare = title is None and interval is None
+            parts.append(drawn if drawn and is_bare else tag("g", title, interval, drawn))
+    return tag("g", *parts, class_=color_class(series.slot))
 
 
 def _place(
@@ -331,97 +357,3 @@ def _interval(
 
 def _is_inside(scale: Scale | None, value: float) -> bool:
     return scale is not None and scale.low <= value <= scale.high
-
-
-def _mark(slot: int, x: float, y: float, point: Point) -> Markup:
-    """Draw a mark; its shape changes every time the colours have been used up."""
-    r = 5.5 if point.is_emphasised else 3.6
-    shape = 0 if slot == GREY else (slot // COLORS) % SHAPES
-    if point.is_emphasised:
-        shape = 3
-    css = "mark hollow" if point.is_hollow else "mark"
-    if shape == 0:
-        return tag("circle", cx=x, cy=y, r=r, class_=css)
-    if shape == 1:
-        return tag("rect", x=x - r, y=y - r, width=2 * r, height=2 * r, class_=css)
-    if shape == 2:
-        return tag(
-            "path",
-            d=f"M{x:.1f} {y - r * 1.2:.1f}l{r * 1.2:.1f} {r * 2.1:.1f}h{-r * 2.4:.1f}z",
-            class_=css,
-        )
-    return tag(
-        "path",
-        d=f"M{x:.1f} {y - r * 1.3:.1f}l{r * 1.3:.1f} {r * 1.3:.1f}l{-r * 1.3:.1f} "
-        f"{r * 1.3:.1f}l{-r * 1.3:.1f} {-r * 1.3:.1f}z",
-        class_=css,
-    )
-
-
-def _legend(spec: ChartSpec) -> tuple[Markup, float]:
-    """Lay the legend out in rows; a single series needs none."""
-    entries = spec.legend()
-    if len(entries) < 2:
-        return Markup(), 0.0
-    parts: list[Markup] = []
-    x, y = 8.0, 10.0
-    for series in entries:
-        name = shorten(series.name)
-        room = 26 + len(name) * (CHAR_WIDTH + 0.4)
-        if x + room > WIDTH and x > 8:
-            x, y = 8.0, y + 18
-        parts.append(
-            tag(
-                "g",
-                tag("title", series.name),
-                _mark(series.slot, x, y, Point(0, 0)),
-                tag("text", name, x=x + 9, y=y + 4),
-                class_=_color_class(series.slot),
-            )
-        )
-        x += room
-    return tag("g", *parts, class_="legend"), y + 16
-
-
-def _strip(spec: ChartSpec) -> Markup:
-    """Draw squares in a grid: one row per category of y, one column per place."""
-    columns = 1 + int(max((p.x for p in _all_points(spec)), default=0))
-    left = _label_room(spec)
-    side = max(2.0, min(22.0, (WIDTH - left - 10) / columns))
-    tall = max(9.0, min(22.0, side))
-    legend, legend_height = _legend(spec)
-    parts: list[Markup] = [legend]
-    for row, name in enumerate(spec.y.categories):
-        y = legend_height + row * (tall + 3) + tall / 2 + 4
-        parts.append(tag("text", name, x=left - 8, y=y, text_anchor="end"))
-    for series in spec.panels[0].series:
-        for point in series.points:
-            x, y = left + point.x * side, legend_height + point.y * (tall + 3)
-            symbol = (
-                tag(
-                    "text",
-                    point.symbol,
-                    x=x + side / 2,
-                    y=y + tall / 2 + 4,
-                    text_anchor="middle",
-                    class_="symbol",
-                )
-                if point.symbol and side > 7
-                else None
-            )
-            square = tag(
-                "rect",
-                x=x,
-                y=y,
-                width=max(1.0, side - 1.5),
-                height=tall,
-                class_="square failed" if point.is_hollow else "square",
-            )
-            parts.append(
-                tag(
-                    "g", tag("title", point.title), square, symbol, class_=_color_class(series.slot)
-                )
-            )
-    bottom = legend_height + len(spec.y.categories) * (tall + 3)
-    parts.append(tag("text", f"{spec.x.title} →", x=left, y=bottom + 13, class_="axis-title"))
-    return _svg(spec, bottom + 20, *parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from urllib.parse import quote
 
 from iolab.report.chart import Table, Value
 from iolab.report.markup import Markup, join, tag
@@ -11,32 +11,37 @@ from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_significant
 from iolab.stats.sentence import bounds_text, mode_text, rounds_text, size_of_effect
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
-from iolab.store.rows import StudyData
 
-ROWS_SHOWN_MAX = 400
+ROWS_SHOWN_MAX = 100
 """Rows of a data table that the page shows; the CSV always has all."""
+CELLS_SHOWN_MAX = 400
+IN_ADDRESS = " ,;:.+-_/()[]=|*!@"
+"""Characters that a data address holds as they are; quotes, angles, # and % are not among them."""
 
 
-def data_table(table: Table, name: str) -> Markup:
-    """Fold a chart's data away, with a CSV that the browser can save."""
-    shown = table.rows[:ROWS_SHOWN_MAX]
+def data_table(
+    table: Table, name: str, command: str = "", *, rows_max: int = ROWS_SHOWN_MAX
+) -> Markup:
+    """Fold a chart's data away, with a CSV that the browser can save and the command it is from."""
+    shown = table.rows[:rows_max]
     rest = len(table.rows) - len(shown)
     note = tag("p", f"{rest} more rows are in the CSV.", class_="soft") if rest else None
-    encoded = b64encode(table.to_csv().encode()).decode()
+    encoded = quote(table.to_csv(), safe=IN_ADDRESS)
     link = tag(
         "a",
-        "CSV",
-        href=f"data:text/csv;charset=utf-8;base64,{encoded}",
+        f"data, {len(table.rows)} rows (CSV)",
+        href=Markup(f"data:text/csv;charset=utf-8,{encoded}"),
         download=f"{name}.csv",
         class_="csv",
     )
     folded = tag(
         "details",
-        tag("summary", f"Data ({len(table.rows)} rows)"),
+        tag("summary", "show data"),
         plain_table(table.columns, shown),
         note,
     )
-    return tag("div", folded, link, class_="data")
+    typed = tag("details", tag("summary", "command"), tag("code", command)) if command else None
+    return tag("div", link, folded if shown else None, typed, class_="data")
 
 
 def plain_table(columns: tuple[str, ...], rows: tuple[tuple[Value, ...], ...]) -> Markup:
@@ -137,7 +142,7 @@ def cell_table(verdict: StudyVerdict) -> Markup:
         "BH p",
         "warmth",
     )
-    rows = [_cell_row(c, verdict) for c in verdict.cells[:ROWS_SHOWN_MAX]]
+    rows = [_cell_row(c, verdict) for c in verdict.cells[:CELLS_SHOWN_MAX]]
     rest = len(verdict.cells) - len(rows)
     note = tag("p", f"{rest} more cells are in verdict.json.", class_="soft") if rest else None
     table = tag(
@@ -167,19 +172,3 @@ def _cell_row(c: CellComparison, verdict: StudyVerdict) -> Markup:
         tag("td", "–" if p is None else f"{p:.2g}", class_="number"),
         tag("td", ", ".join(labels) or ("–" if c.cache_share is None else "device")),
     )
-
-
-def facts_tables(data: StudyData) -> Markup:
-    """Draw what is known of the machine, what changed between trials first."""
-    parts: list[Markup] = []
-    if data.varying_facts:
-        rows = tuple(
-            (name, value, sum(v == value for v in values.values()))
-            for name, values in sorted(data.varying_facts.items())
-            for value in sorted(set(values.values()))
-        )
-        parts.append(tag("h3", "Changed between trials"))
-        parts.append(plain_table(("fact", "value", "trials"), rows))
-    parts.append(tag("h3", "The same in all trials"))
-    parts.append(plain_table(("fact", "value"), tuple(sorted(data.facts.items()))))
-    return join(*parts)

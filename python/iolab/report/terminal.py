@@ -159,7 +159,7 @@ def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) 
             if len(members) > most:
                 shown = _strongest(members, most)
                 lines.append(f"  the {most} largest differences of {len(members)}:")
-            span = _span([c.effect for c in rows if c.metric == metric])
+            span = bar_span([c.effect for c in rows if c.metric == metric])
             lines += _effect_lines(verdict, shown, width, glyphs, span)
     return "\n".join(lines[1:])
 
@@ -211,8 +211,8 @@ def _effect_lines(
     bar_room -= 1 - bar_room % 2
     lines: list[str] = []
     for name, word, c in zip(names, words, members, strict=True):
-        bar = _bar(c.effect, verdict.margin, bar_room, glyphs, span)
-        line = f"{_fit(name, name_room)} {_numbers(c.effect):<{number_room}} {bar} {word}"
+        drawn = bar(c.effect, verdict.margin, bar_room, glyphs, span)
+        line = f"{_fit(name, name_room)} {_numbers(c.effect):<{number_room}} {drawn} {word}"
         lines.append(line[:width].rstrip())
     return lines
 
@@ -254,7 +254,7 @@ def _word(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
     return text
 
 
-def _span(effects: Sequence[Effect]) -> float:
+def bar_span(effects: Sequence[Effect]) -> float:
     """Return the largest ratio (or its inverse) that the bars show."""
     ends = [abs(math.log(e.ratio)) for e in effects if e.ratio]
     ends += [
@@ -266,7 +266,7 @@ def _span(effects: Sequence[Effect]) -> float:
     return min(BAR_SPAN_MAX, max(BAR_SPAN_MIN, math.exp(max(ends, default=0.0))))
 
 
-def _bar(effect: Effect, margin: float, room: int, glyphs: Glyphs, span: float) -> str:
+def bar(effect: Effect, margin: float, room: int, glyphs: Glyphs, span: float) -> str:
     """Draw an interval on a log scale centred at 1, with the margin as background."""
     half = room // 2
 
@@ -301,7 +301,7 @@ def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
         shown = _strongest(known, CELLS_MAX)
         title += f": the {CELLS_MAX} largest differences of {len(known)}"
     lines = [title]
-    span = _span([c.effect for c in shown])
+    span = bar_span([c.effect for c in shown])
     for level in dict.fromkeys(c.level for c in shown):
         members = [c for c in shown if c.level == level]
         lines.append(_fit(f"{level_text(verdict.compared_factor, level)}:", width).rstrip())

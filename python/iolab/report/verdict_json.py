@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -37,6 +38,9 @@ def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
             "metric_of": study.metric_of,
         },
         **verdict.to_dict(),
+        "methods": methods_paragraph(data, verdict),
+        "environment": [{"what": what, "value": value} for what, value in environment_rows(data)],
+        "citation": citation_bibtex(data),
     }
 
 

@@ -20,6 +20,7 @@ from iolab.report.collect import (
     throughput_mode,
     trust_figures,
 )
+from iolab.report.facts import varying_rows
 from iolab.report.html import question
 from iolab.report.streams import change_table, stream_table
 from iolab.report.xlsx_charts import CHART_ROWS, HEADER_HEIGHT, SheetWriter, write_charts
@@ -153,7 +154,7 @@ def _runs_sheet(
     rounds = sorted({t.round for t in data.trials})
     out.sheet.set_column(0, 1, 16)
     out.sheet.set_column(2, len(rounds) + 7, 15)
-    values = _values_by_cell(data)
+    values = _values_by_cell(data, {t.metric for t in _all_primary(verdict)})
     row = 0
     for group, summaries in primary_summaries(verdict).items():
         metric = METRIC_BY_NAME[summaries[0].metric]
@@ -184,11 +185,15 @@ def _runs_sheet(
 Values = dict[tuple[object, ...], dict[int, list[float]]]
 
 
-def _values_by_cell(data: StudyData) -> Values:
+def _all_primary(verdict: StudyVerdict) -> list[TreatmentSummary]:
+    return [t for found in primary_summaries(verdict).values() for t in found]
+
+
+def _values_by_cell(data: StudyData, metrics: set[str]) -> Values:
     ok = {t.trial_id for t in data.trials if t.status == "ok"}
     found: Values = {}
     for m in data.measurements:
-        if m.trial_id in ok:
+        if m.metric in metrics and m.trial_id in ok:
             found.setdefault(_cell_of(m), {}).setdefault(m.round, []).append(m.value)
     return found
 
@@ -289,11 +294,7 @@ def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
 def _environment_sheet(out: SheetWriter, data: StudyData) -> None:
     out.sheet.set_column(0, 0, 44)
     out.sheet.set_column(1, 2, 60)
-    varying: list[tuple[Value, ...]] = [
-        (name, value, sum(v == value for v in values.values()))
-        for name, values in sorted(data.varying_facts.items())
-        for value in sorted(set(values.values()))
-    ]
+    varying = varying_rows(data)
     if kind_word(data.study):
         text = "Facts of the simulated stack; nothing here was read from this machine."
         if data.study.kind == "imported":

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.run.contention import grants_of
 from iolab.run.core import Core
 from iolab.run.pace import Pace
 from iolab.run.record import derive, failed_record
@@ -24,6 +25,7 @@ from iolab.store.db import Store
 from iolab.store.derived import DerivedRecord
 from iolab.store.equal_levels import find_equal_levels
 from iolab.study.checks import ROUNDS_FEW, few_rounds
+from iolab.study.load import PILOT_ROUNDS
 from iolab.study.model import Levels
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.agent import AgentError
@@ -94,6 +96,8 @@ class Start:
     """What this start has used of the budget already."""
     is_decided: Callable[[], bool] = lambda: False
     """Asked at the planned looks, between rounds, whether the stored rounds decide everything."""
+    rounds_for_width: Callable[[], int | None] = lambda: None
+    """Asked after the pilot of a study with a wanted width: complete rounds that give it."""
 
 
 class Campaign:
@@ -116,6 +120,7 @@ class Campaign:
         self._recent_failures = list[str]()
         self._is_few_rounds_told = False
         self._mismatches = list[str]()
+        self._rounds_for_width: int | None = None
 
     def run(self) -> Outcome:
         """Execute whatever the plan still lacks.
@@ -130,7 +135,8 @@ class Campaign:
         self._learn_from_store()
         if self._rounds_complete():
             self._refuse_equal_levels()
-        is_fixed = self._plan.study.budget_ns is None and not self._plan.look_rounds
+        is_open = bool(self._plan.look_rounds) or self._plan.study.width is not None
+        is_fixed = self._plan.study.budget_ns is None and not is_open
         if self._plan.rounds is not None and is_fixed:
             self._store.add_trials(self._plan.trials(self._plan.rounds))
         for round_number in self._round_numbers():
@@ -140,6 +146,10 @@ class Campaign:
                 continue
             if round_number - 1 in self._plan.look_rounds and self._start.is_decided():
                 return self._outcome("decided", f"all is decided after round {round_number - 1}")
+            if self._is_narrow_enough():
+                return self._outcome(
+                    "decided", f"{self._rounds_for_width} rounds give the wanted width"
+                )
             reason = self._why_not_begin(round_number, pending)
             if reason:
                 return self._outcome("budget", reason)
@@ -194,7 +204,7 @@ class Campaign:
                     trial.trial_id, str(error), started_at_unix_ns=started_unix_ns
                 )
             elapsed_ns = self._clock() - started_ns
-        derived = derive(record, self._core)
+        derived = derive(record, self._core, grants_of(trial.treatment.workload))
         self._store.commit_record(trial.trial_id, self._start.session_id, derived)
         self._statuses[trial.trial_id] = derived.status
         self._mismatches += [
@@ -223,6 +233,24 @@ class Campaign:
         """Stop once the first round shows that a level would be compared with itself."""
         for equal in find_equal_levels(self._store.knobs()):
             raise StudyError(equal.message, equal.hint)
+
+    def _is_narrow_enough(self) -> bool:
+        """Whether the rounds that the pilot asked for are there; the pilot is asked once."""
+        complete = self._rounds_complete()
+        if self._plan.study.width is None or complete < PILOT_ROUNDS:
+            return False
+        if self._rounds_for_width is None:
+            self._rounds_for_width = self._start.rounds_for_width()
+            if self._rounds_for_width is not None:
+                self._tell("notice", None, self._width_text(self._rounds_for_width))
+        return self._rounds_for_width is not None and complete >= self._rounds_for_width
+
+    def _width_text(self, rounds: int) -> str:
+        rounds_max = self._plan.rounds
+        text = f"the pilot of {PILOT_ROUNDS} rounds asks for {rounds} rounds in all"
+        if rounds_max is not None and rounds > rounds_max:
+            text += f"; rounds = {rounds_max} ends the study before, with a wider interval"
+        return text
 
     # Budget and time.
 
@@ -287,10 +315,13 @@ class Campaign:
     def _eta_ns(self) -> int | None:
         """Time until the campaign ends: by its rounds, or by its budget if that comes first."""
         ends = list[int]()
-        if self._plan.rounds is not None:
+        rounds = self._plan.rounds
+        if self._rounds_for_width is not None:
+            rounds = min(self._rounds_for_width, rounds or self._rounds_for_width)
+        if rounds is not None:
             unfinished = [
                 trial
-                for trial in self._plan.trials(self._plan.rounds)
+                for trial in self._plan.trials(rounds)
                 if self._statuses.get(trial.trial_id) != "ok"
             ]
             ends.append(self._pace.predict_ns(unfinished))

@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any, Final
 
 from iolab.store.rows import Caveat
+from iolab.study.model import MixedWorkload, WorkloadPlan
 
 STALL: Final = 0.1
 """A slice of time below this part of a stream's own median slice is a stall."""
@@ -20,14 +21,26 @@ SLICES_MIN: Final = 5
 """Fewer slices have no median worth comparing with."""
 
 Json = Mapping[str, Any]
+Grants = Mapping[str, tuple[object, ...]]
+"""What each stream was granted beside its work: weight, priority, limits."""
+
+
+def grants_of(workload: WorkloadPlan) -> Grants:
+    """What makes streams unequal that do the same; a record tells only their shares."""
+    if not isinstance(workload, MixedWorkload):
+        return {}
+    return {
+        stream.name: (stream.cgroup_weight, stream.priority, *sorted(stream.limits))
+        for stream in workload.streams
+    }
 
 
 def contention_metrics(
-    phase: Json, tenants: Sequence[Json], *, is_total: bool = False
+    phase: Json, tenants: Sequence[Json], *, is_total: bool = False, grants: Grants | None = None
 ) -> dict[str, float]:
     """Metrics of one stream, or (`is_total`) of what is between streams."""
     if is_total:
-        return _between_streams(tenants)
+        return _between_streams(tenants, grants or {})
     tenant = tenants[0]
     found = dict[str, float]()
     workers: list[Json] = tenant["workers"]
@@ -84,8 +97,12 @@ def flowing_share(tenant: Json) -> float | None:
     return sum(moved > 0 and moved >= limit for moved in slices) / count
 
 
-def _between_streams(tenants: Sequence[Json]) -> dict[str, float]:
-    """Fairness among streams that do the same; of several such groups the least fair."""
+def _between_streams(tenants: Sequence[Json], grants: Grants) -> dict[str, float]:
+    """Fairness among streams that do the same; of several such groups the least fair.
+
+    Streams with other weights, priorities or limits are no equals. Against their promises they are
+    compared only if their limits are the same: a limit is no promise.
+    """
     groups: dict[int, list[Json]] = {}
     for index, tenant in enumerate(tenants):
         groups.setdefault(int(tenant.get("alike", index)), []).append(tenant)
@@ -96,9 +113,10 @@ def _between_streams(tenants: Sequence[Json]) -> dict[str, float]:
             continue
         rates = [[_rate(worker) for worker in tenant["workers"]] for tenant in members]
         shares = [tenant.get("share") for tenant in members]
-        if len(set(shares)) == 1:  # Who was promised more than another is no equal.
+        granted = {grants.get(str(tenant["name"]), ()) for tenant in members}
+        if len(set(shares)) == 1 == len(granted):  # Who was promised more is no equal.
             plain.append(jain([rate for found in rates for rate in found]))
-        if None not in shares:
+        if None not in shares and len({grant[2:] for grant in granted}) == 1:
             promised.append(
                 jain([sum(found) / float(s or 1) for found, s in zip(rates, shares, strict=True)])
             )

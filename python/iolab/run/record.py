@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, Final, get_args
 
 from iolab.errors import TestbedError
-from iolab.run.contention import contention_metrics, unfinished
+from iolab.run.contention import Grants, contention_metrics, unfinished
 from iolab.run.core import Core
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.rows import Caveat, TrialStatus
@@ -29,15 +29,17 @@ FLUSH_METRICS: Final = ("flush_ns_p50", "flush_ns_p99", "flush_ns_max")
 Json = Mapping[str, Any]
 
 
-def derive(record: dict[str, Any], core: Core) -> DerivedRecord:
+def derive(record: dict[str, Any], core: Core, grants: Grants | None = None) -> DerivedRecord:
     """Everything that the tables of the store want to know about `record`.
+
+    `grants` are those of the trial's streams (`iolab.run.contention.grants_of`).
 
     Raises
     ------
     TestbedError : the record is not what the agent protocol promises.
     """
     try:
-        return _derive(record, core)
+        return _derive(record, core, grants or {})
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise TestbedError(
             f"the record of {record.get('trial', 'a trial')} cannot be understood "
@@ -60,7 +62,7 @@ def failed_record(trial_id: str, message: str, *, started_at_unix_ns: int) -> di
     }
 
 
-def _derive(record: dict[str, Any], core: Core) -> DerivedRecord:
+def _derive(record: dict[str, Any], core: Core, grants: Grants) -> DerivedRecord:
     status: TrialStatus = record["status"]
     if status not in get_args(TrialStatus):
         raise ValueError(f"status '{status}'")
@@ -68,7 +70,7 @@ def _derive(record: dict[str, Any], core: Core) -> DerivedRecord:
     series = list[SeriesPart]()
     measured: list[Json] = record["phases"] if status == "ok" else []
     for phase in measured:
-        phases.extend(_operations(phase, core))
+        phases.extend(_operations(phase, core, grants))
         series.extend(_series(phase))
     return DerivedRecord(
         status=status,
@@ -101,7 +103,7 @@ def _error_text(error: Any) -> str | None:
     return str(error)
 
 
-def _operations(phase: Json, core: Core) -> list[PhaseRow]:
+def _operations(phase: Json, core: Core, grants: Grants) -> list[PhaseRow]:
     """Rows of one phase: its only tenant, or each tenant and all of them together."""
     tenants: list[Json] = phase["tenants"]
     if len(tenants) == 1:
@@ -110,7 +112,7 @@ def _operations(phase: Json, core: Core) -> list[PhaseRow]:
     rows = [
         _operation(phase, f"{phase['name']}/{tenant['name']}", [tenant], core) for tenant in tenants
     ]
-    total = _operation(phase, f"{phase['name']}/all", tenants, core, is_total=True)
+    total = _operation(phase, f"{phase['name']}/all", tenants, core, grants)
     parts = [
         part
         for tenant, whole in zip(tenants, rows, strict=True)
@@ -146,11 +148,13 @@ def _length_ns(tenant: Json) -> int:
 
 
 def _operation(
-    phase: Json, operation: str, tenants: Sequence[Json], core: Core, *, is_total: bool = False
+    phase: Json, operation: str, tenants: Sequence[Json], core: Core, grants: Grants | None = None
 ) -> PhaseRow:
+    """Row of one stream; with `grants` that of all streams of the phase together."""
+    is_total = grants is not None
     workers: list[Json] = [worker for tenant in tenants for worker in tenant["workers"]]
     metrics = _rates(workers)
-    metrics |= contention_metrics(phase, tenants, is_total=is_total)
+    metrics |= contention_metrics(phase, tenants, is_total=is_total, grants=grants)
     if not is_total:  # Latencies of unlike streams have no common meaning.
         metrics |= _quantiles(tenants[0].get("service"), "latency_ns", core)
         metrics |= _quantiles(tenants[0].get("response"), "response_ns", core)

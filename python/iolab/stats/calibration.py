@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from iolab.errors import AnalysisError
@@ -26,6 +26,13 @@ from iolab.stats.methods.autocorrelation import lag_one
 from iolab.stats.methods.effect_size import clopper_pearson
 from iolab.stats.methods.student import estimate_mean, spread_bound
 from iolab.stats.methods.verdict_rule import SPREAD_CONFIDENCE
+from iolab.stats.repetition import (
+    NoiseByLevel,
+    TrialLength,
+    noise_by_level,
+    trial_costs_ns,
+    trial_lengths,
+)
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 from iolab.study.factors import label_delay_ns
@@ -82,6 +89,10 @@ class Calibration:
     """From the first to the last place of a round."""
     position_p: float | None
     control: Control | None
+    noise_by_level: NoiseByLevel | None = None
+    """Where the noise is (Kalibera and Jones); None if trials are too short to cut."""
+    trial_length: TrialLength | None = None
+    """How long trials should be."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -128,7 +139,25 @@ def calibrate(data: StudyData, verdict: StudyVerdict, *, planned_rounds: int) ->
         position_ratio=position.ratio if position else None,
         position_p=position.p if position else None,
         control=_control(data, verdict),
+        noise_by_level=_noise_by_level(data),
+        trial_length=_trial_length(data),
     )
+
+
+def _noise_by_level(data: StudyData) -> NoiseByLevel | None:
+    others, costs = _mere_labels(data), trial_costs_ns(data)
+    if not others or costs is None:
+        return None
+    return noise_by_level(data, (data.study.baseline, others[0]), costs)
+
+
+def _trial_length(data: StudyData) -> TrialLength | None:
+    """Advice from the labels that change nothing."""
+    mere = [data.study.baseline, *_mere_labels(data)]
+    factor = data.study.compared_factor
+    measurements = [m for m in data.measurements if m.levels.get(factor) in mere]
+    lengths = trial_lengths(build_ledger(replace(data, measurements=measurements)))
+    return lengths[0] if lengths else None
 
 
 def _mere_labels(data: StudyData) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -9,10 +10,12 @@ from iolab.stats.caveats_of_time import about_time
 from iolab.stats.environment import about_environment
 from iolab.stats.ledger import Ledger, decides_cache
 from iolab.stats.looks import look_of
-from iolab.stats.verdict import CountedCaveat, StudyVerdict
+from iolab.stats.verdict import Comparison, CountedCaveat, StudyVerdict
 from iolab.stats.warmth import has_cold_level
+from iolab.stats.width import rounds_for_width, width_of
 from iolab.store.equal_levels import find_equal_levels
 from iolab.store.rows import Caveat
+from iolab.study.load import PILOT_ROUNDS
 
 POSITION_P: Final = 0.01
 """Below this the place inside a round is worth a warning."""
@@ -66,6 +69,7 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
     yield from about_time(verdict.closer.time_courses)
     yield from about_environment(ledger.data)
     yield from _about_looks(ledger, verdict)
+    yield from _about_width(ledger, verdict)
     yield from _about_equal_levels(ledger)
     yield from _about_metric(ledger, verdict)
     yield from _about_spread(ledger, verdict)
@@ -130,6 +134,34 @@ def _about_looks(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
             ),
             1,
         )
+
+
+def _about_width(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    """What a study with a wanted width asked for, and what it reached."""
+    width = width_of(ledger.data.study)
+    if width is None or not verdict.headline:
+        return
+    wanted = rounds_for_width(verdict.headline, width)
+    rounds = min(c.rounds_used for c in verdict.headline)
+    asked = f"intervals of ±{width * 100:.3g} % were asked for"
+    if wanted is None:
+        message = f"{asked}; the pilot of {PILOT_ROUNDS} rounds is not complete ({rounds})."
+    else:
+        reached = max((_half_width(c) for c in verdict.headline), default=math.inf)
+        message = (
+            f"{asked}; the pilot of {PILOT_ROUNDS} rounds asked for {wanted} rounds; with {rounds}"
+            f" they are ±{reached * 100:.2g} %."
+        )
+    hint = "Intervals rest on the pilot's spread (Stein); do not end such a study by eye."
+    if wanted is None or rounds < wanted:
+        hint = "Continue with --resume and more rounds or budget for the width that was asked for."
+    yield Caveat("wanted_width", message, hint), 1
+
+
+def _half_width(comparison: Comparison) -> float:
+    """Relative half width of a 95 % interval, on the ln scale."""
+    bounds = comparison.effect.interval_95
+    return math.inf if bounds is None else math.sqrt(bounds.high / bounds.low) - 1
 
 
 def _about_metric(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:

@@ -72,15 +72,30 @@ def closer_look(ledger: Ledger, pooled: Sequence[Comparison]) -> CloserLook:
 
 @dataclass(slots=True)
 class _Course:
+    """What was seen so far of one operation at one level."""
+
     shapes: Counter[str] = field(default_factory=Counter[str])
-    found: list[TrialShape] = field(default_factory=list[TrialShape])
+    steady_trials: int = 0
+    warm_up_ns_max: int = 0
+    stalled_trials: int = 0
+    stall_ns_longest: int = 0
+    stall_share_max: float = 0.0
+
+    def add(self, shape: TrialShape) -> None:
+        """Count one trial."""
+        self.shapes[shape.shape] += 1
+        self.steady_trials += shape.steady is not None and shape.steady.is_steady_at_end
+        self.warm_up_ns_max = max(self.warm_up_ns_max, shape.warm_up_ns)
+        self.stalled_trials += shape.stalls.longest_ns > 0
+        self.stall_ns_longest = max(self.stall_ns_longest, shape.stalls.longest_ns)
+        self.stall_share_max = max(self.stall_share_max, shape.stalls.share)
 
 
 def time_courses(ledger: Ledger) -> list[TimeCourse]:
     """Describe the stored series by workload, operation and level."""
     trials = {trial.trial_id: trial for trial in ledger.data.trials}
     factor = ledger.data.study.compared_factor
-    is_direct = {(m.trial_id, m.operation): m.is_direct for m in ledger.data.measurements}
+    is_direct = _directness(ledger)
     courses: dict[tuple[str, str, bool | None, str | None], _Course] = {}
     for series in ledger.data.series:
         trial = trials.get(series.trial_id)
@@ -91,32 +106,31 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
         key = (
             trial.workload,
             series.operation,
-            is_direct.get((series.trial_id, series.operation), False),
+            is_direct.get(series.operation, {}).get(series.trial_id, False),
             trial.levels.get(factor),
         )
-        course = courses.setdefault(key, _Course())
-        course.shapes[shape.shape] += 1
-        course.found.append(shape)
-    return [_time_course(*key, courses[key]) for key in courses]
+        courses.setdefault(key, _Course()).add(shape)
+    return [
+        TimeCourse(
+            *key,
+            n_trials=course.shapes.total(),
+            shapes=dict(sorted(course.shapes.items())),
+            steady_trials=course.steady_trials,
+            warm_up_ns_max=course.warm_up_ns_max,
+            stalled_trials=course.stalled_trials,
+            stall_ns_longest=course.stall_ns_longest,
+            stall_share_max=course.stall_share_max,
+        )
+        for key, course in courses.items()
+    ]
 
 
-def _time_course(
-    workload: str, operation: str, is_direct: bool | None, level: str | None, course: _Course
-) -> TimeCourse:
-    found = course.found
-    return TimeCourse(
-        workload=workload,
-        operation=operation,
-        is_direct=is_direct,
-        level=level,
-        n_trials=len(found),
-        shapes=dict(sorted(course.shapes.items())),
-        steady_trials=sum(s.steady is not None and s.steady.is_steady_at_end for s in found),
-        warm_up_ns_max=max(s.warm_up_ns for s in found),
-        stalled_trials=sum(s.stalls.longest_ns > 0 for s in found),
-        stall_ns_longest=max(s.stalls.longest_ns for s in found),
-        stall_share_max=max(s.stalls.share for s in found),
-    )
+def _directness(ledger: Ledger) -> dict[str, dict[str, bool | None]]:
+    """Whether operations were direct, by operation and trial."""
+    found: dict[str, dict[str, bool | None]] = {}
+    for m in ledger.data.measurements:
+        found.setdefault(m.operation, {})[m.trial_id] = m.is_direct
+    return found
 
 
 # Between levels.

@@ -42,6 +42,7 @@ from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
 from iolab.stats.request_time import request_times
 from iolab.stats.summaries import summaries
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.stats.width import estimate_rounds
 from iolab.store.rows import StudyData, StudyRow
 
 
@@ -149,7 +150,11 @@ def _judge_primary(ledger: Ledger, group: Group) -> list[Comparison]:
     pooled = _pool_levels(ledger, metric, group, ledger.cells_asked(metric, group))
     complete = max((len(pairs.log_ratios) for pairs in pooled.values()), default=0)
     look = look_of(ledger.data.study, complete)
-    steps = holm_steps([_p(pairs) for pairs in pooled.values()], alpha=look.level)
+    estimates = {
+        level: estimate_rounds(ledger.data.study, pairs.log_ratios)
+        for level, pairs in pooled.items()
+    }
+    steps = holm_steps([e.p_value() if e else None for e in estimates.values()], alpha=look.level)
     return [
         _comparison(
             ledger,
@@ -158,7 +163,7 @@ def _judge_primary(ledger: Ledger, group: Group) -> list[Comparison]:
             level,
             pairs,
             effect_of(
-                _estimate(pairs.log_ratios),
+                estimates[level],
                 ledger.data.study.margin,
                 step.divisor * look.divisor,
                 step.p_adjusted,
@@ -260,7 +265,7 @@ def _mark_headline(pooled: list[Comparison]) -> list[Comparison]:
 
 
 def _judge_cells(ledger: Ledger) -> list[CellComparison]:
-    """Judge every cell by its group's primary metric; Benjamini-Hochberg over the study."""
+    """Judge every cell by its group's primary metric; Benjamini-Hochberg over those affected."""
     jobs: list[tuple[Metric, str, CellPairs]] = []
     for group in ledger.groups():
         metric = ledger.primary_metric(group) or _any_metric(ledger, group)
@@ -279,7 +284,10 @@ def _judge_cells(ledger: Ledger) -> list[CellComparison]:
             for level, pairs in per_level.items()
             if key in pairs
         ]
-    adjusted = benjamini_hochberg([_p(pairs) for _, _, pairs in jobs])
+    # A cell that the compared factor cannot change asks no question: it is in no family.
+    adjusted = benjamini_hochberg(
+        [_p(pairs) if ledger.is_affected(pairs.key) else None for _, _, pairs in jobs]
+    )
     divisor = discovery_divisor(adjusted)
     return [
         _cell_comparison(

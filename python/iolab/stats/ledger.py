@@ -8,10 +8,13 @@ cannot span cells: it is left out of the key and its levels are averaged (caveat
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from iolab.stats.inert import InertCells, inert_cells
 from iolab.stats.methods.log_ratio import is_usable
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.store.rows import Measurement, StudyData, TrialRow
@@ -48,6 +51,16 @@ class Samples:
     """Everything measured of one metric at one level of the compared factor in one cell."""
 
     by_round: dict[int, list[Measurement]] = field(default_factory=dict[int, list[Measurement]])
+    is_generator_bound: bool = False
+    """Whether any of the trials behind it was limited by the load generator."""
+
+    def add(self, m: Measurement) -> None:
+        """Put a measurement into its round."""
+        known = self.by_round.get(m.round)
+        if known is None:
+            self.by_round[m.round] = [m]
+        else:
+            known.append(m)
 
     def all(self) -> list[Measurement]:
         """Return the measurements in round order."""
@@ -76,13 +89,10 @@ class Ledger:
     rejected: Counter[str]
     """Metric -> values that were zero, negative or not finite."""
     unknown_metrics: list[str]
-    generator_bound_trials: set[str]
-
-    def cell_levels(self, trial: TrialRow) -> Levels:
-        """Return the part of a trial's levels that its cells are keyed by."""
-        return _cell_levels(
-            trial.workload, trial.levels, self.data.study.compared_factor, self.nested
-        )
+    inert: InertCells
+    """Where the compared factor cannot matter."""
+    begun: dict[tuple[str, Levels, str | None], list[TrialRow]]
+    """Trials that were run, whatever came of them: by workload, levels of cells, compared level."""
 
     def label(self, key: CellKey) -> str:
         """Return the varying levels of a cell for people (``4k · ext4``), maybe empty."""
@@ -105,7 +115,10 @@ class Ledger:
 
     def is_affected(self, key: CellKey) -> bool:
         """Say whether the compared factor can change what a cell does at all."""
-        return key.operation not in unaffected_tests(self.data.study.compared_factor)
+        if key.operation in unaffected_tests(self.data.study.compared_factor):
+            return False
+        place = (key.workload, key.levels)
+        return not {(*place, key.operation), (*place, "")} & self.inert
 
     def cells_of(self, metric: Metric, group: Group) -> Cells:
         """Return the cells of one group that the compared factor can affect."""
@@ -135,11 +148,7 @@ class Ledger:
 
     def is_generator_bound(self, samples: Iterable[Samples]) -> bool:
         """Say whether any of the trials behind `samples` was limited by the load generator."""
-        return any(
-            m.trial_id in self.generator_bound_trials or _has(m.caveats, "generator_bound")
-            for sample in samples
-            for m in sample.all()
-        )
+        return any(sample.is_generator_bound for sample in samples)
 
 
 def build_ledger(data: StudyData) -> Ledger:
@@ -147,10 +156,14 @@ def build_ledger(data: StudyData) -> Ledger:
     status = {trial.trial_id: trial.status for trial in data.trials}
     nested = _nested_factors(data)
     factor = data.study.compared_factor
+    bound = {t.trial_id for t in data.trials if _has(t.caveats, "generator_bound")}
     cells: dict[str, Cells] = {}
     rejected: Counter[str] = Counter()
     unknown: dict[str, None] = {}
-    for m in sorted(data.measurements, key=lambda m: (m.round, m.ordinal)):
+    is_bound, here = False, dict[str, Samples]()
+    by_place: dict[tuple[CellKey, str], dict[str, Samples]] = {}
+    last: Measurement | None = None
+    for m in _in_order(data.measurements):
         if status.get(m.trial_id, "ok") != "ok":
             continue
         if m.metric not in METRIC_BY_NAME:
@@ -159,13 +172,23 @@ def build_ledger(data: StudyData) -> Ledger:
         if not is_usable(m.value):
             rejected[m.metric] += 1
             continue
-        levels = _cell_levels(m.workload, m.levels, factor, nested)
-        # Comparing direct with buffered is a question of its own, not pooling.
-        is_direct = m.is_direct and factor != "direct"
-        key = CellKey(m.workload, m.operation, is_direct, levels)
-        by_level = cells.setdefault(m.metric, {}).setdefault(key, {})
-        samples = by_level.setdefault(m.levels.get(factor, ""), Samples())
-        samples.by_round.setdefault(m.round, []).append(m)
+        if last is None or not _is_same_phase(m, last):
+            last = m
+            # Comparing direct with buffered is a question of its own, not pooling.
+            is_direct = m.is_direct and factor != "direct"
+            levels = _cell_levels(m.workload, m.levels, factor, nested)
+            key = CellKey(m.workload, m.operation, is_direct, levels)
+            level = m.levels.get(factor, "")
+            here = by_place.setdefault((key, level), {})
+            is_bound = m.trial_id in bound or _has(m.caveats, "generator_bound")
+        samples = here.get(m.metric)
+        if samples is None:
+            samples = here[m.metric] = Samples()
+        samples.add(m)
+        samples.is_generator_bound |= is_bound
+    for (key, level), by_metric in by_place.items():
+        for metric, samples in by_metric.items():
+            cells.setdefault(metric, {}).setdefault(key, {})[level] = samples
     return Ledger(
         data=data,
         cells={metric: _in_planned_order(data, found) for metric, found in cells.items()},
@@ -174,10 +197,41 @@ def build_ledger(data: StudyData) -> Ledger:
         nested=nested,
         rejected=rejected,
         unknown_metrics=list(unknown),
-        generator_bound_trials={
-            t.trial_id for t in data.trials if _has(t.caveats, "generator_bound")
-        },
+        inert=inert_cells(data.study, nested),
+        begun=_begun(data, nested),
     )
+
+
+def _in_order(measurements: list[Measurement]) -> list[Measurement]:
+    """Return the measurements by round and ordinal, which is how a store gives them."""
+    for name in ("round", "ordinal"):
+        values = list(map(operator.attrgetter(name), measurements))
+        if not all(map(operator.le, values, itertools.islice(values, 1, None))):
+            return sorted(measurements, key=lambda m: (m.round, m.ordinal))
+    return measurements
+
+
+def _is_same_phase(m: Measurement, other: Measurement) -> bool:
+    return (
+        m.trial_id == other.trial_id
+        and m.operation == other.operation
+        and m.is_direct == other.is_direct
+        and m.levels is other.levels
+        and m.caveats is other.caveats
+    )
+
+
+def _begun(
+    data: StudyData, nested: dict[str, list[str]]
+) -> dict[tuple[str, Levels, str | None], list[TrialRow]]:
+    factor = data.study.compared_factor
+    found: dict[tuple[str, Levels, str | None], list[TrialRow]] = {}
+    for trial in data.trials:
+        if trial.status is not None:
+            levels = _cell_levels(trial.workload, trial.levels, factor, nested)
+            place = (trial.workload, levels, trial.levels.get(factor))
+            found.setdefault(place, []).append(trial)
+    return found
 
 
 def cache_share(sides: Iterable[Samples]) -> float | None:

@@ -143,14 +143,12 @@ def pool(ledger: Ledger, cells: Cells, metric: Metric, level: str, baseline: str
 
 def _begun_trials(ledger: Ledger, pairs: list[CellPairs], levels: set[str]) -> list[TrialRow]:
     """Return the trials of these cells and levels that were run, whatever came of them."""
-    factor = ledger.data.study.compared_factor
     wanted = {(pair.key.workload, pair.key.levels) for pair in pairs}
     return [
         trial
-        for trial in ledger.data.trials
-        if trial.status is not None
-        and trial.levels.get(factor) in levels
-        and (trial.workload, ledger.cell_levels(trial)) in wanted
+        for workload, cell_levels in wanted
+        for level in levels
+        for trial in ledger.begun.get((workload, cell_levels, level), ())
     ]
 
 

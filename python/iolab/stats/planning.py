@@ -16,6 +16,7 @@ from typing import Final
 
 from iolab.stats.methods.power import chance_of_difference, chance_of_same, rounds_needed
 from iolab.stats.methods.sign_flip import rounds_to_reach
+from iolab.stats.methods.stein import PILOT_MIN
 from iolab.stats.methods.student import t_quantile
 
 POWER: Final = 0.80
@@ -97,6 +98,18 @@ def needed(noise: Noise, margin: float, family: int, rounds: int | None) -> Roun
         chance_of_same(0.0, margin, noise.sd, rounds, family=family) if known and rounds else None,
         half,
     )
+
+
+def rounds_for_width(noise: Noise, width: float, family: int) -> int:
+    """Return the rounds that Stein's pilot will ask for if it sees this noise.
+
+    Parameters
+    ----------
+    width : wanted half width, relative.
+    family : comparisons with the baseline.
+    """
+    t = t_quantile(1 - 0.025 / family, PILOT_MIN - 1)
+    return max(PILOT_MIN, math.ceil((t * noise.sd / math.log1p(width)) ** 2))
 
 
 def achievable(levels: int, rounds: int | None) -> Achievable:

@@ -24,11 +24,12 @@ from iolab.errors import StoreError
 from iolab.store import schema
 from iolab.store.cells import pack_record, unpack_record
 from iolab.store.contents import Contents
+from iolab.store.curves import read_curves
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.lock import WriterLock
 from iolab.store.owner import give_to_user, make_directories, remove_directories
 from iolab.store.read import load_study_data, read_knobs, read_study
-from iolab.store.rows import Caveat, Kind, StudyData, StudyRow, TrialStatus
+from iolab.store.rows import Caveat, CurveRow, Kind, StudyData, StudyRow, TrialStatus
 from iolab.store.trouble import errors_named, errors_of_making
 from iolab.study.factors import FACTORS
 from iolab.study.plan import Plan, Trial
@@ -327,6 +328,11 @@ class Store:
         """Everything stored, ready to be judged and drawn."""
         with errors_named(self.path):
             return load_study_data(self._connection)
+
+    def load_curves(self) -> list[CurveRow]:
+        """Latency distributions, for who draws them; opens records, which takes a while."""
+        with errors_named(self.path):
+            return read_curves(self._connection)
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection, None, None]:

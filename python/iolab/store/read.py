@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
+import sys
 import tomllib
-from dataclasses import replace
+from array import array
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from iolab.store.cells import CellError, read_json, unpack_record
@@ -22,8 +28,44 @@ from iolab.study.influence import STREAM_TESTS
 _FINISHED = "SELECT record_id FROM record WHERE status = 'ok'"
 
 
+@dataclass(slots=True)
+class _Texts:
+    """JSON texts that many rows share, read once: what comes out is one object for all of them."""
+
+    known: dict[tuple[str, str], Any] = field(default_factory=dict[tuple[str, str], Any])
+
+    def read(self, text: str, table: str, row: object, column: str) -> Any:
+        """Value of a JSON column, as `read_json`."""
+        value = self.known.get((column, text))
+        if value is None:
+            value = read_json(text, table, row, column)
+            self.known[column, text] = value
+        return value
+
+    def caveats(self, text: str, table: str, row: object) -> tuple[Caveat, ...]:
+        """Caveats of a JSON column."""
+        return () if text == "[]" else parse_caveats(text, table, row)
+
+
+@contextmanager
+def without_collecting() -> Generator[None, None, None]:
+    """Millions of rows that all stay: looking for garbage among them again and again is in vain."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def load_study_data(connection: sqlite3.Connection) -> StudyData:
     """Everything stored about the study, read in one consistent snapshot."""
+    with without_collecting():
+        return _load_study_data(connection)
+
+
+def _load_study_data(connection: sqlite3.Connection) -> StudyData:
     connection.execute("BEGIN")
     try:
         study = read_study(connection)  # First: it says so if there is none.
@@ -100,14 +142,15 @@ def _is_imported(connection: sqlite3.Connection) -> bool:
 
 def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, TrialRow]]:
     """Trials in planned order, and those that finished by record."""
+    texts = _Texts()
     trials: dict[str, TrialRow] = {}
     for trial_id, ordinal, round_number, position, workload, levels in connection.execute(
         "SELECT trial_id, ordinal, round, position, workload, levels_json FROM trial "
         "ORDER BY ordinal"
     ):
-        chosen = read_json(levels, "trial", trial_id, "levels_json")
+        chosen = texts.read(levels, "trial", trial_id, "levels_json")
         trials[trial_id] = TrialRow(
-            trial_id, ordinal, round_number, position, workload, chosen, None
+            trial_id, ordinal, round_number, position, sys.intern(workload), chosen, None
         )
     finished: dict[int, TrialRow] = {}
     is_imported = _is_imported(connection)
@@ -119,60 +162,91 @@ def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, T
             raise CellError(f"table record, row {record_id}: there is no trial {trial_id!r}")
         trials[trial_id] = replace(
             trials[trial_id],
-            status=status,
+            status=sys.intern(status),
             started_at_unix_ns=None if is_imported else started,
             elapsed_ns=None if is_imported else elapsed,
             error=error,
-            caveats=parse_caveats(caveats, "record", record_id),
+            caveats=texts.caveats(caveats, "record", record_id),
         )
         if status == "ok":
             finished[record_id] = trials[trial_id]
     return list(trials.values()), finished
 
 
+_Phase = tuple[int, float | None, tuple[Caveat, ...]]
+"""Place inside its record, cache share, caveats."""
+
+
 def _measurements(
     connection: sqlite3.Connection, finished: dict[int, TrialRow]
 ) -> list[Measurement]:
+    """Measurements in the order of trials, phases and names of metrics."""
     is_direct = dict(connection.execute("SELECT trial_id, is_direct FROM trial"))
     is_imported = _is_imported(connection)
-    phases: dict[tuple[int, str], tuple[float | None, tuple[Caveat, ...]]] = {
-        (record_id, operation): (
-            cache_share,
-            parse_caveats(caveats, "phase", f"{record_id} {operation}"),
-        )
-        for record_id, operation, cache_share, caveats in connection.execute(
-            "SELECT record_id, operation, cache_share, caveats_json FROM phase"
-        )
-    }
-    rows = connection.execute(
-        f"SELECT record_id, operation, metric, value FROM measurement JOIN phase "
-        f"USING (record_id, operation) WHERE record_id IN ({_FINISHED}) "
-        "ORDER BY record_id, phase.ordinal, metric"
-    )
+    phases = _phases(connection, finished)
     found = list[Measurement]()
-    for record_id, operation, metric, value in rows:
-        trial = finished[record_id]
-        cache_share, caveats = phases[record_id, operation]
-        found.append(
-            Measurement(
-                trial_id=trial.trial_id,
-                ordinal=trial.ordinal,
-                round=trial.round,
-                position=trial.position,
-                workload=trial.workload,
-                levels=trial.levels,
-                operation=operation,
-                metric=metric,
-                value=value,
-                # Streams of the C library are never direct, whatever their trial asked for.
-                is_direct=None
-                if is_imported
-                else bool(is_direct[trial.trial_id]) and operation not in STREAM_TESTS,
-                cache_share=cache_share,
-                caveats=caveats,
-            )
+    here = list[tuple[int, Measurement]]()
+    record = -1
+    phase: _Phase | None = None
+    operation, trial, direct = "", None, None
+    for record_id, name, metric, value in connection.execute(
+        "SELECT record_id, operation, metric, value FROM measurement "
+        "ORDER BY record_id, operation, metric"
+    ):
+        if record_id != record or name != operation:
+            if record_id != record:
+                here.sort(key=_place)
+                found += [m for _, m in here]
+                here.clear()
+            record, operation = record_id, sys.intern(name)
+            trial, phase = finished.get(record_id), phases.get((record_id, name))
+            # Streams of the C library are never direct, whatever their trial asked for.
+            direct = None
+            if trial is not None and not is_imported:
+                direct = bool(is_direct[trial.trial_id]) and name not in STREAM_TESTS
+        if trial is None or phase is None:
+            continue
+        m = Measurement(
+            trial.trial_id,
+            trial.ordinal,
+            trial.round,
+            trial.position,
+            trial.workload,
+            trial.levels,
+            operation,
+            sys.intern(metric),
+            value,
+            direct,
+            phase[1],
+            phase[2],
         )
-    return sorted(found, key=lambda row: row.ordinal)
+        here.append((phase[0], m))
+    here.sort(key=_place)
+    found += [m for _, m in here]
+    if any(a.ordinal > b.ordinal for a, b in pairwise(finished.values())):
+        found.sort(key=lambda row: row.ordinal)
+    return found
+
+
+def _place(item: tuple[int, Measurement]) -> int:
+    return item[0]
+
+
+def _phases(
+    connection: sqlite3.Connection, finished: dict[int, TrialRow]
+) -> dict[tuple[int, str], _Phase]:
+    texts = _Texts()
+    return {
+        (record_id, sys.intern(operation)): (
+            ordinal,
+            cache_share,
+            texts.caveats(caveats, "phase", f"{record_id} {operation}"),
+        )
+        for record_id, operation, ordinal, cache_share, caveats in connection.execute(
+            "SELECT record_id, operation, ordinal, cache_share, caveats_json FROM phase"
+        )
+        if record_id in finished
+    }
 
 
 def _series(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> list[SeriesRow]:
@@ -184,15 +258,23 @@ def _series(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> li
     return [
         SeriesRow(
             finished[record_id].trial_id,
-            operation,
+            sys.intern(operation),
             interval_ns,
             *(
-                tuple(read_json(text, "series", f"{record_id} {operation}", column))
+                _packed(read_json(text, "series", f"{record_id} {operation}", column))
                 for text, column in zip(texts, columns, strict=True)
             ),
         )
         for record_id, operation, interval_ns, *texts in rows
     ]
+
+
+def _packed(values: list[int]) -> Sequence[int]:
+    """Whole numbers in an eighth of the memory, as far as they have 63 bits."""
+    try:
+        return array("q", values)
+    except OverflowError:
+        return tuple(values)
 
 
 def _marks(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> list[ChangeMark]:
@@ -224,20 +306,30 @@ def _facts(
     connection: sqlite3.Connection, finished: dict[int, TrialRow]
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """Facts equal in all finished trials, and those that changed or were missing in some."""
-    by_name: dict[str, dict[str, str]] = {}
-    for record_id, name, value in connection.execute(
-        "SELECT record_id, name, value FROM record_fact JOIN fact USING (digest) "
-        f"WHERE record_id IN ({_FINISHED}) ORDER BY name, record_id"
-    ):
-        by_name.setdefault(name, {})[finished[record_id].trial_id] = value
-    constant: dict[str, str] = {}
+    known: dict[str, tuple[str, str]] = {
+        digest: (name, value)
+        for digest, name, value in connection.execute("SELECT digest, name, value FROM fact")
+    }
+    always: set[str] | None = None
+    for digests in _digests(connection):
+        always = digests if always is None else always & digests
+    constant = dict(sorted(known[digest] for digest in (always or ()) if digest in known))
     varying: dict[str, dict[str, str]] = {}
-    for name, values in by_name.items():
-        if len(values) == len(finished) and len(set(values.values())) == 1:
-            constant[name] = next(iter(values.values()))
-        else:
-            varying[name] = values
-    return constant, varying
+    for record_id, digests in zip(sorted(finished), _digests(connection), strict=True):
+        for digest in digests - (always or set()):
+            if digest in known:
+                name, value = known[digest]
+                varying.setdefault(name, {})[finished[record_id].trial_id] = value
+    return constant, dict(sorted(varying.items()))
+
+
+def _digests(connection: sqlite3.Connection) -> Iterator[set[str]]:
+    """Digests of the facts of every finished trial, in the order of records; maybe none."""
+    for (joined,) in connection.execute(
+        f"SELECT (SELECT group_concat(digest) FROM record_fact WHERE record_fact.record_id ="
+        f" done.record_id) FROM ({_FINISHED}) AS done ORDER BY done.record_id"
+    ):
+        yield set(joined.split(",")) if joined else set()
 
 
 def _study_caveats(connection: sqlite3.Connection) -> tuple[Caveat, ...]:
@@ -271,9 +363,14 @@ def _phase_details(
     return [
         {
             "trial_id": finished[record_id].trial_id,
-            "operation": operation,
+            "operation": sys.intern(operation),
             **dict(zip(names, values, strict=True)),
-            "workers": read_json(workers, "phase", f"{record_id} {operation}", "workers_json"),
+            "workers": [
+                {sys.intern(name): value for name, value in worker.items()}
+                for worker in read_json(
+                    workers, "phase", f"{record_id} {operation}", "workers_json"
+                )
+            ],
         }
         for record_id, operation, workers, *values in rows
     ]

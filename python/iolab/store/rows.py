@@ -6,6 +6,7 @@ functions of one :class:`StudyData`. Nothing here knows SQLite, the agent or a c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -118,9 +119,23 @@ class SeriesRow:
     trial_id: str
     operation: str
     interval_ns: int
-    ops: tuple[int, ...]
-    bytes: tuple[int, ...]
-    latency_ns_max: tuple[int, ...]
+    ops: Sequence[int]
+    bytes: Sequence[int]
+    latency_ns_max: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRow:
+    """The latency distribution of one operation of one trial, at fixed quantiles."""
+
+    trial_id: str
+    operation: str
+    clock: str
+    """``latency`` (service time) or ``response`` (with the time in a queue of the generator)."""
+    count: int
+    """Operations behind it."""
+    quantiles_ns: dict[float, float]
+    """Quantile in (0, 1) to ns; only those beyond which an operation lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +176,8 @@ class StudyData:
     trials: list[TrialRow]
     measurements: list[Measurement]
     series: list[SeriesRow] = field(default_factory=list[SeriesRow])
+    curves: list[CurveRow] = field(default_factory=list[CurveRow])
+    """Latency distributions of the trials of the first rounds (`iolab.store.curves`)."""
     facts: dict[str, str] = field(default_factory=dict[str, str])
     """Facts that were equal in all trials."""
     varying_facts: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
@@ -178,3 +195,5 @@ class StudyData:
     elapsed_ns), for throughput mode's parent/children/min/max/mean/min-xfer table."""
     by_hand: tuple[ByHand, ...] = ()
     """The same treatments for fio and IOzone; empty where nobody translated them."""
+    calibration: dict[str, Any] | None = None
+    """Result of `iolab aa` for this testbed on this machine, if one is stored."""

@@ -21,10 +21,11 @@ from iolab.study.factors import (
     scheduler_of,
 )
 from iolab.study.influence import (
+    FLAGS_SIMULATED,
     NOT_SIMULATED,
-    PAGE_CACHE_FACTORS,
     STREAM_TESTS,
-    unaffected_tests,
+    Inert,
+    inert_parts,
 )
 from iolab.study.model import IozoneWorkload, MixedWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
@@ -96,7 +97,6 @@ _POSSIBLE_LEVELS: Final = {
 }
 """Kind of testbed to factor, levels that it can do, why not others, and what to do instead."""
 _FILE_FLUSHES: Final = frozenset({"fsync", "fdatasync"})
-_NEVER: Final = "never"
 _WEIGHING_SCHEDULER: Final = "bfq"
 """The only one with io.weight (Linux block/bfq-cgroup.c); io.cost needs none."""
 _ENGINES: Final = {engine.name: engine for engine in ENGINES}
@@ -284,6 +284,7 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
                     "release",
                     "leave these tests out",
                 )
+            _check_simulated_flags(study, treatment)
             continue
         if treatment.is_direct and not engine.has_direct:
             raise StudyError(
@@ -304,6 +305,21 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
                     f"{workload.name}: engine {engine.name} makes no calls with {need}",
                     f"use engine {' or '.join(able)}" if able else "leave it out",
                 )
+
+
+def _check_simulated_flags(study: Study, treatment: Treatment) -> None:
+    workload = treatment.workload
+    if isinstance(workload, IozoneWorkload):
+        asked = set(treatment.effective["flags"].split(",")) - {DEFAULT_OPTIONS}
+    else:
+        asked = {flag for stream in workload.streams for flag in stream.flags}
+    other = sorted(asked - FLAGS_SIMULATED)
+    if other:
+        raise StudyError(
+            f"{workload.name}: flags {', '.join(other)} on {study.testbed.text}: in simulation "
+            "nothing polls, waits or is cached, so that they mean nothing",
+            f"use {' or '.join(sorted(FLAGS_SIMULATED))}, or --on loop:1g",
+        )
 
 
 def _check_contention(study: Study, treatments: Sequence[Treatment]) -> None:
@@ -407,55 +423,45 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[PlanN
                 f"compared on {study.testbed.text}",
                 "compare one of them with sync_file_range, or use --on loop:1g",
             )
-        followers = [row for row in treatments if any(key == name for key, _ in row.levels)]
-        inert = [(where, row) for row in followers if (where := _inert_part(name, row)) is not None]
-        if not inert:
-            continue
-        reason, hint = _why_inert(name)
-        if len(inert) == len(followers) and not any(where for where, _ in inert):
-            raise StudyError(f"{name} cannot matter here: {reason}", hint)
-        places = ", ".join(dict.fromkeys(where or _without(row, name) for where, row in inert))
-        notes.append(
-            PlanNote(
-                "factor_without_effect",
-                f"{name} has no effect on a part of the study ({places}): {reason}",
-                hint,
-            )
-        )
+        notes += _inert_notes(study, name, treatments)
     return notes
+
+
+def _inert_notes(study: Study, name: str, treatments: Sequence[Treatment]) -> list[PlanNote]:
+    """One note per reason why a factor changes nothing in a part of the study.
+
+    Raises
+    ------
+    StudyError : it changes nothing anywhere.
+    """
+    followers = [row for row in treatments if any(key == name for key, _ in row.levels)]
+    places = dict[Inert, dict[str, None]]()
+    is_felt = False
+    for row in followers:
+        inert = inert_parts(study, name, row)
+        tests = _tests(row) or ("",)
+        is_felt = is_felt or len(inert) < len(tests)
+        for why in dict.fromkeys(inert.values()):
+            parts = [test for test in tests if inert.get(test) == why]
+            where = ", ".join(parts) if len(parts) < len(tests) else _without(row, name)
+            places.setdefault(why, {})[where] = None
+    if places and not is_felt:
+        why = next(iter(places))
+        raise StudyError(f"{name} cannot matter here: {why.reason}", why.hint)
+    return [
+        PlanNote(
+            "factor_without_effect",
+            f"{name} has no effect on a part of the study ({', '.join(found)}): {why.reason}",
+            why.hint,
+        )
+        for why, found in places.items()
+    ]
 
 
 def _without(treatment: Treatment, name: str) -> str:
     """A treatment but for one factor, for people."""
     levels = ", ".join(f"{key} = {level}" for key, level in treatment.levels if key != name)
     return f"{treatment.workload.name} with {levels}" if levels else treatment.workload.name
-
-
-def _inert_part(name: str, treatment: Treatment) -> str | None:
-    """Tests of a treatment on which a factor has no effect; empty for all of it, None for none."""
-    tests = _tests(treatment)
-    buffered = STREAM_TESTS.intersection(tests)
-    inert = unaffected_tests(name).intersection(tests)
-    if name in PAGE_CACHE_FACTORS and treatment.is_direct:
-        inert = frozenset(tests) - buffered
-        if not tests:
-            return ""
-    if name == "flush" and treatment.effective.get("fsync_every") == _NEVER:
-        return ""
-    if not inert:
-        return None
-    return "" if len(inert) == len(tests) else ", ".join(test for test in tests if test in inert)
-
-
-def _why_inert(name: str) -> tuple[str, str]:
-    if name in PAGE_CACHE_FACTORS:
-        return PAGE_CACHE_FACTORS[name], "use --buffered (direct = false), or hold it at one level"
-    if name == "flush":
-        return "flush is never called: fsync_every is missing", "add --fsync-every N"
-    return (
-        "these tests have calls of their own, whatever is chosen",
-        "use tests such as write, read, random-read, random-write",
-    )
 
 
 def _notes_on_weights(study: Study) -> list[PlanNote]:

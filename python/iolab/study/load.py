@@ -51,6 +51,8 @@ MAX_ROUNDS: Final = 1000
 LOOKS_MAX: Final = 5
 LOOK_ROUNDS_MIN: Final = 3
 """Fewer rounds between two looks do not tell a spread."""
+PILOT_ROUNDS: Final = 8
+"""Rounds of a study with a wanted width from which the others are counted (Stein's first stage)."""
 STUDY_BYTES_MAX: Final = 1 << 20
 _ALWAYS_NAMED: Final = "direct"
 """A factor that every trial has; it names a configuration for which nothing was said."""
@@ -62,6 +64,7 @@ _STUDY_KEYS: Final = (
     "budget",
     "margin",
     "looks",
+    "width",
     "compare",
     "baseline",
     "metric",
@@ -198,6 +201,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         budget_ns=budget_ns,
         seed=reader.read_or("seed", _parse_seed, None),
         looks=_read_looks(reader, rounds),
+        width=_read_width(reader, rounds, budget_ns),
         metric=metric,
         metric_of=metric_of,
     )
@@ -332,6 +336,29 @@ def _read_looks(reader: Reader, rounds: int | None) -> int | None:
             " out",
         )
     return looks
+
+
+def _read_width(reader: Reader, rounds: int | None, budget_ns: int | None) -> float | None:
+    width = reader.read_or("width", units.parse_share, None)
+    if width is None:
+        return None
+    if "looks" in reader.values:
+        reader.refuse(
+            "width", "looks and width are two ways to end a study", "leave one of them out"
+        )
+    if rounds is None and budget_ns is None:
+        reader.refuse(
+            "width",
+            "a width alone may take for ever",
+            f"say what is too much: {reader.source.written('budget', '1h')}, or rounds",
+        )
+    if rounds is not None and rounds <= PILOT_ROUNDS:
+        reader.refuse(
+            "width",
+            f"{rounds} rounds leave nothing after the pilot of {PILOT_ROUNDS}",
+            "give more rounds (they are the most that may be run), or leave width out",
+        )
+    return width
 
 
 def _parse_looks(value: Any) -> int:

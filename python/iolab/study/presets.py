@@ -24,7 +24,7 @@ _BULK: Final = 256 << 10
 _MS: Final = 1_000_000
 _FRAMES_PER_S: Final = 25
 _SHORT_OPS_PER_S: Final = 50
-"""Operations of a start-up per second of the whole: alone, a disk with 8 ms per read needs 40 %."""
+"""Operations of a start-up per second of its half: alone, a disk with 8 ms per read needs 40 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,8 @@ def _writer(name: str, file_bytes: int, **more: Any) -> Stream:
 
 
 def _start_up(duration_ns: int, file_bytes: int) -> tuple[Stream, ...]:
-    begins = duration_ns // 5
+    # BFQ takes all who have just begun for interactive, bulk writers too, for some ten seconds.
+    begins = duration_ns // 2
     ops = max(10, (duration_ns - begins) * _SHORT_OPS_PER_S // 1_000_000_000)
     return (
         _reader("start-up", file_bytes, begins_ns=begins, ops=ops, think_ns=_MS),

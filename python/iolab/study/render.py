@@ -30,6 +30,8 @@ def spec_toml(study: Study) -> str:
         lines.append(f"rounds = {study.rounds}")
     if study.looks is not None:
         lines.append(f"looks = {study.looks}")
+    if study.width is not None:
+        lines.append(f"width = {_margin(study.width)}")
     if study.budget_ns is not None:
         lines.append(f"budget = {_text(units.format_duration(study.budget_ns))}")
     lines += ["", "[factors]"]

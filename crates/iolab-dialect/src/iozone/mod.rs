@@ -3,14 +3,38 @@
 //! Facts were established by tracing the real program; see the reference page of the dialect for
 //! what differs on purpose.
 
+pub mod biff;
+pub mod lower;
 pub mod options;
+pub mod parse;
+pub mod plan;
+pub mod render;
+pub mod report;
+pub mod result;
+pub mod tables;
+pub mod typed;
+pub mod values;
 
-use crate::diagnostic::{Diagnostic, Problem};
-use crate::option::{Common, help_text, read, reference_text};
+#[cfg(test)]
+mod tests;
+
+use serde::de::DeserializeOwned;
+
+use crate::diagnostic::Diagnostic;
+use crate::option::{help_text, reference_text};
 use crate::{Dialect, RenderError};
 
 /// The dialect.
 pub struct Iozone;
+
+fn json<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, RenderError> {
+    let wrong = |error: serde_json::Error| RenderError {
+        dialect: "iozone",
+        what,
+        error: error.to_string(),
+    };
+    serde_json::from_str(text).map_err(wrong)
+}
 
 impl Dialect for Iozone {
     fn name(&self) -> &'static str {
@@ -18,22 +42,25 @@ impl Dialect for Iozone {
     }
 
     fn parse(&self, words: &[String]) -> Result<String, Diagnostic> {
-        let (mut typed, mut common) = (options::Typed::default(), Common::default());
-        read(&options::GRAMMAR, words, &mut typed, &mut common)?;
-        let problem = Problem::new("iozone cannot be run yet", "use `iolab compare`");
-        Err(Diagnostic::of_all(options::GRAMMAR.program, words, problem))
+        let plan = parse::parse(words)?;
+        Ok(serde_json::to_string(&plan).expect("a plan has only text keys"))
     }
 
-    fn render(&self, _plan: &str, _event: &str) -> Result<String, RenderError> {
-        Err(RenderError { dialect: "iozone", what: "event", error: "none exists".into() })
+    fn render(&self, plan: &str, event: &str) -> Result<String, RenderError> {
+        Ok(render::render(&json("plan", plan)?, &json("event", event)?))
     }
 
-    fn file(&self, _plan: &str, _event: &str) -> Result<Vec<u8>, RenderError> {
-        Err(RenderError { dialect: "iozone", what: "event", error: "none exists".into() })
+    fn file(&self, plan: &str, event: &str) -> Result<Vec<u8>, RenderError> {
+        match json("event", event)? {
+            result::Event::End { rows } => {
+                Ok(biff::worksheet(&report::cells(&json("plan", plan)?, &rows)))
+            }
+            _ => Ok(Vec::new()),
+        }
     }
 
     fn help(&self) -> String {
-        help_text(&options::GRAMMAR)
+        parse::HELP.to_owned() + &help_text(&options::GRAMMAR)
     }
 
     fn reference(&self) -> String {

@@ -215,6 +215,8 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         flags: stream.flags,
         lock: stream.lock,
         is_preallocated: stream.is_preallocated,
+        files: Vec::new(),
+        is_close_timed: false,
         stream_buffer_bytes: Bytes(0),
         opening: Opening::LaidOut,
         primes_first_record: false,

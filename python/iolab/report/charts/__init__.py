@@ -8,23 +8,33 @@ from iolab.report.charts import (
     by_level,
     by_record_size,
     forest,
+    interaction_map,
     latency_ladder,
     latency_over_time,
+    main_effects,
     over_time,
+    physics,
     request_time,
+    residuals,
     run_order,
+    steady_state,
 )
 from iolab.report.charts.row import ChartRow
 
 CHARTS: Final[tuple[ChartRow, ...]] = (
     ChartRow("forest", forest.build, "Verdict", is_first_page=True),
     ChartRow("run_order", run_order.build, None, is_first_page=True),
+    ChartRow("interaction_map", interaction_map.build, None),
     ChartRow("by_level", by_level.build, "Runs"),
     ChartRow("by_record_size", by_record_size.build, "Runs"),
     ChartRow("request_time", request_time.build, "Runs"),
     ChartRow("latency_ladder", latency_ladder.build, "Percentiles"),
+    ChartRow("steady_state", steady_state.build, None),
     ChartRow("over_time", over_time.build, "TimeSeries"),
     ChartRow("latency_over_time", latency_over_time.build, "TimeSeries"),
+    ChartRow("physics", physics.build, None),
+    ChartRow("main_effects", main_effects.build, None),
+    ChartRow("residuals", residuals.build, None),
 )
 
 __all__ = ["CHARTS", "ChartRow"]

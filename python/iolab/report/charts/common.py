@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import Final
 
 from iolab import units
@@ -11,10 +13,12 @@ from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.sentence import mode_text
 from iolab.stats.verdict import StudyVerdict, TreatmentSummary, mode_word
-from iolab.store.rows import StudyData
+from iolab.store.rows import StudyData, TrialRow
 
 LOG_SPAN: Final = 10.0
 """Values that span more than this factor go on a log axis."""
+OPERATIONS_LOOKED_AT: Final = 5000
+"""Measurements whose operations are known to be all that a study has."""
 Group = tuple[str, bool | None]
 
 
@@ -39,6 +43,51 @@ def level_slots(data: StudyData, verdict: StudyVerdict) -> dict[str, int]:
     lit = [data.study.baseline, *ranked[:4], *ranked[4:][-3:]]
     ordered = [level for level in levels if level in lit]
     return {level: ordered.index(level) if level in ordered else GREY for level in levels}
+
+
+def noise_floor(verdict: StudyVerdict) -> float | None:
+    """Return the smallest ratio (above 1) that the rounds of the headline can tell from none.
+
+    Half the width of the 95 % intervals on ln, their median over the levels: what a level without
+    any effect stays below in 19 of 20 studies of this size. None below two rounds.
+    """
+    halves = [
+        (math.log(i.high) - math.log(i.low)) / 2
+        for c in verdict.headline
+        if (i := c.effect.interval_95) is not None and i.low > 0 and math.isfinite(i.high)
+    ]
+    return math.exp(min(700.0, median(halves))) if halves else None
+
+
+def cell_name(data: StudyData, verdict: StudyVerdict, trial: TrialRow, operation: str) -> str:
+    """Name the cell of a trial: operation and the varying levels that are not compared."""
+    varying = [f for f, levels in data.study.factors.items() if len(levels) > 1]
+    rest = [trial.levels[f] for f in varying if f != verdict.compared_factor and f in trial.levels]
+    return " · ".join([operation, *rest])
+
+
+def cells_in_order(data: StudyData, names: Sequence[str]) -> list[str]:
+    """Sort cells (`cell_name`) as the study lists operations and levels, not as they ran."""
+    levels = [level for given in data.study.factors.values() for level in given]
+    seen = list(dict.fromkeys(m.operation for m in data.measurements[:OPERATIONS_LOOKED_AT]))
+
+    def place(name: str) -> tuple[int, list[int]]:
+        operation, *rest = name.split(" · ")
+        first = seen.index(operation) if operation in seen else len(seen)
+        return first, [levels.index(part) if part in levels else len(levels) for part in rest]
+
+    return sorted(names, key=place)
+
+
+def operations_first(names: Sequence[str]) -> list[str]:
+    """Order cells so that the first ones are of different operations."""
+    seen: dict[str, int] = {}
+    ranked: list[tuple[int, int, str]] = []
+    for place, name in enumerate(names):
+        operation = name.split(" · ")[0]
+        ranked.append((seen.get(operation, 0), place, name))
+        seen[operation] = seen.get(operation, 0) + 1
+    return [name for *_, name in sorted(ranked)]
 
 
 def grey_note(slots: dict[str, int]) -> str:

@@ -1,20 +1,23 @@
-"""Ratios to the baseline: pooled comparisons and, hollow unless discovered, the single cells."""
+"""Ratios to the baseline by metric and workload; the single cells, hollow unless discovered."""
 
 from __future__ import annotations
 
 import math
 
 from iolab.report.chart import Axis, Band, ChartSpec, Panel, Point, Series, Table, Value
-from iolab.report.charts.common import level_slots
+from iolab.report.charts.common import level_slots, noise_floor
 from iolab.stats.effect import DISCOVERY_RATE
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import bounds_text, margin_text, mode_text, size_of_effect
+from iolab.stats.sentence import bounds_text, margin_text, mode_text, percent, size_of_effect
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
 
-CELLS_ON_FIRST_PAGE = 24
-CELLS_MAX = 100
+LEVELS_FIRST = 10
+"""Levels drawn on the first page: the strongest effects of the headline, from both ends."""
+LEVELS_NAMED = 3
+PANELS_FIRST = 6
+CELLS_MAX = 40
 COLUMNS = (
     "comparison",
     "kind",
@@ -27,79 +30,138 @@ COLUMNS = (
     "verdict",
     "rounds",
 )
+Panels = dict[str, list[Comparison]]
 
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
-    """Draw pooled and cell ratios together, or apart when there are many cells."""
-    pooled = [c for c in verdict.pooled if c.effect.ratio is not None]
+    """Draw pooled ratios, one panel per metric and workload, and the cells apart."""
+    panels = _panels(verdict)
     cells = [c for c in verdict.cells if c.effect.ratio is not None]
-    if not pooled:
+    if not panels:
         return []
     slots = level_slots(data, verdict)
-    if len(cells) <= CELLS_ON_FIRST_PAGE and len(pooled) < len(cells):
-        return [_spec("forest", verdict, slots, _interleaved(pooled, cells), _caption(verdict))]
-    specs = [_spec("forest", verdict, slots, list(pooled), _caption(verdict))]
-    if len(pooled) < len(cells):
-        shown = sorted(cells, key=lambda c: -abs(math.log(c.effect.ratio or 1)))[:CELLS_MAX]
-        found = sum(_is_discovery(c) for c in cells)
-        caption = (
-            f"{found} of {len(cells)} single cells differ from {verdict.baseline} (exploratory,"
-            f" Benjamini-Hochberg); filled marks are those."
-        )
-        if len(shown) < len(cells):
-            caption += f" Drawn: the {len(shown)} largest differences; the table has all."
-        specs.append(_spec("forest_cells", verdict, slots, list(shown), caption, list(cells)))
+    levels = list(dict.fromkeys(c.level for found in panels.values() for c in found))
+    shown = _strongest(verdict, levels)
+    note = ""
+    if len(shown) < len(levels):
+        note = f" Drawn: the {len(shown)} levels farthest from 1; all {len(levels)} are below."
+    first = dict(list(panels.items())[:PANELS_FIRST])
+    specs = [_pooled("forest", verdict, slots, (first, shown), _caption(verdict) + note)]
+    if len(shown) < len(levels) or len(first) < len(panels):
+        caption = f"All {len(levels)} levels. {_caption(verdict)}"
+        specs.append(_pooled("forest_all", verdict, slots, (panels, levels), caption))
+    if len(verdict.pooled) < len(cells):
+        specs.append(_cells(verdict, slots, cells))
     return specs
 
 
-def _interleaved(
-    pooled: list[Comparison], cells: list[CellComparison]
-) -> list[Comparison | CellComparison]:
-    """Put each pooled comparison above its own cells."""
-    rows: list[Comparison | CellComparison] = []
-    for c in pooled:
-        rows.append(c)
-        own = [
-            x
-            for x in cells
-            if (x.workload, x.is_direct, x.level) == (c.workload, c.is_direct, c.level)
-        ]
-        rows += own if len(own) > 1 else []
-    return rows
+def _panels(verdict: StudyVerdict) -> Panels:
+    """Sort the pooled comparisons by workload, mode and metric, the headline's first."""
+    found: Panels = {}
+    groups = dict.fromkeys((c.workload, c.is_direct) for c in verdict.pooled)
+    for group in groups:
+        for c in [*verdict.pooled, *verdict.secondary]:
+            if (c.workload, c.is_direct) == group and c.effect.ratio is not None:
+                mode = mode_text(verdict.compared_factor, c.is_direct)
+                metric = METRIC_BY_NAME[c.metric].label
+                title = ", ".join(text for text in (metric.capitalize(), c.workload, mode) if text)
+                found.setdefault(title, []).append(c)
+    return found
 
 
-def _spec(  # noqa: PLR0913 - one caller chain, plain parts
+def _strongest(verdict: StudyVerdict, levels: list[str]) -> list[str]:
+    if len(levels) <= LEVELS_FIRST:
+        return levels
+    size = {c.level: abs(math.log(c.effect.ratio)) for c in verdict.headline if c.effect.ratio}
+    kept = sorted(levels, key=lambda level: -size.get(level, 0))[:LEVELS_FIRST]
+    ratio = {c.level: c.effect.ratio or 1 for c in verdict.headline}
+    return sorted(kept, key=lambda level: -ratio.get(level, 1))
+
+
+def _pooled(
     name: str,
     verdict: StudyVerdict,
     slots: dict[str, int],
-    rows: list[Comparison | CellComparison],
+    content: tuple[Panels, list[str]],
     caption: str,
-    tabled: list[Comparison | CellComparison] | None = None,
 ) -> ChartSpec:
+    panels, levels = content
+    drawn = tuple(
+        Panel(
+            title,
+            tuple(
+                Series(c.level, (_point(c, levels.index(c.level), verdict),), slots.get(c.level, 0))
+                for c in found
+                if c.level in levels
+            ),
+        )
+        for title, found in panels.items()
+    )
+    named = tuple(level_text(verdict.compared_factor, level) for level in levels)
+    rows = tuple(_row(c, verdict) for found in panels.values() for c in found)
+    return _spec(name, verdict, drawn, (named, rows), caption)
+
+
+def _cells(verdict: StudyVerdict, slots: dict[str, int], cells: list[CellComparison]) -> ChartSpec:
+    shown = sorted(cells, key=lambda c: -abs(math.log(c.effect.ratio or 1)))[:CELLS_MAX]
+    found = sum(_is_discovery(c) for c in cells)
+    caption = (
+        f"{found} of {len(cells)} single cells differ from {verdict.baseline} (exploratory,"
+        f" Benjamini-Hochberg); filled marks are those."
+    )
+    if shown:
+        widest = shown[0]
+        size = size_of_effect(METRIC_BY_NAME[widest.metric], widest.effect.ratio or 1)
+        caption += f" Farthest: {_label(widest, verdict)}, {size}."
+    if len(shown) < len(cells):
+        caption += f" Drawn: the {len(shown)} largest differences; the table has all."
     series: dict[str, list[Point]] = {}
-    for index, row in enumerate(rows):
+    for index, row in enumerate(shown):
         series.setdefault(row.level, []).append(_point(row, index, verdict))
-    edge = 1 + verdict.margin
+    panel = Panel(
+        "",
+        tuple(Series(level, tuple(p), slots.get(level, 0)) for level, p in series.items()),
+    )
+    names = tuple(_label(row, verdict) for row in shown)
+    rows = tuple(_row(row, verdict) for row in cells)
+    return _spec("forest_cells", verdict, (panel,), (names, rows), caption)
+
+
+def _spec(
+    name: str,
+    verdict: StudyVerdict,
+    panels: tuple[Panel, ...],
+    content: tuple[tuple[str, ...], tuple[tuple[Value, ...], ...]],
+    caption: str,
+) -> ChartSpec:
+    names, rows = content
+    edge, margin = 1 + verdict.margin, margin_text(verdict.margin)
+    floor = noise_floor(verdict) if name != "forest_cells" else None
+    notes = [("▒", f"below ±{margin}: does not matter")]
+    guides: tuple[tuple[float, str], ...] = ()
+    if floor is not None and floor > 1:
+        label = f"noise floor of these rounds: ±{percent(floor - 1)}"
+        guides = ((1 / floor, label), (floor, label))
+        notes.append(("┊", label))
+    titles = {
+        "forest": f"Ratio to {verdict.baseline}",
+        "forest_all": f"Ratio to {verdict.baseline}: all levels",
+        "forest_cells": f"Ratio to {verdict.baseline} in single cells",
+    }
     return ChartSpec(
         name=name,
         kind="rows",
-        title=f"Ratio to {verdict.baseline}",
+        title=titles[name],
         caption=caption,
         x=Axis(f"◂ worse · ratio to {verdict.baseline} · better ▸", scale="log"),
-        y=Axis(verdict.compared_factor, categories=tuple(_label(row, verdict) for row in rows)),
-        panels=(
-            Panel(
-                "",
-                tuple(
-                    Series(level, tuple(points), slots.get(level, 0))
-                    for level, points in series.items()
-                ),
-            ),
-        ),
-        table=Table(COLUMNS, tuple(_row(row, verdict) for row in tabled or rows)),
-        band=Band(
-            1 / edge, edge, 1.0, f"differences below {margin_text(verdict.margin)} do not matter"
-        ),
+        y=Axis(verdict.compared_factor, categories=names),
+        panels=panels,
+        table=Table(COLUMNS, rows),
+        band=Band(1 / edge, edge, 1.0, f"differences below {margin} do not matter"),
+        guides=guides,
+        has_own_scales=True,
+        notes=tuple(notes),
+        is_folded=name == "forest_all",
     )
 
 
@@ -123,7 +185,7 @@ def _point(row: Comparison | CellComparison, index: int, verdict: StudyVerdict) 
         interval.low if interval else None,
         interval.high if interval else None,
         title,
-        is_hollow=not is_pooled and not _is_discovery(row),
+        is_hollow=row.effect.word == "undecided" if is_pooled else not _is_discovery(row),
         is_emphasised=is_pooled,
     )
 
@@ -155,10 +217,15 @@ def _row(row: Comparison | CellComparison, verdict: StudyVerdict) -> tuple[Value
 
 
 def _caption(verdict: StudyVerdict) -> str:
-    """Count the words of the headline in one line."""
-    words = [c.effect.word for c in verdict.headline]
-    margin = margin_text(verdict.margin)
-    base = verdict.baseline
+    """Say the headline's ratios, or count its words when there are many."""
+    headline = [c for c in verdict.headline if c.effect.ratio is not None]
+    rounds = max((c.rounds_used for c in headline), default=0)
+    unit = "rounds" if verdict.is_paired else "runs a side"
+    if len(headline) <= LEVELS_NAMED:
+        said = "; ".join(_said(c, verdict) for c in headline)
+        return f"Against {verdict.baseline}: {said} (pooled over cells, n = {rounds} {unit})."
+    words = [c.effect.word for c in headline]
+    margin, base = margin_text(verdict.margin), verdict.baseline
     phrases = {
         "better": f"clearly better than {base}",
         "worse": f"clearly worse than {base}",
@@ -168,6 +235,13 @@ def _caption(verdict: StudyVerdict) -> str:
     }
     counts = [f"{words.count(w)} {phrase}" for w, phrase in phrases.items() if w in words]
     return (
-        f"Of {len(words)} level{'' if len(words) == 1 else 's'}: {', '.join(counts)}. Diamonds are"
-        f" pooled over cells, the grey band is ±{margin}; hollow marks are exploratory."
+        f"Of {len(words)} levels: {', '.join(counts)} (pooled over cells, n = {rounds} {unit};"
+        " hollow = undecided)."
     )
+
+
+def _said(c: Comparison, verdict: StudyVerdict) -> str:
+    level = level_text(verdict.compared_factor, c.level)
+    interval = c.effect.interval_95
+    bounds = f" [{interval.low:.3g}, {interval.high:.3g}]" if interval else ""
+    return f"{level} {c.effect.ratio:.3g}{bounds} {c.effect.word}"

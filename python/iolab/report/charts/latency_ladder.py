@@ -1,87 +1,214 @@
-"""The latency ladder: median, p99, p99.9 and longest per treatment, on a log axis."""
+"""The latency ladder: p50 to p99.999 and the longest, log-log; the whole distribution beside it."""
 
 from __future__ import annotations
 
-from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Series, Table
+from collections.abc import Callable
+from typing import Final
+
+from iolab.report.chart import GREY, PANELS_MAX, Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import (
     Group,
-    cap_panels,
+    cells_in_order,
     grey_note,
     group_title,
     level_slots,
+    operations_first,
     slug,
-    summary_columns,
-    summary_point,
-    summary_row,
 )
+from iolab.report.curves import CLOCKS, Distributions, Step, Where, distributions
+from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import trade_offs
-from iolab.stats.verdict import StudyVerdict, TreatmentSummary
+from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
-STEPS = (("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "longest"))
-FAMILIES = (("latency_ns_", "latency"), ("response_ns_", "response time"))
+NOUNS: Final = {"latency": "latency", "response": "response time"}
+RUNGS: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+TEXTS: Final = ("p50", "p90", "p99", "p99.9", "p99.99", "p99.999")
+BODY_MIN: Final = 8
+"""Fewer quantiles than this are no distribution."""
+FOLDED_MAX: Final = 24
+Cells = dict[str, dict[str, list[Step]]]
+"""Cell to level to steps."""
 
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
-    """Draw one chart per workload, mode and clock; one panel per cell."""
+    """Draw per workload, mode and clock the ladder and the distribution; panels are cells."""
+    found = distributions(data, verdict)
+    slots = level_slots(data, verdict)
     specs: list[ChartSpec] = []
-    groups = dict.fromkeys((t.workload, t.is_direct) for t in verdict.treatments)
-    for group in groups:
-        for prefix, noun in FAMILIES:
-            rungs = {prefix + step: row for row, (step, _) in enumerate(STEPS)}
-            found = [
-                t
-                for t in verdict.treatments
-                if (t.workload, t.is_direct) == group and t.metric in rungs
-            ]
-            if found:
-                specs.append(_spec(data, verdict, group, noun, (found, rungs)))
+    for group in dict.fromkeys((w.workload, w.is_direct) for w in found):
+        for clock in CLOCKS:
+            cells = _cells(found, group, clock, list(slots))
+            if not cells:
+                continue
+            order = operations_first(cells_in_order(data, list(cells)))
+            first, rest = order[:PANELS_MAX], order[PANELS_MAX:][:FOLDED_MAX]
+            note = grey_note(slots)
+            if rest:
+                note += f" Here {len(first)} of {len(order)} cells, the others folded below."
+            base = _Base(verdict, group, clock, slots, _caption(verdict, group, cells) + note)
+            specs += base.views({name: cells[name] for name in first}, "")
+            if rest:
+                specs += base.views({name: base.lit(cells[name]) for name in rest}, "-rest")
     return specs
 
 
-def _spec(
-    data: StudyData,
-    verdict: StudyVerdict,
-    group: Group,
-    noun: str,
-    content: tuple[list[TreatmentSummary], dict[str, int]],
-) -> ChartSpec:
-    found, rungs = content
-    slots = level_slots(data, verdict)
-    cells: dict[str, dict[str, list[TreatmentSummary]]] = {}
-    for t in found:
-        name = f"{t.operation} · {t.cell_label}" if t.cell_label else t.operation
-        cells.setdefault(name, {}).setdefault(t.level or "all", []).append(t)
-    panels, note = cap_panels(
-        [
+def _cells(found: Distributions, group: Group, clock: str, levels: list[str]) -> Cells:
+    mine = [w for w in found if (w.workload, w.is_direct, w.clock) == (*group, clock)]
+    cells: Cells = {}
+
+    def rank(where: Where) -> int:
+        return levels.index(where.level) if where.level in levels else 0
+
+    for where in sorted(mine, key=rank):
+        cells.setdefault(where.cell, {})[where.level] = found[where]
+    order = dict.fromkeys(w.cell for w in mine)
+    return {name: cells[name] for name in order}
+
+
+_Place = Callable[[Step], Point | None]
+
+
+class _Base:
+    """What the views of one group have in common."""
+
+    def __init__(
+        self,
+        verdict: StudyVerdict,
+        group: Group,
+        clock: str,
+        slots: dict[str, int],
+        caption: str,
+    ) -> None:
+        self.title = group_title(verdict, group)
+        self.noun = NOUNS[clock]
+        self.factor = verdict.compared_factor
+        self.slots = slots
+        self.caption = caption
+
+    def lit(self, by_level: dict[str, list[Step]]) -> dict[str, list[Step]]:
+        """Leave the grey levels out."""
+        return {v: steps for v, steps in by_level.items() if self.slots.get(v, 0) != GREY}
+
+    def views(self, cells: Cells, suffix: str) -> list[ChartSpec]:
+        """Draw ladder and distribution of some cells."""
+        steps = [s for by_level in cells.values() for found in by_level.values() for s in found]
+        rungs = [q for q in RUNGS if any(s.quantile == q for s in steps)]
+        has_longest = any(s.quantile == 1.0 for s in steps)
+        end = 10 / (1 - rungs[-1]) if rungs else 10.0
+        name = f"latency_ladder-{slug(self.noun)}-{slug(self.title)}{suffix}"
+        ticks = tuple((1 / (1 - q), TEXTS[RUNGS.index(q)]) for q in rungs)
+        if has_longest:
+            ticks = (*ticks, (end, "longest"))
+        is_cdf = len({s.quantile for s in steps}) >= BODY_MIN
+        table = self._table(cells)
+        heading = f"{self.noun.capitalize()} ladder: {self.title}"
+        ladder = ChartSpec(
+            name=name,
+            kind="plane",
+            title=f"{heading}, other cells" if suffix else heading,
+            caption=self.caption,
+            x=Axis("percentile, as 1 / (1 - p)", "", "log", ticks=ticks),
+            y=Axis(self.noun, "µs", "log"),
+            panels=self._panels(cells, lambda step: self._rung(step, end)),
+            table=table,
+            tab=(name, "percentiles") if is_cdf else None,
+            notes=(("┃", "95 % interval over trials"),),
+            is_folded=bool(suffix),
+        )
+        if not is_cdf:
+            return [ladder]
+        cumulative = ChartSpec(
+            name=f"{name}-cdf",
+            kind="plane",
+            title=f"{self.noun.capitalize()} distribution: {self.title}",
+            caption=self.caption,
+            x=Axis(self.noun, "µs", "log"),
+            y=Axis("share of operations", "%", is_from_zero=True),
+            panels=self._panels(cells, self._share),
+            table=table,
+            tab=(name, "distribution (CDF)"),
+            is_folded=bool(suffix),
+        )
+        return [ladder, cumulative]
+
+    def _panels(self, cells: Cells, place: _Place) -> tuple[Panel, ...]:
+        return tuple(
             Panel(
                 name,
                 tuple(
                     Series(
                         level,
-                        tuple(summary_point(t, None, rungs[t.metric]) for t in members),
-                        slots.get(level, GREY),
+                        tuple(p for step in steps if (p := place(step)) is not None),
+                        self.slots.get(level, GREY if level != "all" else 0),
+                        is_joined=True,
                     )
-                    for level, members in by_level.items()
+                    for level, steps in by_level.items()
                 ),
             )
             for name, by_level in cells.items()
+        )
+
+    @staticmethod
+    def _rung(step: Step, end: float) -> Point | None:
+        if step.quantile not in (*RUNGS, 1.0):
+            return None
+        at = end if step.quantile == 1.0 else 1 / (1 - step.quantile)
+        low = None if step.low is None else step.low / 1000
+        high = None if step.high is None else step.high / 1000
+        text = _percentile(step.quantile)
+        return Point(
+            at,
+            step.value / 1000,
+            low,
+            high,
+            f"{text}: {format_ns(step.value)} (n = {step.n})",
+            is_hollow=step.quantile == 1.0,
+        )
+
+    @staticmethod
+    def _share(step: Step) -> Point | None:
+        if step.quantile == 1.0:
+            return None
+        text = f"{_percentile(step.quantile)}: {format_ns(step.value)} (n = {step.n})"
+        return Point(step.value / 1000, step.quantile * 100, title=text)
+
+    def _table(self, cells: Cells) -> Table:
+        rows: list[tuple[Value, ...]] = [
+            (
+                name,
+                level,
+                _percentile(step.quantile),
+                step.value / 1000,
+                None if step.low is None else step.low / 1000,
+                None if step.high is None else step.high / 1000,
+                step.n,
+            )
+            for name, by_level in cells.items()
+            for level, steps in by_level.items()
+            for step in steps
         ]
-    )
-    title = group_title(verdict, group)
-    return ChartSpec(
-        name=f"latency_ladder-{slug(noun)}-{slug(title)}",
-        kind="rows",
-        title=f"{noun.capitalize()} ladder: {title}",
-        caption=_caption(verdict, group) + note + grey_note(slots),
-        x=Axis(f"{noun}, geometric mean over trials", "µs", "log"),
-        y=Axis("percentile", categories=tuple(label for _, label in STEPS)),
-        panels=panels,
-        table=Table(summary_columns(verdict, "µs"), tuple(summary_row(t) for t in found)),
-    )
+        return Table(
+            (
+                "cell",
+                self.factor,
+                "percentile",
+                "geometric mean over trials (µs)",
+                "95 % low (µs)",
+                "95 % high (µs)",
+                "n",
+            ),
+            tuple(rows),
+        )
 
 
-def _caption(verdict: StudyVerdict, group: Group) -> str:
+def _percentile(quantile: float) -> str:
+    if quantile == 1.0:
+        return "longest"
+    return f"p{quantile * 100:.7g}"
+
+
+def _caption(verdict: StudyVerdict, group: Group, cells: Cells) -> str:
     """State the trade-off with throughput, if there is one, else what p99 says by itself."""
     mine = [
         c
@@ -100,6 +227,17 @@ def _caption(verdict: StudyVerdict, group: Group) -> str:
         for levels, word in ((better, "lower"), (worse, "higher"))
         if levels
     ]
-    if not parts:
-        return f"No level's p99 is clearly different from that of {verdict.baseline}."
-    return f"There {'is' if len(better or worse) == 1 else 'are'} {' and '.join(parts)}."
+    if parts:
+        return f"There {'is' if len(better or worse) == 1 else 'are'} {' and '.join(parts)}."
+    longest = [
+        (step.value, cell, level)
+        for cell, by_level in cells.items()
+        for level, steps in by_level.items()
+        for step in steps
+        if step.quantile == max(s.quantile for s in steps)
+    ]
+    text = f"No level's p99 is clearly different from that of {verdict.baseline}."
+    if longest:
+        value, cell, level = max(longest)
+        text += f" The longest tail is that of {level} in {cell}: {format_ns(value)}."
+    return text

@@ -11,6 +11,9 @@ from iolab.store.rows import SeriesRow, StudyData
 POINTS_MAX = 150
 """Points drawn per line; of neighbours that are drawn as one the longest time is kept."""
 
+TABLED_MAX = 60
+"""Series whose values are in the table; study.db has all."""
+
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one chart per workload in which streams compete; panels are streams."""
@@ -31,6 +34,7 @@ def _spec(data: StudyData, workload: str, panels: Panels, slots: dict[str, int])
                 tuple(
                     Series(level, _points(level, row), slots.get(level, GREY), is_joined=True)
                     for level, row in sorted(members, key=lambda item: slots.get(item[0], 99))
+                    if slots.get(level, 0) != GREY
                 ),
             )
             for title, members in panels.items()
@@ -53,7 +57,7 @@ def _spec(data: StudyData, workload: str, panels: Panels, slots: dict[str, int])
             ("stream", "level", "trial", "time (s)", "longest service time (ms)"),
             tuple(
                 (title, level, row.trial_id, round(x, 6), y)
-                for title, level, row in rows
+                for title, level, row in rows[:TABLED_MAX]
                 for x, y in _longest(row)
             ),
         ),

@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table, Value
-from iolab.report.charts.common import cap_panels, grey_note, level_slots
+from iolab.report.charts.common import (
+    cap_panels,
+    cells_in_order,
+    level_slots,
+    operations_first,
+)
 from iolab.stats.metrics.metric import MIB
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import Measurement, SeriesRow, StudyData
 
 POINTS_MAX = 150
 """Points drawn per line; longer series are averaged over neighbours, the sum of bytes is kept."""
+
+TABLE_ROWS_MAX = 6_000
+"""Of longer series the table has only what is drawn in colour."""
 
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
@@ -35,7 +43,12 @@ def chosen_panels(data: StudyData, verdict: StudyVerdict) -> dict[str, Panels]:
         row = series.get((m.trial_id, m.operation))
         if row is not None:
             found.setdefault(workload, {}).setdefault(panel, []).append((level, row))
-    return found
+    return {
+        workload: {
+            title: panels[title] for title in operations_first(cells_in_order(data, list(panels)))
+        }
+        for workload, panels in found.items()
+    }
 
 
 def change_marks(data: StudyData, workload: str) -> tuple[tuple[float, str], ...]:
@@ -80,14 +93,20 @@ def _spec(
             Panel(
                 title,
                 tuple(
-                    Series(level, _points(level, row), slots.get(level, GREY), is_joined=True)
+                    Series(level, _points(level, row), slots.get(level, 0), is_joined=True)
                     for level, row in sorted(members, key=lambda item: slots.get(item[0], 99))
+                    if slots.get(level, 0) != GREY
                 ),
             )
             for title, members in panels.items()
         ]
     )
     rows = [(title, level, row) for title, members in panels.items() for level, row in members]
+    tabled = rows
+    if sum(len(row.bytes) for *_, row in rows) > TABLE_ROWS_MAX:
+        titles = {panel.title for panel in drawn}
+        tabled = [r for r in rows if r[0] in titles and slots.get(r[1], GREY) != GREY]
+        note += " The table has what is drawn in colour; study.db has all."
     slow = sum(_slow_share(row) > 0 for *_, row in rows)
     caption = (
         f"{slow} of {len(rows)} median trials stall at least once (an interval below a tenth of"
@@ -100,15 +119,22 @@ def _spec(
         name=f"over_time-{workload}",
         kind="plane",
         title=f"Throughput over time, median trial per treatment: {workload}",
-        caption=caption + note + grey_note(slots),
+        caption=f"{caption} Each panel has its own scale.{note}{_undrawn(slots)}",
         x=Axis("time since the phase began", "s", is_from_zero=True),
         y=Axis("throughput", "MiB/s", is_from_zero=True),
         panels=drawn,
+        has_own_scales=True,
         table=Table(
             ("panel", "level", "trial", "time (s)", "throughput (MiB/s)"),
-            tuple(_table_rows(rows)),
+            tuple(_table_rows(tabled)),
         ),
     )
+
+
+def _undrawn(slots: dict[str, int]) -> str:
+    """Say how many levels are left out of the panels, if any."""
+    grey = sum(slot == GREY for slot in slots.values())
+    return f" {grey} of {len(slots)} levels are not drawn." if grey else ""
 
 
 def _rates(row: SeriesRow) -> list[tuple[float, float]]:

@@ -40,7 +40,7 @@ def change_points(
     -------
     Indices at which a new level begins, increasing.
     """
-    if len(values) < 2 * segment_min:
+    if len(values) < 2 * segment_min or not _may_change(values, smallest_change, segment_min):
         return []
     import numpy as np
 
@@ -55,6 +55,17 @@ def change_points(
         found.append(begin + place)
         pending += [(begin, begin + place), (begin + place, end)]
     return _without_weak(series, sorted(found), smallest_change)
+
+
+def _may_change(values: Sequence[float], smallest_change: float, segment_min: int) -> bool:
+    """Whether any split has means that differ enough; if not, no split can ever stay."""
+    n, total, left = len(values), math.fsum(values), math.fsum(values[: segment_min - 1])
+    for m in range(segment_min, n - segment_min + 1):
+        left += values[m - 1]
+        a, b = left / m, (total - left) / (n - m)
+        if abs(a - b) > smallest_change * max(abs(a), abs(b)) * (1 - 1e-9):
+            return True
+    return False
 
 
 def energy_statistics(series: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -53,13 +53,12 @@ def steady_state(values: Sequence[float]) -> SteadyState | None:
 
 def _window(values: Sequence[float]) -> tuple[float, float] | None:
     """Return range and fitted change, both over the mean."""
-    mean = math.fsum(values) / len(values)
+    mean = math.fsum(values) / WINDOW
     if not mean > 0:
         return None
-    middle = (len(values) - 1) / 2
-    spread = math.fsum((i - middle) ** 2 for i in range(len(values)))
-    slope = math.fsum((i - middle) * value for i, value in enumerate(values)) / spread
-    return (max(values) - min(values)) / mean, slope * (len(values) - 1) / mean
+    # Least squares at -2, -1, 0, 1, 2, whose squares add up to 10.
+    slope = (2 * (values[4] - values[0]) + (values[3] - values[1])) / 10
+    return (max(values) - min(values)) / mean, slope * (WINDOW - 1) / mean
 
 
 def _is_steady(window: tuple[float, float]) -> bool:

@@ -80,10 +80,10 @@ def trial_shape(work: Sequence[int], ops: Sequence[int], interval_ns: int) -> Tr
     ops : operations completed per slice, as many.
     interval_ns : length of a slice.
     """
-    values = [float(value) for value in work[:-1]]
     stalls = find_stalls(ops[:-1], interval_ns)
+    values = [float(value) for value in work[:-1]] if len(work) > SLICES_MIN else []
     total = math.fsum(values)
-    if len(values) < SLICES_MIN or not total > 0:
+    if not total > 0:
         return TrialShape("too_short", 0, 1.0, None, stalls)
     cut = truncate_warm_up(values)
     dropped = cut.n_dropped if cut is not None and cut.is_settled else 0
@@ -101,12 +101,15 @@ def trial_shape(work: Sequence[int], ops: Sequence[int], interval_ns: int) -> Tr
 def find_stalls(ops: Sequence[int], interval_ns: int) -> Stalls:
     """Find the slices in which less than a tenth of the median slice was completed."""
     slices, width = list(ops), interval_ns
-    while len(slices) >= SLICES_MIN and _median(slices) < OPS_MIN:
+    middle = 0
+    while len(slices) >= SLICES_MIN and (middle := _median(slices)) < OPS_MIN:
         slices = [a + b for a, b in zip(slices[::2], slices[1::2], strict=False)]
         width *= 2
     if len(slices) < SLICES_MIN:
         return Stalls(0, 0, 0.0, width)
-    limit = STALL_SHARE * _median(slices)
+    limit = STALL_SHARE * middle
+    if min(slices) >= limit:
+        return Stalls(0, 0, 0.0, width)
     longest = current = total = 0
     for completed in slices:
         current = current + 1 if completed < limit else 0
@@ -117,7 +120,8 @@ def find_stalls(ops: Sequence[int], interval_ns: int) -> Stalls:
 
 def joined(values: Sequence[float], parts: int) -> list[float]:
     """Average neighbours, so that at most `parts` values of (almost) equal width are left."""
-    parts = min(parts, len(values))
+    if len(values) <= parts:
+        return list(values)
     edges = [i * len(values) // parts for i in range(parts + 1)]
     return [math.fsum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
 
@@ -148,6 +152,8 @@ def _classify(values: list[float], steady: SteadyState | None) -> ShapeClass:
 
 def _is_cyclic(values: list[float]) -> bool:
     """Whether the series, its straight line taken off, is like itself one period later."""
+    import numpy as np
+
     n = len(values)
     mean, middle = math.fsum(values) / n, (n - 1) / 2
     spread = math.fsum((i - middle) ** 2 for i in range(n))
@@ -156,9 +162,9 @@ def _is_cyclic(values: list[float]) -> bool:
     power = math.fsum(value * value for value in rest)
     if math.sqrt(power / n) < CYCLE_SPREAD_MIN * mean:
         return False
+    products = np.correlate(rest, rest, "full")[n - 1 :]
     correlations = [
-        math.fsum(a * b for a, b in zip(rest, rest[lag:], strict=False)) / power * n / (n - lag)
-        for lag in range(n // CYCLES_MIN + 1)
+        float(products[lag]) / power * n / (n - lag) for lag in range(n // CYCLES_MIN + 1)
     ]
     below = next((lag for lag, r in enumerate(correlations) if r < 0), None)
     return below is not None and max(correlations[below:]) >= CYCLE_CORRELATION_MIN

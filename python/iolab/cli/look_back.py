@@ -1,0 +1,131 @@
+"""``iolab plan DIR``: what a stored study says about the next one like it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from iolab import units
+from iolab.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from iolab.stats.look_back import LevelNoise, LookBack, Medians
+    from iolab.stats.repetition import TrialLength
+    from iolab.store.rows import StudyData
+
+LEVELS_SHOWN: Final = 8
+LENGTHS_SHOWN: Final = 3
+NAMES_SHOWN: Final = 3
+SAVING_MIN: Final = 0.10
+"""A smaller saving is not worth another plan."""
+_LABEL_WIDTH: Final = 9
+
+
+def look_back_text(data: StudyData, found: LookBack) -> str:
+    """Write everything.
+
+    Raises
+    ------
+    AnalysisError : the study has nothing to look back at.
+    """
+    if not found.levels:
+        raise AnalysisError(
+            f"study '{data.study.name}' has no two complete rounds of a comparison",
+            "finish it with --resume, or plan from its study.toml",
+        )
+    study = data.study
+    lines = [
+        f"Looking back at '{study.name}' on {study.testbed}: {found.levels[0].n_rounds} rounds,"
+        f" margin {found.margin * 100:.3g} %. For a study like it:"
+    ]
+    lines += [f"{label:{_LABEL_WIDTH}}{text}" for label, text in _parts(found)]
+    return "\n".join(lines)
+
+
+def _parts(found: LookBack) -> Iterator[tuple[str, str]]:
+    for level in found.levels[:LEVELS_SHOWN]:
+        yield "noise", _noise_text(level)
+        yield "rounds", _rounds_text(level)
+    rest = len(found.levels) - LEVELS_SHOWN
+    if rest > 0:
+        yield "", f"{rest} more levels"
+    yield "width", _width_text(found)
+    yield "median", _median_text(found.medians)
+    yield from _length_parts(found.lengths)
+
+
+def _noise_text(level: LevelNoise) -> str:
+    return (
+        f"{level.level} / {level.baseline}: sd {level.sd * 100:.2g} % of a round's ratio, at most"
+        f" {level.sd_upper * 100:.2g} % (80 % bound); it was {level.word}"
+    )
+
+
+def _rounds_text(level: LevelNoise) -> str:
+    found = level.needed
+    return (
+        f"{_count(found.for_difference)} would find a difference of twice the margin,"
+        f" {_count(found.for_same)} would show 'same' (80 % power)"
+    )
+
+
+def _width_text(found: LookBack) -> str:
+    known = [level.n_for_width for level in found.levels if level.n_for_width is not None]
+    if not known:
+        return "the first 8 rounds tell how many give a wanted interval; there are fewer"
+    return (
+        f"for intervals of ±{found.margin * 100:.3g} % the first 8 rounds ask for {max(known)}"
+        f' (Stein); `width = "{found.margin * 100:.3g}%"` in the study does so by itself'
+    )
+
+
+def _median_text(medians: Medians | None) -> str:
+    if medians is None:
+        return "ten rounds are needed to say after how many the medians are known (CONFIRM)"
+    share = f"±{medians.share * 100:.0f} %"
+    total = len(medians.known) + len(medians.unknown)
+    if not medians.known:
+        return f"{medians.n_rounds} rounds do not tell any of {total} medians to {share} (CONFIRM)"
+    worst = max(medians.known, key=lambda name: medians.known[name])
+    text = (
+        f"{len(medians.known)} of {total} medians are known to {share} after"
+        f" {medians.known[worst]} rounds or fewer (CONFIRM; the last is {worst})"
+    )
+    if medians.unknown:
+        names = ", ".join(medians.unknown[:NAMES_SHOWN])
+        more = len(medians.unknown) - NAMES_SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        text += f"; more than {medians.n_rounds} rounds are needed for {names}{rest}"
+    return text
+
+
+def _length_parts(lengths: list[TrialLength]) -> Iterator[tuple[str, str]]:
+    if not lengths:
+        yield "length", "trials too short, or rounds too few, to say how long trials should be"
+        return
+    worth = [row for row in lengths if row.saving >= SAVING_MIN]
+    if not worth:
+        yield "length", "trials are about as long as pays; more rounds buy more than longer trials"
+        return
+    for row in worth[:LENGTHS_SHOWN]:
+        yield "length", length_text(row)
+    if len(worth) > LENGTHS_SHOWN:
+        yield "", f"{len(worth) - LENGTHS_SHOWN} more cells would gain from another length"
+
+
+def length_text(row: TrialLength) -> str:
+    """Say in a sentence how long trials of a cell should be."""
+    now, best = (units.format_duration_rounded(ns) for ns in (row.length_ns, row.best_ns))
+    between = f"rounds add {row.round_sd * 100:.2g} %"
+    if row.round_sd == 0:
+        between = "rounds add nothing that is seen"
+    how = "longer trials pay" if row.best_ns > row.length_ns else "more, shorter trials pay"
+    return (
+        f"{row.label}: {how}: about {best} instead of {now} would save {row.saving * 100:.0f} % of"
+        f" the time (sd of a tenth of a trial {row.part_sd * 100:.2g} %, {between}; a trial takes"
+        f" {units.format_duration_rounded(row.overhead_ns)} beside)"
+    )
+
+
+def _count(rounds: int | None) -> str:
+    return "more than 1000 rounds" if rounds is None else f"{rounds} rounds"

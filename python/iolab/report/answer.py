@@ -1,0 +1,197 @@
+"""The first screen in words: which level to take for what, how sure that is, what to do next.
+
+Rules over the judged study, in the order in which they are tried; nothing here decides a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iolab.report.charts.common import noise_floor
+from iolab.report.conditions import Condition
+from iolab.stats.ledger import level_text
+from iolab.stats.sentence import (
+    margin_text,
+    mode_text,
+    percent,
+    rounds_text,
+    size_of_effect,
+)
+from iolab.stats.verdict import Comparison, StudyVerdict
+from iolab.store.rows import StudyData
+
+NAMES_MAX = 4
+STEPS_MAX = 3
+TAKE_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """What to take for one purpose."""
+
+    purpose: str
+    choice: str
+    reason: str
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Three columns of the first screen."""
+
+    take: tuple[Take, ...]
+    sure: tuple[str, ...]
+    steps: tuple[tuple[str, str], ...]
+    """Sentence, and a command or an empty text."""
+
+
+def answer(data: StudyData, verdict: StudyVerdict, rows: Sequence[Condition]) -> Answer:
+    """Compose the three columns."""
+    return Answer(_take(verdict, rows), _sure(data, verdict), _steps(data, verdict))
+
+
+def _take(verdict: StudyVerdict, rows: Sequence[Condition]) -> tuple[Take, ...]:
+    takes: list[Take] = []
+    for group in dict.fromkeys(row.group for row in rows):
+        mine = [row for row in rows if row.group == group]
+        if len(mine) < 2:
+            continue
+        where = ", ".join(t for t in (group[0], mode_text(verdict.compared_factor, group[1])) if t)
+        takes.append(_by_primary(verdict, mine, where))
+        tail = [row.p99_comparison for row in mine if row.p99_comparison is not None]
+        if tail:
+            takes.append(_by_tail(verdict, tail, where))
+    return tuple(takes[:TAKE_MAX])
+
+
+def _by_primary(verdict: StudyVerdict, rows: list[Condition], where: str) -> Take:
+    factor = verdict.compared_factor
+    purpose = f"{rows[0].metric.label} ({where})"
+    equal = [row.level for row in rows if row.is_winner]
+    candidates = [row.level for row in rows if row.may_be_best]
+    margin = margin_text(verdict.margin)
+    if len(candidates) == 1:
+        rest = [level for level in equal if level != candidates[0]]
+        reason = "the only one that can be the best (95 %)"
+        if rest:
+            reason = f"the best; {_names(rest, factor)} as good within {margin}"
+        return Take(purpose, level_text(factor, candidates[0]), reason)
+    if len(equal) > 1 and set(candidates) <= set(equal):
+        return Take(purpose, _names(equal, factor, "or"), f"equally good within {margin}: take any")
+    if candidates:
+        reason = "cannot be told apart yet"
+        return Take(purpose, _names(candidates, factor, "or"), reason, is_open=True)
+    return _by_words(verdict, [r.comparison for r in rows if r.comparison], purpose)
+
+
+def _by_tail(verdict: StudyVerdict, found: list[Comparison], where: str) -> Take:
+    return _by_words(verdict, found, f"low p99 ({where})")
+
+
+def _by_words(verdict: StudyVerdict, found: Sequence[Comparison], purpose: str) -> Take:
+    """Choose by the words against the baseline alone."""
+    from iolab.stats.metrics import METRIC_BY_NAME
+
+    factor, baseline = (
+        verdict.compared_factor,
+        level_text(verdict.compared_factor, verdict.baseline),
+    )
+    better = sorted(
+        (c for c in found if c.effect.word == "better"), key=lambda c: -(c.effect.ratio or 1)
+    )
+    if better:
+        metric = METRIC_BY_NAME[better[0].metric]
+        size = size_of_effect(metric, better[0].effect.ratio or 1)
+        more = f"; so {'is' if len(better) == 2 else 'are'} {len(better) - 1} more"
+        reason = f"{size} than {baseline}".replace("fast than", "fast as")
+        reason = reason.replace("high than", "high as")
+        return Take(
+            purpose,
+            level_text(factor, better[0].level),
+            reason + (f"{more} better than {baseline}" if len(better) > 1 else ""),
+        )
+    if any(c.effect.word == "undecided" for c in found):
+        reason = "no level is shown to be better, some may be"
+        return Take(purpose, f"{baseline}, for now", reason, is_open=True)
+    equal = [c.level for c in found if c.effect.word in ("same", "trivial")]
+    if equal:
+        names = _names([verdict.baseline, *equal], factor, "or")
+        return Take(purpose, names, f"no difference above {margin_text(verdict.margin)}")
+    return Take(purpose, baseline, "every other level is worse")
+
+
+def _names(levels: Sequence[str], factor: str, joint: str = "and") -> str:
+    names = [level_text(factor, level) for level in levels]
+    if len(names) > NAMES_MAX:
+        return f"{', '.join(names[: NAMES_MAX - 1])} {joint} {len(names) - NAMES_MAX + 1} more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {joint} {names[-1]}"
+
+
+def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
+    headline = verdict.headline
+    rounds = max((c.rounds_used for c in headline), default=0)
+    unit = "rounds, each in random order" if verdict.is_paired else "runs a side, order not known"
+    sure = [f"n = {rounds} {unit}; {verdict.trials.ok} trials"]
+    floor = noise_floor(verdict)
+    if floor is not None:
+        fits = "below" if floor - 1 < verdict.margin else "above"
+        size = percent(floor - 1)
+        margin = margin_text(verdict.margin)
+        sure.append(f"noise floor of these rounds {size}, {fits} the margin of {margin}")
+    words = [c.effect.word for c in headline]
+    if words:
+        settled = len(words) - words.count("undecided")
+        sure.append(f"{settled} of {len(words)} comparisons decided, family-wise 95 %")
+    if verdict.caveats:
+        count = len(verdict.caveats)
+        sure.append(f"{count} caveat{'' if count == 1 else 's'}, in the trust box")
+    if data.study.kind == "simulated":
+        sure.append("simulated: as good as the model, no more")
+    return tuple(sure)
+
+
+def _steps(data: StudyData, verdict: StudyVerdict) -> tuple[tuple[str, str], ...]:
+    codes = {c.code for c in verdict.caveats}
+    steps: list[tuple[str, str]] = []
+    trials = verdict.trials
+    is_own = data.study.kind != "imported"
+    if is_own and trials.not_run + trials.interrupted:
+        rest = trials.not_run + trials.interrupted
+        command = "iolab run study.toml --out DIR --resume"
+        steps.append((f"Finish it: {rest} trials are missing.", command))
+    undecided = [c for c in verdict.headline if c.effect.word == "undecided"]
+    if undecided:
+        c = max(undecided, key=lambda c: c.effect.further_rounds or 0)
+        text = rounds_text(c.effect)
+        command = ""
+        if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
+            wanted = c.rounds_used + c.effect.further_rounds
+            command = f"iolab run study.toml --rounds {wanted}"
+        steps.append((f"Measure on: {text}.", command))
+    if "page_cache" in codes and any(c.page_cache_cells for c in verdict.headline):
+        steps.append(("Take the page cache out, or ask about memory on purpose.", "--direct"))
+    if "generator_bound" in codes:
+        steps.append(("Raise the generator's limit: more workers or larger records.", ""))
+    steps += _settle(data, verdict)
+    return tuple(steps[:STEPS_MAX])
+
+
+def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
+    """Say how to use the answer, and where it does not reach."""
+    steps: list[tuple[str, str]] = []
+    kind = data.study.testbed.split(":")[0]
+    if verdict.trade_offs and data.study.is_comparison:
+        steps.append(("Decide what counts more: the metrics point different ways.", ""))
+    if data.study.kind == "real" and data.calibration is None:
+        steps.append(("Check the testbed with itself once.", f"iolab aa --on {data.study.testbed}"))
+    if data.study.kind == "simulated":
+        steps.append(("Repeat on a real device before you act.", ""))
+    elif kind == "loop":
+        steps.append(("A loop device is not your disk: repeat on the device that counts.", ""))
+    better = [c for c in verdict.headline if c.effect.word == "better"]
+    if better and verdict.compared_factor == "scheduler" and data.study.kind == "real":
+        best = max(better, key=lambda c: c.effect.ratio or 1)
+        command = f"echo {best.level} > /sys/block/DEVICE/queue/scheduler"
+        steps.append((f"Use {best.level}:", command))
+    return steps

@@ -1,0 +1,240 @@
+"""Physics check: what was measured against bounds that have a name, cell by cell.
+
+Bounds: the generator (what the same program submits to a null target), memory (the fastest result
+of this study that the page cache served), a device's specification where a fact names one. What is
+above a bound cannot be right; what is near the generator's measures the generator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Final
+
+from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
+from iolab.report.charts.common import cell_name, cells_in_order, operations_first
+from iolab.stats.ledger import PAGE_CACHE_SHARE
+from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
+from iolab.stats.metrics.metric import MIB, format_bytes_per_s
+from iolab.stats.sentence import percent
+from iolab.stats.verdict import StudyVerdict, mode_word
+from iolab.store.rows import Measurement, StudyData, TrialRow
+
+ROWS_MAX: Final = 40
+SPECIFICATION: Final = ("device.specification_bytes_per_s", "sim.bandwidth_bytes_per_s")
+"""Facts that name what a device can do at most."""
+COLUMNS: Final = (
+    "workload",
+    "cell",
+    "mode",
+    "fastest level",
+    "throughput (MiB/s)",
+    "95 % low (MiB/s)",
+    "95 % high (MiB/s)",
+    "n",
+    "generator's ceiling (MiB/s)",
+    "share of it",
+    "memory, fastest cached (MiB/s)",
+    "device specification (MiB/s)",
+    "page-cache share",
+    "depth asked",
+    "depth reached",
+)
+
+
+@dataclass(slots=True)
+class Cell:
+    """One cell with the values of its fastest level."""
+
+    workload: str
+    name: str
+    is_direct: bool | None
+    level: str
+    values: list[float]
+    ceiling: float | None
+    cache_share: float | None
+    depth_asked: str
+    depth_reached: float | None
+
+    @property
+    def mean(self) -> float:
+        """Geometric mean, bytes/s."""
+        return geometric_mean(self.values)
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether memory served most of it."""
+        return self.cache_share is not None and self.cache_share >= PAGE_CACHE_SHARE
+
+
+def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
+    """Draw one figure for the study: a row per cell, a mark per bound."""
+    cells = _cells(data, verdict)
+    if not cells or data.study.kind == "imported":
+        return []
+    memory = max((c.mean for c in cells if c.is_cached), default=None)
+    device = next((float(v) for f in SPECIFICATION if _is_number(v := data.facts.get(f, ""))), None)
+    names = [_name(c, data) for c in cells]
+    kept = set(operations_first(names)[:ROWS_MAX])
+    shown = [c for c, name in zip(cells, names, strict=True) if name in kept][:ROWS_MAX]
+    note = f" Drawn: {len(shown)} of {len(cells)} cells; the table has all."
+    return [
+        ChartSpec(
+            name="physics",
+            kind="rows",
+            title="Physics check: measured against named bounds",
+            caption=_caption(cells, memory, device) + (note if len(shown) < len(cells) else ""),
+            x=Axis("throughput of the fastest level", "MiB/s", "log"),
+            y=Axis("cell", categories=tuple(_name(c, data) for c in shown)),
+            panels=(Panel("", _series(shown, memory, device)),),
+            table=Table(COLUMNS, tuple(_row(c, memory, device) for c in cells)),
+        )
+    ]
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def _name(cell: Cell, data: StudyData) -> str:
+    return cell.name if len(data.study.workloads) == 1 else f"{cell.workload}: {cell.name}"
+
+
+def _cells(data: StudyData, verdict: StudyVerdict) -> list[Cell]:
+    """Group throughputs by cell and level; keep the fastest level of each cell."""
+    trials = {trial.trial_id: trial for trial in data.trials if trial.status == "ok"}
+    details = {(d["trial_id"], d["operation"]): d for d in data.phase_details}
+    found: dict[tuple[str, str, bool | None], dict[str, list[Measurement]]] = {}
+    for m in data.measurements:
+        trial = trials.get(m.trial_id)
+        if (
+            m.metric == "throughput_bytes_per_s"
+            and trial
+            and m.value > 0
+            and "@" not in m.operation
+        ):
+            key = (m.workload, cell_name(data, verdict, trial, m.operation), m.is_direct)
+            level = m.levels.get(verdict.compared_factor, "all")
+            found.setdefault(key, {}).setdefault(level, []).append(m)
+    cells: list[Cell] = []
+    for (workload, name, is_direct), by_level in found.items():
+        level = max(by_level, key=lambda v: geometric_mean([m.value for m in by_level[v]]))
+        rows = by_level[level]
+        seen = [d for m in rows if (d := details.get((m.trial_id, m.operation)))]
+        shares = [m.cache_share for m in rows if m.cache_share is not None]
+        depths = [d["depth_reached_mean"] for d in seen if d.get("depth_reached_mean") is not None]
+        ceilings = [c for d in seen if (c := _ceiling(d)) is not None]
+        cells.append(
+            Cell(
+                workload,
+                name,
+                is_direct,
+                level,
+                [m.value for m in rows],
+                fmean(ceilings) if ceilings else None,
+                fmean(shares) if shares else None,
+                _depth(trials[rows[0].trial_id], data),
+                fmean(depths) if depths else None,
+            )
+        )
+    order = cells_in_order(data, list(dict.fromkeys(cell.name for cell in cells)))
+    workloads = data.study.workloads
+    return sorted(cells, key=lambda c: (workloads.index(c.workload), order.index(c.name)))
+
+
+def _ceiling(detail: dict[str, Any]) -> float | None:
+    """What the generator could submit at most if nothing below it took any time, bytes/s."""
+    cost, size = detail.get("harness_ns_per_op"), detail.get("io_size_bytes")
+    workers = len(detail.get("workers") or []) or 1
+    return None if not cost or not size else workers * size / cost * 1e9
+
+
+def _depth(trial: TrialRow, data: StudyData) -> str:
+    return trial.levels.get("depth", data.study.settings.get("depth", ""))
+
+
+def _series(shown: list[Cell], memory: float | None, device: float | None) -> tuple[Series, ...]:
+    measured: list[Point] = []
+    ceilings: list[Point] = []
+    for row, cell in enumerate(shown):
+        interval = geometric_interval(cell.values)
+        measured.append(
+            Point(
+                cell.mean / MIB,
+                row,
+                interval[0] / MIB if interval else None,
+                interval[1] / MIB if interval else None,
+                f"{cell.name}: {format_bytes_per_s(cell.mean)} ({cell.level},"
+                f" n = {len(cell.values)}{', page cache' if cell.is_cached else ''})",
+                is_hollow=cell.is_cached,
+            )
+        )
+        if cell.ceiling:
+            text = f"generator's ceiling: {format_bytes_per_s(cell.ceiling)}"
+            ceilings.append(Point(cell.ceiling / MIB, row, title=text))
+    series = [Series("measured, fastest level", tuple(measured), 0)]
+    if ceilings:
+        series.append(Series("generator (null target)", tuple(ceilings), 9))
+    for name, bound, slot in (
+        ("memory: fastest cached result", memory, 18),
+        ("device specification", device, 27),
+    ):
+        if bound is not None:
+            points = (Point(bound / MIB, row, title=name) for row in range(len(shown)))
+            series.append(Series(name, tuple(points), slot))
+    return tuple(series)
+
+
+def _caption(cells: list[Cell], memory: float | None, device: float | None) -> str:
+    near = [(c.mean / c.ceiling, c) for c in cells if c.ceiling]
+    parts: list[str] = []
+    if near:
+        share, cell = max(near, key=lambda item: item[0])
+        verb = "is the limit" if share >= 0.8 else "is no limit"
+        parts.append(
+            f"The generator {verb}: at most {percent(share)} of what it submits to a null target"
+            f" ({cell.name})"
+        )
+    above = [c for c in cells if device is not None and not c.is_cached and c.mean > device]
+    if above:
+        parts.append(f"{len(above)} cells are faster than the device can be: look for a cache")
+    cached = sum(c.is_cached for c in cells)
+    known = [c.cache_share for c in cells if c.cache_share is not None]
+    if known:
+        parts.append(
+            f"{cached} of {len(cells)} cells are page cache (mean share {percent(fmean(known))})"
+        )
+    reached = [(c.depth_reached, c.depth_asked) for c in cells if c.depth_reached is not None]
+    if reached:
+        low, high = min(r[0] for r in reached), max(r[0] for r in reached)
+        asked = sorted({a for _, a in reached if a})
+        span = f"{low:.3g}" if high - low < 0.05 else f"{low:.3g} to {high:.3g}"
+        parts.append(f"depth reached {span}" + (f", asked {', '.join(asked)}" if asked else ""))
+    missing = [
+        name
+        for name, bound in (("memory (no cached result)", memory), ("the device", device))
+        if bound is None
+    ]
+    text = "; ".join(parts) or "Nothing is known of the generator"
+    return text + (f". No bound is known of {' and '.join(missing)}." if missing else ".")
+
+
+def _row(c: Cell, memory: float | None, device: float | None) -> tuple[Value, ...]:
+    interval = geometric_interval(c.values)
+    return (
+        c.workload,
+        c.name,
+        mode_word(c.is_direct),
+        c.level,
+        c.mean / MIB,
+        interval[0] / MIB if interval else None,
+        interval[1] / MIB if interval else None,
+        len(c.values),
+        c.ceiling / MIB if c.ceiling else None,
+        c.mean / c.ceiling if c.ceiling else None,
+        memory / MIB if memory else None,
+        device / MIB if device else None,
+        c.cache_share,
+        c.depth_asked or None,
+        c.depth_reached,
+    )

@@ -1,0 +1,251 @@
+"""Inside single trials: warm-up, the window that is judged steady, changes of level, stalls.
+
+One panel per level, for the operation whose trials are least steady; of each level the trial with
+the lower median throughput. Three views: over time, over what was written or read, longest wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from iolab.report.chart import PANELS_MAX, Axis, ChartSpec, Panel, Point, Series, Shape, Table
+from iolab.report.charts.common import level_slots
+from iolab.report.charts.over_time import Panels, chosen_panels
+from iolab.stats.methods.change_points import change_points
+from iolab.stats.methods.steady_state import RANGE_MAX, WINDOW
+from iolab.stats.methods.trial_shape import (
+    LEVEL_CHANGE_MIN,
+    PARTS,
+    POINTS_MAX,
+    SLICES_MIN,
+    STALL_SHARE,
+    TrialShape,
+    joined,
+    trial_shape,
+)
+from iolab.stats.metrics.metric import MIB
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import SeriesRow, StudyData
+
+GB: Final = 1e9
+WORDS: Final = {
+    "flat": "flat",
+    "warm_up": "warms up",
+    "decay": "decays",
+    "cyclic": "is cyclic",
+    "never_steady": "never gets steady",
+    "too_short": "is too short to tell",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One trial over time, and what was found in it."""
+
+    level: str
+    row: SeriesRow
+    shape: TrialShape
+
+    @property
+    def seconds(self) -> float:
+        """Length of a slice."""
+        return self.row.interval_ns / 1e9
+
+    @property
+    def rates(self) -> list[float]:
+        """MiB/s of the whole slices."""
+        return [count / self.seconds / MIB for count in self.row.bytes[:-1]]
+
+
+def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
+    """Draw one figure per workload with stored series of at least a few slices."""
+    slots = level_slots(data, verdict)
+    specs: list[ChartSpec] = []
+    for workload, panels in chosen_panels(data, verdict).items():
+        found = _least_steady(panels)
+        if found is not None:
+            title, courses = found
+            courses.sort(key=lambda c: (slots.get(c.level, 99) % 99, c.level))
+            specs += _views(workload, title, courses[:PANELS_MAX])
+    return specs
+
+
+def _least_steady(panels: Panels) -> tuple[str, list[Course]] | None:
+    """Choose the cell with most trials that are not flat; ties go to the longest series."""
+    ranked: list[tuple[int, int, str, list[Course]]] = []
+    for title, members in panels.items():
+        courses = [
+            Course(level, row, trial_shape(row.bytes, row.ops, row.interval_ns))
+            for level, row in members
+            if len(row.bytes) > 4
+        ]
+        odd = sum(c.shape.shape not in ("flat", "too_short") for c in courses)
+        odd += sum(c.shape.stalls.share > 0 for c in courses)
+        if courses:
+            ranked.append((odd, max(len(c.row.bytes) for c in courses), title, courses))
+    if not ranked:
+        return None
+    *_, title, courses = max(ranked, key=lambda item: item[:2])
+    return title, courses
+
+
+def _views(workload: str, title: str, courses: list[Course]) -> list[ChartSpec]:
+    name = f"steady_state-{workload}"
+    over_time = ChartSpec(
+        name=name,
+        kind="plane",
+        title=f"Inside one trial per level: {workload}, {title}",
+        caption=_caption(title, courses),
+        x=Axis("time since the phase began", "s", is_from_zero=True),
+        y=Axis("throughput", "MiB/s", is_from_zero=True),
+        panels=_panels(courses, _seconds, with_shapes=True),
+        table=Table(
+            ("level", "trial", "end of slice (s)", "throughput (MiB/s)", "moved (GB)",
+             "longest wait (ms)"),
+            tuple(
+                (c.level, c.row.trial_id, round(x, 6), rate, moved, wait / 1e6)
+                for c in courses
+                for x, rate, moved, wait in zip(
+                    _seconds(c), c.rates, _moved(c), c.row.latency_ns_max, strict=False
+                )
+            ),
+        ),
+        tab=(name, "by time"),
+        notes=(
+            ("▒", "warm-up (MSER-5)"),
+            ("□", f"window judged, mean ± {RANGE_MAX / 2:.0%}".replace("%", " %")),
+            ("╱", "its slope"),
+            ("╎", "change of level"),
+            ("▮", "stall"),
+        ),
+    )  # fmt: skip
+    by_bytes = replace(
+        over_time,
+        name=f"{name}-moved",
+        x=Axis("moved since the phase began", "GB", is_from_zero=True),
+        panels=_panels(courses, _moved, with_shapes=True),
+        tab=(name, "by GB moved"),
+    )
+    waits = replace(
+        over_time,
+        name=f"{name}-longest",
+        y=Axis("longest wait in the slice", "ms", "log"),
+        panels=_wait_panels(courses),
+        tab=(name, "longest wait"),
+        notes=(),
+    )
+    has_waits = any(point for panel in waits.panels for point in panel.series[0].points)
+    return [over_time, by_bytes, *([waits] if has_waits else [])]
+
+
+def _seconds(course: Course) -> list[float]:
+    return [(i + 1) * course.seconds for i in range(len(course.rates))]
+
+
+def _moved(course: Course) -> list[float]:
+    total, found = 0, list[float]()
+    for count in course.row.bytes[:-1]:
+        total += count
+        found.append(total / GB)
+    return found
+
+
+def _panels(
+    courses: list[Course], places: Callable[[Course], list[float]], *, with_shapes: bool
+) -> tuple[Panel, ...]:
+    panels: list[Panel] = []
+    for course in courses:
+        xs, parts = places(course), min(POINTS_MAX, len(course.rates))
+        points = tuple(
+            Point(x, y, title=f"{course.level}: {y:.4g} MiB/s")
+            for x, y in zip(joined(xs, parts), joined(course.rates, parts), strict=True)
+        )
+        shapes = _shapes(course, [0.0, *xs]) if with_shapes else ()
+        word = WORDS[course.shape.shape]
+        title = f"{course.level}: {word}"
+        panels.append(Panel(title, (Series("throughput", points, 0, is_joined=True),), shapes))
+    return tuple(panels)
+
+
+def _wait_panels(courses: list[Course]) -> tuple[Panel, ...]:
+    return tuple(
+        Panel(
+            c.level,
+            (
+                Series(
+                    "longest wait",
+                    tuple(
+                        Point(x, wait / 1e6, title=f"{wait / 1e6:.4g} ms at {x:.3g} s")
+                        for x, wait in zip(_seconds(c), c.row.latency_ns_max, strict=False)
+                        if wait > 0
+                    ),
+                    1,
+                    is_joined=True,
+                ),
+            ),
+        )
+        for c in courses
+    )
+
+
+def _shapes(course: Course, edges: list[float]) -> tuple[Shape, ...]:
+    """Find what to mark; `edges` are the places of the ends of the slices, from 0 on."""
+    shape, rates = course.shape, course.rates
+    if shape.shape == "too_short":
+        return _stalls(course, edges)
+    found: list[Shape] = []
+    count = len(rates)
+    warm = shape.warm_up_ns // course.row.interval_ns
+    if warm:
+        found.append(Shape("warm_up", (0.0, edges[warm]), label=f"warm-up: {warm} slices"))
+    begin = (PARTS - WINDOW) * count // PARTS
+    values = joined(rates, PARTS)[-WINDOW:]
+    mean = sum(values) / WINDOW
+    slope = (shape.steady.slope_share if shape.steady else 0.0) * mean
+    window = (edges[begin], edges[-1])
+    half = RANGE_MAX / 2
+    verb = "steady" if shape.steady and shape.steady.is_steady_at_end else "not steady"
+    found.append(Shape("window", window, (mean * (1 - half), mean * (1 + half)), f"{verb}"))
+    found.append(Shape("slope", window, (mean - slope / 2, mean + slope / 2), "fitted line"))
+    parts = min(POINTS_MAX, count)
+    for place in change_points(joined(rates, parts), smallest_change=LEVEL_CHANGE_MIN):
+        at = edges[place * count // parts]
+        found.append(Shape("level", (at, at), label="change of level"))
+    return (*found, *_stalls(course, edges))
+
+
+def _stalls(course: Course, edges: list[float]) -> tuple[Shape, ...]:
+    """Mark the slices that completed less than a tenth of the median one, if the trial stalls."""
+    ops = course.row.ops[:-1]
+    if not course.shape.stalls.share or len(ops) < SLICES_MIN:
+        return ()
+    limit = STALL_SHARE * sorted(ops)[len(ops) // 2]
+    return tuple(
+        Shape("stall", (edges[i], edges[i + 1]), label="stall")
+        for i, completed in enumerate(ops)
+        if completed < limit and i + 1 < len(edges)
+    )
+
+
+def _caption(title: str, courses: list[Course]) -> str:
+    counts: dict[str, list[str]] = {}
+    for course in courses:
+        counts.setdefault(WORDS[course.shape.shape], []).append(course.level)
+    said = "; ".join(
+        f"{', '.join(levels) if len(levels) <= 4 else f'{len(levels)} levels'}: {word}"
+        for word, levels in counts.items()
+    )
+    text = f"In {title}, one trial each: {said}."
+    if WORDS["too_short"] in counts:
+        least = min(len(c.row.bytes) for c in courses)
+        text += f" A series needs {SLICES_MIN} slices to be judged; the shortest has {least}."
+    stalled = [c for c in courses if c.shape.stalls.share > 0]
+    if stalled:
+        worst = max(stalled, key=lambda c: c.shape.stalls.longest_ns)
+        longest = worst.shape.stalls.longest_ns / 1e6
+        text += f" {len(stalled)} stall; the longest lasts {longest:.3g} ms ({worst.level})."
+    elif WORDS["too_short"] not in counts:
+        text += " None stalls."
+    return text

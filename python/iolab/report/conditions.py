@@ -1,0 +1,222 @@
+"""The verdict table: one row per workload and level, with everything that decides about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iolab.report.chart import Table, Value
+from iolab.stats.ledger import Group, Ledger, build_ledger
+from iolab.stats.level_table import level_table
+from iolab.stats.methods.log_ratio import geometric_mean, ratio_of_log
+from iolab.stats.methods.student import estimate_mean
+from iolab.stats.metrics import METRIC_BY_NAME, Metric
+from iolab.stats.metrics.metric import format_ns
+from iolab.stats.verdict import Comparison, StudyVerdict
+from iolab.store.rows import StudyData
+
+P99 = "latency_ns_p99"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A geometric mean over cells, with its interval over rounds."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One level in one group."""
+
+    group: Group
+    level: str
+    metric: Metric
+    primary: Amount | None
+    p99: Amount | None
+    comparison: Comparison | None
+    """Against the baseline; None for the baseline itself."""
+    p99_comparison: Comparison | None
+    stalled: tuple[int, int, int] | None
+    """Series with a stall, series long enough to show one, longest stall in ns."""
+    cpu_ns_per_op: float | None
+    is_winner: bool
+    """Shown to be the best, or within the margin of it."""
+    may_be_best: bool
+    """Not ruled out as the best (Hsu)."""
+
+
+def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
+    """Collect the rows, groups in the study's order and levels as given."""
+    ledger = build_ledger(data)
+    cpu = _cpu_per_op(data, verdict.compared_factor)
+    found: list[Condition] = []
+    for group in ledger.groups():
+        metric = ledger.primary_metric(group)
+        if metric is None:
+            continue
+        primary = _amounts(ledger, group, metric)
+        tail = _amounts(ledger, group, METRIC_BY_NAME[P99])
+        winners, candidates = _winners(verdict, group)
+        for level in [v for v in ledger.levels_in_order if v in primary]:
+            found.append(
+                Condition(
+                    group,
+                    level,
+                    metric,
+                    primary.get(level),
+                    tail.get(level) if metric.name != P99 else None,
+                    _comparison(verdict.pooled, group, level, metric.name),
+                    _comparison(verdict.secondary, group, level, P99),
+                    _stalls(verdict, group, level),
+                    cpu.get((group[0], level)),
+                    level in winners,
+                    level in candidates,
+                )
+            )
+    return found
+
+
+def _amounts(ledger: Ledger, group: Group, metric: Metric) -> dict[str, Amount]:
+    sign = 1 if metric.is_higher_better else -1
+    found: dict[str, Amount] = {}
+    for level, by_round in level_table(ledger, group, metric).items():
+        if not by_round:
+            continue
+        estimate = estimate_mean([sign * value for value in by_round.values()])
+        half = estimate.half_width(0.95)
+        is_known = math.isfinite(half)
+        found[level] = Amount(
+            ratio_of_log(estimate.mean),
+            ratio_of_log(estimate.mean - half) if is_known else None,
+            ratio_of_log(estimate.mean + half) if is_known else None,
+            estimate.n,
+        )
+    return found
+
+
+def _winners(verdict: StudyVerdict, group: Group) -> tuple[set[str], set[str]]:
+    """Levels within the margin of the best, and levels that may be the best."""
+    members = {
+        level
+        for best in verdict.best_levels
+        if (best.workload, best.is_direct) == group
+        for level in best.members
+    }
+    candidates = {
+        level
+        for found in verdict.closer.winner_sets
+        if (found.workload, found.is_direct) == group
+        for level in found.members
+    }
+    return members, candidates
+
+
+def _comparison(
+    found: Sequence[Comparison], group: Group, level: str, metric: str
+) -> Comparison | None:
+    for c in found:
+        if (c.workload, c.is_direct, c.level, c.metric) == (*group, level, metric):
+            return c
+    return None
+
+
+def _stalls(verdict: StudyVerdict, group: Group, level: str) -> tuple[int, int, int] | None:
+    mine = [
+        course
+        for course in verdict.closer.time_courses
+        if (course.workload, course.is_direct, course.level) == (*group, level)
+    ]
+    judged = sum(c.n_trials - c.shapes.get("too_short", 0) for c in mine)
+    if not judged:
+        return None
+    return (
+        sum(course.stalled_trials for course in mine),
+        judged,
+        max(course.stall_ns_longest for course in mine),
+    )
+
+
+def _cpu_per_op(data: StudyData, factor: str) -> dict[tuple[str, str], float]:
+    """CPU time of the machine per operation, geometric mean over phases, by workload and level."""
+    trials = {trial.trial_id: trial for trial in data.trials}
+    found: dict[tuple[str, str], list[float]] = {}
+    for detail in data.phase_details:
+        trial = trials.get(detail.get("trial_id", ""))
+        operations = sum(worker.get("ops") or 0 for worker in detail.get("workers") or [])
+        spent = (detail.get("cpu_user_ns") or 0) + (detail.get("cpu_system_ns") or 0)
+        if trial is not None and operations and spent > 0 and factor in trial.levels:
+            key = (trial.workload, trial.levels[factor])
+            found.setdefault(key, []).append(spent / operations)
+    return {key: geometric_mean(values) for key, values in found.items()}
+
+
+def stall_text(stalled: tuple[int, int, int] | None) -> str:
+    """Write how many trials stalled, and for how long at most."""
+    if stalled is None or not stalled[1]:
+        return "–"
+    count, total, longest = stalled
+    return f"{count} of {total}" + (f", ≤ {format_ns(longest)}" if count else "")
+
+
+def amount_text(amount: Amount | None, metric: Metric) -> str:
+    """Write a mean; its interval is written apart."""
+    return "–" if amount is None else metric.format(amount.value)
+
+
+def interval_text(amount: Amount | None, metric: Metric) -> str:
+    """Write an interval, its unit once if both ends have the same."""
+    if amount is None:
+        return ""
+    if amount.low is None or amount.high is None:
+        return f"n = {amount.n}"
+    low, _, unit = metric.format(amount.low).rpartition(" ")
+    high = metric.format(amount.high)
+    return f"{low} to {high}" if high.endswith(f" {unit}") else f"{low} {unit} to {high}"
+
+
+def condition_table(rows: Sequence[Condition], factor: str) -> Table:
+    """Return the same as plain data, for the CSV."""
+    return Table(
+        (
+            "workload", "mode", factor, "metric", "geometric mean", "95 % low", "95 % high",
+            "rounds", "ratio to the baseline", "95 % low", "95 % high", "verdict", "p99 (ns)",
+            "p99 95 % low (ns)", "p99 95 % high (ns)", "p99 verdict", "series with a stall",
+            "series long enough to show one", "longest stall (ns)",
+            "CPU time per operation (ns)", "within the margin of the best", "may be the best",
+        ),
+        tuple(_plain(row) for row in rows),
+    )  # fmt: skip
+
+
+def _plain(c: Condition) -> tuple[Value, ...]:
+    effect = c.comparison.effect if c.comparison else None
+    interval = effect.interval_95 if effect else None
+    mode = {True: "direct", False: "buffered", None: ""}[c.group[1]]
+    tail = c.p99_comparison.effect.word if c.p99_comparison else None
+    return (
+        c.group[0],
+        mode,
+        c.level,
+        c.metric.name,
+        *_values(c.primary),
+        c.primary.n if c.primary else None,
+        effect.ratio if effect else None,
+        interval.low if interval else None,
+        interval.high if interval else None,
+        effect.word if effect else "baseline",
+        *_values(c.p99),
+        tail,
+        *(c.stalled or (None, None, None)),
+        c.cpu_ns_per_op,
+        "yes" if c.is_winner else "no",
+        "yes" if c.may_be_best else "no",
+    )
+
+
+def _values(amount: Amount | None) -> tuple[Value, ...]:
+    return (None, None, None) if amount is None else (amount.value, amount.low, amount.high)

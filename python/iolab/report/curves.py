@@ -1,0 +1,117 @@
+"""Latency distributions of treatments: a mean with interval per quantile, over trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from iolab.report.charts.common import cell_name
+from iolab.stats.methods.log_ratio import ratio_of_log
+from iolab.stats.methods.student import estimate_mean
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import CurveRow, StudyData, TrialRow
+
+OF_METRIC = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+CLOCKS = ("latency", "response")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One quantile of one treatment, in ns."""
+
+    quantile: float
+    """1 is the longest."""
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    """Trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What has a distribution: a group, a clock, a cell, a level."""
+
+    workload: str
+    is_direct: bool | None
+    clock: str
+    cell: str
+    level: str
+
+
+Distributions = dict[Where, list[Step]]
+
+
+def distributions(data: StudyData, verdict: StudyVerdict) -> Distributions:
+    """Return the steps of every treatment; without stored histograms the metrics must do."""
+    trials = {trial.trial_id: trial for trial in data.trials if trial.status == "ok"}
+    mode = {(m.trial_id, m.operation): m.is_direct for m in data.measurements}
+    found: dict[Where, dict[float, list[float]]] = {}
+    for curve in data.curves or _from_metrics(data):
+        trial = trials.get(curve.trial_id)
+        if trial is None or (curve.trial_id, curve.operation) not in mode:
+            continue
+        where = _where(data, verdict, trial, curve, mode[curve.trial_id, curve.operation])
+        steps = found.setdefault(where, {})
+        for quantile, value in curve.quantiles_ns.items():
+            if value > 0:
+                steps.setdefault(quantile, []).append(value)
+    for where, value in _longest(data, verdict, trials):
+        if where in found:
+            found[where].setdefault(1.0, []).append(value)
+    return {where: _steps(by_quantile) for where, by_quantile in found.items()}
+
+
+def _where(
+    data: StudyData,
+    verdict: StudyVerdict,
+    trial: TrialRow,
+    curve: CurveRow,
+    is_direct: bool | None,
+) -> Where:
+    cell = cell_name(data, verdict, trial, curve.operation)
+    level = trial.levels.get(verdict.compared_factor, "all")
+    return Where(trial.workload, is_direct, curve.clock, cell, level)
+
+
+def _from_metrics(data: StudyData) -> Iterable[CurveRow]:
+    rows: dict[tuple[str, str, str], dict[float, float]] = {}
+    for m in data.measurements:
+        clock, _, name = m.metric.partition("_ns_")
+        if clock in CLOCKS and name in OF_METRIC and "@" not in m.operation:
+            rows.setdefault((m.trial_id, m.operation, clock), {})[OF_METRIC[name]] = m.value
+    return [CurveRow(*key, count=0, quantiles_ns=values) for key, values in rows.items()]
+
+
+def _longest(
+    data: StudyData, verdict: StudyVerdict, trials: dict[str, TrialRow]
+) -> Iterable[tuple[Where, float]]:
+    for m in data.measurements:
+        clock, _, name = m.metric.partition("_ns_")
+        trial = trials.get(m.trial_id)
+        if clock in CLOCKS and name == "max" and trial is not None and m.value > 0:
+            curve = CurveRow(m.trial_id, m.operation, clock, 0, {})
+            yield _where(data, verdict, trial, curve, m.is_direct), m.value
+
+
+def _steps(by_quantile: dict[float, list[float]]) -> list[Step]:
+    """Reduce values; a quantile that fewer than half of the trials have is left out."""
+    most = max(len(values) for values in by_quantile.values())
+    steps: list[Step] = []
+    for quantile, values in sorted(by_quantile.items()):
+        if 2 * len(values) < most:
+            continue
+        estimate = estimate_mean([math.log(value) for value in values])
+        half = estimate.half_width(0.95)
+        is_known = math.isfinite(half)
+        steps.append(
+            Step(
+                quantile,
+                ratio_of_log(estimate.mean),
+                ratio_of_log(estimate.mean - half) if is_known else None,
+                ratio_of_log(estimate.mean + half) if is_known else None,
+                estimate.n,
+            )
+        )
+    return steps

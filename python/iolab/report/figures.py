@@ -1,0 +1,63 @@
+"""A figure of the page: caption, one or several views, data to save, command to reproduce.
+
+Several views are radio buttons and the style sheet: the page has no script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from iolab.report.chart import ChartSpec
+from iolab.report.markup import Markup, join, tag
+from iolab.report.svg import render_svg
+from iolab.report.tables import data_table
+from iolab.store.rows import StudyData
+
+
+def figure(views: Sequence[ChartSpec], data: StudyData) -> Markup:
+    """Draw a chart, or several views of the same data."""
+    first = views[0]
+    content = render_svg(first) if len(views) == 1 else _tabs(views)
+    return tag(
+        "figure",
+        tag("figcaption", first.caption),
+        content,
+        data_table(first.table, first.name, command(data, first.name)),
+        id=first.name,
+    )
+
+
+def command(data: StudyData, name: str) -> str:
+    """Return what makes a figure again, from a measurement of one's own on."""
+    if data.study.kind == "imported":
+        source = data.study.testbed.removeprefix("imported:")
+        return f"iolab import {source} --out DIR   # then DIR/report.html#{name}"
+    return f"iolab run study.toml --out DIR   # then DIR/report.html#{name}"
+
+
+def by_figure(specs: Iterable[ChartSpec]) -> list[list[ChartSpec]]:
+    """Put the views of one figure together."""
+    found: dict[str, list[ChartSpec]] = {}
+    for spec in specs:
+        found.setdefault(spec.tab[0] if spec.tab else spec.name, []).append(spec)
+    return list(found.values())
+
+
+def _tabs(views: Sequence[ChartSpec]) -> Markup:
+    group = f"tab-{views[0].name}"
+    buttons: list[Markup] = []
+    for index, view in enumerate(views):
+        name = f"{group}-{index}"
+        buttons.append(
+            tag(
+                "input",
+                type="radio",
+                name=group,
+                id=name,
+                class_="tab",
+                checked=index == 0,
+            )
+        )
+        buttons.append(tag("label", view.tab[1] if view.tab else view.title, for_=name))
+    drawn = (tag("div", render_svg(view), class_="view") for view in views)
+    return tag("div", join(*buttons), *drawn, class_="tabs")

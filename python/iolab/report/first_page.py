@@ -1,0 +1,211 @@
+"""The first screen: question, answer, verdict table, ratios, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iolab.report.answer import Answer, Take, answer
+from iolab.report.chart import ChartSpec
+from iolab.report.conditions import (
+    Condition,
+    amount_text,
+    condition_table,
+    conditions,
+    interval_text,
+    stall_text,
+)
+from iolab.report.figures import command, figure
+from iolab.report.markup import Markup, join, tag
+from iolab.report.tables import data_table, word_cell
+from iolab.report.trust import SIGNS, reasons
+from iolab.stats.ledger import level_text
+from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.metrics.metric import format_ns
+from iolab.stats.sentence import bounds_text, mode_text, size_of_effect
+from iolab.stats.verdict import Comparison, StudyVerdict
+from iolab.store.rows import StudyData
+
+ROWS_FIRST = 8
+"""More rows than this are folded; shown are winners, the baseline and the farthest."""
+CAVEATS_ON_FIRST_PAGE = 6
+
+
+def answer_part(
+    data: StudyData, verdict: StudyVerdict, forest: Sequence[ChartSpec]
+) -> tuple[Markup, Markup | None]:
+    """Return what stands below the sentence, and the whole verdict table if it was cut."""
+    if not data.study.is_comparison:
+        return join(*(figure([spec], data) for spec in forest)), None
+    rows = conditions(data, verdict)
+    if not rows:
+        return join(*(figure([spec], data) for spec in forest)), None
+    shown = _strongest(rows)
+    whole = _table(rows, verdict) if len(shown) < len(rows) else None
+    saved = data_table(
+        condition_table(rows, verdict.compared_factor), "verdicts", command(data, "verdicts")
+    )
+    more = None
+    if whole is not None:
+        text = f"{len(shown)} of {len(rows)} rows; all of them are under Verdicts."
+        more = tag("p", text, class_="soft")
+    return join(
+        _columns(answer(data, verdict, rows)),
+        tag("div", _table(shown, verdict), more, saved, class_="verdicts", id="verdicts"),
+        *(figure([spec], data) for spec in forest),
+    ), whole
+
+
+def _columns(found: Answer) -> Markup:
+    return tag(
+        "div",
+        tag("section", tag("h3", "Take"), tag("dl", *(_take(t) for t in found.take))),
+        tag("section", tag("h3", "How sure"), tag("ul", *(tag("li", s) for s in found.sure))),
+        tag(
+            "section",
+            tag("h3", "Next"),
+            tag("ol", *(_step(*step) for step in found.steps)) if found.steps else tag("p", "–"),
+        ),
+        class_="answer",
+    )
+
+
+def _take(take: Take) -> Markup:
+    css = "choice open" if take.is_open else "choice"
+    return tag(
+        "div",
+        tag("dt", f"for {take.purpose}"),
+        tag("dd", tag("b", take.choice, class_=css), tag("span", f" {take.reason}", class_="soft")),
+    )
+
+
+def _step(text: str, typed: str) -> Markup:
+    return tag("li", f"{text} " if typed else text, tag("code", typed) if typed else None)
+
+
+def _strongest(rows: list[Condition]) -> list[Condition]:
+    """Keep winners, baselines and the farthest of each group, in their order."""
+    if len(rows) <= ROWS_FIRST:
+        return rows
+    groups = list(dict.fromkeys(row.group for row in rows))[: ROWS_FIRST // 2]
+    room = ROWS_FIRST // len(groups)
+    kept: list[Condition] = []
+    for group in groups:
+        mine = [row for row in rows if row.group == group]
+        ranked = sorted(mine, key=_rank)
+        kept += ranked[:room] if room < 3 else _ends(ranked, mine, room)
+    return [row for row in rows if row in kept]
+
+
+def _rank(row: Condition) -> float:
+    """Order by the ratio to the baseline, the best first."""
+    ratio = row.comparison.effect.ratio if row.comparison else 1.0
+    return -(ratio or 0.0)
+
+
+def _ends(ranked: list[Condition], mine: list[Condition], room: int) -> list[Condition]:
+    baseline = [row for row in mine if row.comparison is None]
+    rest = [row for row in ranked if row.comparison is not None]
+    top = room - len(baseline) - max(1, room // 4)
+    return baseline + rest[:top] + rest[top:][-max(1, room // 4) :]
+
+
+def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
+    groups = dict.fromkeys(row.group for row in rows)
+    head = (
+        *(("workload",) if len(groups) > 1 else ()),
+        verdict.compared_factor,
+        rows[0].metric.label if len({row.metric.name for row in rows}) == 1 else "metric",
+        f"against {verdict.baseline}",
+        "verdict",
+        "p99",
+        "p99 verdict",
+        "stalls",
+        "CPU per I/O",
+    )
+    table = tag(
+        "table",
+        tag("thead", tag("tr", *(tag("th", h) for h in head))),
+        tag("tbody", *(_row(row, verdict, len(groups) > 1) for row in rows)),
+    )
+    note = (
+        "★ shown to be within the margin of the best, ☆ not ruled out as the best. Values are"
+        " geometric means over cells with 95 % intervals over rounds"
+        f" (n = {max((r.primary.n for r in rows if r.primary), default=0)}); stalls: series with"
+        " one, of those long enough to show one. p99 and what follows are exploratory."
+    )
+    return join(tag("div", table, class_="scroll"), tag("p", note, class_="soft small"))
+
+
+def _row(row: Condition, verdict: StudyVerdict, has_group: bool) -> Markup:
+    mode = mode_text(verdict.compared_factor, row.group[1])
+    group = ", ".join(text for text in (row.group[0], mode) if text)
+    star = "★ " if row.is_winner else "☆ " if row.may_be_best else ""
+    name = level_text(verdict.compared_factor, row.level)
+    label = METRIC_BY_NAME[row.metric.name]
+    tail = METRIC_BY_NAME["latency_ns_p99"]
+    cpu = "–" if row.cpu_ns_per_op is None else format_ns(row.cpu_ns_per_op)
+    return tag(
+        "tr",
+        tag("td", group) if has_group else None,
+        tag("td", tag("span", star, class_="star"), tag("b", name)),
+        _two(amount_text(row.primary, label), interval_text(row.primary, label)),
+        *_against(row.comparison),
+        _two(amount_text(row.p99, tail), interval_text(row.p99, tail)),
+        _word(row.p99_comparison),
+        tag("td", stall_text(row.stalled)),
+        tag("td", cpu),
+        class_="best" if row.is_winner else None,
+    )
+
+
+def _two(value: str, interval: str) -> Markup:
+    return tag("td", value, tag("span", interval, class_="interval") if interval else None)
+
+
+def _against(c: Comparison | None) -> list[Markup]:
+    if c is None:
+        return [tag("td", "baseline", class_="soft"), tag("td", "")]
+    if c.effect.ratio is None:
+        return [tag("td", "–"), word_cell(c.effect)]
+    metric = METRIC_BY_NAME[c.metric]
+    size = size_of_effect(metric, c.effect.ratio)
+    return [_two(size, bounds_text(metric, c.effect)), word_cell(c.effect)]
+
+
+def _word(c: Comparison | None) -> Markup:
+    if c is None:
+        return tag("td", "")
+    word = c.effect.word
+    return tag("td", tag("span", word, class_=f"word {word}"))
+
+
+def trust_box(data: StudyData, verdict: StudyVerdict, order: Sequence[ChartSpec]) -> Markup:
+    """Draw the reasons, the order of the trials and the first caveats."""
+    lines = (
+        tag(
+            "div",
+            tag("dt", reason.label),
+            tag("dd", tag("span", SIGNS[reason.sign], class_=f"sign {reason.sign}"), reason.value),
+        )
+        for reason in reasons(data, verdict)
+    )
+    items = [
+        tag("li", f"{c.message[:1].upper()}{c.message[1:]}", times(c.count))
+        for c in verdict.caveats[:CAVEATS_ON_FIRST_PAGE]
+    ]
+    rest = len(verdict.caveats) - len(items)
+    if rest:
+        items.append(tag("li", f"{rest} more below."))
+    return tag(
+        "section",
+        tag("h3", "How far to trust this"),
+        tag("dl", *lines),
+        *(figure([spec], data) for spec in order),
+        tag("ul", *items) if items else tag("p", "No caveats.", class_="soft"),
+        class_="trust",
+    )
+
+
+def times(count: int) -> Markup | None:
+    """Say how often, above once."""
+    return tag("span", f" ({count} times)", class_="soft") if count > 1 else None

@@ -1,0 +1,188 @@
+"""The report as Markdown for a pull request: sentence, verdicts, caveats, and what a paper needs.
+
+Tables as GitHub and GitLab draw them; what is long is folded away. Names come from other people's
+files: nothing in them is taken for markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from iolab.report.chart import Value
+from iolab.report.collect import trust_figures
+from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
+from iolab.report.tables import cell_text
+from iolab.report.terminal import UNICODE, bar, bar_span, clean_text
+from iolab.stats.ledger import level_text
+from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.sentence import kind_word, mode_text, rounds_text
+from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.store.rows import StudyData
+
+CELLS_MAX: Final = 200
+TREATMENTS_MAX: Final = 200
+BAR_COLUMN: Final = 3
+BAR_WIDTH: Final = 15
+MARKS: Final = {"better": "▲", "worse": "▼", "same": "=", "trivial": "≈", "undecided": "?"}
+_ACTIVE: Final = str.maketrans(
+    {c: f"\\{c}" for c in "\\`*_[]|#~@!"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+)
+
+
+def render_markdown(data: StudyData, verdict: StudyVerdict) -> str:
+    """Return the report as Markdown."""
+    kind = kind_word(data.study)
+    title = f"{data.study.name} ({kind})" if kind else data.study.name
+    blocks = [
+        f"### {escape(title)}",
+        f"**{escape(verdict.sentence)}**",
+        _verdicts(verdict) if data.study.is_comparison else "",
+        *(f"- {escape(text)}" for text in verdict.trade_offs),
+        _values(verdict) if not data.study.is_comparison else "",
+        _cells(verdict),
+        _folded("How far to trust this", _trust(data, verdict)),
+        _folded("Values of every treatment", _values(verdict)) if data.study.is_comparison else "",
+        _folded("Methods", escape(methods_paragraph(data, verdict))),
+        _folded("Environment", table(("what", "value"), environment_rows(data))),
+        _folded("Citation (BibTeX)", f"```bibtex\n{_fenced(citation_bibtex(data))}```"),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def escape(text: str) -> str:
+    """Write a text so that Markdown shows it as it is, on one line."""
+    return clean_text(text).translate(_ACTIVE)
+
+
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[Value]], *, code: int | None = None
+) -> str:
+    """Write a table; numbers to the right, column `code` in a font of fixed width."""
+    numeric = [
+        bool(rows) and all(isinstance(row[i], int | float) or row[i] is None for row in rows)
+        for i in range(len(columns))
+    ]
+    lines = [
+        f"| {' | '.join(escape(c) for c in columns)} |",
+        f"| {' | '.join('---:' if n else '---' for n in numeric)} |",
+    ]
+    for row in rows:
+        cells = [_code(str(v)) if i == code else escape(cell_text(v)) for i, v in enumerate(row)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    """Set a drawing whose places mean something; browsers keep this kind of space only."""
+    kept = text.replace(" ", "\N{NO-BREAK SPACE}")
+    return f"`{kept}`"
+
+
+def _verdicts(verdict: StudyVerdict) -> str:
+    rows = [*verdict.pooled, *verdict.secondary]
+    if not rows:
+        return ""
+    unit = "rounds" if verdict.is_paired else "runs"
+    columns = ("workload", "metric", verdict.compared_factor, "", "ratio [95 %]", "verdict", unit)
+    spans = {c.metric: bar_span([o.effect for o in rows if o.metric == c.metric]) for c in rows}
+    body = [
+        (
+            _where(verdict, c),
+            METRIC_BY_NAME[c.metric].label,
+            level_text(verdict.compared_factor, c.level),
+            bar(c.effect, verdict.margin, BAR_WIDTH, UNICODE, spans[c.metric]),
+            _ratio(c.effect),
+            _word(c.effect),
+            c.rounds_used,
+        )
+        for c in rows
+    ]
+    note = f"Ratios to {verdict.baseline}, oriented: above 1 is better. ░ is the margin."
+    return f"{table(columns, body, code=BAR_COLUMN)}\n\n{escape(note)}"
+
+
+def _where(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
+    mode = mode_text(verdict.compared_factor, c.is_direct)
+    return f"{c.workload}, {mode}" if mode else c.workload
+
+
+def _ratio(effect: Effect) -> str:
+    if effect.ratio is None:
+        return "no pair"
+    if effect.interval_95 is None:
+        return f"{effect.ratio:.3f}"
+    return f"{effect.ratio:.3f} [{effect.interval_95.low:.3f}, {effect.interval_95.high:.3f}]"
+
+
+def _word(effect: Effect) -> str:
+    rest = f" ({rounds_text(effect)})" if effect.word == "undecided" else ""
+    return f"{MARKS[effect.word]} {effect.word}{rest}"
+
+
+def _cells(verdict: StudyVerdict) -> str:
+    known = [c for c in verdict.cells if c.effect.ratio is not None]
+    if len(known) < 2:
+        return ""
+    columns = (
+        "cell",
+        verdict.compared_factor,
+        verdict.baseline,
+        "value",
+        "ratio [95 %]",
+        "verdict",
+    )
+    rows = [
+        (
+            f"{c.workload}: {c.label}",
+            level_text(verdict.compared_factor, c.level),
+            _value(c.metric, c.baseline_value),
+            _value(c.metric, c.value),
+            _ratio(c.effect),
+            _word(c.effect),
+        )
+        for c in known[:CELLS_MAX]
+    ]
+    rest = (
+        f"\n\n{len(known) - CELLS_MAX} more are in verdict.json." if len(known) > CELLS_MAX else ""
+    )
+    return _folded(f"Single cells, exploratory ({len(known)})", table(columns, rows) + rest)
+
+
+def _value(metric: str, value: float | None) -> str:
+    return "–" if value is None else METRIC_BY_NAME[metric].format(value)
+
+
+def _values(verdict: StudyVerdict) -> str:
+    found = verdict.treatments
+    columns = ("operation", verdict.compared_factor, "metric", "geometric mean [95 %]", "n")
+    rows: list[tuple[Value, ...]] = []
+    for t in found[:TREATMENTS_MAX]:
+        metric = METRIC_BY_NAME[t.metric]
+        text = metric.format(t.geometric_mean)
+        if t.interval is not None:
+            text += f" [{metric.format(t.interval.low)}, {metric.format(t.interval.high)}]"
+        name = " · ".join(part for part in (t.workload, t.operation, t.cell_label) if part)
+        rows.append((name, t.level or "–", metric.label, text, t.n))
+    rest = len(found) - len(rows)
+    more = f"\n\n{rest} more are in verdict.json." if rest > 0 else ""
+    return table(columns, rows) + more
+
+
+def _trust(data: StudyData, verdict: StudyVerdict) -> str:
+    lines = [table(("", ""), trust_figures(data, verdict)), ""]
+    for c in verdict.caveats:
+        times = f" ({c.count} times)" if c.count > 1 else ""
+        lines.append(f"- **{escape(c.code.replace('_', ' '))}**{times}: {escape(c.sentences)}")
+    return "\n".join(lines).rstrip()
+
+
+def _folded(title: str, content: str) -> str:
+    if not content:
+        return ""
+    return f"<details><summary>{escape(title)}</summary>\n\n{content}\n\n</details>"
+
+
+def _fenced(text: str) -> str:
+    """Keep a text from ending the code block it stands in."""
+    return text.replace("```", "'''")

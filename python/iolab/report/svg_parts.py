@@ -1,0 +1,107 @@
+"""Parts of a drawing that every kind of chart has: frame, marks, legend, notes, short names."""
+
+from __future__ import annotations
+
+import math
+
+from iolab.report.chart import GREY, ChartSpec, Point, Series
+from iolab.report.markup import Markup, tag
+
+WIDTH = 900
+CHAR_WIDTH = 6.4
+"""Mean advance of the page's 12 px font; only used to reserve room."""
+BOLD_CHAR_WIDTH = 7.4
+LABEL_CHARS_MAX = 38
+COLORS = 8
+SHAPES = 4
+
+
+def whole_svg(spec: ChartSpec, height: float, *parts: Markup) -> Markup:
+    """Wrap what was drawn; it scales with the page and uses the page's fonts and colours."""
+    return tag(
+        "svg",
+        tag("title", spec.title),
+        *parts,
+        viewBox=f"0 0 {WIDTH} {math.ceil(height)}",
+        role="img",
+        aria_label=spec.caption,
+        class_=f"chart {spec.kind}",
+    )
+
+
+def label_room(spec: ChartSpec) -> float:
+    """Return the room that the names of the rows need at the left."""
+    longest = max((len(name) for name in spec.y.categories), default=4)
+    return 16 + BOLD_CHAR_WIDTH * min(LABEL_CHARS_MAX, longest)
+
+
+def shorten(name: str, limit: int = LABEL_CHARS_MAX) -> str:
+    """Cut a long name in its middle, where names differ least."""
+    if len(name) <= limit:
+        return name
+    head = (limit - 1) * 2 // 3
+    return f"{name[:head]}…{name[head + 1 - limit :]}"
+
+
+def color_class(slot: int) -> str:
+    """Return the class that gives a series its colour."""
+    return "grey" if slot == GREY else f"c{slot % COLORS}"
+
+
+def mark(slot: int, x: float, y: float, point: Point) -> Markup:
+    """Draw a mark; its shape changes every time the colours have been used up."""
+    r = 5.5 if point.is_emphasised else 3.6
+    shape = 0 if slot == GREY else (slot // COLORS) % SHAPES
+    if point.is_emphasised:
+        shape = 3
+    css = "mark hollow" if point.is_hollow else "mark"
+    if shape == 0:
+        return tag("circle", cx=x, cy=y, r=r, class_=css)
+    if shape == 1:
+        return tag("rect", x=x - r, y=y - r, width=2 * r, height=2 * r, class_=css)
+    if shape == 2:
+        return tag(
+            "path",
+            d=f"M{x:.1f} {y - r * 1.2:.1f}l{r * 1.2:.1f} {r * 2.1:.1f}h{-r * 2.4:.1f}z",
+            class_=css,
+        )
+    return tag(
+        "path",
+        d=f"M{x:.1f} {y - r * 1.3:.1f}l{r * 1.3:.1f} {r * 1.3:.1f}l{-r * 1.3:.1f} "
+        f"{r * 1.3:.1f}l{-r * 1.3:.1f} {-r * 1.3:.1f}z",
+        class_=css,
+    )
+
+
+def legend_of(spec: ChartSpec) -> tuple[Markup, float]:
+    """Lay legend and notes out in rows, with their height; a single series needs no legend."""
+    entries = spec.legend() if spec.kind != "heat" else []
+    if len(entries) < 2:
+        entries = list[Series]()
+    if not entries and not spec.notes:
+        return Markup(), 0.0
+    parts: list[Markup] = []
+    x, y = 8.0, 10.0
+    for series in entries:
+        name = shorten(series.name)
+        room = 26 + len(name) * (CHAR_WIDTH + 0.4)
+        if x + room > WIDTH and x > 8:
+            x, y = 8.0, y + 18
+        parts.append(
+            tag(
+                "g",
+                tag("title", series.name),
+                mark(series.slot, x, y, Point(0, 0)),
+                tag("text", name, x=x + 9, y=y + 4),
+                class_=color_class(series.slot),
+            )
+        )
+        x += room
+    for sign, meaning in spec.notes:
+        text = f"{sign} {meaning}"
+        room = 18 + len(text) * CHAR_WIDTH
+        if x + room > WIDTH and x > 8:
+            x, y = 8.0, y + 18
+        parts.append(tag("text", text, x=x, y=y + 4, class_="note"))
+        x += room
+    return tag("g", *parts, class_="legend"), y + 16

@@ -1,0 +1,147 @@
+"""How far to trust a study: one line per reason, with a sign that says whether it is in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from iolab.report.charts.common import noise_floor
+from iolab.report.collect import harness_cost_ns, kind_figures, trust_figures
+from iolab.stats.environment import CONDITIONS, IDENTITY, environment_changes
+from iolab.stats.rules import check_rules
+from iolab.stats.sentence import margin_text, percent
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import StudyData
+
+Sign = Literal["good", "mind", "unknown", "plain"]
+SIGNS: dict[Sign, str] = {"good": "✓", "mind": "!", "unknown": "?", "plain": "·"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One line of the box."""
+
+    label: str
+    value: str
+    sign: Sign = "plain"
+
+
+def reasons(data: StudyData, verdict: StudyVerdict) -> list[Reason]:
+    """Collect what speaks for and against the numbers."""
+    figures = dict(trust_figures(data, verdict))
+    found = [Reason(label, text) for label, text in kind_figures(data)[:1]]
+    found.append(_rounds(verdict, figures))
+    if verdict.is_paired:
+        trials = verdict.trials
+        is_whole = trials.ok == trials.planned
+        value = f"{trials.ok} / {trials.planned}"
+        found.append(Reason("trials ok / planned", value, "good" if is_whole else "mind"))
+    else:
+        found.append(Reason("runs in the table", str(verdict.trials.ok)))
+    is_known = data.study.kind != "imported"
+    found.append(Reason("order", figures["order"], "good" if is_known else "mind"))
+    found.append(_floor(verdict))
+    if data.study.kind == "real":
+        found.append(_false_positives(data))
+    if is_known:
+        found.append(_steady(verdict))
+    found.append(_count("cells from the page cache", figures))
+    if is_known:
+        found.append(_count("cells limited by the generator", figures))
+        found += _generator(data)
+    if data.study.kind == "real":
+        found.append(_environment(data))
+    found.append(_rules(data, verdict))
+    return found
+
+
+def _rounds(verdict: StudyVerdict, figures: dict[str, str]) -> Reason:
+    label = "rounds used" if verdict.is_paired else "runs a side"
+    rounds = max((c.rounds_used for c in verdict.headline), default=0)
+    return Reason(label, figures.get(label, "0"), "good" if rounds >= 5 else "mind")
+
+
+def _floor(verdict: StudyVerdict) -> Reason:
+    floor = noise_floor(verdict)
+    if floor is None:
+        return Reason("noise floor of these rounds", "not known", "unknown")
+    sign: Sign = "good" if floor - 1 <= verdict.margin else "mind"
+    value = f"±{percent(floor - 1)} (margin {margin_text(verdict.margin)})"
+    return Reason("noise floor of these rounds", value, sign)
+
+
+def _false_positives(data: StudyData) -> Reason:
+    """What `iolab aa` found on this testbed, if it was ever asked."""
+    known = data.calibration
+    label = "A/A false positives"
+    if not known or not known.get("small_studies"):
+        return Reason(label, "not measured (iolab aa)", "unknown")
+    low, high = known["false_positive_low"], known["false_positive_high"]
+    value = (
+        f"{known['false_positives']} of {known['small_studies']}"
+        f" ({low * 100:.0f} to {high * 100:.0f} %)"
+    )
+    return Reason(label, value, "good" if low <= 0.05 else "mind")
+
+
+def _steady(verdict: StudyVerdict) -> Reason:
+    courses = verdict.closer.time_courses
+    judged = sum(c.n_trials - c.shapes.get("too_short", 0) for c in courses)
+    label = "trials steady at the end"
+    if not judged:
+        text = "too short to tell" if courses else "not recorded"
+        return Reason(label, text, "unknown")
+    steady = sum(c.steady_trials for c in courses) / judged
+    return Reason(label, f"{steady * 100:.0f} % of {judged}", "good" if steady >= 0.9 else "mind")
+
+
+def _count(label: str, figures: dict[str, str]) -> Reason:
+    text = figures.get(label, "not known")
+    if not text[:1].isdigit():
+        return Reason(label, text, "unknown")
+    return Reason(label, text, "good" if text.startswith("0 ") else "mind")
+
+
+def _generator(data: StudyData) -> list[Reason]:
+    """How much faster the generator could have asked than it was answered, at the least."""
+    cost = harness_cost_ns(data)
+    if cost is None:
+        return []
+    found = [Reason("harness cost per op", f"{cost:.0f} ns")]
+    spare: list[float] = []
+    for detail in data.phase_details:
+        workers = detail.get("workers") or []
+        each = detail.get("harness_ns_per_op")
+        spare += [
+            w["elapsed_ns"] / w["ops"] / each
+            for w in workers
+            if each and w.get("ops") and w.get("elapsed_ns")
+        ]
+    if spare:
+        least = min(spare)
+        value = f"{least:.0f} times" if least >= 10 else f"{least:.1f} times"
+        found.append(Reason("generator headroom, least", value, "good" if least >= 5 else "mind"))
+    return found
+
+
+def _environment(data: StudyData) -> Reason:
+    changes = environment_changes(data, (*IDENTITY, *CONDITIONS))
+    if not changes:
+        return Reason("environment", "equal in all trials", "good")
+    names = ", ".join(change.fact for change in changes[:2])
+    rest = f" and {len(changes) - 2} more" if len(changes) > 2 else ""
+    return Reason("environment", f"changed: {names}{rest}", "mind")
+
+
+def _rules(data: StudyData, verdict: StudyVerdict) -> Reason:
+    findings = check_rules(data, verdict)
+    kept = sum(f.status in ("kept", "not applicable") for f in findings)
+    broken = [str(f.number) for f in findings if f.status == "broken"]
+    unknown = [str(f.number) for f in findings if f.status == "unknown"]
+    value = f"{kept} of {len(findings)}"
+    if broken:
+        value += f", broken: {', '.join(broken)}"
+    if unknown:
+        value += f", not known: {', '.join(unknown)}"
+    sign: Sign = "mind" if broken else "unknown" if unknown else "good"
+    return Reason("Hoefler and Belli's rules kept", value, sign)

@@ -1,0 +1,96 @@
+"""Latency distributions out of the records: quantiles on a fixed grid, per trial and operation.
+
+The records keep whole histograms; pictures of the tail need more of them than the few quantiles
+that are metrics. Of large studies only the first rounds are read, since opening a record costs
+about a millisecond. Left out: merging across trials, since each trial has its own curve.
+
+Source of the layout: `iolab_model::histogram` (log-linear, 2**bits parts of each power of two).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from iolab.store.cells import unpack_record
+from iolab.store.rows import CurveRow
+
+LADDER: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+"""A ladder's steps; a step needs as many operations as let one lie beyond it."""
+BODY: Final = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.95)
+GRID: Final = tuple(sorted((*LADDER, *BODY)))
+RECORDS_MAX: Final = 2000
+Json = Mapping[str, Any]
+
+
+def read_curves(connection: sqlite3.Connection) -> list[CurveRow]:
+    """Curves of the finished trials of as many first rounds as `RECORDS_MAX` allows."""
+    counts = connection.execute(
+        "SELECT round, count(*) FROM record JOIN trial USING (trial_id) WHERE status = 'ok' "
+        "GROUP BY round ORDER BY round"
+    ).fetchall()
+    last, seen = 0, 0
+    for round_number, count in counts:
+        seen += count
+        if seen > RECORDS_MAX and last:
+            break
+        last = round_number
+    rows = connection.execute(
+        "SELECT record_id, trial_id, record_zlib FROM record JOIN trial USING (trial_id) "
+        "WHERE status = 'ok' AND round <= ? ORDER BY record_id LIMIT ?",
+        (last, RECORDS_MAX),
+    )
+    return [
+        curve
+        for record_id, trial_id, record in rows
+        for curve in _curves(trial_id, unpack_record(record, record_id))
+    ]
+
+
+def _curves(trial_id: str, record: Json) -> Iterator[CurveRow]:
+    for phase in record.get("phases") or []:
+        tenants: Sequence[Json] = phase.get("tenants") or []
+        for tenant in tenants:
+            name = str(phase["name"])
+            operation = name if len(tenants) == 1 else f"{name}/{tenant['name']}"
+            for clock, key in (("latency", "service"), ("response", "response")):
+                histograms = tenant.get(key) or {}
+                found = [histograms.get(kind) for kind in ("read", "write")]
+                curve = quantiles_of([h for h in found if h and h.get("count")])
+                if curve:
+                    count, values = curve
+                    yield CurveRow(trial_id, operation, clock, count, values)
+
+
+def quantiles_of(histograms: Sequence[Json]) -> tuple[int, dict[float, float]] | None:
+    """Count and quantiles (ns) of stored histograms together; None without any value.
+
+    As in the core, a quantile is the upper end of its part, kept within minimum and maximum.
+    """
+    if not histograms:
+        return None
+    bits = int(histograms[0].get("sub_bucket_bits", 7))
+    counts: dict[int, int] = {}
+    for histogram in histograms:
+        for index, count in histogram["counts"]:
+            counts[index] = counts.get(index, 0) + count
+    total = sum(counts.values())
+    lowest = min(int(h["min"]) for h in histograms)
+    highest = max(int(h["max"]) for h in histograms)
+    wanted = [q for q in GRID if total * min(q, 1 - q) >= 1 - 1e-9]
+    values: dict[float, float] = {}
+    seen, place = 0, 0
+    for index in sorted(counts):
+        seen += counts[index]
+        while place < len(wanted) and seen >= wanted[place] * total - 1e-9:
+            values[wanted[place]] = float(min(max(_upper_end(index, bits), lowest), highest))
+            place += 1
+    return total, values
+
+
+def _upper_end(index: int, bits: int) -> int:
+    if index < 2 << bits:
+        return index
+    shift = (index >> bits) - 1
+    return ((index - (shift << bits)) << shift) + (1 << shift) - 1

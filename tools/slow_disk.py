@@ -1,0 +1,62 @@
+"""Run a command beside a loop device that is as slow as a disk: where schedulers matter.
+
+Needs root. The device lies over the file of tools/slow_file.py (512 MiB; one head, seek, rotation
+and transfer five times as fast as those of a 7200 rpm disk) and says that it is rotational. The
+command finds its name in SLOW_DISK and its serial in SLOW_DISK_SERIAL; device, mount and server are
+removed when it ends, and this program ends as it did.
+
+    python tools/slow_disk.py sh -c 'iolab compare --on device:$SLOW_DISK ...'
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def slow_disk() -> Iterator[Path]:
+    """Node of the device; everything is removed again, also after an error or an interrupt."""
+    with ExitStack() as undo:
+        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="slow-disk-")))
+        server = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("slow_file.py"), folder],
+            start_new_session=True,
+        )
+        undo.callback(server.wait, 10)
+        undo.callback(server.terminate)
+        undo.callback(subprocess.run, ["umount", folder], check=False)
+        while not (folder / "data").exists():
+            if server.poll() is not None:
+                raise SystemExit("the model of the disk did not start")
+            time.sleep(0.05)
+        command = ["losetup", "--find", "--show", str(folder / "data")]
+        made = subprocess.run(command, check=True, capture_output=True, text=True)
+        device = Path(made.stdout.strip())
+        undo.callback(subprocess.run, ["losetup", "--detach", device], check=False)
+        (Path("/sys/block") / device.name / "queue/rotational").write_text("1")
+        yield device
+
+
+def main() -> int:
+    """Run the command of the arguments; its exit code."""
+    if len(sys.argv) < 2:
+        raise SystemExit("usage: slow_disk.py COMMAND [ARGUMENT...]")
+    with slow_disk() as device:
+        backing = Path(f"/sys/block/{device.name}/loop/backing_file").read_text().strip()
+        environment = {
+            **os.environ,
+            "SLOW_DISK": str(device),
+            "SLOW_DISK_SERIAL": f"{Path(backing).name}-{Path(backing).stat().st_ino}",
+        }
+        return subprocess.run(sys.argv[1:], env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
