@@ -279,8 +279,16 @@ NAMES: dict[str, Callable[[], str]] = {
     "python/iolab/study/simulated.json": simulated_text,
 }
 SCHEMA = "python/iolab/report/verdict.schema.json"
+def dialect_options_page(dialect: str, folder: str) -> str:
+    """Options of another program's command line."""
+    core: Any = importlib.import_module("iolab._core")
+    source = f"`crates/iolab-dialect/src/{folder}/options.rs`"
+    return page(f"Options of {dialect}", source, core.dialect_reference(dialect).strip())
+
+
 PAGES: dict[str, Callable[[], str]] = {
     **NAMES,
+    "docs/reference/dialects/bonnie-options.md": lambda: dialect_options_page("bonnie++", "bonnie"),
     "docs/reference/verdict.schema.json": lambda: (ROOT / SCHEMA).read_text(encoding="utf-8"),
     "docs/reference/cli.md": cli_page,
     "docs/reference/factors.md": factors_page,

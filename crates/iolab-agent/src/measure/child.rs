@@ -315,7 +315,12 @@ impl Trial<'_> {
     fn remove_files(&self, phase: &Phase) {
         for name in phase.tenants.iter().flat_map(Tenant::file_names) {
             // The agent sweeps its directory after the trial; this only frees space early.
-            let _ = std::fs::remove_file(self.request.directory.join(name));
+            let path = self.request.directory.join(name);
+            let _ = if phase.tenants[0].file_set.is_some() {
+                std::fs::remove_dir_all(path)
+            } else {
+                std::fs::remove_file(path)
+            };
         }
     }
 }
