@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -145,7 +146,7 @@ def _dispatch(arguments: list[str], services: Services, console: Console) -> int
 
 def _dialect_called(program: str) -> list[str]:
     """The dialect whose program's name this one was started by: a link to `iolab`."""
-    name = os.path.basename(program)
+    name = Path(program).name
     return [name] if name in DIALECTS else []
 
 
@@ -167,20 +168,23 @@ def _dialect(arguments: list[str]) -> tuple[str | None, list[str]]:
 
 def _command(name: str) -> ModuleType:
     modules = {command: module for command, module, _ in COMMANDS}
-    if name not in modules:  # Dialects were taken before.
+    if name not in modules:
         from iolab.study.factors import nearest
 
         what = "option" if name.startswith("-") else "command"
         raise IolabError(
-            f"there is no {what} '{name}'{nearest(name, modules)}",
-            f"commands are {', '.join(modules)}",
+            f"there is no {what} '{name}'{nearest(name, [*modules, *DIALECTS])}",
+            f"commands are {', '.join([*modules, *DIALECTS])}",
         )
     return import_module(f"iolab.cli.{modules[name]}")
 
 
 def _help() -> str:
     lines = [f"  {name:11}{text}" for name, _, text in COMMANDS]
-    return "\n".join([EXAMPLES, "", "Commands:", *lines])
+    programs = [f"  {name:11}the command line of {name}, with its own output" for name in DIALECTS]
+    return "\n".join(
+        [EXAMPLES, "", "Commands:", *lines, "", "Other programs' command lines:", *programs]
+    )
 
 
 def _one_line(text: str) -> str:

@@ -11,7 +11,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -288,6 +288,3 @@ def _tell_stored(conduct: Conduct) -> None:
         f"iolab: stored as run {number} in {conduct.out_dir}: `iolab report {conduct.out_dir}` "
         "shows latencies, what reached the device, and intervals"
     )
-
-
-TellProgress = Callable[[Progress], None]
