@@ -80,7 +80,7 @@ def test_where_it_is_printed_and_how_as_recorded(tmp_path, name, arguments):
     assert code == 0, err
     theirs = (GOLDEN / f"{name}.stdout").read_text().splitlines()
     assert len(out.splitlines()) == len(theirs)
-    ours = out.split(",")
+    ours = out.strip().split(",")
     empty = [field == "" for field in ours]
     assert empty == [field == "" for field in theirs[0].split(",")], name
     table = [line for line in err.splitlines() if not line.startswith("iolab:")]
@@ -165,7 +165,7 @@ WRONG = [
     ("-s 0 -n 1 --repeat 0", "--repeat 0"),
     ("-s 0 -n 1 --on moon", "moon"),
     ("-s 0 -n 1 -d /nonexistent", "/nonexistent"),
-    ("-s 0 -n 1 --on sim:ssd", "-D -f -n 0"),
+    ("-s 0 -n 1 --on sim:sata7200-4tb", "-D -f -n 0"),
 ]
 
 

@@ -86,10 +86,12 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
 
 fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
     let small = typed.files.thousands * typed.files.size_max.max(0).cast_unsigned();
+    let chunk = if size.mib > 0 { size.chunk } else { typed.files.chunk };
+    let record_kb = (chunk >> 10).max(1);
     Row {
         name: "bonnie++".into(),
-        file_kb: (size.mib << 10).max(small).max(4),
-        record_kb: (size.chunk >> 10).max(1),
+        file_kb: (size.mib << 10).max(small).max(record_kb),
+        record_kb,
         children: 1,
         workload,
     }
@@ -252,13 +254,14 @@ impl Lowering<'_> {
         (!tenants.is_empty()).then(|| phase(name, tenants))
     }
 
-    /// Tickets are dealt evenly: where they do not go up, some have one more.
+    /// Tickets are dealt evenly; where they do not go up, everybody has one more.
     fn seekers(&self, base: &Tenant) -> Vec<Tenant> {
-        let (each, more) =
-            (self.size.seeks / self.size.seekers, self.size.seeks % self.size.seekers);
-        let seekers = |name: &str, workers: u64, ops: u64| Tenant {
-            name: name.into(),
-            workers: u32::try_from(workers).expect("there are at most 1024"),
+        let Size { seeks, seekers, .. } = *self.size;
+        if seeks == 0 {
+            return Vec::new();
+        }
+        vec![Tenant {
+            workers: u32::try_from(seekers.min(seeks)).expect("there are at most 1024"),
             pattern: Pattern::Uniform,
             direction: Direction::Update { write_share: UPDATE_SHARE },
             fsync: if self.typed.is_flushed {
@@ -266,17 +269,9 @@ impl Lowering<'_> {
             } else {
                 FsyncPolicy::Timed
             },
-            limit: Limit::Ops { ops, within_ns: None },
+            limit: Limit::Ops { ops: seeks.div_ceil(seekers), within_ns: None },
             ..base.clone()
-        };
-        let all = [
-            seekers("seekers", self.size.seekers - more, each),
-            seekers("seekers with one more", more, each + 1),
-        ];
-        let works = |tenant: &Tenant| {
-            tenant.workers > 0 && !matches!(tenant.limit, Limit::Ops { ops: 0, .. })
-        };
-        all.into_iter().filter(works).collect()
+        }]
     }
 
     fn file_set(&self, place: usize) -> Tenant {

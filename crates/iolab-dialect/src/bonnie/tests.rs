@@ -187,22 +187,24 @@ fn phases_are_what_the_options_say() {
     let direct = plan("-D -n 0 -s 4g");
     assert_eq!(phases(&direct), ["put_block", "rewrite", "get_block", "seeks"]);
     assert_eq!(direct.notes.len(), 1);
-    assert_eq!(phases(&plan("-s 0 -n 1")).len(), 6);
+    let small = plan("-s 0 -n 1");
+    assert_eq!(phases(&small).len(), 6);
+    assert!(small.rows[0].file_kb >= small.rows[0].record_kb, "the store checks it");
     assert_eq!(plan("-x 3").common.repeat, 3);
     assert!(plan("--help").only_text.unwrap().contains("-n NUMBER[:MAX"));
 }
 
 #[test]
 fn all_tickets_are_dealt() {
-    for (seeks, seekers) in [(8192, 5), (10, 3), (2, 5), (7, 1), (6, 3)] {
+    for (seeks, seekers, workers, each) in
+        [(8192, 5, 5, 1639), (10, 3, 3, 4), (2, 5, 2, 1), (7, 1, 1, 7), (6, 3, 3, 2)]
+    {
         let plan = plan(&format!("-s 4g:8k:{seeks}:{seekers} -n 0"));
-        let phase = plan.rows[0].workload.phases.last().unwrap();
-        let dealt: u64 = phase
-            .tenants
-            .iter()
-            .map(|tenant| tenant.asked_ops().unwrap() * u64::from(tenant.workers))
-            .sum();
-        assert_eq!(dealt, seeks);
+        let [tenant] = &plan.rows[0].workload.phases.last().unwrap().tenants[..] else {
+            panic!("one tenant")
+        };
+        assert_eq!((tenant.workers, tenant.asked_ops()), (workers, Some(each)));
+        assert!(tenant.is_file_shared);
     }
     assert_eq!(phases(&plan("-s 4g:8k:0 -n 0")).last(), Some(&"get_block"));
 }

@@ -86,7 +86,7 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Con
     asked = plan.common["out"]
     out_dir = Path(asked) if asked else outputs.fresh_directory(dialect)
     outputs.check_free(out_dir)
-    run_id = f"{dialect}-{secrets.token_hex(4)}"
+    run_id = f"{dialect.rstrip('+')}-{secrets.token_hex(4)}"
     conduct = Conduct(plan, study, testbed, out_dir, core, console, run_id)
     start_runner = choose_runner(testbed, needs_root=testbed.needs_root)
     conduct = _confirmed(conduct, start_runner)
