@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from iolab.imported.foreign.join import Named
 from iolab.imported.mapping import Wishes
 from iolab.imported.study import understand_files
 from iolab.store.db import Store
+
+from .strace import sessions
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "bonnie"
 QUICK = ["-r", "8", "-s", "16", "-n", "1", "-m", "box", "-z", "42"]
@@ -214,3 +217,40 @@ def test_plans_are_json_that_comes_back():
     plan = _core.dialect_parse("bonnie++", ["-s", "0", "-n", "1"])
     assert json.loads(plan)["dialect"] == "bonnie++"
     assert masked("a1+") == ["a##"]
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_calls_are_those_of_the_traced_original(tmp_path):
+    """As golden/bonnie/trace_bulk_direct.txt: 64 chunks a phase, all rewritten after reading."""
+    from iolab import _core
+    from iolab.testbed.command import find_agent
+
+    words = ["-s", "1:16k:42:1", "-r", "0", "-n", "0", "-f", "-z", "7"]
+    plan = json.loads(_core.dialect_parse("bonnie++", words))
+    workload = plan["rows"][0]["workload"]
+    workload["is_calibrated"] = False
+    trial = {"trial": "t1", "directory": str(tmp_path), "workload": workload}
+    log = tmp_path / "strace.txt"
+    calls = "trace=open,openat,creat,close,read,write,lseek,fsync"
+    argv = ["strace", "-f", "-s", "0", "-e", calls, "-o", log, find_agent(), "measure"]
+    done = subprocess.run(
+        argv, input=json.dumps(trial) + "\n", capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout.splitlines()[-1])["result"]["status"] == "ok"
+    found = [session.transfers for session in sessions(log.read_text(), plan["files"][0])]
+    assert (GOLDEN / "trace_bulk_direct.txt").read_text().count("64 in all") == 2
+    chunk = 16384
+    offsets = [chunk * place for place in range(64)]
+    assert found[0] == [("write", at, chunk) for at in offsets]
+    assert found[1] == [(call, at, chunk) for at in offsets for call in ("read", "write")]
+    assert found[2] == [("read", at, chunk) for at in offsets]
+    assert len(found) == 4
+    seeker = found[3]
+    reads = [transfer for transfer in seeker if transfer[0] == "read"]
+    assert len(reads) == 42
+    assert {(at % chunk, size) for _, at, size in reads} == {(0, chunk)}
+    assert max(at for _, at, _ in reads) < 1 << 20
+    assert 0 < len(seeker) - len(reads) < 15, "about a tenth is updated"
+    for before, (call, at, _) in pairwise(seeker):
+        assert call == "read" or before == ("read", at, chunk), "an update is written back"
+    assert log.read_text().count("fsync(") >= 4, "each phase ends with one"

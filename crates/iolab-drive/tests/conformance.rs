@@ -86,15 +86,16 @@ fn a_missing_file_is_reported_and_nobody_hangs() {
 fn an_update_is_one_op_of_two_calls() {
     let phase = |name: &str, write_share: f64, limit: &str| {
         format!(
-            "{{\"name\":\"{name}\",\"keeps_files\":true,\"tenants\":[{{\"name\":\"main\",\"workers\":1,\
-             \"file\":\"data\",\"file_bytes\":1048576,\"io_size_bytes\":4096,\
+            "{{\"name\":\"{name}\",\"keeps_files\":true,\"tenants\":[{{\"name\":\"main\",\
+             \"workers\":1,\"file\":\"data\",\"file_bytes\":1048576,\"io_size_bytes\":4096,\
              \"pattern\":{{\"kind\":\"uniform\"}},\"opening\":\"laid_out\",\
              \"direction\":{{\"kind\":\"update\",\"write_share\":{write_share}}},\
              \"fsync\":{{\"kind\":\"every\",\"ops\":1}},\"limit\":{limit}}}]}}"
         )
     };
     let text = format!(
-        "{{\"version\":1,\"name\":\"u\",\"engine\":\"memory\",\"seed\":3,\"phases\":[{},{}]}}",
+        "{{\"version\":1,\"name\":\"u\",\"engine\":\"memory\",\"seed\":3,\
+         \"phases\":[{},{}]}}",
         phase("rewrite", 1.0, "{\"kind\":\"once\"}"),
         phase("seeks", 0.1, "{\"kind\":\"ops\",\"ops\":5000}"),
     );
@@ -122,11 +123,11 @@ fn an_update_is_one_op_of_two_calls() {
 /// Many files need a file system: no target but the kernel takes them.
 #[test]
 fn many_files_are_refused_by_name() {
-    let text = "{\"version\":1,\"name\":\"f\",\"engine\":\"memory\",\"seed\":3,\"phases\":[{\"name\":\
-                \"create\",\"tenants\":[{\"name\":\"main\",\"workers\":1,\"file\":\"set\",\
+    let text = "{\"version\":1,\"name\":\"f\",\"engine\":\"memory\",\"seed\":3,\
+                \"phases\":[{\"name\":\"create\",\"tenants\":[{\"name\":\"main\",\"workers\":1,\"file\":\"set\",\
                 \"file_bytes\":4096,\"io_size_bytes\":4096,\"pattern\":{\"kind\":\"sequential\"},\
-                \"opening\":\"existing\",\"direction\":{\"kind\":\"write\"},\"file_set\":{\"action\":\
-                \"create\",\"order\":\"random\",\"files\":3,\"directories\":1}}]}]}";
+                \"opening\":\"existing\",\"direction\":{\"kind\":\"write\"},\
+                \"file_set\":{\"action\":\"create\",\"order\":\"random\",\"files\":3,\"directories\":1}}]}]}";
     let workload: Workload = serde_json::from_str(text).unwrap();
     workload.check().unwrap();
     let pair = (&workload, &workload.phases[0]);

@@ -9,8 +9,8 @@ use crate::group::GroupState;
 use crate::spec::{Direction, Flush, FsyncPolicy, LockPolicy};
 use crate::worker::Step;
 
-/// Up to three ops that follow each other: lock, transfer, unlock; or read, write. Only workers of depth 1 have
-/// any, so a free slot means that the one before has ended.
+/// Up to three ops that follow each other: lock, transfer, unlock; or read, write. Only workers of
+/// depth 1 have any, so a free slot means that the one before has ended.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     ops: [Option<Op>; 2],
