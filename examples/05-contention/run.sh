@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the study on a simulated disk and, as root, on a real loop device that is as slow as a disk
 # (tools/slow_disk.py), and judges each in three ways: by the time until the application is up, by
-# the longest wait of the small reader, and by the bytes of all together.
+# the longest wait of its reads, and by the bytes of all together.
 #
 #   sh examples/05-contention/run.sh OUT [IOLAB]      IOLAB: command to use instead of `iolab`
 set -eu
@@ -10,7 +10,7 @@ out="${1:?name a directory for the results}"
 export STUDY="$here/study.toml" OUT="$out" IOLAB="${2:-iolab}"
 
 judge() {
-    $IOLAB report "$1" --metric max --metric-of reader --out "$1/longest-wait"
+    $IOLAB report "$1" --metric max --metric-of start-up --out "$1/longest-wait"
     $IOLAB report "$1" --metric throughput --out "$1/throughput"
 }
 

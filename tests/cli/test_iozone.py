@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +31,7 @@ REFUSED: Final = {
     "offset_latency_Q": "-Q",
     "offset_latency_Q_all": "-Q",
     "t2_Q": "-Q",
+    "t2_z_T": "-+z",
     "telemetry_X": "-X",
     "telemetry_XY": "-X",
 }
@@ -61,6 +63,14 @@ def cases(*, is_failing: bool) -> list[str]:
     ]
 
 
+FILES: Final = [
+    name
+    for name in cases(is_failing=False)
+    if (GOLDEN / f"{name}.files").exists() or name in ("single_default", "t4_F", "multi_t")
+]
+"""Recordings that left files, and three that left nothing."""
+
+
 def recorded_words(name: str) -> list[str]:
     words = shlex.split((GOLDEN / f"{name}.cmd").read_text())
     return words[words.index("iozone") + 1 :]
@@ -72,8 +82,9 @@ def iozone(*words: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def run(name: str, folder: Path, *extra: str) -> tuple[int, str, str]:
-    return iozone(*recorded_words(name), "--compat", "--out", str(folder / "stored"), *extra)
+def run(name: str, folder: Path) -> tuple[int, str, str]:
+    words = recorded_words(name)
+    return iozone("--compat", "--out", str(folder / "stored"), *words) if words else iozone()
 
 
 def after_banner(text: str) -> list[str]:
@@ -125,15 +136,13 @@ def test_a_recorded_command_prints_the_recorded_layout(name: str, folder: Path) 
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", [n for n in cases(is_failing=False) if n != "t2_z_T"])
+@pytest.mark.parametrize("name", FILES)
 def test_a_recorded_command_leaves_the_recorded_files(name: str, folder: Path) -> None:
     listed = GOLDEN / f"{name}.files"
     recorded = dict[str, int]()
     for line in listed.read_text().splitlines() if listed.exists() else []:
         size, file = line.split()
         recorded[file] = int(size)
-    if not recorded and name not in ("single_default", "t4_F", "multi_t"):
-        pytest.skip("leaves nothing, as three others that are looked at")
     code, _, err = run(name, folder)
     assert code == 0, err
     found = {path.name: path.stat().st_size for path in (folder / "work").iterdir()}
@@ -209,22 +218,23 @@ def test_the_report_of_a_run_can_be_shown(folder: Path) -> None:
     assert "rewrite" in out.getvalue()
 
 
+SIMULATED: Final = "sim:sata-860pro-256"
+
+
 def test_options_of_iolab_may_stand_before_the_name(folder: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
-    where = str(folder / "stored")
-    words = ["--on", "sim:sata-ssd", "--out", where, "iozone", "-I", "-i", "0", "-s", "64k"]
-    code = main(words, console=Console(out, err))
-    if "sata-ssd" in err.getvalue():
-        words[1] = "sim:" + re.findall(r"[\w-]*ssd[\w-]*", err.getvalue())[-1]
-        code = main(words, console=Console(out, err))
+    words = ["--on", SIMULATED, "--out", str(folder / "stored"), "iozone"]
+    tests = ["-R", "-i", "0", "-i", "1", "-i", "2", "-I", "-r", "8k", "-s", "1m", "-t", "1"]
+    code = main([*words, *tests, "-F", "f", "-b", "out.xls"], console=Console(out, err))
     assert code == 0, err.getvalue()
-    assert "              64       4" in out.getvalue()
+    assert "Children see throughput for  1 initial writers" in out.getvalue()
+    assert (folder / "work" / "out.xls").read_bytes()[:4] == b"\x09\x00\x04\x00"
 
 
 def test_buffered_io_in_simulation_is_refused_with_what_to_do(folder: Path) -> None:
-    code, out, err = iozone("--on", "sim:hdd-7200", "-i", "0", "-s", "64k")
+    code, out, err = iozone("--on", SIMULATED, "-i", "0", "-s", "64k")
     assert (code, out) == (1, "")
-    assert "sim:" in err
+    assert "add -I" in err
 
 
 def test_a_workbook_by_its_name_has_a_sheet_and_a_chart_per_report(folder: Path) -> None:
@@ -237,19 +247,22 @@ def test_a_workbook_by_its_name_has_a_sheet_and_a_chart_per_report(folder: Path)
     assert [cell.value for cell in book["Writer"][4]][1:] == [32, 64, 128]
 
 
-def strace_ops(path: Path) -> list[tuple[str, int]]:
-    """Transfers of a trace with their offsets, from its lseeks and the file position."""
-    ops, position = list[tuple[str, int]](), 0
+def passes(path: Path, record: int) -> list[list[int]]:
+    """Records that were transferred, for each time that the test file was opened."""
+    found, position = list[list[int]](), 0
     for line in path.read_text().splitlines():
-        call = re.search(r"\b(lseek|read|write)\((\d+), .*= (-?\d+)", line)
-        if call is None or int(call[2]) < 3 or "16384" not in line and call[1] != "lseek":
+        if "iozone.tmp" in line and "openat" in line:
+            found.append([])
+            position = 0
+        call = re.match(r"(lseek|read|write)\((\d+), .*= (-?\d+)", line)
+        if call is None or not found or int(call[2]) < 3:
             continue
         if call[1] == "lseek":
             position = max(int(call[3]), 0)
-        else:
-            ops.append((call[1], position))
-            position += int(call[3])
-    return ops
+        elif int(call[3]) == record:
+            found[-1].append(position // record)
+            position += record
+    return found
 
 
 def random_order() -> list[int]:
@@ -260,34 +273,41 @@ def random_order() -> list[int]:
     return list(orders.pop())
 
 
-@pytest.mark.timeout(60)
-def test_random_backward_and_stride_orders_are_those_of_the_recorded_traces(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import shutil
-    import stat
-
+def traced(folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> list[list[int]]:
+    """Passes over the file of a command, as strace sees them."""
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("needs strace")
-    log = folder / "log"
     agent = folder / "agent"
-    calls = "trace=lseek,read,write,openat"
-    agent.write_text(f'#!/bin/sh\nexec {strace} -f -ff -e {calls} -o {log} {find_agent()} "$@"\n')
-    agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
+    calls = f"{strace} -ff -e trace=lseek,read,write,openat -o {folder / 'log'}"
+    agent.write_text(f'#!/bin/sh\nexec {calls} {find_agent()} "$@"\n')
+    agent.chmod(0o755)
     monkeypatch.setenv("IOLAB_AGENT", str(agent))
-    tests = ["-i", "0", "-i", "2", "-i", "3", "-i", "5"]
-    code, _, err = iozone(*tests, "-s", "256k", "-r", "16k", "--out", str(folder / "stored"))
+    code, _, err = iozone(*words, "--out", str(folder / "stored"))
     assert code == 0, err
-    found = list[list[int]]()
-    for path in sorted(folder.glob("log.*")):
-        offsets = [offset // 16384 for _, offset in strace_ops(path)]
-        if len(offsets) == 16:
-            found.append(offsets)
-    order = random_order()
-    assert found.count(order) == 2, "random reads and random writes"
-    assert list(reversed(range(16))) in found, "backwards"
-    assert [0] * 16 in found, "stride 17 of 16 records stays at record 0"
+    record = int(words[words.index("-r") + 1].removesuffix("k")) << 10
+    return [one for path in sorted(folder.glob("log.*")) for one in passes(path, record)]
+
+
+@pytest.mark.timeout(60)
+def test_random_and_backward_orders_are_those_of_the_recorded_traces(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["-i", "0", "-i", "2", "-i", "3", "-s", "256k", "-r", "16k"]
+    found = [one for one in traced(folder, monkeypatch, *words) if one]
+    forward, order = list(range(16)), random_order()
+    assert found == [forward, forward, order, order, forward[::-1]]
+
+
+@pytest.mark.timeout(60)
+def test_the_stride_order_is_that_of_the_recorded_trace(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["-i", "0", "-i", "5", "-s", "256k", "-r", "4k"]
+    found = [one for one in traced(folder, monkeypatch, *words) if one][-1]
+    recorded = (GOLDEN / "trace_stride64.txt").read_text().splitlines()
+    sought = [int(text) for text in recorded[-1].split()]
+    assert found == [0, *sought][:64]
 
 
 def test_a_link_with_the_programs_name_selects_the_dialect(

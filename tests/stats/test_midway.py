@@ -93,6 +93,17 @@ def test_a_stream_can_carry_the_verdict(canned: ModuleType) -> None:
     assert any(c.metric == "throughput_bytes_per_s" for c in verdict.secondary)
 
 
+def test_the_headline_is_of_the_workload_that_has_the_stream(canned: ModuleType) -> None:
+    """It comes first, wherever the plan has it, and no other workload is called by its name."""
+    other = canned.Workload("writers", ("writers/bulk", "writers/all"))
+    data = canned.make_study(workloads=(other, _mixed(canned)), rounds=6)
+    study = dataclasses.replace(data.study, metric="latency_ns_p99", metric_of="reader")
+    verdict = judge(dataclasses.replace(data, study=study))
+    assert {c.workload for c in verdict.headline} == {MIX}
+    assert {c.workload for c in verdict.pooled} == {MIX, "writers"}
+    assert "writers/reader" not in verdict.sentence
+
+
 def test_a_quantile_that_is_missing_gives_way_to_a_lower_one_of_the_same_stream(
     canned: ModuleType,
 ) -> None:

@@ -106,6 +106,7 @@ pub struct Phase {
 /// Equal workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct Tenant {
     /// For records and reports.
     pub name: String,

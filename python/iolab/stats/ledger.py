@@ -101,10 +101,13 @@ class Ledger:
         return " · ".join(level_text(name, levels[name]) for name in names if name in levels)
 
     def groups(self) -> list[Group]:
-        """Return the groups in planned order, direct before buffered."""
+        """Return the groups: with the part asked for first, then planned order, then direct."""
         found = dict.fromkeys(key.group for cells in self.cells.values() for key in cells)
         order = {name: place for place, name in enumerate(self.data.study.workloads)}
-        return sorted(found, key=lambda g: (order.get(g[0], len(order)), g[0], not g[1]))
+        return sorted(
+            found,
+            key=lambda g: (not self._has_part(g), order.get(g[0], len(order)), g[0], not g[1]),
+        )
 
     def primary_metric(self, group: Group) -> Metric | None:
         """Return the study's own metric, else the first of `METRICS` that a group has."""
@@ -138,13 +141,18 @@ class Ledger:
         """Return those cells that the study's verdict is about: of one stream or test, or all."""
         cells = self.cells_of(metric, group)
         part = self.data.study.metric_of
-        if not any(
+        if not self._has_part(group):
+            return cells  # Another workload than the one whose part is meant.
+        return {key: found for key, found in cells.items() if _is_of(key.operation, part)}
+
+    def _has_part(self, group: Group) -> bool:
+        """Say whether the stream or test that the verdict is about is in this group."""
+        part = self.data.study.metric_of
+        return part is not None and any(
             key.group == group and _is_of(key.operation, part)
             for found in self.cells.values()
             for key in found
-        ):
-            return cells  # Another workload than the one whose part is meant.
-        return {key: found for key, found in cells.items() if _is_of(key.operation, part)}
+        )
 
     def is_generator_bound(self, samples: Iterable[Samples]) -> bool:
         """Say whether any of the trials behind `samples` was limited by the load generator."""

@@ -1,9 +1,12 @@
 //! From what was typed to what it means: rows, files, and one workload per row.
 
+use std::fmt::Write as _;
+
 use iolab_model::op::{Access, Durability, TransferFlags};
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Seed};
 use iolab_workload::Workload;
+use iolab_workload::preset::IozoneTest as T;
 use iolab_workload::preset::{IozoneRequest, IozoneTest, iozone};
 use iolab_workload::spec::{
     Direction, Flush, FsyncPolicy, LockPolicy, Opening, Pattern, Phase, Tenant, WorkersAs,
@@ -11,6 +14,7 @@ use iolab_workload::spec::{
 use iolab_workload::verify::Verify;
 
 use super::plan::{Columns, Plan, Row, Show, Throughput};
+use super::select::{single_tests, throughput_tests};
 use super::tables::{children_counts, sizes};
 use super::typed::{Typed, Unit};
 use crate::diagnostic::Problem;
@@ -23,9 +27,13 @@ const FILES: &str = "iozone.DUMMY";
 /// What the words mean; `command` is the whole command line.
 pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, Problem> {
     check(&typed)?;
+    if typed.children.keeps_files && common.on.is_some() {
+        typed.notes.push("-w: the testbed of --on and its files are removed at the end".into());
+    }
     let is_throughput = typed.is_throughput();
     let tests =
         if is_throughput { throughput_tests(&mut typed)? } else { single_tests(&mut typed)? };
+    note_page_cache(&mut typed, &tests);
     let counts = children_counts(&typed);
     let places = places(&typed, counts.iter().copied().max().unwrap_or(1))?;
     let mut rows = Vec::new();
@@ -45,11 +53,26 @@ pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, 
         first_cpu: typed.children.first_cpu,
         cache: if typed.how.is_cold { "cold" } else { "as_is" }.into(),
         workbook: typed.shown.workbook.clone(),
-        has_histograms: typed.shown.has_histograms && is_throughput,
         show: show(&typed, &tests, &counts, command),
         common,
         rows,
     })
+}
+
+/// Streams always go through the page cache: said before their numbers stand beside direct ones.
+fn note_page_cache(typed: &mut Typed, tests: &[IozoneTest]) {
+    let how = &typed.how;
+    let asked = match how {
+        how if how.is_direct => "-I",
+        how if how.is_sync => "-o",
+        how if how.is_data_sync => "-+D",
+        _ => return,
+    };
+    if tests.iter().any(|test| matches!(test, T::Fwrite | T::Fread)) {
+        typed.notes.push(format!(
+            "{asked} does not reach fwrite and fread: their columns are page-cache numbers"
+        ));
+    }
 }
 
 /// Combinations that mean nothing.
@@ -60,7 +83,7 @@ fn check(typed: &Typed) -> Result<(), Problem> {
     let has_range = table.file_kb_range != (None, None) || table.record_kb_range != (None, None);
     if typed.is_throughput() && (is_auto || has_range) {
         return wrong(
-            "throughput mode (-t, -l, -u) and automatic mode (-a, -n, -g, -y, -q) exclude each other",
+            "throughput mode (-t, -l, -u) and automatic mode (-a -n -g -y -q) exclude each other",
             "for throughput mode give one -s and one -r",
         );
     }
@@ -99,110 +122,6 @@ fn check(typed: &Typed) -> Result<(), Problem> {
         return wrong("-l is more than -u", "give the smaller number to -l");
     }
     Ok(())
-}
-
-/// Tests of single and automatic mode, in their order.
-fn single_tests(typed: &mut Typed) -> Result<Vec<IozoneTest>, Problem> {
-    let asked = typed.tests.clone();
-    let has = |number: u32| asked.contains(&number);
-    let is_positioned = has(9) || has(10);
-    if has(8) {
-        typed.notes.push("-i 8 needs several children (-t N): it is left out".into());
-    }
-    if is_positioned && !typed.table.has_extensions {
-        if typed.is_compat {
-            typed.notes.push("-i 9 and -i 10 do nothing without -E, as in the original".into());
-        } else {
-            typed.notes.push("-i 9 and -i 10: their columns are added (-E)".into());
-            typed.table.has_extensions = true;
-        }
-    }
-    let is_async = typed.how.depth.is_some();
-    let has_streams = !typed.how.is_mapped && !is_async;
-    let mut tests = Vec::new();
-    for (number, pair) in TESTS {
-        let is_possible = match number {
-            6 | 7 => has_streams,
-            9 | 10 => typed.table.has_extensions && has_streams,
-            11 | 12 => has(*number) && has_streams,
-            _ => true,
-        };
-        if (asked.is_empty() || has(*number)) && is_possible {
-            let passes = if typed.table.has_no_retest { &pair[..1] } else { &pair[..] };
-            let is_two_tests = *number == 2;
-            tests.extend(if is_two_tests { pair } else { passes });
-        }
-    }
-    if tests.is_empty() {
-        return Err(Problem::new(
-            "none of the tests asked for can run in this mode",
-            "select others with -i; test 8 needs -t N, tests 6, 7 and 9 to 12 plain I/O",
-        ));
-    }
-    Ok(tests)
-}
-
-use IozoneTest as T;
-
-/// Numbers and passes.
-const TESTS: &[(u32, &[IozoneTest])] = &[
-    (0, &[T::Write, T::Rewrite]),
-    (1, &[T::Read, T::Reread]),
-    (2, &[T::RandomRead, T::RandomWrite]),
-    (3, &[T::BackwardRead]),
-    (4, &[T::RecordRewrite]),
-    (5, &[T::StrideRead]),
-    (6, &[T::Fwrite, T::Frewrite]),
-    (7, &[T::Fread, T::Freread]),
-    (9, &[T::Pwrite, T::Repwrite]),
-    (10, &[T::Pread, T::Repread]),
-    (11, &[T::Pwritev]),
-    (12, &[T::Preadv]),
-];
-
-/// Order of throughput mode, with the number that selects it and whether it is a second pass.
-const THROUGHPUT: &[(u32, IozoneTest, bool)] = &[
-    (0, T::Write, false),
-    (0, T::Rewrite, true),
-    (1, T::Read, false),
-    (1, T::Reread, true),
-    (3, T::BackwardRead, false),
-    (5, T::StrideRead, false),
-    (2, T::RandomRead, false),
-    (8, T::Mix, false),
-    (2, T::RandomWrite, false),
-    (9, T::Pwrite, false),
-    (10, T::Pread, false),
-    (6, T::Fwrite, false),
-    (7, T::Fread, false),
-];
-
-fn throughput_tests(typed: &mut Typed) -> Result<Vec<IozoneTest>, Problem> {
-    for (number, why) in [
-        (4, "-i 4 does not exist in throughput mode: it is left out"),
-        (11, "-i 11 does not exist in throughput mode: it is left out"),
-        (12, "-i 12 does not exist in throughput mode: it is left out"),
-    ] {
-        if typed.tests.contains(&number) {
-            typed.notes.push(why.into());
-        }
-    }
-    let how = &typed.how;
-    let is_plain = !how.is_mapped && how.depth.is_none();
-    let is_asked = |number: &u32| typed.tests.is_empty() || typed.tests.contains(number);
-    let is_possible = |number: &u32| is_plain || !matches!(number, 6 | 7 | 9 | 10);
-    let tests: Vec<IozoneTest> = THROUGHPUT
-        .iter()
-        .filter(|(number, _, again)| {
-            is_asked(number) && is_possible(number) && !(*again && typed.table.has_no_retest)
-        })
-        .map(|(_, test, _)| *test)
-        .collect();
-    if tests.is_empty() {
-        let what = "none of the tests asked for exists in throughput mode";
-        return Err(Problem::new(what, "select others with -i: 0 to 3 and 5 to 10 exist"));
-    }
-    Ok(tests)
 }
 
 /// Where the files lie.
@@ -245,7 +164,7 @@ fn places(typed: &Typed, children: u32) -> Result<Places, Problem> {
     Ok(Places { directory, names: split.into_iter().map(|(_, name)| name).collect() })
 }
 
-/// Directory and name of a path; `` is the current directory.
+/// Directory and name of a path; an empty one is the current directory.
 fn split(path: &str) -> Result<(String, String), Problem> {
     let (directory, name) = match path.rsplit_once('/') {
         Some(("", name)) => ("/", name),
@@ -286,6 +205,7 @@ fn show(typed: &Typed, tests: &[IozoneTest], counts: &[u32], command: String) ->
         columns: Columns {
             is_short: typed.table.is_old_auto,
             has_streams: is_plain,
+            is_fwrite_blank: !is_plain && !typed.tests.is_empty() && !typed.tests.contains(&6),
             has_positioned: typed.table.has_extensions && is_plain,
             has_vectored: has(T::Pwritev) || has(T::Preadv),
             has_no_retest: typed.table.has_no_retest,
@@ -321,9 +241,11 @@ fn row(
     let Size { file_kb, record_kb, children } = size;
     let mut name = format!("{}/{}", short(file_kb), short(record_kb));
     if typed.is_throughput() {
-        name += &format!("/{children}");
+        let _ = write!(name, "/{children}");
     }
-    let build = Build { typed, files, size, is_elsewhere: common.on.is_some() };
+    let is_elsewhere = common.on.is_some();
+    let is_simulated = common.on.as_deref().is_some_and(|on| on.starts_with("sim"));
+    let build = Build { typed, files, size, is_elsewhere, is_simulated };
     let workload = build.workload(tests)?;
     workload.check().map_err(|error| {
         Problem::new(format!("{name}: {error}"), "change -s, -r or the way I/O is done")
@@ -347,6 +269,7 @@ struct Build<'a> {
     size: Size,
     /// On a testbed, where no file of an earlier command can be.
     is_elsewhere: bool,
+    is_simulated: bool,
 }
 
 impl Build<'_> {
@@ -394,9 +317,10 @@ impl Build<'_> {
                 _ => "sync",
             }
             .into(),
-            workers_as: match self.typed.is_throughput() && !children.are_threads {
-                true => WorkersAs::Processes,
-                false => WorkersAs::Threads,
+            // A simulation has no processes; its workers are alone in their files all the same.
+            workers_as: match (self.typed.is_throughput(), children.are_threads) {
+                (true, false) if !self.is_simulated => WorkersAs::Processes,
+                _ => WorkersAs::Threads,
             },
             access: if how.is_direct { Access::Direct } else { Access::Plain },
             durability: match how {
@@ -418,9 +342,10 @@ impl Build<'_> {
             seed: Seed(u64::from(how.verify.unwrap_or(0)) + 1),
             stride: how.stride,
             depth: how.depth.map_or(1, |(_, depth)| depth),
-            content: match self.typed.is_compat {
-                true if how.verify.is_none() => Content::Zero,
-                _ => Content::Incompressible,
+            content: if self.typed.is_compat && how.verify.is_none() {
+                Content::Zero
+            } else {
+                Content::Incompressible
             },
             verify: if how.verify.is_some() { Verify::Full } else { Verify::None },
             pin_cpus: Vec::new(),
@@ -475,7 +400,7 @@ impl Build<'_> {
         let reads = |child: u32| match (children.readers, children.read_percent) {
             (Some(readers), _) => child < readers,
             (None, Some(percent)) => child < count * percent / 100,
-            (None, None) => child % 2 == 0,
+            (None, None) => child.is_multiple_of(2),
         };
         let half = |name: &str, direction: Direction, is_wanted: &dyn Fn(u32) -> bool| {
             let files: Vec<String> = (0..count)

@@ -246,10 +246,13 @@ pub const OPTIONS: &[Row] = &[
         t.shown.has_machine = true;
         Ok(())
     }),
-    value(("-d", "USEC"), FILES, "so long between the starts of two children", Done, |t, g| {
-        t.children.stagger_us = g.number("a number of microseconds")?;
-        Ok(())
-    }),
+    refused(
+        "-d",
+        FILES,
+        "so long between the starts of two children",
+        "children begin together",
+        "use a [workload] with begin in a study file",
+    ),
     refused(
         "-+V",
         FILES,
@@ -444,12 +447,15 @@ pub const OPTIONS: &[Row] = &[
         SHOWN,
         "files of offset and latency of every operation",
         "operations are counted in histograms, not kept one by one",
-        "use -+z, or the latency table of `iolab report`",
+        "see the latencies in `iolab report`",
     ),
-    flag("-+z", SHOWN, "throughput mode: histogram files", Done, |t, _| {
-        t.shown.has_histograms = true;
-        t.say("Histogram summary enabled.")
-    }),
+    refused(
+        "-+z",
+        SHOWN,
+        "throughput mode: histogram files",
+        "histograms are stored, not written to files",
+        "see the latencies in `iolab report`",
+    ),
     flag(
         "-+T",
         SHOWN,
@@ -461,7 +467,7 @@ pub const OPTIONS: &[Row] = &[
         "-+u",
         SHOWN,
         "CPU use",
-        Differs("of the timed region, not of opening and closing"),
+        Differs("of the timed region; of child processes from their start to their end"),
         |t, _| {
             t.shown.has_cpu = true;
             t.say("CPU utilization Resolution = 0.000 seconds.")?;
@@ -475,9 +481,8 @@ pub const OPTIONS: &[Row] = &[
         Differs("blocks that know their file, place and age; N only tells runs apart"),
         |t, g| {
             let pattern: u32 = g.number("the number of a pattern")?;
-            let shown = if pattern & 255 == 0 { 0xca } else { pattern & 255 };
             t.how.verify = Some(pattern);
-            t.say(&format!("Verify Mode. Pattern {:x}", shown * 0x0101_0101))?;
+            t.say(&format!("Verify Mode. Pattern {:x}", (pattern & 255) * 0x0101_0101))?;
             t.say("Performance measurements are invalid in this mode.")
         },
     ),

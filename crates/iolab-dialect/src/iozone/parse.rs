@@ -41,7 +41,7 @@ pub fn parse(words: &[String]) -> Result<Plan, Diagnostic> {
     if is_help {
         plan.only_text = Some(HELP.to_owned() + &help_text(&GRAMMAR));
     } else if is_version {
-        plan.only_text = Some(format!("iolab {}, dialect of IOzone 3.489\n", VERSION));
+        plan.only_text = Some(format!("iolab {VERSION}, dialect of IOzone 3.489\n"));
     }
     Ok(plan)
 }

@@ -30,8 +30,6 @@ pub struct Plan {
     pub cache: String,
     /// Where the Excel report is written.
     pub workbook: Option<String>,
-    /// Histogram files are written.
-    pub has_histograms: bool,
     /// How it is shown.
     pub show: Show,
     /// What is measured, in this order.
@@ -80,6 +78,9 @@ pub struct Columns {
     pub is_short: bool,
     /// fwrite to freread; they are blank with mapped files and asynchronous I/O.
     pub has_streams: bool,
+    /// With mapped files and asynchronous I/O the original leaves room for fwrite all the same, if
+    /// that was not selected.
+    pub is_fwrite_blank: bool,
     /// pwrite to repread (-E).
     pub has_positioned: bool,
     /// pwritev and preadv, which the original's builds have not.

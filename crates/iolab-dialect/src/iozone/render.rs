@@ -30,23 +30,23 @@ fn begin(plan: &Plan, began: &str, version: &str, machine: &str) -> String {
          \tRun began: {began}\n\n"
     );
     for line in &show.banner {
-        text += &format!("\t{line}\n");
+        let _ = writeln!(text, "\t{line}");
     }
     if show.has_machine {
-        text += &format!("\n\tMachine = {machine}\n");
+        let _ = writeln!(text, "\n\tMachine = {machine}");
     }
-    text += &format!("\tCommand line used: {}\n", show.command);
+    let _ = writeln!(text, "\tCommand line used: {}", show.command);
     if show.unit == Unit::KiloBytes {
         text += "\tOutput is in kBytes/sec\n";
     }
     if show.compute_ms > 0 {
         let seconds = show.compute_ms as f64 / 1e3;
-        text += &format!("\tCompute time {seconds:.6} seconds for reads and writes.\n");
+        let _ = writeln!(text, "\tCompute time {seconds:.6} seconds for reads and writes.");
     }
     text += "\tTime Resolution = 0.000001 seconds.\n";
-    text += &format!("\tProcessor cache size set to {} kBytes.\n", show.cache_kb);
-    text += &format!("\tProcessor cache line size set to {} bytes.\n", show.cache_line);
-    text += &format!("\tFile stride size set to {} * record size.\n", show.stride);
+    let _ = writeln!(text, "\tProcessor cache size set to {} kBytes.", show.cache_kb);
+    let _ = writeln!(text, "\tProcessor cache line size set to {} bytes.", show.cache_line);
+    let _ = writeln!(text, "\tFile stride size set to {} * record size.", show.stride);
     match &show.throughput {
         Some(throughput) => text += &throughput_head(throughput),
         None => text += &head(plan),
@@ -58,7 +58,7 @@ fn throughput_head(throughput: &Throughput) -> String {
     let Throughput { child, range, children } = throughput;
     let mut text = String::new();
     if let Some((lower, upper)) = range {
-        text += &format!("\tMin process = {lower} \n\tMax process = {upper} \n");
+        let _ = writeln!(text, "\tMin process = {lower} \n\tMax process = {upper} ");
     }
     let plural = match (child.as_str(), children) {
         (_, 1) => child.clone(),
@@ -169,6 +169,9 @@ fn row(plan: &Plan, result: &RowResult) -> String {
             }
         }
     }
+    if columns.is_fwrite_blank {
+        text += &" ".repeat(STREAMS[0].2);
+    }
     text.push('\n');
     text
 }
@@ -200,8 +203,8 @@ fn throughput_table(
     result: &RowResult,
 ) -> String {
     let mut text = format!(
-        "\tEach process writes a {} kByte file in {} kByte records\n",
-        planned.file_kb, planned.record_kb
+        "\tEach {} writes a {} kByte file in {} kByte records\n",
+        throughput.child, planned.file_kb, planned.record_kb
     );
     for (index, phase) in result.phases.iter().enumerate() {
         text += &block(plan, throughput, phase, index == 0);
@@ -254,13 +257,17 @@ fn block(plan: &Plan, throughput: &Throughput, phase: &PhaseResult, is_first: bo
     let parent = moved / (phase.elapsed_ns.max(1) as f64 / 1e9);
     let children = phase.children_rate(plan);
     let Extremes { min, max, mean, moved_min } = Extremes::of(plan, phase);
+    let seen = |who: &str, tabs: &str, rate: f64| {
+        format!("\t{who} throughput for {count:>width$} {noun} {tabs}= {rate:>10.2} {unit}/sec\n")
+    };
     let mut text = format!(
-        "\n\tChildren see throughput for {count:>width$} {noun} {tabs}= {children:>10.2} {unit}/sec\n\
-         \tParent sees throughput for {count:>width$} {noun} {parent_tabs}= {parent:>10.2} {unit}/sec\n\
+        "\n{}{}\
          \tMin throughput per {child} \t\t\t= {min:>10.2} {unit}/sec \n\
          \tMax throughput per {child} \t\t\t= {max:>10.2} {unit}/sec\n\
          \tAvg throughput per {child} \t\t\t= {mean:>10.2} {unit}/sec\n\
-         \tMin xfer \t\t\t\t\t= {moved_min:>10.2} {unit}\n"
+         \tMin xfer \t\t\t\t\t= {moved_min:>10.2} {unit}\n",
+        seen("Children see", tabs, children),
+        seen("Parent sees", parent_tabs, parent),
     );
     if plan.show.has_cpu {
         let wall = phase.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0) as f64 / 1e9;

@@ -160,9 +160,10 @@ pub fn table_text(plan: &Plan, rows: &[RowResult]) -> String {
         for (file, values) in &matrix.lines {
             let _ = write!(text, "\"{file}\"  ");
             for value in values {
-                let _ = match matrix.is_cpu {
-                    true => write!(text, " {value:>6.2}"),
-                    false => write!(text, " {} ", *value as u64),
+                let _ = if matrix.is_cpu {
+                    write!(text, " {value:>6.2}")
+                } else {
+                    write!(text, " {} ", *value as u64)
                 };
             }
             text.push('\n');
@@ -171,12 +172,15 @@ pub fn table_text(plan: &Plan, rows: &[RowResult]) -> String {
     text
 }
 
+/// Name of a test, and one value per table.
+type Line = (&'static str, Vec<f64>);
+
 /// A row of throughput mode's report, one value per table.
 fn throughput_rows(
     plan: &Plan,
     rows: &[RowResult],
     number: &dyn Fn(&PhaseResult) -> f64,
-) -> Vec<(&'static str, Vec<f64>)> {
+) -> Vec<Line> {
     let value = |index: usize, test: T| median(values(rows, (index, test), number));
     ROWS.iter()
         .filter(|(test, _)| has_report(plan, *test))
@@ -185,10 +189,7 @@ fn throughput_rows(
 }
 
 /// Title, unit and rows of each of throughput mode's reports.
-fn throughput_reports(
-    plan: &Plan,
-    rows: &[RowResult],
-) -> Vec<(String, &'static str, Vec<(&'static str, Vec<f64>)>)> {
+fn throughput_reports(plan: &Plan, rows: &[RowResult]) -> Vec<(String, &'static str, Vec<Line>)> {
     let unit = match plan.show.unit {
         Unit::Operations => "Output is in ops/sec",
         _ => "Output is in kBytes/sec",
@@ -243,7 +244,7 @@ pub fn sheets(plan: &Plan, rows: &[RowResult]) -> Vec<Sheet> {
     if plan.show.throughput.is_some() {
         let columns: Vec<String> = plan.rows.iter().map(|row| row.children.to_string()).collect();
         let axes = ("children".to_owned(), "test".to_owned());
-        let of_report = |(title, _, lines): (String, &str, Vec<(&str, Vec<f64>)>)| {
+        let of_report = |(title, _, lines): (String, &str, Vec<Line>)| {
             let unit = if title.starts_with("CPU") { "%" } else { unit };
             let title = title.split(" report").next().unwrap_or_default().to_owned();
             let rows = lines.into_iter().map(|(name, values)| (name.to_owned(), known(values)));

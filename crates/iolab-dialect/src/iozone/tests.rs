@@ -202,6 +202,7 @@ fn direct_io_is_not_for_streams_and_that_is_said() {
     assert_eq!(phases[0].tenants[0].access, Access::Direct);
     assert_eq!(phases[2].tenants[0].access, Access::Stdio);
     assert_eq!(phases[2].ignores, ["direct I/O"]);
+    assert!(plan.notes[0].contains("page-cache numbers"), "{:?}", plan.notes);
 }
 
 #[test]
@@ -264,6 +265,8 @@ const MALFORMED: &[(&str, &str)] = &[
     ("-+m nofile -t 1", "runs on one machine"),
     ("-X trace -i 0", "telemetry files are not replayed"),
     ("-i 0 -f /dev/sda", "use --on device:/dev/sda"),
+    ("-t 2 -d 5", "children begin together"),
+    ("-t 2 -+z", "histograms are stored"),
     ("-+p75 -t 2", "write -+p 75"),
     ("-i 0 surplus", "'surplus' is neither an option"),
     ("-n 64k -i 0", "limits of automatic mode"),

@@ -29,6 +29,7 @@ pub struct Typed {
 
 /// File sizes and record sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Table {
     /// -a.
     pub is_auto: bool,
@@ -54,6 +55,7 @@ pub struct Table {
 
 /// Children of throughput mode, and files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Children {
     /// -t, each.
     pub counts: Vec<u32>,
@@ -73,8 +75,6 @@ pub struct Children {
     pub is_aggregate: bool,
     /// -x.
     pub is_stonewall_off: bool,
-    /// -d, in µs.
-    pub stagger_us: u64,
     /// -P.
     pub first_cpu: Option<u32>,
     /// -+O, per child.
@@ -137,12 +137,6 @@ pub struct Shown {
     pub has_children: bool,
     /// -+u.
     pub has_cpu: bool,
-    /// -Q.
-    pub has_latencies: bool,
-    /// -+z.
-    pub has_histograms: bool,
-    /// -+T.
-    pub has_time_stamps: bool,
     /// -M.
     pub has_machine: bool,
     /// -S, in kB.

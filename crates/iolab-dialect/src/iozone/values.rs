@@ -186,8 +186,8 @@ pub(super) fn take_files(t: &mut Typed, g: &Given<'_>) -> Result<(), Problem> {
     }
     let mut names: Vec<&String> = g.words.iter().collect();
     names.sort();
-    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        let what = format!("-F names {} twice", pair[0]);
+    if let Some(pair) = names.windows(2).find_map(|pair| (pair[0] == pair[1]).then_some(pair[0])) {
+        let what = format!("-F names {pair} twice");
         return Err(Problem::new(what, "each child needs a file of its own"));
     }
     t.children.files = g.words.to_vec();
