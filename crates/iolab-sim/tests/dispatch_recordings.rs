@@ -282,7 +282,8 @@ fn kyber_sync_has_a_twin_again() {
     check("again-sync", SchedulerKind::Kyber);
 }
 
-/// Expected to fail, by far; the overhead is as above. The cause is not established.
+/// Expected to fail, by far; the overhead is as above. bfq itself follows the recording (see
+/// `dispatch_followed.rs`); the device of the twin does not.
 #[test]
 #[should_panic(expected = "ascending")]
 fn bfq_sync_has_a_twin_again() {

@@ -14,7 +14,7 @@ use iolab_model::{Ns, Sector, Seed};
 
 use super::mechanism::{Mechanism, Pass};
 use super::parameters::{self, Parameters};
-use super::queue::{Command, Free, Queue};
+use super::queue::{Before, Command, Free, Queue};
 use super::read_cache::{Lookup, ReadCache};
 use super::statistics::{Service, Statistics};
 use super::write_cache::{Extent, WriteCache};
@@ -34,6 +34,15 @@ struct ReadAhead {
     segment: usize,
     pass: Pass,
     limit: u64,
+}
+
+/// When the data of a write come.
+#[derive(Clone, Copy, Debug)]
+struct Feed {
+    /// As many as have to be there before the media may be written.
+    filled: Ns,
+    /// All of them.
+    all: Ns,
 }
 
 /// What the mechanism is doing.
@@ -76,8 +85,8 @@ pub struct Disk {
     losses: Random,
     wake: Ns,
     sequence: u64,
-    /// Kind of the command that came last.
-    was_write: bool,
+    /// Where the write ended that came last; nothing after a read.
+    write_end: Option<u64>,
     statistics: Statistics,
 }
 
@@ -100,7 +109,7 @@ impl Disk {
             losses: seed.stream(instance, 1),
             wake: Ns::MAX,
             sequence: 0,
-            was_write: false,
+            write_end: None,
             statistics: Statistics::default(),
             parameters,
             mechanism,
@@ -120,17 +129,24 @@ impl Disk {
         let start = bio.sector.0 * self.parameters.media_per_sector;
         let place = self.mechanism.geometry.place(start);
         self.sequence += 1;
-        let is_after_write = core::mem::replace(&mut self.was_write, bio.operation.is_write());
+        let end = start + u64::from(bio.sectors) * self.parameters.media_per_sector;
+        let is_write = bio.operation.is_write();
+        let before = match self.write_end {
+            None => Before::Read,
+            Some(write_end) if is_write && write_end == start => Before::Continued,
+            Some(_) => Before::Write,
+        };
+        self.write_end = is_write.then_some(end);
         Command {
             id: bio.id,
-            is_write: bio.operation.is_write(),
+            is_write,
             start,
-            end: start + u64::from(bio.sectors) * self.parameters.media_per_sector,
+            end,
             arrived: now,
             place,
             angle: self.mechanism.geometry.angle_of(&place),
             sequence: self.sequence,
-            is_after_write,
+            before,
         }
     }
 
@@ -170,7 +186,7 @@ impl Disk {
         }
         self.statistics.hit += sectors;
         self.statistics.full_hits += 1;
-        let overhead = self.parameters.overhead_hit[usize::from(command.is_after_write)];
+        let overhead = self.parameters.overhead_hit[command.before.hit()];
         let data = sectors * self.parameters.bus_sector;
         let time = overhead + data + self.parameters.completion_read;
         self.electronic(now, time, Electronic::Done(command.id));
@@ -223,8 +239,8 @@ impl Disk {
                         self.write_cache.reserve(extent);
                         self.invalidate(now, extent);
                         let bus = (extent.end - extent.start) * self.parameters.bus_sector_write;
-                        let after = usize::from(command.is_after_write);
-                        let time = self.parameters.overhead_write[after] + bus;
+                        let overhead = self.parameters.overhead_write[command.before.write()];
+                        let time = overhead + bus;
                         self.electronic(now, time, Electronic::Cached(command.id, extent));
                     } else {
                         return;
@@ -287,7 +303,7 @@ impl Disk {
         let extent = self.write_cache.begin(start, most);
         self.statistics.destages += 1;
         let mut service = Service::default();
-        self.write_media(now, &mut service, extent, now);
+        self.write_media(now, &mut service, extent, Feed { filled: now, all: now });
         self.run(now, &service, Task::Destage(extent));
         true
     }

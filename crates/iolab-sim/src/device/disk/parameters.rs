@@ -28,6 +28,25 @@ pub enum QueuePolicy {
     Sptf,
 }
 
+/// Media sectors of a write that have to be in the buffer before the media may be written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prefill {
+    /// Of a write shorter than `long`; a shorter one has to be there completely.
+    pub short: u64,
+    /// Of a longer one.
+    pub of_long: u64,
+    /// From here on a write is long.
+    pub long: u64,
+}
+
+impl Prefill {
+    /// For a write of so many media sectors.
+    pub fn of(&self, sectors: u64) -> u64 {
+        let least = if sectors < self.long { self.short } else { self.of_long };
+        least.min(sectors)
+    }
+}
+
 /// Everything but the mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters {
@@ -37,16 +56,18 @@ pub struct Parameters {
     pub overhead_read: u64,
     /// Overhead of a read that the cache answers, after a read and after a write.
     pub overhead_hit: [u64; 2],
-    /// Overhead of a write, and of a flush; when the command before it was a write, the second.
-    pub overhead_write: [u64; 2],
-    /// From the arrival of a write until its data begin to come, after a read and after a write.
-    pub write_data: [u64; 2],
+    /// Overhead of a write: after a read (and of a flush), after a write, continuing a write.
+    pub overhead_write: [u64; 3],
+    /// From the arrival of a write until its data begin to come, in the same three cases.
+    pub write_data: [u64; 3],
+    /// What has to have come before the media may be written.
+    pub write_prefill: Prefill,
     /// From the water mark of a read until its first sector is on the bus.
     pub bus_start: u64,
     /// After the last of the data of a read.
     pub completion_read: u64,
-    /// After a write has reached the media, after a read and after a write.
-    pub completion_write: [u64; 2],
+    /// After a write has reached the media, in the same three cases.
+    pub completion_write: [u64; 3],
     /// Bus time of a media sector that is written.
     pub bus_sector_write: u64,
     /// Bus time of a media sector.
@@ -184,6 +205,19 @@ fn read_curve(name: &str, reader: &Reader<'_>, cylinders: u32) -> Result<SeekCur
     Ok(SeekCurve::from_pieces(&pieces, cylinders))
 }
 
+fn read_prefill(reader: &Reader<'_>, media_per_sector: u64) -> Result<Prefill, SimError> {
+    if !reader.has("write_prefill") {
+        return Ok(Prefill::default());
+    }
+    let count = |name: &str| reader.count(name, "sectors", (0, 1 << 24));
+    let short = count("write_prefill")? * media_per_sector;
+    if !reader.has("long_write") {
+        return Ok(Prefill { short, of_long: short, long: u64::MAX });
+    }
+    let of_long = count("write_prefill_long")? * media_per_sector;
+    Ok(Prefill { short, of_long, long: count("long_write")? * media_per_sector })
+}
+
 fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
     let media_per_sector = 512 / reader.count("media_sector", "bytes", (256, 512))?;
     let to_media = |sectors: u64| sectors * media_per_sector;
@@ -206,6 +240,11 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
         let first = or(name, usual)?;
         Ok([first, or(&format!("{name}_after_write"), first)?])
     };
+    // The same of a write, and when it continues the one before.
+    let write = |name: &str, usual: u64| -> Result<[u64; 3], SimError> {
+        let [first, second] = after(name, usual)?;
+        Ok([first, second, or(&format!("{name}_continuing"), second)?])
+    };
     let bus_write = if reader.has("bus_rate_write") {
         reader.number("bus_rate_write", "MB/s", (0.1, 100_000.0))?
     } else {
@@ -214,16 +253,17 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
     Ok(Parameters {
         media_per_sector,
         overhead_read: reader.duration("overhead_read", "ms")?.0,
-        overhead_write: after("overhead_write", overhead_write)?,
+        overhead_write: write("overhead_write", overhead_write)?,
         overhead_hit: after("overhead_hit", overhead_hit)?,
         write_data: if reader.has("write_data_start") {
-            after("write_data_start", 0)?
+            write("write_data_start", 0)?
         } else {
-            after("overhead_write", overhead_write)?
+            write("overhead_write", overhead_write)?
         },
+        write_prefill: read_prefill(reader, media_per_sector)?,
         bus_start: or("bus_start", 0)?,
         completion_read: or("completion_read", 0)?,
-        completion_write: after("completion_write", 0)?,
+        completion_write: write("completion_write", 0)?,
         bus_sector: to_sector(bus),
         bus_sector_write: to_sector(bus_write),
         bus_watermark: (watermark * SHARE_ONE).round() as u64,

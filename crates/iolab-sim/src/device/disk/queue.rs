@@ -13,6 +13,32 @@ use super::mechanism::Mechanism;
 use super::parameters::{Parameters, QueuePolicy};
 use crate::api::bio::BioId;
 
+/// The command before another one, as far as that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// A read, or nothing.
+    Read,
+    /// A write somewhere else.
+    Write,
+    /// A write that ends where this one, also a write, starts.
+    Continued,
+}
+
+impl Before {
+    /// Which of the overheads of a cached read counts.
+    pub const fn hit(self) -> usize {
+        match self {
+            Self::Read => 0,
+            Self::Write | Self::Continued => 1,
+        }
+    }
+
+    /// Which of the overheads of a write counts.
+    pub const fn write(self) -> usize {
+        self as usize
+    }
+}
+
 /// A command that needs the media.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
@@ -32,8 +58,8 @@ pub struct Command {
     pub angle: u64,
     /// Order of arrival.
     pub sequence: u64,
-    /// The command that came before it was a write.
-    pub is_after_write: bool,
+    /// What came before it.
+    pub before: Before,
 }
 
 /// Commands that need no positioning at this instant.

@@ -16,6 +16,7 @@ mod closed_forms;
 mod hdd;
 mod properties;
 mod worked_example;
+mod writes;
 
 /// A built-in drive with some parameters changed.
 pub(crate) fn disk(name: &str, changes: &[(&str, Value)], seed: u64) -> Disk {

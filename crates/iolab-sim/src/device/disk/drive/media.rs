@@ -8,7 +8,7 @@ use super::super::queue::Command;
 use super::super::read_cache::Lookup;
 use super::super::statistics::Service;
 use super::super::write_cache::Extent;
-use super::{Disk, ReadAhead, Task};
+use super::{Disk, Feed, ReadAhead, Task};
 
 impl Disk {
     /// Brings the read-ahead up to now.
@@ -56,16 +56,25 @@ impl Disk {
         Pass { sector: start, time: ready + Ns(service.rotation), place, is_write }
     }
 
-    /// Positions and writes; `data` is when the last of the data has come.
-    pub(super) fn write_media(&mut self, now: Ns, service: &mut Service, extent: Extent, data: Ns) {
+    /// Positions and writes. Data that are not there in time cost a revolution.
+    pub(super) fn write_media(
+        &mut self,
+        now: Ns,
+        service: &mut Service,
+        extent: Extent,
+        feed: Feed,
+    ) {
         let at = now + Ns(service.overhead);
         let mut pass = self.position(at, extent.start, true, service);
+        let period = self.mechanism.geometry.period().0;
+        while pass.time < feed.filled {
+            service.rotation += period;
+            pass.time += Ns(period);
+        }
         let begun = pass.time;
         self.mechanism.run_to(&mut pass, extent.end);
         service.transfer = pass.time.since(begun).0;
-        let period = self.mechanism.geometry.period().0;
-        while pass.time < data {
-            // The data are not there in time: another revolution.
+        while pass.time < feed.all {
             service.rotation += period;
             pass.time += Ns(period);
         }
@@ -78,19 +87,26 @@ impl Disk {
         let follows = self
             .last_write
             .is_some_and(|(at, end)| at == command.start && end == now && command.arrived < end);
-        let after = usize::from(command.is_after_write);
+        let after = command.before.write();
         let overhead = self.parameters.overhead_write[after];
         let mut service = Service { overhead, ..Service::default() };
         if follows && self.parameters.queued_write_loss != QueuedWriteLoss::Exact {
             self.follow(extent, &mut service);
         } else {
-            let bus = (extent.end - extent.start) * self.parameters.bus_sector_write;
-            let data = now + Ns(self.parameters.write_data[after]);
-            self.write_media(now, &mut service, extent, data + Ns(bus));
+            let feed = self.feed(now + Ns(self.parameters.write_data[after]), extent);
+            self.write_media(now, &mut service, extent, feed);
         }
         service.bus = self.parameters.completion_write[after];
         self.run(now, &service, Task::Write(command.id, extent.end - extent.start));
         self.last_write = Some((extent.end, now + service.total()));
+    }
+
+    /// When the data of a write are there that begin to come at an instant.
+    fn feed(&self, begun: Ns, extent: Extent) -> Feed {
+        let sectors = extent.end - extent.start;
+        let least = self.parameters.write_prefill.of(sectors);
+        let sector = self.parameters.bus_sector_write;
+        Feed { filled: begun + Ns(least * sector), all: begun + Ns(sectors * sector) }
     }
 
     /// A contiguous write that was queued: the loss that the parameter says, then the sustained
@@ -179,7 +195,7 @@ impl Disk {
         self.read_cache.extend(ahead.segment, ahead.pass.sector);
         self.read_cache.touch(ahead.segment);
         let sectors = command.end - command.start;
-        let hit = self.parameters.overhead_hit[usize::from(command.is_after_write)];
+        let hit = self.parameters.overhead_hit[command.before.hit()];
         let one = self.parameters.bus_sector;
         let media = ahead.pass.time.since(now + Ns(hit)).0;
         let bus = (sectors * one).saturating_sub(media).max(one) + self.parameters.completion_read;
