@@ -123,11 +123,11 @@ fn an_update_is_one_op_of_two_calls() {
 /// Many files need a file system: no target but the kernel takes them.
 #[test]
 fn many_files_are_refused_by_name() {
-    let text = "{\"version\":1,\"name\":\"f\",\"engine\":\"memory\",\"seed\":3,\
-                \"phases\":[{\"name\":\"create\",\"tenants\":[{\"name\":\"main\",\"workers\":1,\"file\":\"set\",\
-                \"file_bytes\":4096,\"io_size_bytes\":4096,\"pattern\":{\"kind\":\"sequential\"},\
-                \"opening\":\"existing\",\"direction\":{\"kind\":\"write\"},\
-                \"file_set\":{\"action\":\"create\",\"order\":\"random\",\"files\":3,\"directories\":1}}]}]}";
+    let text = r#"{"version":1,"name":"f","engine":"memory","seed":3,"phases":[
+        {"name":"create","tenants":[{"name":"main","workers":1,"file":"set",
+        "file_bytes":4096,"io_size_bytes":4096,"pattern":{"kind":"sequential"},
+        "opening":"existing","direction":{"kind":"write"},
+        "file_set":{"action":"create","order":"random","files":3,"directories":1}}]}]}"#;
     let workload: Workload = serde_json::from_str(text).unwrap();
     workload.check().unwrap();
     let pair = (&workload, &workload.phases[0]);
