@@ -272,10 +272,10 @@ def index_page(root: Path = ROOT) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def dialect_page(name: str) -> str:
+def dialect_page(name: str, stem: str = "") -> str:
     """A dialect's page: what is written by hand, then every option by its row."""
     core: Any = importlib.import_module("iolab._core")
-    path = ROOT / f"docs/reference/dialects/{name}.md"
+    path = ROOT / f"docs/reference/dialects/{stem or name}.md"
     by_hand = path.read_text(encoding="utf-8").partition(OPTIONS_MARK)[0].rstrip()
     options = core.dialect_reference(name).strip()
     return f"{by_hand}\n\n{OPTIONS_MARK}\n\n{options}\n"
@@ -310,6 +310,7 @@ PAGES: dict[str, Callable[[], str]] = {
         " after, and put back. Nothing outside this list is ever written.",
     ),
     "docs/reference/dialects/iozone.md": lambda: dialect_page("iozone"),
+    "docs/reference/dialects/bonnie.md": lambda: dialect_page("bonnie++", "bonnie"),
     INDEX: index_page,
 }
 

@@ -23,6 +23,8 @@ pub enum Takes<S> {
     Nothing,
     /// A value, attached or in the next word; its name in help texts.
     Value(&'static str),
+    /// A value that must be attached, or none: an empty one.
+    Attached(&'static str),
     /// A value in the next word, never attached.
     NextWord(&'static str),
     /// So many words, whatever they look like; how many depends on what was read before.
@@ -320,6 +322,10 @@ impl<'a, S> Reader<'a, S> {
             Takes::Value(_) if !rest.is_empty() => {
                 Ok((Given { name, value: rest, words: none, place: attached }, true))
             }
+            Takes::Attached(_) => {
+                let place = if rest.is_empty() { here } else { attached };
+                Ok((Given { name, value: rest, words: none, place }, !rest.is_empty()))
+            }
             Takes::NextWord(value) if !rest.is_empty() => {
                 let problem = Problem::new(
                     format!("{name} takes its {value} from the next word, not from '{rest}'"),
@@ -399,7 +405,10 @@ impl<'a, S> Reader<'a, S> {
 fn metavar<S>(takes: &Takes<S>) -> &'static str {
     match takes {
         Takes::Nothing => "",
-        Takes::Value(text) | Takes::NextWord(text) | Takes::Words(text, _) => text,
+        Takes::Value(text)
+        | Takes::Attached(text)
+        | Takes::NextWord(text)
+        | Takes::Words(text, _) => text,
     }
 }
 

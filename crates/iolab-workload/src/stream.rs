@@ -21,7 +21,7 @@ use iolab_model::{Completion, Ns, Seed};
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
 use crate::report::StreamReport;
-use crate::spec::{Limit, Tenant};
+use crate::spec::{Direction, Limit, Tenant};
 use crate::worker::{Step, Worker};
 use timed::{Chain, Unflushed};
 
@@ -293,7 +293,13 @@ impl<G: GroupState> Worker for StreamWorker<G> {
                 return false;
             }
             OpClass::Read => self.report.read_bytes += moved,
-            OpClass::Write => self.report.write_bytes += moved,
+            OpClass::Write => {
+                self.report.write_bytes += moved;
+                // The second half of an update: the op was counted when it had read.
+                if matches!(self.tenant.direction, Direction::Update { .. }) {
+                    return true;
+                }
+            }
             OpClass::Sync => return true,
             OpClass::Other => return false,
         }

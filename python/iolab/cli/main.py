@@ -22,6 +22,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),
     ("import", "import_", "judge what iozone or bonnie++ wrote, or a CSV table"),
+    ("bon-csv2txt", "bon_csv2txt", "CSV lines of bonnie++, versions 1.03 to 2.00, as a table"),
     ("diff", "diff", "compare two stored studies cell by cell"),
     (
         "gate",
@@ -52,7 +53,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ),
 )
 """Name, module of `iolab.cli` and help of each command; only the module asked for is imported."""
-DIALECTS: Final = ("iozone",)
+DIALECTS: Final = ("iozone", "bonnie++")
 """Other programs whose command lines are understood; also by the name of the program itself."""
 _BEFORE_DIALECT: Final = ("--on", "--repeat", "--out", "--image-dir", "--erase-serial")
 """Options with a value that may also stand before a dialect's name; `--compat` has none."""

@@ -372,6 +372,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         begins_ns: Ns(0),
         priority: None,
         limit: Limit::Once,
+        file_set: None,
     }
 }
 

@@ -225,6 +225,7 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         begins_ns: stream.begins_ns,
         priority: stream.priority,
         share: stream.share,
+        file_set: None,
         limit: match (stream.ops, stream.ends(request).since(stream.begins_ns)) {
             (Some(ops), within) => Limit::Ops { ops, within_ns: Some(within) },
             (None, duration_ns) => Limit::Time { duration_ns },

@@ -27,6 +27,10 @@ NAMED_FACTOR: Final = "direct"
 """What a study of one configuration is called by."""
 _FSYNC: Final = {"none": "none", "after": "after", "timed": "timed", "every": "after"}
 _FLUSHES: Final = {"every": "1"}
+_DIRECT_ONLY: Final = {
+    "iozone": "add -I, select tests with -i 0 to -i 5, or use --on loop:1g",
+    "bonnie++": "add -D -f -n 0 for what is direct, or use --on loop:8g",
+}
 Json = Mapping[str, Any]
 
 
@@ -153,7 +157,7 @@ def _refuse_buffered(plan: DialectPlan, testbed: SimTestbed) -> None:
                     raise DialectError(
                         f"{phase['name']} on {testbed.text} goes through the page cache, and "
                         "buffered files in simulation come with a later release",
-                        "add -I, select tests with -i 0 to -i 5, or use --on loop:1g",
+                        _DIRECT_ONLY.get(plan.dialect, _DIRECT_ONLY["iozone"]),
                     )
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 from iolab.cli import outputs
 from iolab.cli.confirm import Device, Wear, check_key, confirm_erasure, confirm_wear, planned_bytes
 from iolab.cli.console import Console
+from iolab.cli.dialect import bonnie
 from iolab.cli.dialect.files import check_workbook, write_files
 from iolab.cli.dialect.plan import DialectCore, DialectPlan, in_order, study_plan, testbed_of
 from iolab.cli.services import Services, iolab_version
@@ -77,13 +78,15 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Con
         console.result(str(plan.values["only_text"]).rstrip("\n"))
         return 0
     testbed = testbed_of(plan)
+    if dialect == bonnie.NAME:
+        bonnie.check_user(plan, console)
     study = study_plan(plan, testbed, seed=secrets.randbelow(_SEED_MAX))
     testbed.check_space(study.round_cost().file_bytes)
     check_workbook(plan.values.get("workbook"))
     asked = plan.common["out"]
     out_dir = Path(asked) if asked else outputs.fresh_directory(dialect)
     outputs.check_free(out_dir)
-    run_id = f"{dialect}-{secrets.token_hex(4)}"
+    run_id = f"{dialect.rstrip('+')}-{secrets.token_hex(4)}"
     conduct = Conduct(plan, study, testbed, out_dir, core, console, run_id)
     start_runner = choose_runner(testbed, needs_root=testbed.needs_root)
     conduct = _confirmed(conduct, start_runner)
@@ -220,11 +223,14 @@ def _core(conduct: Conduct) -> Core:
 def _show_row(conduct: Conduct, index: int, record: Json) -> None:
     """Print a row, and end if it failed."""
     is_ok = record["status"] == "ok"
-    row = {
+    row: dict[str, Any] = {
         "index": index,
         "phases": row_phases(conduct.plan, record),
         "is_failed": not is_ok,
     }
+    if conduct.plan.dialect == bonnie.NAME:
+        row["phases"] = bonnie.with_latencies(row["phases"], record)
+        bonnie.show_aside(conduct.plan, conduct.core, row, conduct.console)
     if is_ok:
         conduct.results.append(row)
     if is_ok or record["status"] != "interrupted":
