@@ -123,7 +123,9 @@ def test_a_slow_stream_does_not_stall_between_its_operations():
     once_in_a_while = series(*([1, 0, 0, 0, 0] * 40))
     twice_a_second = tenant([worker(1, ops=40, elapsed=20 * SECOND)], series=once_in_a_while)
     assert flowing_share(twice_a_second) is None, "40 operations are 4 slices of ten"
-    longer = tenant([worker(1, ops=80, elapsed=40 * SECOND)], series=series(*([1, 0, 0, 0, 0] * 80)))
+    longer = tenant(
+        [worker(1, ops=80, elapsed=40 * SECOND)], series=series(*([1, 0, 0, 0, 0] * 80))
+    )
     assert flowing_share(longer) == 1
 
 
