@@ -58,9 +58,10 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         return Err(Error::refused(what, "make it first, or name another"));
     }
     let devices = leaves_of(machine, &spec.path);
-    let (folder, token) = match spec.in_place {
-        true => (spec.path.clone(), None),
-        false => own_folder(machine, &spec.path).map(|(folder, token)| (folder, Some(token)))?,
+    let (folder, token) = if spec.in_place {
+        (spec.path.clone(), None)
+    } else {
+        own_folder(machine, &spec.path).map(|(folder, token)| (folder, Some(token)))?
     };
     let warnings = warnings_of(&spec.path, &devices);
     Ok(Box::new(DirectoryTestbed {
