@@ -147,10 +147,10 @@ def test_wear_is_agreed_to_by_amount(
 def test_planned_writes_are_those_of_all_rounds_and_of_preconditioning() -> None:
     plan = make_plan(parse_study(STUDY.format(options="", settings="")).with_seed(1))
     testbed = DeviceTestbed(Path("/dev/null"))
-    once = confirm.planned_bytes(plan, testbed, TIB)
+    once = PLANNED(plan, testbed, TIB)
     assert once == 3 * plan.round_cost().written_bytes > 0
     full = replace(testbed, precondition="fill2x")
-    assert confirm.planned_bytes(plan, full, TIB) == once + 2 * TIB
+    assert PLANNED(plan, full, TIB) == once + 2 * TIB
 
 
 def test_a_device_study_is_read_and_rendered() -> None:
