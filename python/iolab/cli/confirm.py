@@ -216,7 +216,7 @@ def confirm_wear(wear: Wear, accepted_bytes: int | None, console: Console) -> in
 
 def _tell_limit(accepted_bytes: int, console: Console) -> None:
     console.note(
-        f"iolab: it stops before more than {units.format_bytes_rounded(accepted_bytes)} are written"
+        f"iolab: it is stopped when {units.format_bytes_rounded(accepted_bytes)} are written"
     )
 
 

@@ -42,27 +42,37 @@ class History:
     """What earlier starts of a study wrote."""
 
     written_bytes: int = 0
-    largest: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Most that a trial of each treatment wrote, by its name."""
+    seen: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Most that a finished trial of each treatment wrote, by its name."""
+    doubts: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What a treatment may write of which a trial was ended half way."""
     finished: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, plan: Plan, attempts: Iterable[tuple[str, str, Mapping[str, Any]]]) -> Self:
         """From every attempt at a trial: its name, status and record."""
         n_trials = len(plan.treatments)
-        total, largest, finished = 0, dict[str, int](), set[str]()
+        total, finished = 0, set[str]()
+        seen, doubts = dict[str, int](), dict[str, int]()
         for trial_id, status, record in attempts:
             kept = record.get(RECORD_KEY) or {}
             written = int(kept.get("trial_bytes", 0))
             total += int(kept.get("before_bytes", 0)) + written
-            if status != "ok":
-                continue
-            finished.add(trial_id)
             ordinal = int(trial_id[1:])
             trials = plan.round_trials((ordinal - 1) // n_trials + 1)
-            name = trials[(ordinal - 1) % n_trials].treatment.name
-            largest[name] = max(written, largest.get(name, 0))
-        return cls(total, largest, frozenset(finished))
+            trial = trials[(ordinal - 1) % n_trials]
+            name = trial.treatment.name
+            if status == "ok":
+                finished.add(trial_id)
+                seen[name] = max(written, seen.get(name, 0))
+            else:
+                doubts[name] = _doubted_bytes(trial, written)
+        return cls(total, seen, doubts, frozenset(finished))
+
+    @property
+    def largest(self) -> dict[str, int]:
+        """The best that is known of each treatment that was tried."""
+        return {**self.doubts, **self.seen}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,7 @@ def forecast_writes(
         rounds = max(1, -(-(plan.study.budget_ns or 0) // max(1, cost.duration_ns)))
     is_raw = all(not _has_file_system(trial) for trial in plan.round_trials(1))
     total = known.written_bytes + before_bytes + ENDS_BYTES
-    if known.finished or known.largest:
+    if known.largest:
         pending = (t for t in plan.trials(rounds) if t.trial_id not in known.finished)
         total += sum(expected_bytes(trial, size_bytes, known.largest) for trial in pending)
     else:
@@ -112,6 +122,11 @@ def expected_bytes(trial: Trial, size_bytes: int, largest: Mapping[str, int]) ->
         size_bytes // 64 + min(size_bytes // 10, _JOURNAL_BYTES_MAX) if trial.is_plot_start else 0
     )
     return written + int(written * _METADATA_SHARE) + made
+
+
+def _doubted_bytes(trial: Trial, written: int) -> int:
+    """What a trial may write that was ended half way, perhaps because it wrote too much."""
+    return max(2 * written, cost_of(trial.treatment).written_bytes)
 
 
 def _has_file_system(trial: Trial) -> bool:
@@ -167,7 +182,8 @@ class WriteBudget:
         self._count = count
         self._stop = stop
         self._earlier_bytes = accepted.history.written_bytes
-        self._largest = dict(accepted.history.largest)
+        self._seen = dict(accepted.history.seen)
+        self._doubts = dict(accepted.history.doubts)
         self._origin = self._kept = count()
         self._is_spent = False
         self._ended = threading.Event()
@@ -212,7 +228,9 @@ class WriteBudget:
 
     def hint(self, finished: Iterable[str]) -> str:
         """How to go on after the trials that are `finished`."""
-        history = History(self.written_bytes + ENDS_BYTES, self._largest, frozenset(finished))
+        history = History(
+            self.written_bytes + ENDS_BYTES, self._seen, self._doubts, frozenset(finished)
+        )
         accepted = self._accepted
         wanted = forecast_writes(
             self._plan, accepted.size_bytes, accepted.before_bytes, history
@@ -234,10 +252,10 @@ class WriteBudget:
         record[RECORD_KEY] = {"before_bytes": before - self._kept, "trial_bytes": now - before}
         self._kept = now
         name, written = trial.treatment.name, now - before
-        if record.get("status") != "ok":
-            # Ended half way, perhaps because it wrote more than was thought.
-            written = max(2 * written, self._expected_bytes(trial))
-        self._largest[name] = max(written, self._largest.get(name, 0))
+        if record.get("status") == "ok":
+            self._seen[name] = max(written, self._seen.get(name, 0))
+        else:
+            self._doubts[name] = _doubted_bytes(trial, written)
 
     def counted(self) -> int:
         """What the kernel's counter says now."""
@@ -282,4 +300,5 @@ class WriteBudget:
         )
 
     def _expected_bytes(self, trial: Trial) -> int:
-        return expected_bytes(trial, self._accepted.size_bytes, self._largest)
+        known = {**self._doubts, **self._seen}
+        return expected_bytes(trial, self._accepted.size_bytes, known)
