@@ -82,6 +82,8 @@ pub struct StreamWorker<G> {
     ended: Ns,
     earliest: Ns,
     deadline: Ns,
+    /// When it was found to be out of time, at most the deadline.
+    out_of_time: Option<Ns>,
     /// Nanoseconds between intended starts, or 0.
     pace_ns: f64,
     report: StreamReport,
@@ -117,6 +119,7 @@ impl<G: GroupState> StreamWorker<G> {
             ended: Ns(0),
             earliest: Ns(0),
             deadline: Ns::MAX,
+            out_of_time: None,
             pace_ns: tenant.period_ns().unwrap_or(0.0),
             report: StreamReport { worker: index, ..StreamReport::default() },
             tenant: tenant.clone(),
@@ -125,8 +128,25 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// What it counted.
     pub fn report(&self) -> StreamReport {
-        let elapsed_ns = self.ended.since(self.started).0;
-        StreamReport { elapsed_ns, started_ns: self.started.0, ..self.report.clone() }
+        // Who was out of time had all of it, also what lies behind the last completion.
+        let ended = match self.out_of_time {
+            Some(end) if end == self.deadline => self.ended.max(end),
+            _ => self.ended,
+        };
+        StreamReport {
+            elapsed_ns: ended.since(self.started).0,
+            started_ns: self.started.0,
+            gap_ns_max: self.report.gap_ns_max.max(ended.since(self.ended).0),
+            missed_ops: (self.pace_ns > 0.0).then(|| self.missed()),
+            ..self.report.clone()
+        }
+    }
+
+    /// Ops that were due before it was out of time, and that it had not begun.
+    fn missed(&self) -> u64 {
+        let Some(end) = self.out_of_time else { return 0 };
+        let due = (end.since(self.started).0 as f64 / self.pace_ns).ceil() as u64;
+        due.min(self.budget).saturating_sub(self.issued)
     }
 
     /// Whether it got stuck before or in the timed region.

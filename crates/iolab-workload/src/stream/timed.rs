@@ -72,7 +72,7 @@ impl<G: GroupState> StreamWorker<G> {
             return self.next_in_chain(now);
         }
         if self.group.is_stopped() || now >= self.deadline {
-            return self.end_timed(now);
+            return self.end_out_of_time(now.min(self.deadline), now);
         }
         if let FsyncPolicy::Every { ops } = self.tenant.fsync
             && self.unflushed.writes >= ops
@@ -91,7 +91,7 @@ impl<G: GroupState> StreamWorker<G> {
         if self.pace_ns > 0.0 {
             intended = self.started + Ns((self.issued as f64 * self.pace_ns) as u64);
             if intended >= self.deadline {
-                return self.end_timed(now);
+                return self.end_out_of_time(self.deadline, now);
             }
         }
         let not_before = intended.max(self.earliest);
@@ -163,6 +163,13 @@ impl<G: GroupState> StreamWorker<G> {
             Some(op) => self.submit(now, true, op),
             None => Step::Await,
         }
+    }
+
+    /// Nothing new is begun, because its time is over or because it was stopped.
+    #[cold]
+    fn end_out_of_time(&mut self, end: Ns, now: Ns) -> Step {
+        self.out_of_time.get_or_insert(end);
+        self.end_timed(now)
     }
 
     /// The timed region is over for this worker as soon as nothing is in flight.
