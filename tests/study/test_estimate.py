@@ -15,8 +15,9 @@ READER = replace(WRITER, name="reader", read_share=1.0)
 FASTEST = 10 * ASSUMED_BYTES_PER_S
 
 
-def cost(*streams, duration_ns=10 * SECOND):
-    return cost_of(Treatment(MixedWorkload("mix", duration_ns, streams), (), ()))
+def cost(*streams, direct="true"):
+    workload = MixedWorkload("mix", 10 * SECOND, streams)
+    return cost_of(Treatment(workload, (), (("direct", direct),)))
 
 
 def written(*streams, **more):
@@ -55,6 +56,16 @@ def test_what_holds_a_stream_back_bounds_it(changes, most):
     stream = replace(WRITER, **changes)
     assert (written(stream), cost(stream).is_bound) == (most, True)
     assert written(stream, WRITER) == most + FASTEST, "beside one that nothing holds back"
+
+
+def test_the_page_cache_escapes_the_limits_of_a_group():
+    stream = replace(WRITER, limits=(("max_write", 2 * MIB),))
+    assert (written(stream, direct="false"), cost(stream, direct="false").is_bound) == (
+        FASTEST,
+        False,
+    )
+    held = replace(WRITER, ops=10)
+    assert (written(held, direct="false"), cost(held, direct="false").is_bound) == (40960, True)
 
 
 def test_a_bound_beyond_the_assumed_speed_is_none():

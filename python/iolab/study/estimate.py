@@ -59,7 +59,7 @@ def cost_of(treatment: Treatment) -> Cost:
     workload = treatment.workload
     if isinstance(workload, IozoneWorkload):
         return _iozone_cost(workload, treatment.effective)
-    return _mixed_cost(workload)
+    return _mixed_cost(workload, is_direct=treatment.is_direct)
 
 
 def time_limit_ns(treatment: Treatment) -> int:
@@ -82,13 +82,13 @@ def _iozone_cost(workload: IozoneWorkload, effective: dict[str, str]) -> Cost:
     )
 
 
-def _mixed_cost(workload: MixedWorkload) -> Cost:
+def _mixed_cost(workload: MixedWorkload, *, is_direct: bool) -> Cost:
     file_bytes = sum(stream.file_bytes * stream.workers for stream in workload.streams)
     layout_ns = file_bytes * _NS_PER_S // ASSUMED_BYTES_PER_S
     held_bytes, free_ns = 0.0, 0.0
     for stream in workload.streams:
         as_fast_as_it_can_ns = _window_ns(stream, workload) * (1 - stream.read_share)
-        most = _written_at_most(stream, workload)
+        most = _written_at_most(stream, workload, is_direct=is_direct)
         if most <= as_fast_as_it_can_ns * ASSUMED_BYTES_PER_S / _NS_PER_S:
             held_bytes += most
         else:
@@ -110,12 +110,13 @@ def _window_ns(stream: Stream, workload: MixedWorkload) -> int:
     return max(0, min(end, workload.duration_ns) - stream.begins_ns)
 
 
-def _written_at_most(stream: Stream, workload: MixedWorkload) -> float:
+def _written_at_most(stream: Stream, workload: MixedWorkload, *, is_direct: bool) -> float:
     """Bytes that a stream may write by its own words; infinite if it may as many as it can."""
     if stream.read_share >= 1:
         return 0.0
     window_s = _window_ns(stream, workload) / _NS_PER_S
-    limits = dict(stream.limits)
+    # What goes through the page cache is written by the kernel, and may escape the group's limits.
+    limits = dict(stream.limits) if is_direct else {}
     each = [math.inf if stream.ops is None else float(stream.ops)]
     if stream.rate_ops_per_s is not None:
         each.append(math.ceil(stream.rate_ops_per_s * window_s) + 1)
