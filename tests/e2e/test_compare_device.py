@@ -160,6 +160,20 @@ def test_a_stream_that_writes_faster_than_thought_is_ended_in_its_trial(
     assert disk.is_marked()
 
 
+def test_preconditioning_counts_and_is_ended_too(iolab: Run, disk: Disk, tmp_path: Path) -> None:
+    done = iolab(
+        "compare", "--on", f"device:{disk.node}", "--scheduler", "none,mq-deadline", "--test",
+        "write", *SMALL, "--out", tmp_path / "out", "--erase-serial", disk.serial,
+        "--precondition", "fill2x", "--accept-writes", "100m",
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "what comes before the first trial was ended" in done.stderr
+    assert "no trial was begun" in done.stderr
+    assert not (tmp_path / "out").exists()
+    content = disk.content()
+    assert not any(content[4096:MIB] + content[-MIB:]), "both ends are blank again"
+
+
 def test_raw_and_formatted_in_one_study_without_asking_again(
     iolab: Run, disk: Disk, tmp_path: Path
 ) -> None:

@@ -52,4 +52,4 @@ def open_counted(
     except StoppedError:
         if writes is None or stop.presses or not writes.is_spent:
             raise
-        raise RefusedError(writes.why_stopped(), writes.hint(())) from None
+        raise RefusedError(writes.why_stopped(), writes.hint_to_begin_anew()) from None

@@ -241,6 +241,14 @@ class WriteBudget:
             "or more"
         )
 
+    def hint_to_begin_anew(self) -> str:
+        """What to do if not even the first trial was begun."""
+        accepted = self._accepted
+        wanted = forecast_writes(
+            self._plan, accepted.size_bytes, accepted.before_bytes, accepted.history
+        ).total_bytes
+        return f"no trial was begun and everything was put back; --accept-writes {wanted} would do"
+
     def keep(self, record: dict[str, Any], trial: Trial, before: int) -> None:
         """Note in `record` what was written during its trial, and since the one before it.
 
