@@ -21,7 +21,7 @@ use iolab_model::{Completion, Ns, Seed};
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
 use crate::report::StreamReport;
-use crate::spec::{Limit, Tenant};
+use crate::spec::{Direction, Limit, Tenant};
 use crate::worker::{Step, Worker};
 use timed::{Chain, Unflushed};
 
@@ -42,6 +42,7 @@ enum Stage {
     Timed,
     UnlockFile,
     FlushTimed,
+    CloseTimed,
     ArriveEnd,
     WaitEnd,
     Finish,
@@ -84,6 +85,8 @@ pub struct StreamWorker<G> {
     deadline: Ns,
     /// When it was found to be out of time, at most the deadline.
     out_of_time: Option<Ns>,
+    /// The file was closed inside the timed region.
+    is_closed: bool,
     /// Nanoseconds between intended starts, or 0.
     pace_ns: f64,
     report: StreamReport,
@@ -120,6 +123,7 @@ impl<G: GroupState> StreamWorker<G> {
             earliest: Ns(0),
             deadline: Ns::MAX,
             out_of_time: None,
+            is_closed: false,
             pace_ns: tenant.period_ns().unwrap_or(0.0),
             report: StreamReport { worker: index, ..StreamReport::default() },
             tenant: tenant.clone(),
@@ -250,8 +254,9 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         let slot = completion.token.0;
         let InFlight { class, at, length } = self.slots[slot as usize];
         self.free.push(slot);
-        // A stage is left when its op is sent: these two sent the unlocking and the flush.
-        let is_timed_end = matches!(self.stage, Stage::FlushTimed | Stage::ArriveEnd);
+        // A stage is left when its op is sent: these sent the unlocking, the flush and the close.
+        let is_timed_end =
+            matches!(self.stage, Stage::FlushTimed | Stage::CloseTimed | Stage::ArriveEnd);
         if self.stage != Stage::Timed && !is_timed_end {
             self.complete_untimed(completion);
             return false;
@@ -288,7 +293,13 @@ impl<G: GroupState> Worker for StreamWorker<G> {
                 return false;
             }
             OpClass::Read => self.report.read_bytes += moved,
-            OpClass::Write => self.report.write_bytes += moved,
+            OpClass::Write => {
+                self.report.write_bytes += moved;
+                // The second half of an update: the op was counted when it had read.
+                if matches!(self.tenant.direction, Direction::Update { .. }) {
+                    return true;
+                }
+            }
             OpClass::Sync => return true,
             OpClass::Other => return false,
         }

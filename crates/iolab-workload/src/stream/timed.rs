@@ -9,8 +9,8 @@ use crate::group::GroupState;
 use crate::spec::{Direction, Flush, FsyncPolicy, LockPolicy};
 use crate::worker::Step;
 
-/// Up to three ops that follow each other: lock, transfer, unlock. Only workers of depth 1 have
-/// any, so a free slot means that the one before has ended.
+/// Up to three ops that follow each other: lock, transfer, unlock; or read, write. Only workers of
+/// depth 1 have any, so a free slot means that the one before has ended.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     ops: [Option<Op>; 2],
@@ -114,6 +114,10 @@ impl<G: GroupState> StreamWorker<G> {
             Direction::Read => true,
             Direction::Write => false,
             Direction::Mixed { read_share } => self.random.unit() < read_share,
+            Direction::Update { write_share } => {
+                self.update(transfer, write_share);
+                true
+            }
         };
         if is_read {
             return Op::Read(transfer);
@@ -122,6 +126,16 @@ impl<G: GroupState> StreamWorker<G> {
             self.unflushed.add(at.0, transfer.length.0);
         }
         Op::Write(transfer)
+    }
+
+    /// After the read of a record perhaps its writing back.
+    fn update(&mut self, transfer: Transfer, write_share: f64) {
+        if self.random.unit() < write_share {
+            if let Position::At(at) = transfer.at {
+                self.unflushed.add(at.0, transfer.length.0);
+            }
+            self.chain = Chain { ops: [Some(Op::Write(transfer)), None] };
+        }
     }
 
     /// The transfer of the next record.
