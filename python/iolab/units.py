@@ -7,6 +7,7 @@ the place where the text was found.
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 from typing import Final
@@ -84,6 +85,16 @@ def format_bytes_rounded(value: float) -> str:
         if value >= unit:
             return f"{value / unit:.3g} {suffix}"
     return f"{value:.0f} B"
+
+
+def format_times(value: float) -> str:
+    """How often something happens, to about two digits: ``0.11``, ``7.6``, ``690,000``."""
+    if value == 0:
+        return "0"
+    if value < 0.001:
+        return "less than 0.001"
+    digits = 1 - math.floor(math.log10(value))
+    return f"{round(value, digits):,.{max(0, digits)}f}".removesuffix(".0")
 
 
 def parse_duration_ns(text: str | float) -> int:

@@ -151,7 +151,7 @@ FLAG_MISTAKES = [
     ([*COMPARE, "--image-dir", "/nowhere"], 1, ["not a directory for images"]),
     ([*COMPARE, "--resume"], 1, ["nothing to resume"]),
     ([*COMPARE, "--resume", "--out", "gone"], 1, ["no study in gone"]),
-    (["compare", "--on", "device:/nowhere/sdx"], 1, ["does not exist", "lsblk"]),
+    (["compare", "--on", "device:/nowhere/sdx"], 2, ["does not exist", "lsblk"]),
     (["compare", "--on", "sim:hdd"], 1, ["unknown profile `hdd`"]),
     (["compare", "--on", "sim:"], 1, ["needs a profile or a stack file"]),
     (["compare", "--on", "sim:gone.toml"], 1, ["there is no stack file", "gone.toml"]),

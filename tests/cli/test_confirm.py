@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,18 @@ from pathlib import Path
 import pytest
 
 from iolab.cli import confirm
-from iolab.cli.confirm import Device, Wear, check_key, confirm_erasure, confirm_wear
+from iolab.cli.confirm import (
+    Device,
+    Wear,
+    accepted_writes,
+    check_key,
+    confirm_erasure,
+    confirm_wear,
+)
 from iolab.cli.console import Console
-from iolab.errors import RefusedError, StudyError, TestbedError
+from iolab.cli.writes import wear_of
+from iolab.errors import IolabError, RefusedError, StudyError, TestbedError
+from iolab.run.wear import ENDS_BYTES, History
 from iolab.study.load import parse_study
 from iolab.study.model import TestbedRequest
 from iolab.study.plan import make_plan
@@ -19,6 +29,7 @@ from iolab.study.render import spec_toml
 from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.model import make_testbed
 
+MIB = 1 << 20
 TIB = 1 << 40
 SSD = Device(
     node="/dev/nvme1n1",
@@ -131,10 +142,12 @@ def test_wear_is_agreed_to_by_amount(
     monkeypatch: pytest.MonkeyPatch, console: Console, said: io.StringIO
 ) -> None:
     wear = Wear(3 * TIB, SSD)
-    confirm_wear(wear, 3 * TIB, console)
+    assert confirm_wear(wear, 4 * TIB, console) == 4 * TIB
     type_in(monkeypatch, "WRITE 3TiB\n")
-    confirm_wear(wear, 3 * TIB - 1, console)
-    assert "3 times the device (1.50% of 200 drive writes" in said.getvalue()
+    assert confirm_wear(wear, 3 * TIB - 1, console) == 3 * TIB
+    assert "about 3 TiB are written in all, 3 times the device (an estimate" in said.getvalue()
+    assert "1.50% of 200 drive writes" in said.getvalue()
+    assert "it is stopped when 3 TiB are written" in said.getvalue()
     type_in(monkeypatch, "yes\n")
     with pytest.raises(RefusedError, match="phrase"):
         confirm_wear(wear, None, console)
@@ -144,13 +157,49 @@ def test_wear_is_agreed_to_by_amount(
     assert f"--accept-writes {3 * TIB}" in refused.value.hint
 
 
+def test_what_nobody_was_asked_about_is_limited_too(console: Console) -> None:
+    assert confirm_wear(Wear(TIB, SSD), None, console) == 2 * TIB, "one percent of 200 TiB"
+    assert confirm_wear(Wear(TIB, SSD), MIB, console) == MIB, "the user's own word is less"
+    disc = replace(SSD, is_rotational=True)
+    assert confirm_wear(Wear(TIB, disc), None, console) is None
+    assert confirm_wear(Wear(TIB, disc), MIB, console) == MIB
+
+
+def test_what_earlier_starts_wrote_counts(console: Console, said: io.StringIO) -> None:
+    wear = Wear(TIB, SSD, earlier_bytes=3 * MIB)
+    with pytest.raises(RefusedError, match="3145728 bytes already") as refused:
+        confirm_wear(wear, 3 * MIB, console)
+    assert f"--accept-writes {TIB}" in refused.value.hint
+    assert "3 MiB of them by earlier starts" in said.getvalue()
+
+
+def test_many_times_a_device_is_a_plain_number() -> None:
+    small = replace(SSD, size_bytes=MIB)
+    assert "570 times the device" in Wear(570 * MIB, small).describe()
+    assert "690,000 times the device" in Wear(690_000 * MIB, small).describe()
+    assert "345,000.00%" in Wear(690_000 * MIB, small).describe()
+
+
+def test_a_size_that_is_none_is_a_wrong_option() -> None:
+    with pytest.raises(IolabError, match="--accept-writes") as wrong:
+        accepted_writes(argparse.Namespace(accept_writes="much"))
+    assert wrong.value.exit_code == 1
+
+
+def test_a_path_where_nothing_lies_is_refused_as_any_other_that_is_no_device() -> None:
+    with pytest.raises(RefusedError, match="does not exist") as refused:
+        make_testbed("device", "/dev/nosuch", {})
+    assert refused.value.exit_code == 2
+
+
 def test_planned_writes_are_those_of_all_rounds_and_of_preconditioning() -> None:
     plan = make_plan(parse_study(STUDY.format(options="", settings="")).with_seed(1))
     testbed = DeviceTestbed(Path("/dev/null"))
-    once = confirm.planned_bytes(plan, testbed, TIB)
-    assert once == 3 * plan.round_cost().written_bytes > 0
-    full = replace(testbed, precondition="fill2x")
-    assert confirm.planned_bytes(plan, full, TIB) == once + 2 * TIB
+    once = wear_of(plan, testbed, SSD, History())
+    assert once.planned_bytes == 3 * plan.round_cost().written_bytes + ENDS_BYTES
+    assert once.describe().startswith("at most "), "raw, whole files"
+    full = wear_of(plan, replace(testbed, precondition="fill2x"), SSD, History())
+    assert full.planned_bytes == once.planned_bytes + 2 * TIB
 
 
 def test_a_device_study_is_read_and_rendered() -> None:

@@ -25,6 +25,24 @@ pytestmark = pytest.mark.needs_loop
 MIB = 1 << 20
 SIZE = 480 * MIB
 SMALL = ("--record-size", "64k", "--file-size", "8m", "--rounds", "2", "--seed", "7")
+FAST = """
+name = "fast"
+rounds = 1
+testbed = {{ kind = "device", path = "{node}", allow_destructive = "{serial}" }}
+[factors]
+scheduler = ["none"]
+[[workloads]]
+name = "fast"
+kind = "mixed"
+duration = "4s"
+[[workloads.streams]]
+name = "bulk"
+direction = "write"
+pattern = "sequential"
+record_size = "1m"
+depth = 8
+file_size = "16m"
+"""
 MARKER = b"iolab-device-marker-1\n"
 
 
@@ -94,6 +112,66 @@ def test_schedulers_on_a_device(iolab: Run, disk: Disk, tmp_path: Path, fs: str)
     if fs == "none":
         assert any(disk.content()[MIB : 9 * MIB]), "the slice was written"
         assert not any(disk.content()[9 * MIB :]), "nothing behind it was"
+
+
+def test_the_accepted_amount_is_kept_and_a_larger_one_goes_on(
+    iolab: Run, disk: Disk, tmp_path: Path
+) -> None:
+    """Eight trials of 8 MiB, of which four are accepted; all of it as the kernel counts it."""
+    arguments = (
+        "compare", "--on", f"device:{disk.node}", "--scheduler", "none,mq-deadline", "--test",
+        "write", "--record-size", "64k", "--file-size", "8m", "--rounds", "4", "--seed", "7",
+        "--out", tmp_path / "out",
+    )  # fmt: skip
+    stat = Path("/sys/block", disk.node.removeprefix("/dev/"), "stat")
+    before = int(stat.read_text().split()[6]) * 512
+    done = iolab(*arguments, "--erase-serial", disk.serial, "--accept-writes", "36m")
+    assert done.returncode == 2, done.stderr
+    assert "at most 68 MiB are written in all" in done.stderr
+    assert "t0005 would write about 8 MiB more" in done.stderr
+    assert int(stat.read_text().split()[6]) * 512 - before <= 36 * MIB
+    assert disk.is_marked(), "all was put back in order"
+    again = iolab(*arguments, "--resume", "--accept-writes", "20m")
+    assert (again.returncode, "have written" in again.stderr) == (2, True), again.stderr
+    wanted = done.stderr.partition("--resume --accept-writes ")[2].split()[0]
+    done = iolab(*arguments, "--resume", "--accept-writes", wanted)
+    assert done.returncode == 0, done.stderr
+    assert "8 trials finished" in done.stderr
+    assert int(stat.read_text().split()[6]) * 512 - before <= int(wanted)
+
+
+def test_a_stream_that_writes_faster_than_thought_is_ended_in_its_trial(
+    iolab: Run, disk: Disk, tmp_path: Path
+) -> None:
+    """200 MB/s are assumed; a disk that is slower keeps the amount without being stopped."""
+    study = tmp_path / "fast.toml"
+    study.write_text(FAST.format(node=disk.node, serial=disk.serial))
+    stat = Path("/sys/block", disk.node.removeprefix("/dev/"), "stat")
+    before = int(stat.read_text().split()[6]) * 512
+    arguments = ("run", study, "--out", tmp_path / "out", "--erase-serial", disk.serial)
+    done = iolab(*arguments, "--accept-writes", "64m")
+    assert (done.returncode, "t0001 would write" in done.stderr) == (2, True), done.stderr
+    assert "it depends on the device's speed" in done.stderr
+    done = iolab(*arguments, "--resume", "--accept-writes", "900m")
+    written = int(stat.read_text().split()[6]) * 512 - before
+    was_ended = "t0001 was ended while it wrote" in done.stderr
+    assert (done.returncode, written > 900 * MIB) == ((2, True) if was_ended else (0, False))
+    assert written < 1800 * MIB, "the amount and a moment of the disk's speed"
+    assert disk.is_marked()
+
+
+def test_preconditioning_counts_and_is_ended_too(iolab: Run, disk: Disk, tmp_path: Path) -> None:
+    done = iolab(
+        "compare", "--on", f"device:{disk.node}", "--scheduler", "none,mq-deadline", "--test",
+        "write", *SMALL, "--out", tmp_path / "out", "--erase-serial", disk.serial,
+        "--precondition", "fill2x", "--accept-writes", "100m",
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "what comes before the first trial was ended" in done.stderr
+    assert "no trial was begun" in done.stderr
+    assert not (tmp_path / "out").exists()
+    content = disk.content()
+    assert not any(content[4096:MIB] + content[-MIB:]), "both ends are blank again"
 
 
 def test_raw_and_formatted_in_one_study_without_asking_again(

@@ -38,6 +38,13 @@ def test_durations(text, seconds):
     assert units.parse_duration_ns(text) == seconds * 1e9
 
 
+def test_how_often_is_a_plain_number():
+    values = (0, 1e-9, 0.0012, 0.11, 3.0, 7.56, 9.99, 57.1, 571.0, 6.9e5)
+    assert [units.format_times(value) for value in values] == [
+        "0", "less than 0.001", "0.0012", "0.11", "3", "7.6", "10", "57", "570", "690,000",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("text", ["", "m", "30", "-3s", "3 weeks", 0, "0s", False])
 def test_nonsense_is_no_duration(text):
     with pytest.raises(ValueError, match="duration"):

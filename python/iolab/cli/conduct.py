@@ -17,12 +17,10 @@ from iolab import units
 from iolab.cli import outputs
 from iolab.cli.confirm import (
     Device,
-    Wear,
     accepted_writes,
     check_key,
     confirm_erasure,
     confirm_wear,
-    planned_bytes,
 )
 from iolab.cli.console import Console
 from iolab.cli.finish import show_results
@@ -30,6 +28,7 @@ from iolab.cli.forecast import forecast, short_text
 from iolab.cli.rehearsal import rehearse_stacks
 from iolab.cli.same_machine import check_same_machine
 from iolab.cli.services import Services, Verdict, iolab_version
+from iolab.cli.writes import begin_counting, open_counted, stored_history, wear_of
 from iolab.errors import (
     AnalysisError,
     IolabError,
@@ -45,6 +44,7 @@ from iolab.run.core import Core
 from iolab.run.record import caveats_of
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.run.trial import check_specs, trial_spec
+from iolab.run.wear import Accepted, History, WriteBudget
 from iolab.store.db import STORE_NAME, Origin, Store
 from iolab.store.rows import Caveat, StudyData
 from iolab.study.factors import find_factor
@@ -74,6 +74,10 @@ class Conduct:
     started_ns: int
     judge: Callable[[StudyData], Verdict]
     is_other_machine_allowed: bool = False
+    accepted: Accepted | None = None
+    """What may be written to a whole device; None is as much as it takes."""
+    writes: WriteBudget | None = None
+    """What counts that, once it runs."""
 
     @property
     def database(self) -> Path:
@@ -184,10 +188,14 @@ def _testbed(study: Study, arguments: argparse.Namespace) -> Testbed:
         if getattr(arguments, name):
             options[name] = getattr(arguments, name)
     testbed = make_testbed(study.testbed.kind, study.testbed.argument, options)
-    if arguments.erase_serial is not None and not isinstance(testbed, DeviceTestbed):
-        raise RefusedError(
-            f"{testbed.text} erases no device: --erase-serial means nothing", "leave it out"
-        )
+    if not isinstance(testbed, DeviceTestbed):
+        for flag in ("erase_serial", "accept_writes"):
+            if getattr(arguments, flag) is not None:
+                raise IolabError(
+                    f"{testbed.text} erases no device: --{flag.replace('_', '-')} means nothing",
+                    "leave it out",
+                )
+    accepted_writes(arguments)  # What is no size is said before anything is touched.
     has_journal = "true" in study.levels_in_use("external_journal")
     return with_journal_device(testbed) if has_journal else testbed
 
@@ -219,13 +227,15 @@ def _measure(
         store = open_store(prepared, stack)
         n_known = len(store.finished_trials())
         try:
-            with start_runner(stop, prepared.console.note) as runner:
+            writes = begin_counting(prepared.accepted, prepared.plan, prepared.testbed, stop, stack)
+            prepared = replace(prepared, writes=writes)
+            with start_runner(writes or stop, prepared.console.note) as runner:
                 rehearse_stacks(
                     runner, prepared.run_id, prepared.testbed, prepared.plan, prepared.core
                 )
                 _greet(runner, prepared, is_dry_run=False)
                 prepared.console.note(_announcement(prepared))
-                opened = runner.open_testbed(prepared.testbed.agent_spec())
+                opened = open_counted(runner, prepared.testbed, writes, stop)
                 try:
                     _check_schedulers(prepared.plan.study, opened)
                     if prepared.is_resumed and not prepared.is_other_machine_allowed:
@@ -286,6 +296,7 @@ def _run_campaign(
         spent_ns=time.monotonic_ns() - prepared.started_ns,
         is_decided=lambda: _is_decided(store, prepared.judge),
         rounds_for_width=lambda: _rounds_for_width(store, prepared),
+        writes=prepared.writes,
     )
     campaign = Campaign(prepared.plan, store, runner, prepared.core, start)
     try:
@@ -410,6 +421,8 @@ def _error_of(outcome: Outcome | None) -> IolabError | None:
         )
     if outcome.ending == "interrupted":
         return StoppedError(outcome.message, "finished trials are kept; continue with --resume")
+    if outcome.ending == "writes":
+        return RefusedError(f"stopped by the accepted amount: {outcome.message}", outcome.hint)
     if outcome.ending == "failing":
         return TestbedError(outcome.message, "correct the cause, then continue with --resume")
     if outcome.ending == "budget" and outcome.rounds_complete == 0:
@@ -468,9 +481,21 @@ def _confirmed(
     device = Device.of(opened.description["facts"])
     check_key(testbed, device, is_from_file=_is_from_file(arguments))
     serial = confirm_erasure(device, arguments.erase_serial, prepared.console)
-    wear = Wear(planned_bytes(prepared.plan, testbed, device.size_bytes), device)
-    confirm_wear(wear, accepted_writes(arguments), prepared.console)
-    return replace(prepared, testbed=replace(testbed, erase_serial=serial))
+    history = _history(prepared)
+    wear = wear_of(prepared.plan, testbed, device, history)
+    most = confirm_wear(wear, accepted_writes(arguments), prepared.console)
+    accepted = None
+    if most is not None:
+        before = testbed.precondition_bytes(device.size_bytes)
+        accepted = Accepted(most, device.size_bytes, before, history)
+    return replace(prepared, testbed=replace(testbed, erase_serial=serial), accepted=accepted)
+
+
+def _history(prepared: Conduct) -> History:
+    """What earlier starts of this study wrote."""
+    if not prepared.is_resumed:
+        return History()
+    return stored_history(prepared.plan, prepared.database)
 
 
 def _tell_device(prepared: Conduct, opened: OpenTestbed, arguments: argparse.Namespace) -> None:
@@ -480,7 +505,7 @@ def _tell_device(prepared: Conduct, opened: OpenTestbed, arguments: argparse.Nam
         return
     device = Device.of(opened.description["facts"])
     check_key(testbed, device, is_from_file=_is_from_file(arguments))
-    wear = Wear(planned_bytes(prepared.plan, testbed, device.size_bytes), device)
+    wear = wear_of(prepared.plan, testbed, device, _history(prepared))
     asked = "nothing: it repeats a study" if device.is_confirmed else f"type: {device.phrase}"
     console.result(f"EVERYTHING on this device would be lost:\n{device.describe()}")
     console.result(f"  asked   {asked}\n  wear    {wear.describe()}")

@@ -14,8 +14,8 @@ from typing import Final, Self
 
 from iolab import units
 from iolab.cli.console import Console
-from iolab.errors import RefusedError
-from iolab.study.plan import Plan
+from iolab.errors import IolabError, RefusedError
+from iolab.run.wear import Forecast
 from iolab.testbed.device import DeviceTestbed
 
 WEAR_ASKED_SHARE: Final = 0.01
@@ -72,6 +72,15 @@ class Wear:
 
     planned_bytes: int
     device: Device
+    is_bound: bool = False
+    """Whether it cannot become more than planned."""
+    earlier_bytes: int = 0
+    """What earlier starts of the study wrote; part of what is planned."""
+
+    @classmethod
+    def of(cls, forecast: Forecast, device: Device) -> Self:
+        """What a forecast means for `device`."""
+        return cls(forecast.total_bytes, device, forecast.is_bound, forecast.earlier_bytes)
 
     @property
     def drive_writes(self) -> float:
@@ -87,6 +96,14 @@ class Wear:
         return self.planned_bytes / max(1, rated)
 
     @property
+    def unasked_bytes(self) -> int | None:
+        """How much may be written without a question; None if discs do not wear."""
+        if self.device.is_rotational:
+            return None
+        rated = self.device.rated_bytes or UNRATED_DRIVE_WRITES * self.device.size_bytes
+        return int(WEAR_ASKED_SHARE * rated)
+
+    @property
     def is_asked(self) -> bool:
         """Whether the user must agree."""
         return self.share is not None and self.share > WEAR_ASKED_SHARE
@@ -94,9 +111,15 @@ class Wear:
     def describe(self) -> str:
         """One line."""
         text = (
-            f"about {units.format_bytes_rounded(self.planned_bytes)} are written in all, "
-            f"{self.drive_writes:.2g} times the device"
+            f"{'at most' if self.is_bound else 'about'} "
+            f"{units.format_bytes_rounded(self.planned_bytes)} are written in all, "
+            f"{units.format_times(self.drive_writes)} times the device"
         )
+        if not self.is_bound:
+            text += " (an estimate: it depends on the device's speed or on the file system)"
+        if self.earlier_bytes:
+            written = units.format_bytes_rounded(self.earlier_bytes)
+            text += f", {written} of them by earlier starts"
         if self.share is None:
             return text
         rating = (
@@ -104,17 +127,7 @@ class Wear:
             if self.device.rated_bytes
             else f"of {UNRATED_DRIVE_WRITES} drive writes; it does not say what it is rated for"
         )
-        return f"{text} ({self.share:.2%} {rating})"
-
-
-def planned_bytes(plan: Plan, testbed: DeviceTestbed, size_bytes: int) -> int:
-    """At most so many bytes are written by all rounds and before them."""
-    cost = plan.round_cost()
-    rounds = plan.study.rounds
-    if rounds is None:
-        budget = plan.study.budget_ns or 0
-        rounds = max(1, -(-budget // max(1, cost.duration_ns)))
-    return rounds * cost.written_bytes + testbed.precondition_bytes(size_bytes)
+        return f"{text}: {self.share:,.2%} {rating}"
 
 
 def check_key(testbed: DeviceTestbed, device: Device, *, is_from_file: bool) -> None:
@@ -169,22 +182,42 @@ def confirm_erasure(device: Device, typed_serial: str | None, console: Console) 
     return device.serial
 
 
-def confirm_wear(wear: Wear, accepted_bytes: int | None, console: Console) -> None:
-    """Ask before a drive is worn by more than a percent.
+def confirm_wear(wear: Wear, accepted_bytes: int | None, console: Console) -> int | None:
+    """Ask before a drive is worn by more than a percent; returns how much may be written.
+
+    That is what ``--accept-writes`` says, else what was typed, else the percent above which it
+    would have been asked; None for discs, of which nobody is asked.
 
     Raises
     ------
     RefusedError : the user did not agree.
     """
     console.note(f"iolab: {wear.describe()}")
-    if not wear.is_asked or (accepted_bytes is not None and wear.planned_bytes <= accepted_bytes):
-        return
+    if accepted_bytes is not None and accepted_bytes <= wear.earlier_bytes:
+        raise RefusedError(
+            f"--accept-writes {accepted_bytes}: earlier starts of this study have written "
+            f"{wear.earlier_bytes} bytes already",
+            f"nothing was changed; to go on: --accept-writes {wear.planned_bytes}",
+        )
+    if accepted_bytes is not None and (not wear.is_asked or wear.planned_bytes <= accepted_bytes):
+        _tell_limit(accepted_bytes, console)
+        return accepted_bytes
+    if not wear.is_asked:
+        return wear.unasked_bytes
     amount = units.format_bytes_rounded(wear.planned_bytes).replace(" ", "")
     phrase = f"WRITE {amount}"
     flag = f"--accept-writes {wear.planned_bytes}"
     console.note("iolab: that wears the drive by more than 1 %")
     if _typed(f"to go on, type: {phrase}", flag, console) != phrase:
         raise RefusedError("that is not the phrase", "nothing was changed; plan fewer rounds")
+    _tell_limit(wear.planned_bytes, console)
+    return wear.planned_bytes
+
+
+def _tell_limit(accepted_bytes: int, console: Console) -> None:
+    console.note(
+        f"iolab: it is stopped when {units.format_bytes_rounded(accepted_bytes)} are written"
+    )
 
 
 def accepted_writes(arguments: argparse.Namespace) -> int | None:
@@ -192,14 +225,14 @@ def accepted_writes(arguments: argparse.Namespace) -> int | None:
 
     Raises
     ------
-    RefusedError : not a size.
+    IolabError : not a size.
     """
     if arguments.accept_writes is None:
         return None
     try:
         return units.parse_bytes(arguments.accept_writes)
     except ValueError as error:
-        raise RefusedError(f"--accept-writes: {error}", "as in --accept-writes 2t") from None
+        raise IolabError(f"--accept-writes: {error}", "as in --accept-writes 2t") from None
 
 
 def _typed(question: str, flag: str, console: Console) -> str:

@@ -77,7 +77,7 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--accept-writes",
         metavar="SIZE",
-        help="agree to write so much where it wears a drive by more than 1 %%",
+        help="agree to write so much to a device; the study stops there (device:PATH)",
     )
     group.add_argument(
         "--allow-knobs-on",

@@ -214,7 +214,8 @@ def _cost_parts(found: Forecast) -> Iterator[tuple[str, str]]:
     total = ""
     if plan.study.rounds:
         total = f", {units.format_bytes_rounded(cost.written_bytes * plan.study.rounds)} in all"
-    yield "bytes", f"a round writes about {written}{total}"
+    doubt = "" if cost.is_bound else "; it depends on the device's speed"
+    yield "bytes", f"a round writes about {written}{total}{doubt}"
     yield "space", f"files take {units.format_bytes_rounded(cost.file_bytes)} at most"
 
 

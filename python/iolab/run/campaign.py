@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from iolab import units
@@ -21,6 +21,7 @@ from iolab.run.core import Core
 from iolab.run.pace import Pace
 from iolab.run.record import derive, failed_record
 from iolab.run.trial import trial_spec
+from iolab.run.wear import WriteBudget
 from iolab.store.db import Store
 from iolab.store.derived import DerivedRecord
 from iolab.store.equal_levels import find_equal_levels
@@ -34,7 +35,7 @@ FAILURES_MAX: Final = 3
 VERIFY_FAILED: Final = "verify_failed"
 """Code of the caveats that say which block came back wrong."""
 
-Ending: TypeAlias = Literal["complete", "decided", "budget", "interrupted", "failing"]
+Ending: TypeAlias = Literal["complete", "decided", "budget", "writes", "interrupted", "failing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class Outcome:
     """Why it ended early; empty if it is complete."""
     mismatches: tuple[str, ...] = ()
     """What storage gave back that was not what was written, as ``trial: where and what``."""
+    hint: str = ""
+    """What to do about an early end, if more is known than the message says."""
 
 
 class TrialRunner(Protocol):
@@ -98,6 +101,8 @@ class Start:
     """Asked at the planned looks, between rounds, whether the stored rounds decide everything."""
     rounds_for_width: Callable[[], int | None] = lambda: None
     """Asked after the pilot of a study with a wanted width: complete rounds that give it."""
+    writes: WriteBudget | None = None
+    """What may be written to a whole device (rule R11)."""
 
 
 class Campaign:
@@ -175,8 +180,13 @@ class Campaign:
                 return self._outcome("interrupted", "stopped on request")
             if self._is_over_budget_without_a_round():
                 return self._outcome("budget", self._no_round_fits())
+            writes = self._start.writes
+            if writes is not None and (reason := writes.why_not(trial)):
+                return self._out_of_writes(writes, reason)
             derived = self._run_trial(trial)
             if derived.status == "interrupted":
+                if writes is not None and writes.is_spent and not self._start.stop.presses:
+                    return self._out_of_writes(writes, writes.why_stopped(trial))
                 return self._outcome("interrupted", f"stopped on request during {trial.trial_id}")
             if self._is_failing(derived):
                 return self._outcome(
@@ -184,6 +194,10 @@ class Campaign:
                     f"{FAILURES_MAX} trials in a row failed in the same way: {derived.error}",
                 )
         return None
+
+    def _out_of_writes(self, writes: WriteBudget, reason: str) -> Outcome:
+        finished = (trial_id for trial_id, status in self._statuses.items() if status == "ok")
+        return replace(self._outcome("writes", reason), hint=writes.hint(finished))
 
     def _run_trial(self, trial: Trial) -> DerivedRecord:
         is_fresh = trial.is_plot_start or trial.treatment.whole_plot != self._mounted_plot
@@ -195,6 +209,8 @@ class Campaign:
             message = str(params.get("phase") or params.get("message") or "")
             self._tell("phase", trial, message, eta_ns=eta_ns)
 
+        writes = self._start.writes
+        counted = writes.counted() if writes is not None else 0
         self._tell("phase", trial, "preparing", eta_ns=eta_ns)
         with self._store.quiet():
             try:
@@ -204,6 +220,8 @@ class Campaign:
                     trial.trial_id, str(error), started_at_unix_ns=started_unix_ns
                 )
             elapsed_ns = self._clock() - started_ns
+        if writes is not None:
+            writes.keep(record, trial, counted)
         derived = derive(record, self._core, grants_of(trial.treatment.workload))
         self._store.commit_record(trial.trial_id, self._start.session_id, derived)
         self._statuses[trial.trial_id] = derived.status

@@ -33,6 +33,10 @@ class StopSwitch:
     def press(self) -> None:
         """Ask once; callable from a signal handler."""
         self._presses += 1
+        self.wake()
+
+    def wake(self) -> None:
+        """Make whoever waits look again, without a press."""
         with suppress(BlockingIOError):  # A full pipe is readable anyway.
             os.write(self._write_fd, b"!")
 

@@ -33,6 +33,14 @@ class Contents:
             ):
                 yield trial_id, unpack_record(record, record_id)
 
+    def attempts(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Every attempt at a trial with its status and record, in the order of execution."""
+        with errors_named(self.path):
+            for record_id, trial_id, status, record in self.connection.execute(
+                "SELECT record_id, trial_id, status, record_zlib FROM record ORDER BY record_id"
+            ):
+                yield trial_id, status, unpack_record(record, record_id)
+
     def sessions(self) -> list[dict[str, Any]]:
         """Every start of the campaign, with the agent's description of the testbed."""
         names = ("run_id", "started_at_unix_ns", "iolab_version")

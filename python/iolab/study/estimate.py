@@ -1,23 +1,29 @@
 """What a trial will cost, guessed before anything ran.
 
-Bytes are exact for workloads that visit every record once and upper guesses for those that run for
-a fixed time. Durations assume one modest device and are replaced by observed times as soon as
-there are any; they only give a first ETA and warn of studies that cannot fit.
+Bytes are exact for workloads that visit every record once, upper bounds for streams that a rate,
+a limit, a pause or a number of operations holds back, and guesses for those that write as fast as
+they can for a fixed time: these depend on the device's speed, and `Cost.is_bound` says so.
+Durations assume one modest device and are replaced by observed times as soon as there are any;
+they only give a first ETA and warn of studies that cannot fit.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 from iolab import units
-from iolab.study.model import IozoneWorkload, MixedWorkload
+from iolab.study.model import IozoneWorkload, MixedWorkload, Stream
 from iolab.study.treatment import Treatment
 
 ASSUMED_BYTES_PER_S: Final = 200_000_000
 ASSUMED_SLOWEST_BYTES_PER_S: Final = 2_000_000
 TRIAL_OVERHEAD_NS: Final = 1_000_000_000
 MIN_TIME_LIMIT_NS: Final = 600_000_000_000
+_NS_PER_S: Final = 1_000_000_000
+_LIMIT_SLACK_S: Final = 1.0
+"""A control group's limit lets a burst pass; this much of it is plenty."""
 _WRITING_TESTS: Final = frozenset(
     {
         "write",
@@ -44,6 +50,8 @@ class Cost:
     file_bytes: int
     """Space its files take at the same time."""
     duration_ns: int
+    is_bound: bool = True
+    """Whether no device, however fast, is made to write more data than that."""
 
 
 def cost_of(treatment: Treatment) -> Cost:
@@ -51,13 +59,13 @@ def cost_of(treatment: Treatment) -> Cost:
     workload = treatment.workload
     if isinstance(workload, IozoneWorkload):
         return _iozone_cost(workload, treatment.effective)
-    return _mixed_cost(workload)
+    return _mixed_cost(workload, is_direct=treatment.is_direct)
 
 
 def time_limit_ns(treatment: Treatment) -> int:
     """After how long a trial is given up: far beyond any honest device, at least ten minutes."""
     cost = cost_of(treatment)
-    slowest_ns = cost.moved_bytes * 1_000_000_000 // ASSUMED_SLOWEST_BYTES_PER_S
+    slowest_ns = cost.moved_bytes * _NS_PER_S // ASSUMED_SLOWEST_BYTES_PER_S
     return max(MIN_TIME_LIMIT_NS, slowest_ns, 4 * cost.duration_ns)
 
 
@@ -70,18 +78,58 @@ def _iozone_cost(workload: IozoneWorkload, effective: dict[str, str]) -> Cost:
         written_bytes=file_bytes * (n_writes + n_layouts),
         moved_bytes=moved,
         file_bytes=file_bytes,
-        duration_ns=TRIAL_OVERHEAD_NS + moved * 1_000_000_000 // ASSUMED_BYTES_PER_S,
+        duration_ns=TRIAL_OVERHEAD_NS + moved * _NS_PER_S // ASSUMED_BYTES_PER_S,
     )
 
 
-def _mixed_cost(workload: MixedWorkload) -> Cost:
+def _mixed_cost(workload: MixedWorkload, *, is_direct: bool) -> Cost:
     file_bytes = sum(stream.file_bytes * stream.workers for stream in workload.streams)
-    is_writing = any(stream.read_share < 1 for stream in workload.streams)
-    timed = ASSUMED_BYTES_PER_S * workload.duration_ns // 1_000_000_000
-    layout_ns = file_bytes * 1_000_000_000 // ASSUMED_BYTES_PER_S
+    layout_ns = file_bytes * _NS_PER_S // ASSUMED_BYTES_PER_S
+    held_bytes, free_ns = 0.0, 0.0
+    for stream in workload.streams:
+        as_fast_as_it_can_ns = _window_ns(stream, workload) * (1 - stream.read_share)
+        most = _written_at_most(stream, workload, is_direct=is_direct)
+        if most <= as_fast_as_it_can_ns * ASSUMED_BYTES_PER_S / _NS_PER_S:
+            held_bytes += most
+        else:
+            free_ns += as_fast_as_it_can_ns
+    # Streams that write as fast as they can share one device.
+    free_bytes = min(free_ns, workload.duration_ns) * ASSUMED_BYTES_PER_S / _NS_PER_S
     return Cost(
-        written_bytes=file_bytes + (timed if is_writing else 0),
-        moved_bytes=file_bytes + timed,
+        written_bytes=file_bytes + math.ceil(held_bytes + free_bytes),
+        moved_bytes=file_bytes + ASSUMED_BYTES_PER_S * workload.duration_ns // _NS_PER_S,
         file_bytes=file_bytes,
         duration_ns=TRIAL_OVERHEAD_NS + layout_ns + workload.duration_ns,
+        is_bound=free_ns == 0,
     )
+
+
+def _window_ns(stream: Stream, workload: MixedWorkload) -> int:
+    """How long a stream runs."""
+    end = workload.duration_ns if stream.ends_ns is None else stream.ends_ns
+    return max(0, min(end, workload.duration_ns) - stream.begins_ns)
+
+
+def _written_at_most(stream: Stream, workload: MixedWorkload, *, is_direct: bool) -> float:
+    """Bytes that a stream may write by its own words; infinite if it may as many as it can."""
+    if stream.read_share >= 1:
+        return 0.0
+    window_s = _window_ns(stream, workload) / _NS_PER_S
+    # What goes through the page cache is written by the kernel, and may escape the group's limits.
+    limits = dict(stream.limits) if is_direct else {}
+    each = [math.inf if stream.ops is None else float(stream.ops)]
+    if stream.rate_ops_per_s is not None:
+        each.append(math.ceil(stream.rate_ops_per_s * window_s) + 1)
+    if stream.think_ns:
+        each.append(stream.depth * (window_s * _NS_PER_S / stream.think_ns + 1))
+    ops = min(each) * stream.workers
+    writes = ops * (1 - stream.read_share)
+    if math.isfinite(ops):
+        # Which operation reads is drawn: four standard deviations above the mean, not above all.
+        writes = min(ops, writes + 4 * math.sqrt(writes * stream.read_share))
+    if "max_write_iops" in limits:
+        writes = min(writes, limits["max_write_iops"] * (window_s + _LIMIT_SLACK_S))
+    most = writes * stream.io_size_bytes
+    if "max_write" in limits:
+        most = min(most, limits["max_write"] * (window_s + _LIMIT_SLACK_S))
+    return most

@@ -119,6 +119,7 @@ class Plan:
             moved_bytes=sum(cost.moved_bytes for cost in costs),
             file_bytes=max(cost.file_bytes for cost in costs),
             duration_ns=sum(cost.duration_ns for cost in costs),
+            is_bound=all(cost.is_bound for cost in costs),
         )
 
 

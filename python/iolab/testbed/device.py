@@ -115,7 +115,8 @@ def device_testbed(argument: str, options: Mapping[str, str]) -> DeviceTestbed:
 
     Raises
     ------
-    TestbedError : no such path, or an option that means nothing.
+    TestbedError : no path at all, or an option that means nothing.
+    RefusedError : nothing lies at that path.
     """
     only(options, "device", ("allow_destructive", "precondition", "precondition_round"))
     if not argument:
@@ -123,7 +124,11 @@ def device_testbed(argument: str, options: Mapping[str, str]) -> DeviceTestbed:
     # Aliases stay as they are: by-id names mean the same disk tomorrow.
     path = Path.cwd() / Path(argument).expanduser()
     if not path.exists():
-        raise TestbedError(f"{path} does not exist", "see lsblk -o NAME,SERIAL,MODEL,SIZE")
+        # As the agent's word about whatever else is no device: one exit code for a wrong PATH.
+        raise RefusedError(
+            f"{path} does not exist, so it is no device",
+            "see lsblk -o NAME,SERIAL,MODEL,SIZE; nothing was changed",
+        )
     precondition = options.get("precondition", "none")
     if precondition not in PRECONDITIONS:
         raise TestbedError(
