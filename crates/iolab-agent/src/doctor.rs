@@ -114,8 +114,8 @@ fn tool(name: &str, program: &str) -> Check {
     }
 }
 
-/// Every engine is tried as a trial would use it; those that work share a line. What is no place for
-/// a trial at all is told once, elsewhere.
+/// Every engine is tried as a trial would use it; those that work share a line. What is no place
+/// for a trial at all is told once, elsewhere.
 fn engines(paths: &[PathBuf]) -> Vec<Check> {
     let is_usable = |path: &&PathBuf| path.is_dir() || is_block_device(path);
     let paths: Vec<PathBuf> = paths.iter().filter(is_usable).cloned().collect();

@@ -324,8 +324,12 @@ class SimRunner:
 
     def _watch(self, on_progress: Callable[[Mapping[str, Any]], None] | None) -> Callable[[], bool]:
         """What the simulator asks now and then: whether to stop; tells that it goes on."""
-        tell = on_progress or (lambda _: None)
-        tell({"phase": "simulating"})
+
+        def tell(phase: str) -> None:
+            if on_progress is not None:
+                on_progress({"phase": phase})
+
+        tell("simulating")
         began_s = told_s = time.monotonic()
 
         def should_stop() -> bool:
@@ -334,7 +338,7 @@ class SimRunner:
             if now_s - told_s >= _HEARTBEAT_S:
                 told_s = now_s
                 elapsed_ns = round((now_s - began_s) * 1e9)
-                tell({"phase": f"simulating for {units.format_duration_rounded(elapsed_ns)}"})
+                tell(f"simulating for {units.format_duration_rounded(elapsed_ns)}")
             return self._presses() > 0
 
         return should_stop

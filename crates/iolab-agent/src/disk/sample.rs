@@ -2,9 +2,9 @@
 //!
 //! Read in full: the first and the last 16 MiB, but for the mebibyte at each end, which are looked
 //! at byte by byte anyway. Between them: 256 blocks of 4 KiB at places that follow from a number
-//! drawn for each run, so that no layout misses them all. The same places tell whether a device with
-//! blank ends stores something between them. Left out: the rest; what somebody wrote only there is
-//! not seen. XXH64 is no defence against an adversary; root is none.
+//! drawn for each run, so that no layout misses them all. Such places tell, too, whether a device
+//! with blank ends stores something between them. Left out: the rest; what somebody wrote only
+//! there is not seen. XXH64 is no defence against an adversary; root is none.
 
 use std::fs::File;
 use std::io;

@@ -4,8 +4,8 @@
 //! once in order, `fill2x` twice (SNIA Solid State Storage Performance Test Specification 2.0,
 //! workload independent preconditioning), `random` goes on with random 4 KiB writes in rounds until
 //! five in a row are steady, at most 25 (its steady state). A round ends early when it has written
-//! its share of what was promised, so that a small or fast drive has its five rounds, too. Left out:
-//! purging, which is the user's to do with the drive's own command; queue depths other than
+//! its share of what was promised, so that a small or fast drive has its five rounds, too. Left
+//! out: purging, which is the user's to do with the drive's own command; queue depths other than
 //! [`WRITERS`].
 
 use std::fs::File;
