@@ -31,7 +31,7 @@ PYTEST := $(IOLAB_VENV)/bin/python -m pytest
 TEST_PARTS := setup test-rust test-python tidy docs-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-verdicts lint fmt fmt-check docs docs-check tidy golden bless types examples \
+.PHONY: help demo test bench bench-aa bench-verdicts lint fmt fmt-check docs docs-check tidy golden bless types examples \
         ci clean setup setup-lint test-rust test-python
 
 help:
@@ -49,6 +49,10 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json
 	@[ "$$(id -u)" != 0 ] || python benches/peers.py
 	@python benches/simulator.py
 	@python benches/verdicts.py
+	@python benches/analysis.py
+
+bench-aa: setup ## does `iolab aa` hold on a loop device, and find a pause worth 10 %? (root, 15 minutes)
+	@python benches/aa_bar.py
 
 bench-verdicts: setup ## how often verdicts are wrong, by simulated studies with known truth
 	@python benches/verdicts.py

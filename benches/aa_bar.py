@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -30,11 +31,13 @@ from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.planning import Noise, needed
 from iolab.store.db import STORE_NAME, Store
 
+ROOT = Path(__file__).resolve().parent.parent
 MARGIN = 0.05
 WORTH = 0.10
 """Of the throughput; by the verdict rule this is what the rounds are planned for, too."""
 PILOT_ROUNDS = 20
 PILOT_PAUSE_NS = 100_000
+SLOW_REQUEST_NS = 30_000_000
 LABELS = 3
 ROUNDS_MIN = 4
 """`iolab aa` evaluates no fewer."""
@@ -54,7 +57,7 @@ name = "reader"
 direction = "read"
 pattern = "uniform"
 record_size = "64k"
-file_size = "64m"
+file_size = "{size}"
 """
 
 
@@ -64,13 +67,14 @@ class Lab:
 
     folder: Path
     testbed: str
+    flags: tuple[str, ...]
     started: float
 
     def study(self, name: str, rounds: int, pause_ns: int) -> dict[str, Any]:
         """Run one `iolab aa` and read what it kept."""
         arguments = ["aa", "--on", self.testbed, "--workload", "probe.toml", "--out", name]
         arguments += ["--rounds", str(rounds), "--for-rounds", str(max(2, min(rounds, 10)))]
-        arguments += ["--inject", f"{pause_ns}ns"]
+        arguments += ["--inject", f"{pause_ns}ns", *self.flags]
         command = [sys.executable, "-m", "iolab.cli", *arguments]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 5):
@@ -179,12 +183,29 @@ def main(arguments: list[str] | None = None, tell: Callable[[str], None] = print
     parser.add_argument("--on", dest="testbed", default="loop:256m", help="testbed (loop:256m)")
     parser.add_argument("--studies", type=int, default=10, help="with the planned rounds (10)")
     parser.add_argument("--minutes", type=float, default=15, help="give up if it takes longer (15)")
-    parser.add_argument("--duration", default="500ms", help="of a trial (500ms)")
+    parser.add_argument("--duration", default="1s", help="of a trial (1s)")
+    parser.add_argument("--image-dir", help="where the image of a loop device lies (/var/tmp)")
+    parser.add_argument(
+        "--slow-disk",
+        dest="is_slow_disk",
+        action="store_true",
+        help="on a loop device of 30 ms a request (tools/slow_disk.py): a busy CPU matters less",
+    )
     asked = parser.parse_args(arguments)
+    if asked.is_slow_disk and "SLOW_DISK" not in os.environ:
+        again = [sys.executable, str(ROOT / "tools" / "slow_disk.py"), sys.executable, __file__]
+        environment = os.environ | {"SLOW_DISK_REQUEST_NS": str(SLOW_REQUEST_NS)}
+        command = [*again, *(arguments or sys.argv[1:])]
+        return subprocess.run(command, env=environment, check=False).returncode
     with tempfile.TemporaryDirectory(prefix="iolab-aa-") as folder:
-        probe = PROBE.format(duration=asked.duration)
+        size = "1m" if asked.is_slow_disk else "64m"
+        probe = PROBE.format(duration=asked.duration, size=size)
         (Path(folder) / "probe.toml").write_text(probe, encoding="utf-8")
-        lab = Lab(Path(folder), asked.testbed, time.monotonic())
+        testbed, more = asked.testbed, ("--image-dir", asked.image_dir) if asked.image_dir else ()
+        if asked.is_slow_disk:
+            testbed = f"device:{os.environ['SLOW_DISK']}"
+            more = ("--erase-serial", os.environ["SLOW_DISK_SERIAL"])
+        lab = Lab(Path(folder), testbed, more, time.monotonic())
         return run(lab, asked.studies, asked.minutes * 60, tell)
 
 

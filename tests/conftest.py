@@ -1,8 +1,8 @@
 """What every test relies on: why a test is skipped, how long it may take, golden files, seeds.
 
 A privileged test carries a marker (`needs_root`, `needs_loop`, `needs_io_uring`,
-`needs_chromium`, `needs_fio`). Where the machine cannot serve it, it is skipped with the reason,
-which `make test` lists and counts.
+`needs_chromium`, `needs_fio`, `needs_libreoffice`). Where the machine cannot serve it, it is
+skipped with the reason, which `make test` lists and counts.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
 CANNED = Path(__file__).parent / "report" / "fixtures" / "canned.py"
-TIMEOUT_S_BY_MARKER = {"needs_loop": 120, "needs_chromium": 90}
+TIMEOUT_S_BY_MARKER = {"needs_loop": 120, "needs_chromium": 90, "needs_libreoffice": 240}
 CAP_SYS_ADMIN_BIT = 21  # linux/capability.h
 SYS_IO_URING_SETUP = 425  # the same number on every architecture since Linux 5.1
 IO_URING_PARAMS_BYTES = 120  # linux/io_uring.h: struct io_uring_params
@@ -75,12 +75,18 @@ def no_fio() -> str | None:
     return None if shutil.which("fio") else "needs fio"
 
 
+def no_libreoffice() -> str | None:
+    """Why no second program can open a workbook, or None."""
+    return None if shutil.which("soffice") else "needs LibreOffice Calc (soffice)"
+
+
 REASON_BY_MARKER: dict[str, Callable[[], str | None]] = {
     "needs_root": no_root,
     "needs_loop": no_loop,
     "needs_io_uring": no_io_uring,
     "needs_chromium": no_chromium,
     "needs_fio": no_fio,
+    "needs_libreoffice": no_libreoffice,
 }
 
 

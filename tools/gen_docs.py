@@ -24,6 +24,7 @@ from tidy import Tree
 ROOT = Path(__file__).resolve().parents[1]
 INDEX = "docs/README.md"
 MARK = "<!-- All pages; what follows is written by `make docs`. -->"
+OPTIONS_MARK = "<!-- All options; what follows is written by `make docs`. -->"
 FOLDERS = ("tutorial", "how-to", "reference", "explanation", "design")
 NOTE = "<!-- Written by `make docs` from {source}; edit that instead. -->"
 
@@ -266,8 +267,18 @@ def index_page(root: Path = ROOT) -> str:
             place = inner.relative_to(index.parent).as_posix()
             names = sorted(path.name for path in inner.glob("*.md"))
             links = [f"[{name.removesuffix('.md')}]({place}/{name})" for name in names]
-            blocks.append(f"Simulated {inner.name}: {', '.join(links)}.")
+            title = "Command lines of" if inner.name == "dialects" else f"Simulated {inner.name}:"
+            blocks.append(f"{title} {', '.join(links)}.")
     return "\n\n".join(blocks) + "\n"
+
+
+def dialect_page(name: str, stem: str = "") -> str:
+    """A dialect's page: what is written by hand, then every option by its row."""
+    core: Any = importlib.import_module("iolab._core")
+    path = ROOT / f"docs/reference/dialects/{stem or name}.md"
+    by_hand = path.read_text(encoding="utf-8").partition(OPTIONS_MARK)[0].rstrip()
+    options = core.dialect_reference(name).strip()
+    return f"{by_hand}\n\n{OPTIONS_MARK}\n\n{options}\n"
 
 
 def _title(path: Path) -> str:
@@ -298,6 +309,8 @@ PAGES: dict[str, Callable[[], str]] = {
         "The settings of the machine that the agent may change, each recorded before, verified"
         " after, and put back. Nothing outside this list is ever written.",
     ),
+    "docs/reference/dialects/iozone.md": lambda: dialect_page("iozone"),
+    "docs/reference/dialects/bonnie.md": lambda: dialect_page("bonnie++", "bonnie"),
     INDEX: index_page,
 }
 

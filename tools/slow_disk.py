@@ -3,7 +3,8 @@
 Needs root. The device lies over the file of tools/slow_file.py (512 MiB; one head, seek, rotation
 and transfer five times as fast as those of a 7200 rpm disk) and says that it is rotational. The
 command finds its name in SLOW_DISK and its serial in SLOW_DISK_SERIAL; device, mount and server are
-removed when it ends, and this program ends as it did.
+removed when it ends, and this program ends as it did. With SLOW_DISK_REQUEST_NS in the environment
+every request takes so many nanoseconds instead.
 
     python tools/slow_disk.py sh -c 'iolab compare --on device:$SLOW_DISK ...'
 """
@@ -21,12 +22,15 @@ from pathlib import Path
 
 
 @contextmanager
-def slow_disk() -> Iterator[Path]:
-    """Node of the device; everything is removed again, also after an error or an interrupt."""
+def slow_disk(request_ns: str = "") -> Iterator[Path]:
+    """Node of the device; everything is removed again, also after an error or an interrupt.
+
+    `request_ns` is the time that every request takes; empty for those of a disk.
+    """
     with ExitStack() as undo:
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="slow-disk-")))
         server = subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("slow_file.py"), folder],
+            [sys.executable, Path(__file__).with_name("slow_file.py"), folder, *request_ns.split()],
             start_new_session=True,
         )
         undo.callback(server.wait, 10)
@@ -48,7 +52,7 @@ def main() -> int:
     """Run the command of the arguments; its exit code."""
     if len(sys.argv) < 2:
         raise SystemExit("usage: slow_disk.py COMMAND [ARGUMENT...]")
-    with slow_disk() as device:
+    with slow_disk(os.environ.get("SLOW_DISK_REQUEST_NS", "")) as device:
         backing = Path(f"/sys/block/{device.name}/loop/backing_file").read_text().strip()
         environment = {
             **os.environ,

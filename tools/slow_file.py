@@ -3,7 +3,8 @@
 Mounted on the folder given (tools/one_file.py); it ends when that is unmounted. Service times are
 those of tests/golden/dispatch/README.md: one head, first come first served, seek 0.8 ms + 9.2 ms *
 sqrt(distance / size), a 120 Hz angle with 1 MiB per track, 120 MB/s, everything times 0.2. The
-contents lie in memory and are lost at the end.
+contents lie in memory and are lost at the end. With a second argument every request takes so many
+nanoseconds instead, wherever it lies: a device whose time per operation is known.
 """
 
 from __future__ import annotations
@@ -68,5 +69,20 @@ class Disk:
         return 0
 
 
+class EvenDisk(Disk):
+    """Every request takes the same time."""
+
+    def __init__(self, request_ns: int) -> None:
+        """A disk of `request_ns` per request."""
+        super().__init__()
+        self.request_ns = request_ns
+
+    def serve(self, offset: int, length: int) -> None:
+        """Wait as long as each request does."""
+        del offset, length
+        time.sleep(self.request_ns / 1e9)
+
+
 if __name__ == "__main__":
-    serve(sys.argv[1], b"iolab-slow", Disk())
+    disk = EvenDisk(int(sys.argv[2])) if len(sys.argv) > 2 else Disk()
+    serve(sys.argv[1], b"iolab-slow", disk)

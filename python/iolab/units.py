@@ -13,6 +13,13 @@ from typing import Final
 
 _SIZE_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|[kKMGT]B|[KMGT]iB)/s")
+_RATE_UNITS: Final = {
+    "B": 1,
+    **{f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)},
+    "kB": 1000,
+    **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", start=1)},
+}
 _DURATION_UNITS_NS: Final = {
     "ns": 1,
     "us": 1_000,
@@ -45,6 +52,20 @@ def parse_bytes(text: str | int) -> int:
         value = int(match[1]) * _SIZE_UNITS[match[2].lower()]
     if not 0 < value <= _MAX_SIZE:
         raise ValueError(f"'{text}' is not a size between 1 byte and 4 EiB")
+    return value
+
+
+def parse_rate(text: str) -> int:
+    """Bytes per second as data sheets print them: ``3100MB/s`` is decimal, ``3100MiB/s`` binary.
+
+    Raises
+    ------
+    ValueError : not a rate above zero.
+    """
+    match = _RATE.fullmatch(str(text).strip())
+    value = int(Decimal(match[1]) * _RATE_UNITS[match[2]]) if match else 0
+    if not 0 < value <= _MAX_SIZE:
+        raise ValueError(f"'{text}' is not a rate: write 3100MB/s (decimal) or 2956MiB/s")
     return value
 
 

@@ -225,3 +225,45 @@ def test_noise_of_a_plan_is_a_share(iolab):
     write_study()
     out = iolab("plan", "study.toml", "--noise", "3%")[1]
     assert "sd 3 % of a round's ratio (as given by --noise)" in out
+
+
+def test_results_are_looked_back_at_and_take_no_flags(iolab):
+    run = ("compare", "--on", "sim:fixed-100us", "--scheduler", "noop,deadline", "--seed", "3")
+    size = ("--test", "read", "--file-size", "1m", "--rounds", "10", "--out", "out")
+    code, _, err = iolab(*run, *size)
+    assert code == 0, err
+    code, out, err = iolab("plan", "out")
+    assert code == 0, err
+    assert "Looking back at 'scheduler' on sim:fixed-100us: 10 rounds, margin 5 %." in out
+    assert "deadline / noop: sd 0.0 %" in out
+    assert "the first 8 rounds ask for 8 (Stein)" in out
+    assert "2 of 2 medians are known to ±3 % after 10 rounds" in out
+    assert iolab("plan", "out/study.db")[1] == out
+    code, out, err = iolab("plan", "out", "--rounds", "3")
+    assert (code, out) == (1, "")
+    assert "--rounds: out holds results" in err
+    assert iolab("plan", "nowhere")[0] == 1
+
+
+def test_a_study_ends_when_its_intervals_are_narrow_enough(iolab):
+    run = ("compare", "--on", "sim:fixed-100us", "--scheduler", "noop,deadline", "--seed", "3")
+    more = ("--test", "read", "--file-size", "1m", "--width", "2%", "--out", "out")
+    code, out, err = iolab(*run, *more, "--rounds", "30")
+    assert code == 0, err
+    assert "at most 30 rounds for intervals of ±2 %" in err
+    assert "8 complete rounds; 8 rounds give the wanted width" in err
+    assert "wanted width" in out
+    code, _, err = iolab(*run, *more[:-1], "other")
+    assert (code, "a width alone may take for ever" in err) == (1, True)
+
+
+def test_a_plan_says_what_a_width_will_cost(iolab):
+    write_study(more='width = "2%"')
+    text = Path("study.toml").read_text(encoding="utf-8").replace("rounds = 5", "rounds = 100")
+    Path("study.toml").write_text(text, encoding="utf-8")
+    code, out, err = iolab("plan", "study.toml", "--noise", "5%")
+    assert code == 0, err
+    assert "18 treatments a round, at most 100 rounds" in out
+    (line,) = [line for line in out.splitlines() if line.startswith("width ")]
+    # Two comparisons: t of 7 degrees at 1 - .0125 is 2.8412; (2.8412 x .05 / ln 1.02)^2 = 51.5.
+    assert "take about 52 rounds; the first 8 decide how many (Stein)" in line

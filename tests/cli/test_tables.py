@@ -2,6 +2,7 @@
 
 import io
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,30 @@ def test_gate_usage_errors_are_exit_1(tmp_path):
         code, out, err = iolab("gate", *arguments)
         assert (code, out) == (1, ""), arguments
         assert message in err, err
+
+
+def test_gate_refuses_other_machines_unless_it_is_told_not_to(tmp_path):
+    """Two simulated studies are one machine; one that says it was real is another."""
+    for name in ("a", "b"):
+        code, _, err = iolab(
+            *("compare", "--on", "sim:fixed-100us", "--scheduler", "noop,deadline", "--seed", "3"),
+            *("--test", "read", "--file-size", "1m", "--rounds", "5", "--out", tmp_path / name),
+        )
+        assert code == 0, err
+    arguments = ("gate", tmp_path / "a", tmp_path / "b")
+    assert iolab(*arguments)[0] == 0
+    with sqlite3.connect(tmp_path / "b" / "study.db") as database:
+        named = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'study'"
+        for (name,) in database.execute(named).fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        database.execute("UPDATE study SET kind = 'real'")
+    code, out, err = iolab(*arguments)
+    assert (code, out) == (1, "")
+    assert "ran on different machines (kind: simulated -> real)" in err
+    assert iolab(*arguments, "--allow-other-machine")[0] in (0, 4)
+    assert "They ran on different machines" in " ".join(
+        iolab("diff", tmp_path / "a", tmp_path / "b")[1].split()
+    )
 
 
 def test_diff_in_three_forms(tmp_path):

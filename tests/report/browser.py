@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -29,6 +30,14 @@ FLAGS = (
     "--no-first-run",
     "--remote-debugging-pipe",
 )
+LAUNCHER = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 20) for end in sys.argv[1:3]]
+for place, end in enumerate(ends, start=3):
+    os.dup2(end, place)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""The browser expects its pipe at descriptors 3 and 4; shells differ in what they can move."""
 ANSWER_S_MAX = 60.0
 Scheme = Literal["light", "dark"]
 
@@ -45,10 +54,11 @@ class Browser:
         self._read, to_write = os.pipe()
         self._process = subprocess.Popen(
             [
-                "/bin/sh",
+                sys.executable,
                 "-c",
-                f'exec "$@" 3<&{to_read} 4>&{to_write}',
-                "sh",
+                LAUNCHER,
+                str(to_read),
+                str(to_write),
                 program,
                 *FLAGS,
                 f"--user-data-dir={self._profile}",
@@ -66,6 +76,14 @@ class Browser:
 
     def __enter__(self) -> Self:
         """Attach to the only page and cut it off from the network."""
+        try:
+            self._attach()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def _attach(self) -> None:
         targets = self.call("Target.getTargets")["targetInfos"]
         page = next(t["targetId"] for t in targets if t["type"] == "page")
         attached = self.call("Target.attachToTarget", targetId=page, flatten=True)
@@ -80,7 +98,6 @@ class Browser:
             uploadThroughput=0,
         )
         self._resize(self._size[1])
-        return self
 
     def __exit__(
         self,
@@ -167,7 +184,8 @@ class Browser:
         path.write_bytes(base64.b64decode(answer["data"]))
 
     def print_pdf(self, path: Path) -> None:
-        """Print to A4."""
+        """Print to A4, with the style for paper."""
+        self.call("Emulation.setEmulatedMedia", media="print")
         answer = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
         path.write_bytes(base64.b64decode(answer["data"]))
 

@@ -3,11 +3,12 @@
 import pytest
 
 from iolab.run.contention import (
+    behind_its_rate,
     contention_metrics,
+    cut_off,
     flowing_share,
     grants_of,
     jain,
-    unfinished,
 )
 from iolab.run.record import derive, segment_name
 from iolab.study.load import parse_study
@@ -118,14 +119,29 @@ def test_silence_at_the_end_is_a_stall():
     assert flowing_share(tenant([worker(1, elapsed=SECOND // 3)], series=series(1, 1, 1))) is None
 
 
+def test_a_slow_stream_does_not_stall_between_its_operations():
+    once_in_a_while = series(*([1, 0, 0, 0, 0] * 40))
+    twice_a_second = tenant([worker(1, ops=40, elapsed=20 * SECOND)], series=once_in_a_while)
+    assert flowing_share(twice_a_second) is None, "40 operations are 4 slices of ten"
+    longer = tenant(
+        [worker(1, ops=80, elapsed=40 * SECOND)], series=series(*([1, 0, 0, 0, 0] * 80))
+    )
+    assert flowing_share(longer) == 1
+
+
 def test_frames_that_come_late_and_bursts_that_are_cut_off():
     film = tenant([worker(1, ops=50, late_ops=5), worker(1, ops=50, late_ops=0)])
     assert contention_metrics(PHASE, [film])["on_time_share"] == 0.95
+    frozen = tenant([worker(1, ops=87, late_ops=3, missed_ops=163)])
+    assert contention_metrics(PHASE, [frozen])["on_time_share"] == pytest.approx(84 / 250)
+    (caveat,) = behind_its_rate("p/s", frozen)
+    assert (caveat.code, "163 of 250" in caveat.message) == ("rate_missed", True)
+    assert behind_its_rate("p/s", tenant([worker(1, ops=250, late_ops=0, missed_ops=1)])) == ()
     done = tenant([worker(1, ops=10, elapsed=3), worker(1, ops=10, elapsed=8)], asked_ops=10)
     assert contention_metrics(PHASE, [done])["completion_ns"] == 8
-    assert unfinished("p/s", done) == ()
-    (caveat,) = unfinished("p/s", tenant([worker(1, ops=7)], asked_ops=10))
-    assert caveat.code == "unfinished"
+    assert cut_off("p/s", done) == ()
+    (caveat,) = cut_off("p/s", tenant([worker(1, ops=7)], asked_ops=10))
+    assert caveat.code == "cut_off"
     assert "7 of 10" in caveat.message
 
 

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolab.stats.diff import are_pairs, compare_studies, environment_differences
+from iolab.stats.diff import (
+    are_pairs,
+    compare_studies,
+    environment_differences,
+    other_machines,
+)
 from iolab.stats.gate import gate
 from iolab.stats.imported import runs_to_decide
 from iolab.stats.judge import judge
@@ -146,6 +151,20 @@ def test_environment_differences_come_in_order(canned):
     two = replace(data, facts={"kernel.release": "6.17", "a": "2", "load.average": "9"})
     found = [(d.name, d.before, d.after) for d in environment_differences(one, two)]
     assert found == [("kernel.release", "6.14", "6.17"), ("a", "1", "2")]
+
+
+def test_other_machines_are_told_from_other_kernels_and_unknown_ones(canned):
+    data = canned.make_study()
+
+    def machines(**facts):
+        other = replace(data, facts={k.replace("_", ".", 1): v for k, v in facts.items()})
+        return [d.name for d in other_machines(replace(data, facts={"cpu.model": "A"}), other)]
+
+    assert machines(cpu_model="B", kernel_release="9") == ["cpu.model"]
+    assert machines(cpu_model="A", kernel_release="9") == []
+    assert machines(kernel_release="9") == [], "nobody knows"
+    simulated = canned.make_study(kind="simulated")
+    assert [d.name for d in other_machines(data, simulated)][:1] == ["kind"]
 
 
 def test_rules_of_a_clean_study_and_of_a_bad_one(canned):

@@ -95,7 +95,7 @@ def test_what_was_stored_comes_back(store):
     assert (row.operation, row.is_direct, row.cache_share) == ("write", False, 0.25)
     assert row.caveats == (Caveat("page_cache", "seen", "use direct"),)
     assert row.levels == data.trials[0].levels
-    assert data.series[0].latency_ns_max == (5, 6)
+    assert list(data.series[0].latency_ns_max) == [5, 6]
     assert data.facts == {"kernel": "6.18"}
     assert data.varying_facts == {"temperature": {"t0001": "40", "t0002": "41"}}
     assert data.caveats[-1] == Caveat("c", "m", "h")

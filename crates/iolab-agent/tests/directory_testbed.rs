@@ -51,6 +51,30 @@ fn only_a_directory_of_ours_is_used_and_it_goes_away() {
 }
 
 #[test]
+fn in_place_files_have_the_names_that_were_given_and_nothing_else_is_touched() {
+    let (folder, state) = places();
+    let (mut agent, _) = Agent::start("dir-place", state.path(), false);
+    let asked = json!({
+        "kind": "directory", "path": folder.path(), "allow_knobs_on": [], "in_place": true
+    });
+    let opened = agent.ask("open_testbed", &asked).unwrap();
+    assert_eq!(Path::new(opened["directory"].as_str().unwrap()), folder.path());
+    let mut kept = once();
+    kept["phases"][0]["keeps_files"] = json!(true);
+    kept["phases"][0]["tenants"][0]["files"] = json!(["t.tmp"]);
+    for (workload, left) in [(&kept, &["t.tmp", "thesis"][..]), (&once(), &["t.tmp", "thesis"])] {
+        let record = agent.ask("run_trial", &trial(&Value::Null, &json!({}), workload)).unwrap();
+        assert_eq!(record["status"], "ok", "{record}");
+        let mut found = names(folder.path());
+        found.sort();
+        assert_eq!(found, left);
+    }
+    assert_eq!(agent.ask("close_testbed", &json!({})).unwrap()["is_restored"], true);
+    assert_eq!(agent.end_input(), Some(0));
+    assert_eq!(fs::read_to_string(folder.path().join("thesis")).unwrap(), "years");
+}
+
+#[test]
 fn knobs_of_the_system_disk_need_to_be_allowed_by_name() {
     let (_folder, state) = places();
     let root = tempfile::tempdir_in("/var/tmp").unwrap();

@@ -54,7 +54,7 @@ impl Diagnostic {
                 // Within a quoted word nothing is counted: all of it is marked.
                 let is_plain = quoted(word) == *word;
                 let end = line.chars().count();
-                let part = start + within.start..(start + within.end).min(end);
+                let part = start + within.start..start.saturating_add(within.end).min(end);
                 marked = Some(if is_plain && !part.is_empty() { part } else { start..end });
             }
         }

@@ -5,6 +5,7 @@
 //! how to show it) and *events* (what happened), from which `render` makes the dialect's output.
 //! Nothing here performs I/O. Left out: running a plan, which is the front end's business.
 
+pub mod bonnie;
 pub mod diagnostic;
 pub mod iozone;
 pub mod option;
@@ -53,6 +54,7 @@ macro_rules! dialects {
 
 dialects! {
     iozone::Iozone,
+    bonnie::Bonnie,
 }
 
 /// The dialect of this name.

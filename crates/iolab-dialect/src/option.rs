@@ -9,6 +9,7 @@
 //! and abbreviated long options. Long options (`--on`) are iolab's own and the same in every
 //! dialect, see [`Common`].
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use iolab_model::nearest::did_you_mean;
@@ -22,6 +23,8 @@ pub enum Takes<S> {
     Nothing,
     /// A value, attached or in the next word; its name in help texts.
     Value(&'static str),
+    /// A value that must be attached, or none: an empty one.
+    Attached(&'static str),
     /// A value in the next word, never attached.
     NextWord(&'static str),
     /// So many words, whatever they look like; how many depends on what was read before.
@@ -41,6 +44,9 @@ pub enum Standing {
     Refused(&'static str, &'static str),
 }
 
+/// Notes a use of an option in what was typed; may refuse its value.
+pub type Update<S> = fn(&mut S, &Given<'_>) -> Result<(), Problem>;
+
 /// One option of a dialect.
 pub struct OptionRow<S: 'static> {
     /// As typed: `-s`, `-+p`, `--on`.
@@ -54,7 +60,7 @@ pub struct OptionRow<S: 'static> {
     /// How far it is done.
     pub standing: Standing,
     /// Notes it in what was typed; may refuse the value.
-    pub update: fn(&mut S, &Given<'_>) -> Result<(), Problem>,
+    pub update: Update<S>,
 }
 
 /// One use of an option, as its row sees it.
@@ -89,7 +95,7 @@ pub struct Grammar<S: 'static> {
     /// Its options.
     pub rows: &'static [OptionRow<S>],
     /// Takes a word that is no option; `None` refuses it.
-    pub word: Option<fn(&mut S, &Given<'_>) -> Result<(), Problem>>,
+    pub word: Option<Update<S>>,
 }
 
 /// What iolab adds to every dialect.
@@ -316,6 +322,10 @@ impl<'a, S> Reader<'a, S> {
             Takes::Value(_) if !rest.is_empty() => {
                 Ok((Given { name, value: rest, words: none, place: attached }, true))
             }
+            Takes::Attached(_) => {
+                let place = if rest.is_empty() { here } else { attached };
+                Ok((Given { name, value: rest, words: none, place }, !rest.is_empty()))
+            }
             Takes::NextWord(value) if !rest.is_empty() => {
                 let problem = Problem::new(
                     format!("{name} takes its {value} from the next word, not from '{rest}'"),
@@ -359,12 +369,17 @@ impl<'a, S> Reader<'a, S> {
         metavar: &str,
     ) -> Result<(&'a str, Place), (Place, Problem)> {
         let index = self.next;
-        let Some(word) = self.words.get(index) else {
+        // An option of iolab is never the value of another one.
+        let is_value = |word: &&String| {
+            let name = word.split('=').next().unwrap_or_default();
+            !COMMON.iter().any(|row| row.name == name)
+        };
+        let Some(word) = self.words.get(index).filter(is_value) else {
             let problem = Problem::new(
                 format!("{name} needs a value: {metavar}"),
                 format!("write {name} {metavar}"),
             );
-            return Err(((self.words.len(), 0..0), problem));
+            return Err(((index, 0..usize::MAX), problem));
         };
         self.next += 1;
         Ok((word, self.whole(index)))
@@ -390,7 +405,10 @@ impl<'a, S> Reader<'a, S> {
 fn metavar<S>(takes: &Takes<S>) -> &'static str {
     match takes {
         Takes::Nothing => "",
-        Takes::Value(text) | Takes::NextWord(text) | Takes::Words(text, _) => text,
+        Takes::Value(text)
+        | Takes::Attached(text)
+        | Takes::NextWord(text)
+        | Takes::Words(text, _) => text,
     }
 }
 
@@ -401,10 +419,10 @@ pub fn help_text<S>(grammar: &Grammar<S>) -> String {
     for line in lines(grammar) {
         if line.group != group {
             group = line.group;
-            text += &format!("\n{group}:\n");
+            let _ = writeln!(text, "\n{group}:");
         }
         let typed = format!("{} {}", line.name, line.metavar);
-        text += &format!("  {typed:18} {}{}\n", line.doc, line.remark());
+        let _ = writeln!(text, "  {typed:18} {}{}", line.doc, line.remark());
     }
     text
 }
@@ -416,7 +434,7 @@ pub fn reference_text<S>(grammar: &Grammar<S>) -> String {
     for line in lines(grammar) {
         if line.group != group {
             group = line.group;
-            text += &format!("\n### {group}\n\n| option | does | here |\n|---|---|---|\n");
+            let _ = writeln!(text, "\n### {group}\n\n| option | does | here |\n|---|---|---|");
         }
         let here = match line.standing {
             Standing::Done => "as the original".to_owned(),
@@ -426,7 +444,7 @@ pub fn reference_text<S>(grammar: &Grammar<S>) -> String {
         };
         let here = if line.group == GROUP { String::new() } else { here };
         let typed = format!("{} {}", line.name, line.metavar);
-        text += &format!("| `{}` | {} | {} |\n", typed.trim(), line.doc, here);
+        let _ = writeln!(text, "| `{}` | {} | {} |", typed.trim(), line.doc, here);
     }
     text
 }

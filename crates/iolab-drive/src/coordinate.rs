@@ -66,7 +66,8 @@ pub struct WorkerOutcome {
 
 impl WorkerOutcome {
     /// Joins a worker's report and its recorder.
-    pub fn new(tenant: usize, report: StreamReport, recorder: Recorder) -> Self {
+    pub fn new(tenant: usize, report: StreamReport, mut recorder: Recorder) -> Self {
+        recorder.missed(report.missed_ops.unwrap_or(0));
         let Recorder { service, response, series, segments, late_ops, .. } = recorder;
         let late_ops = response.as_ref().map(|_| late_ops);
         let (report, segments) = (StreamReport { late_ops, ..report }, segments.into_parts());

@@ -48,7 +48,9 @@ pub fn check<T: Target>(target: &T, tenant: &Tenant, verify: Verify) -> Result<(
             "allocate blocks without writing them; leave out preallocate",
         ),
     ];
-    match needs.into_iter().find(|(is_met, _)| !is_met) {
+    let is_many = tenant.file_set.is_some();
+    let makes_files = (!is_many, "make and remove many files; use a testbed with a file system");
+    match needs.into_iter().chain([makes_files]).find(|(is_met, _)| !is_met) {
         Some((_, what)) => Err(Error::Unsupported { target: target.name(), what: what.to_owned() }),
         None => Ok(()),
     }

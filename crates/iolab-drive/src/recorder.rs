@@ -39,6 +39,24 @@ impl ClassHistograms {
         }
     }
 
+    /// Counts ops of one period that were due and never begun, with the least that each waited:
+    /// the last of them less than a period, the one before it at least one, and so on. Many of them
+    /// are counted in groups.
+    fn record_missed(&mut self, missed: u64, period: Ns) {
+        const GROUPS_MAX: u64 = 100_000;
+        let count = |h: &Option<Histogram>| h.as_ref().map_or(0, Histogram::count);
+        let is_write = count(&self.write) > count(&self.read);
+        let class = if is_write { OpClass::Write } else { OpClass::Read };
+        let histogram = self.of(class).expect("transfers have a histogram");
+        let size = missed.div_ceil(GROUPS_MAX).max(1);
+        let mut first = 0;
+        while first < missed {
+            let here = size.min(missed - first);
+            histogram.record_many(first * period.0, here);
+            first += here;
+        }
+    }
+
     /// Adds another set's counts.
     pub fn merge(&mut self, other: &Self) {
         let pairs = [
@@ -110,6 +128,15 @@ impl Recorder {
         if submission.is_timed {
             self.series.begin(submission.intended);
             self.origin.get_or_insert(submission.intended);
+        }
+    }
+
+    /// Counts the ops that were due and never begun: they are late, by at least what they waited.
+    pub fn missed(&mut self, missed: u64) {
+        if let (Some(response), Some(period)) = (&mut self.response, self.period)
+            && missed > 0
+        {
+            response.record_missed(missed, period);
         }
     }
 

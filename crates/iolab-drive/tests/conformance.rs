@@ -80,3 +80,58 @@ fn a_missing_file_is_reported_and_nobody_hangs() {
         assert!(message.contains("iozone.") && message.contains("No such file"), "{message}");
     }
 }
+
+/// bonnie++'s rewrite and its seeks: a record is read, and all or some are written back.
+#[test]
+fn an_update_is_one_op_of_two_calls() {
+    let phase = |name: &str, write_share: f64, limit: &str| {
+        format!(
+            "{{\"name\":\"{name}\",\"keeps_files\":true,\"tenants\":[{{\"name\":\"main\",\
+             \"workers\":1,\"file\":\"data\",\"file_bytes\":1048576,\"io_size_bytes\":4096,\
+             \"pattern\":{{\"kind\":\"uniform\"}},\"opening\":\"laid_out\",\
+             \"direction\":{{\"kind\":\"update\",\"write_share\":{write_share}}},\
+             \"fsync\":{{\"kind\":\"every\",\"ops\":1}},\"limit\":{limit}}}]}}"
+        )
+    };
+    let text = format!(
+        "{{\"version\":1,\"name\":\"u\",\"engine\":\"memory\",\"seed\":3,\
+         \"phases\":[{},{}]}}",
+        phase("rewrite", 1.0, "{\"kind\":\"once\"}"),
+        phase("seeks", 0.1, "{\"kind\":\"ops\",\"ops\":5000}"),
+    );
+    let workload: Workload = serde_json::from_str(&text).unwrap();
+    workload.check().unwrap();
+    let memory = Memory::default();
+    let mut outcomes = workload.phases.iter().map(|phase| {
+        run_threads(&memory, (&workload, phase), Path::new("/m"), |_| {}, &mut NoObserver).unwrap()
+    });
+    let rewrite = outcomes.next().unwrap();
+    let worker = &rewrite.tenants[0].workers[0];
+    assert_eq!((worker.ops, worker.bytes, worker.errors), (256, 1 << 20, 0));
+    assert_eq!((worker.read_bytes, worker.write_bytes), (1 << 20, 1 << 20));
+    let service = &rewrite.tenants[0].service;
+    let counts =
+        [&service.read, &service.write, &service.sync].map(|h| h.as_ref().unwrap().count());
+    assert_eq!(counts, [256, 256, 256], "read, written, flushed");
+    let seeks = outcomes.next().unwrap();
+    let worker = &seeks.tenants[0].workers[0];
+    assert_eq!((worker.ops, worker.read_bytes), (5000, 5000 * 4096));
+    let updates = worker.write_bytes / 4096;
+    assert!((400..600).contains(&updates), "a tenth of 5000: {updates}");
+}
+
+/// Many files need a file system: no target but the kernel takes them.
+#[test]
+fn many_files_are_refused_by_name() {
+    let text = r#"{"version":1,"name":"f","engine":"memory","seed":3,"phases":[
+        {"name":"create","tenants":[{"name":"main","workers":1,"file":"set",
+        "file_bytes":4096,"io_size_bytes":4096,"pattern":{"kind":"sequential"},
+        "opening":"existing","direction":{"kind":"write"},
+        "file_set":{"action":"create","order":"random","files":3,"directories":1}}]}]}"#;
+    let workload: Workload = serde_json::from_str(text).unwrap();
+    workload.check().unwrap();
+    let pair = (&workload, &workload.phases[0]);
+    let memory = Memory::default();
+    let error = run_threads(&memory, pair, Path::new("/m"), |_| {}, &mut NoObserver).unwrap_err();
+    assert!(error.to_string().contains("many files"), "{error}");
+}

@@ -56,6 +56,18 @@ impl Histogram {
         Self { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 
+    /// Counts one value several times.
+    pub fn record_many(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        self.counts[index_of(value)] += times;
+        self.count += times;
+        self.sum += u128::from(value) * u128::from(times);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {

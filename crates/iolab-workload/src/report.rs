@@ -33,6 +33,9 @@ pub struct StreamReport {
     /// Ops that ended later than a period after their intended start; only under a rate limit.
     #[serde(default)]
     pub late_ops: Option<u64>,
+    /// Ops that were due before its time was over and not begun; only under a rate limit.
+    #[serde(default)]
+    pub missed_ops: Option<u64>,
     /// Ops that failed; the first failure ends the worker.
     pub errors: u64,
     /// The first failure.

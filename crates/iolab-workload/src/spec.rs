@@ -9,6 +9,7 @@ use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Priority, Seed};
 use serde::{Deserialize, Serialize};
 
+use crate::file_set::FileSetWork;
 use crate::verify::{self, Verify};
 
 /// The version of this description that this program understands.
@@ -105,6 +106,7 @@ pub struct Phase {
 /// Equal workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct Tenant {
     /// For records and reports.
     pub name: String,
@@ -122,6 +124,9 @@ pub struct Tenant {
     /// From one worker's file to the next.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub file_step: u32,
+    /// Names of the files one by one, where they follow no stem; empty: they do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// Size of each file; its last, incomplete record is not used.
     pub file_bytes: Bytes,
     /// Bytes per op.
@@ -142,6 +147,10 @@ pub struct Tenant {
     /// When to flush.
     #[serde(default)]
     pub fsync: FsyncPolicy,
+    /// Closing the file is inside the timed region (`IOzone`'s -c); not for a writer whose file a
+    /// stonewall left incomplete.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_close_timed: bool,
     /// How the flushes between operations are made.
     #[serde(default, skip_serializing_if = "is_default")]
     pub flush: Flush,
@@ -183,6 +192,9 @@ pub struct Tenant {
     /// When to end.
     #[serde(default)]
     pub limit: Limit,
+    /// It makes, reads or removes many small files instead of touching the records of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_set: Option<FileSetWork>,
 }
 
 fn one() -> u32 {
@@ -233,6 +245,11 @@ pub enum Direction {
     Mixed {
         /// In 0..=1.
         read_share: f64,
+    },
+    /// Each op reads its record and with this probability writes it back: one op, two calls.
+    Update {
+        /// In 0..=1: `bonnie++`'s rewrite has 1, its seeks 0.1.
+        write_share: f64,
     },
 }
 
@@ -342,6 +359,7 @@ impl Tenant {
         let plain = |tenant: &Self| Self {
             name: String::new(),
             file: String::new(),
+            files: Vec::new(),
             workers: 0,
             priority: None,
             share: None,
@@ -353,7 +371,7 @@ impl Tenant {
     /// Whether it ever reads.
     pub fn reads(&self) -> bool {
         match self.direction {
-            Direction::Read => true,
+            Direction::Read | Direction::Update { .. } => true,
             Direction::Write => false,
             Direction::Mixed { read_share } => read_share > 0.0,
         }
@@ -365,12 +383,20 @@ impl Tenant {
             Direction::Read => false,
             Direction::Write => true,
             Direction::Mixed { read_share } => read_share < 1.0,
+            Direction::Update { write_share } => write_share > 0.0,
         }
+    }
+
+    /// Whether each op reads, and may write what it has read.
+    fn reads_always(&self) -> bool {
+        matches!(self.direction, Direction::Update { .. })
     }
 
     /// Name of the file of worker `index`.
     pub fn file_name(&self, index: u32) -> String {
-        if self.is_file_shared {
+        if let Some(name) = self.files.get(index as usize) {
+            name.clone()
+        } else if self.is_file_shared {
             self.file.clone()
         } else {
             format!("{}.{}", self.file, self.file_first + index * self.file_step)
@@ -411,13 +437,26 @@ impl Tenant {
                 "use a multiple of 512 bytes, or go through the page cache",
             );
         }
-        if self.file.contains('/') || self.file.is_empty() || self.file.starts_with('.') {
-            return wrong(format!("file name {:?}", self.file), "use a plain name");
+        let is_plain =
+            |name: &str| !(name.contains('/') || name.is_empty() || name.starts_with('.'));
+        let mut names = self.files.iter().chain([&self.file]);
+        if let Some(name) = names.find(|name| !is_plain(name)) {
+            return wrong(format!("file name {name:?}"), "use a plain name");
         }
-        if let Direction::Mixed { read_share } = self.direction
-            && !(0.0..=1.0).contains(&read_share)
+        let is_listed = !self.files.is_empty();
+        if is_listed && (self.files.len() != self.workers as usize || self.is_file_shared) {
+            let problem = format!("{} file names, {} workers", self.files.len(), self.workers);
+            return wrong(problem, "name one file per worker, or give a stem");
+        }
+        if let Direction::Mixed { read_share: share } | Direction::Update { write_share: share } =
+            self.direction
+            && !(0.0..=1.0).contains(&share)
         {
-            return wrong(format!("read share {read_share}"), "use a number from 0 to 1");
+            let what = if self.reads_always() { "write" } else { "read" };
+            return wrong(format!("{what} share {share}"), "use a number from 0 to 1");
+        }
+        if let Some((problem, remedy)) = self.file_set.as_ref().and_then(FileSetWork::problem) {
+            return wrong(problem, remedy);
         }
         if let Some(priority) = self.priority.filter(|priority| priority.level > 7) {
             return wrong(
@@ -450,12 +489,20 @@ impl Tenant {
             let problem = format!("{parts} parts per call on a mapped file or a stream");
             return Some((problem, "leave out the parts, or use an engine with vectored calls"));
         }
-        if self.depth > 1 && (is_memory || self.lock == LockPolicy::Record) {
-            let problem = format!("depth {} with mapped files, streams or locks", self.depth);
+        let is_chained = self.lock == LockPolicy::Record || self.reads_always();
+        if self.depth > 1 && (is_memory || is_chained) {
+            let problem =
+                format!("depth {} with mapped files, streams, locks or updates", self.depth);
             return Some((problem, "use depth 1 and more workers"));
+        }
+        if self.reads_always() && self.lock == LockPolicy::Record {
+            return Some(("a lock around each update".into(), "lock the whole file"));
         }
         if is_msync && matches!(self.access, Access::Direct | Access::Stdio) {
             return Some(("msync of a file that is not mapped".into(), "use the engine mmap"));
+        }
+        if self.is_close_timed && self.access == Access::Mapped {
+            return Some(("the close of a mapped file in the time".into(), "leave it out"));
         }
         if self.flush == Flush::SyncFileRange && is_memory {
             let problem = "sync_file_range of a mapped file or a stream".to_owned();
@@ -497,6 +544,10 @@ impl Workload {
         for phase in &self.phases {
             for tenant in &phase.tenants {
                 tenant.check(&phase.name)?;
+                if tenant.file_set.is_some() && (phase.tenants.len(), tenant.workers) != (1, 1) {
+                    let problem = format!("phase {}: many files by several workers", phase.name);
+                    return wrong(problem, "use one worker");
+                }
                 if self.verify.is_on() {
                     verify::check(self, phase, tenant)?;
                 }

@@ -21,7 +21,7 @@ use iolab_model::{Completion, Ns, Seed};
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
 use crate::report::StreamReport;
-use crate::spec::{Limit, Tenant};
+use crate::spec::{Direction, Limit, Tenant};
 use crate::worker::{Step, Worker};
 use timed::{Chain, Unflushed};
 
@@ -42,6 +42,7 @@ enum Stage {
     Timed,
     UnlockFile,
     FlushTimed,
+    CloseTimed,
     ArriveEnd,
     WaitEnd,
     Finish,
@@ -82,6 +83,10 @@ pub struct StreamWorker<G> {
     ended: Ns,
     earliest: Ns,
     deadline: Ns,
+    /// When it was found to be out of time, at most the deadline.
+    out_of_time: Option<Ns>,
+    /// The file was closed inside the timed region.
+    is_closed: bool,
     /// Nanoseconds between intended starts, or 0.
     pace_ns: f64,
     report: StreamReport,
@@ -117,6 +122,8 @@ impl<G: GroupState> StreamWorker<G> {
             ended: Ns(0),
             earliest: Ns(0),
             deadline: Ns::MAX,
+            out_of_time: None,
+            is_closed: false,
             pace_ns: tenant.period_ns().unwrap_or(0.0),
             report: StreamReport { worker: index, ..StreamReport::default() },
             tenant: tenant.clone(),
@@ -125,8 +132,25 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// What it counted.
     pub fn report(&self) -> StreamReport {
-        let elapsed_ns = self.ended.since(self.started).0;
-        StreamReport { elapsed_ns, started_ns: self.started.0, ..self.report.clone() }
+        // Who was out of time had all of it, also what lies behind the last completion.
+        let ended = match self.out_of_time {
+            Some(end) if end == self.deadline => self.ended.max(end),
+            _ => self.ended,
+        };
+        StreamReport {
+            elapsed_ns: ended.since(self.started).0,
+            started_ns: self.started.0,
+            gap_ns_max: self.report.gap_ns_max.max(ended.since(self.ended).0),
+            missed_ops: (self.pace_ns > 0.0).then(|| self.missed()),
+            ..self.report.clone()
+        }
+    }
+
+    /// Ops that were due before it was out of time, and that it had not begun.
+    fn missed(&self) -> u64 {
+        let Some(end) = self.out_of_time else { return 0 };
+        let due = (end.since(self.started).0 as f64 / self.pace_ns).ceil() as u64;
+        due.min(self.budget).saturating_sub(self.issued)
     }
 
     /// Whether it got stuck before or in the timed region.
@@ -230,8 +254,9 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         let slot = completion.token.0;
         let InFlight { class, at, length } = self.slots[slot as usize];
         self.free.push(slot);
-        // A stage is left when its op is sent: these two sent the unlocking and the flush.
-        let is_timed_end = matches!(self.stage, Stage::FlushTimed | Stage::ArriveEnd);
+        // A stage is left when its op is sent: these sent the unlocking, the flush and the close.
+        let is_timed_end =
+            matches!(self.stage, Stage::FlushTimed | Stage::CloseTimed | Stage::ArriveEnd);
         if self.stage != Stage::Timed && !is_timed_end {
             self.complete_untimed(completion);
             return false;
@@ -268,7 +293,13 @@ impl<G: GroupState> Worker for StreamWorker<G> {
                 return false;
             }
             OpClass::Read => self.report.read_bytes += moved,
-            OpClass::Write => self.report.write_bytes += moved,
+            OpClass::Write => {
+                self.report.write_bytes += moved;
+                // The second half of an update: the op was counted when it had read.
+                if matches!(self.tenant.direction, Direction::Update { .. }) {
+                    return true;
+                }
+            }
             OpClass::Sync => return true,
             OpClass::Other => return false,
         }

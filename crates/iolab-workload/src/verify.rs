@@ -114,6 +114,12 @@ pub(crate) fn check(workload: &Workload, phase: &Phase, tenant: &Tenant) -> Resu
             remedy: remedy.to_owned(),
         })
     };
+    if tenant.file_set.is_some() || matches!(tenant.direction, Direction::Update { .. }) {
+        return wrong(
+            "verify of updates or of many files".into(),
+            "use verify = \"none\", or another pattern",
+        );
+    }
     let unit = unit(workload, &tenant.file);
     if unit.0 < UNIT_MIN {
         return wrong(

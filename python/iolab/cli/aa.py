@@ -146,6 +146,7 @@ def calibration_lines(result: Calibration) -> list[str]:
 def _level_lines(result: Calibration) -> list[str]:
     """Where the noise is, and whether longer trials or more of them pay."""
     from iolab.cli.look_back import SAVING_MIN, length_text
+    from iolab.stats.sentence import percent
 
     lines: list[str] = []
     noise = result.noise_by_level
@@ -154,8 +155,8 @@ def _level_lines(result: Calibration) -> list[str]:
         if noise.trials_per_round > 1:
             many = f"; {noise.trials_per_round} equal trials a round would pay"
         lines.append(
-            f"Where the noise is: sd {noise.part_sd * 100:.2g} % between tenths of a trial, trials"
-            f" add {noise.trial_sd * 100:.2g} %, rounds {noise.round_sd * 100:.2g} %{many}."
+            f"Where the noise is: sd {percent(noise.part_sd)} between tenths of a trial, trials"
+            f" add {percent(noise.trial_sd)}, rounds {percent(noise.round_sd)}{many}."
         )
     row = result.trial_length
     if row is not None and row.saving >= SAVING_MIN:

@@ -26,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="metrics that are gated, as in latency_ns_p99 (throughput)",
     )
+    parser.add_argument(
+        "--allow-other-machine",
+        action="store_true",
+        help="compare although the two ran on different machines",
+    )
     add_table_flags(parser)
 
 
@@ -48,6 +53,14 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         )
     margin = wishes_of(arguments).margin
     diff = compare_studies(before, after, margin=margin, metrics=asked, roles=("primary",))
+    if diff.machines and not arguments.allow_other_machine:
+        first = diff.machines[0]
+        told = visible_line(f"{first.name}: {first.before} -> {first.after}")
+        raise IolabError(
+            f"the two studies ran on different machines ({told[:200]}): a difference would be that"
+            " of machines",
+            "gate on one machine, or insist with --allow-other-machine; `iolab diff` tells all",
+        )
     for difference in diff.environment[:3]:
         told = visible_line(f"{difference.name}: {difference.before} -> {difference.after}")
         console.note(f"note: {told[:200]}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from iolab import units
 from iolab.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -55,9 +54,11 @@ def _parts(found: LookBack) -> Iterator[tuple[str, str]]:
 
 
 def _noise_text(level: LevelNoise) -> str:
+    from iolab.stats.sentence import percent
+
     return (
-        f"{level.level} / {level.baseline}: sd {level.sd * 100:.2g} % of a round's ratio, at most"
-        f" {level.sd_upper * 100:.2g} % (80 % bound); it was {level.word}"
+        f"{level.level} / {level.baseline}: sd {percent(level.sd)} of a round's ratio, at most"
+        f" {percent(level.sd_upper)} (80 % bound); it was {level.word}"
     )
 
 
@@ -115,15 +116,18 @@ def _length_parts(lengths: list[TrialLength]) -> Iterator[tuple[str, str]]:
 
 def length_text(row: TrialLength) -> str:
     """Say in a sentence how long trials of a cell should be."""
-    now, best = (units.format_duration_rounded(ns) for ns in (row.length_ns, row.best_ns))
-    between = f"rounds add {row.round_sd * 100:.2g} %"
+    from iolab.stats.metrics.metric import format_ns
+    from iolab.stats.sentence import percent
+
+    now, best, beside = map(format_ns, (row.length_ns, row.best_ns, row.overhead_ns))
+    between = f"rounds add {percent(row.round_sd)}"
     if row.round_sd == 0:
         between = "rounds add nothing that is seen"
     how = "longer trials pay" if row.best_ns > row.length_ns else "more, shorter trials pay"
     return (
         f"{row.label}: {how}: about {best} instead of {now} would save {row.saving * 100:.0f} % of"
-        f" the time (sd of a tenth of a trial {row.part_sd * 100:.2g} %, {between}; a trial takes"
-        f" {units.format_duration_rounded(row.overhead_ns)} beside)"
+        f" the time (sd of a tenth of a trial {percent(row.part_sd)}, {between}; a trial takes"
+        f" {beside} beside)"
     )
 
 

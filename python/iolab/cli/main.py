@@ -6,13 +6,14 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from iolab.cli.console import Console, open_closed_streams
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services, iolab_version
-from iolab.errors import IolabError, StoppedError
+from iolab.errors import DialectError, IolabError, StoppedError
 
 COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("compare", "compare", "compare schedulers, file systems, options or record sizes"),
@@ -21,6 +22,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),
     ("import", "import_", "judge what iozone or bonnie++ wrote, or a CSV table"),
+    ("bon-csv2txt", "bon_csv2txt", "CSV lines of bonnie++, versions 1.03 to 2.00, as a table"),
     ("diff", "diff", "compare two stored studies cell by cell"),
     (
         "gate",
@@ -51,6 +53,10 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ),
 )
 """Name, module of `iolab.cli` and help of each command; only the module asked for is imported."""
+DIALECTS: Final = ("iozone", "bonnie++")
+"""Other programs whose command lines are understood; also by the name of the program itself."""
+_BEFORE_DIALECT: Final = ("--on", "--repeat", "--out", "--image-dir", "--erase-serial")
+"""Options with a value that may also stand before a dialect's name; `--compat` has none."""
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
 EXIT_BUG: Final = 70
 """Not a user's mistake and none of rule R12's codes: ``EX_SOFTWARE`` of sysexits.h."""
@@ -81,9 +87,15 @@ def main(
         open_closed_streams()
         console = Console()
     try:
-        return _dispatch(
-            list(sys.argv[1:] if arguments is None else arguments), services or Services(), console
-        )
+        if arguments is None:
+            arguments = [*_dialect_called(sys.argv[0]), *sys.argv[1:]]
+        return _dispatch(list(arguments), services or Services(), console)
+    except DialectError as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        # Its lines belong together: the second is what was typed, the third points at the problem.
+        console.note(f"iolab: {error}")
+        return error.exit_code
     except IolabError as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
@@ -115,6 +127,11 @@ def _dispatch(arguments: list[str], services: Services, console: Console) -> int
     if arguments[0] == "--version":
         console.result(f"iolab {iolab_version()}")
         return 0
+    dialect, words = _dialect(arguments)
+    if dialect is not None:
+        from iolab.cli.dialect.run import execute
+
+        return execute(dialect, words, services, console)
     command = _command(arguments[0])
     parser = Parser(
         prog=f"iolab {arguments[0]}",
@@ -127,6 +144,28 @@ def _dispatch(arguments: list[str], services: Services, console: Console) -> int
     return int(command.execute(parsed, services, console))
 
 
+def _dialect_called(program: str) -> list[str]:
+    """The dialect whose program's name this one was started by: a link to `iolab`."""
+    name = Path(program).name
+    return [name] if name in DIALECTS else []
+
+
+def _dialect(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """The dialect that is asked for, and its words; options of iolab may stand before its name."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("--"):
+        name, _, attached = arguments[at].partition("=")
+        if name == "--compat":
+            at += 1
+        elif name in _BEFORE_DIALECT:
+            at += 1 if attached else 2
+        else:
+            break
+    if at < len(arguments) and arguments[at] in DIALECTS:
+        return arguments[at], [*arguments[:at], *arguments[at + 1 :]]
+    return None, arguments
+
+
 def _command(name: str) -> ModuleType:
     modules = {command: module for command, module, _ in COMMANDS}
     if name not in modules:
@@ -134,15 +173,18 @@ def _command(name: str) -> ModuleType:
 
         what = "option" if name.startswith("-") else "command"
         raise IolabError(
-            f"there is no {what} '{name}'{nearest(name, modules)}",
-            f"commands are {', '.join(modules)}",
+            f"there is no {what} '{name}'{nearest(name, [*modules, *DIALECTS])}",
+            f"commands are {', '.join([*modules, *DIALECTS])}",
         )
     return import_module(f"iolab.cli.{modules[name]}")
 
 
 def _help() -> str:
     lines = [f"  {name:11}{text}" for name, _, text in COMMANDS]
-    return "\n".join([EXAMPLES, "", "Commands:", *lines])
+    programs = [f"  {name:11}the command line of {name}, with its own output" for name in DIALECTS]
+    return "\n".join(
+        [EXAMPLES, "", "Commands:", *lines, "", "Other programs' command lines:", *programs]
+    )
 
 
 def _one_line(text: str) -> str:

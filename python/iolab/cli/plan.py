@@ -77,7 +77,8 @@ def _look_back(
             "an imported table has no rounds to look back at",
             "its report says how many runs would decide",
         )
-    console.result(look_back_text(data, look_back(data, services.judge(data))))  # type: ignore[arg-type]
+    verdict = services.judge(data)
+    console.result(look_back_text(data, look_back(data, verdict)))  # type: ignore[arg-type]
     return 0
 
 

@@ -6,7 +6,7 @@ Rules over the judged study, in the order in which they are tried; nothing here 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
@@ -23,7 +23,9 @@ from iolab.store.rows import StudyData
 
 NAMES_MAX = 4
 STEPS_MAX = 3
-TAKE_MAX = 5
+TAKE_MAX = 12
+NOISY_MARGINS = 3
+"""From a noise floor of so many margins on, more rounds are no remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,12 @@ class Take:
     """What to take for one purpose."""
 
     purpose: str
+    """``throughput``, ``low p99``."""
     choice: str
     reason: str
     is_open: bool = False
+    where: str = ""
+    """Workload and mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +53,28 @@ class Answer:
 
 def answer(data: StudyData, verdict: StudyVerdict, rows: Sequence[Condition]) -> Answer:
     """Compose the three columns."""
-    return Answer(_take(verdict, rows), _sure(data, verdict), _steps(data, verdict))
+    return Answer(_take(verdict, rows), _sure(data, verdict), _steps(data, verdict, rows))
 
 
 def _take(verdict: StudyVerdict, rows: Sequence[Condition]) -> tuple[Take, ...]:
     takes: list[Take] = []
+    has_modes = len({row.group[1] for row in rows}) > 1
     for group in dict.fromkeys(row.group for row in rows):
         mine = [row for row in rows if row.group == group]
         if len(mine) < 2:
             continue
-        where = ", ".join(t for t in (group[0], mode_text(verdict.compared_factor, group[1])) if t)
-        takes.append(_by_primary(verdict, mine, where))
+        mode = mode_text(verdict.compared_factor, group[1]) if has_modes else ""
+        where = ", ".join(text for text in (group[0], mode) if text)
+        takes.append(replace(_by_primary(verdict, mine), where=where))
         tail = [row.p99_comparison for row in mine if row.p99_comparison is not None]
         if tail:
-            takes.append(_by_tail(verdict, tail, where))
+            takes.append(replace(_by_words(verdict, tail, "low p99"), where=where))
     return tuple(takes[:TAKE_MAX])
 
 
-def _by_primary(verdict: StudyVerdict, rows: list[Condition], where: str) -> Take:
+def _by_primary(verdict: StudyVerdict, rows: list[Condition]) -> Take:
     factor = verdict.compared_factor
-    purpose = f"{rows[0].metric.label} ({where})"
+    purpose = rows[0].metric.label
     equal = [row.level for row in rows if row.is_winner]
     candidates = [row.level for row in rows if row.may_be_best]
     margin = margin_text(verdict.margin)
@@ -80,13 +87,9 @@ def _by_primary(verdict: StudyVerdict, rows: list[Condition], where: str) -> Tak
     if len(equal) > 1 and set(candidates) <= set(equal):
         return Take(purpose, _names(equal, factor, "or"), f"equally good within {margin}: take any")
     if candidates:
-        reason = "cannot be told apart yet"
+        reason = "not told apart yet"
         return Take(purpose, _names(candidates, factor, "or"), reason, is_open=True)
     return _by_words(verdict, [r.comparison for r in rows if r.comparison], purpose)
-
-
-def _by_tail(verdict: StudyVerdict, found: list[Comparison], where: str) -> Take:
-    return _by_words(verdict, found, f"low p99 ({where})")
 
 
 def _by_words(verdict: StudyVerdict, found: Sequence[Comparison], purpose: str) -> Take:
@@ -112,7 +115,7 @@ def _by_words(verdict: StudyVerdict, found: Sequence[Comparison], purpose: str) 
             reason + (f"{more} better than {baseline}" if len(better) > 1 else ""),
         )
     if any(c.effect.word == "undecided" for c in found):
-        reason = "no level is shown to be better, some may be"
+        reason = "nothing is shown to be better yet"
         return Take(purpose, f"{baseline}, for now", reason, is_open=True)
     equal = [c.level for c in found if c.effect.word in ("same", "trivial")]
     if equal:
@@ -151,7 +154,9 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     return tuple(sure)
 
 
-def _steps(data: StudyData, verdict: StudyVerdict) -> tuple[tuple[str, str], ...]:
+def _steps(
+    data: StudyData, verdict: StudyVerdict, rows: Sequence[Condition]
+) -> tuple[tuple[str, str], ...]:
     codes = {c.code for c in verdict.caveats}
     steps: list[tuple[str, str]] = []
     trials = verdict.trials
@@ -160,15 +165,7 @@ def _steps(data: StudyData, verdict: StudyVerdict) -> tuple[tuple[str, str], ...
         rest = trials.not_run + trials.interrupted
         command = "iolab run study.toml --out DIR --resume"
         steps.append((f"Finish it: {rest} trials are missing.", command))
-    undecided = [c for c in verdict.headline if c.effect.word == "undecided"]
-    if undecided:
-        c = max(undecided, key=lambda c: c.effect.further_rounds or 0)
-        text = rounds_text(c.effect)
-        command = ""
-        if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
-            wanted = c.rounds_used + c.effect.further_rounds
-            command = f"iolab run study.toml --rounds {wanted}"
-        steps.append((f"Measure on: {text}.", command))
+    steps += _measure_on(verdict, rows, is_own=is_own)
     if "page_cache" in codes and any(c.page_cache_cells for c in verdict.headline):
         steps.append(("Take the page cache out, or ask about memory on purpose.", "--direct"))
     if "generator_bound" in codes:
@@ -177,12 +174,41 @@ def _steps(data: StudyData, verdict: StudyVerdict) -> tuple[tuple[str, str], ...
     return tuple(steps[:STEPS_MAX])
 
 
+def _measure_on(
+    verdict: StudyVerdict, rows: Sequence[Condition], *, is_own: bool
+) -> list[tuple[str, str]]:
+    """Say how many rounds would decide what is open, unless it cannot change the choice."""
+    undecided = [c for c in verdict.headline if c.effect.word == "undecided"]
+    if not undecided:
+        return []
+    group = (undecided[0].workload, undecided[0].is_direct)
+    candidates = {row.level for row in rows if row.group == group and row.may_be_best}
+    open_ones = [c for c in undecided if not candidates or c.level in candidates]
+    if candidates and not open_ones and verdict.baseline not in candidates:
+        n = len(undecided)
+        verb = "level is" if n == 1 else "levels are"
+        return [(f"{n} {verb} undecided, but none of them may be the best: leave it.", "")]
+    floor = noise_floor(verdict)
+    if floor is not None and floor - 1 > NOISY_MARGINS * verdict.margin:
+        text = f"Get less noise first: these rounds see {percent(floor - 1)} at best. Larger files,"
+        return [(f"{text} longer trials, a machine without other work.", "")]
+    c = max(open_ones or undecided, key=lambda c: c.effect.further_rounds or 0)
+    command = ""
+    if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
+        command = f"iolab run study.toml --rounds {c.rounds_used + c.effect.further_rounds}"
+    level = level_text(verdict.compared_factor, c.level)
+    return [(f"Measure on, for {level}: {rounds_text(c.effect)}.", command)]
+
+
 def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     """Say how to use the answer, and where it does not reach."""
     steps: list[tuple[str, str]] = []
     kind = data.study.testbed.split(":")[0]
-    if verdict.trade_offs and data.study.is_comparison:
+    if any(text.startswith("Trade-off") for text in verdict.trade_offs):
         steps.append(("Decide what counts more: the metrics point different ways.", ""))
+    elif verdict.trade_offs:
+        text = "Look at your own sizes and operations below: levels are not alike in all cells."
+        steps.append((text, ""))
     if data.study.kind == "real" and data.calibration is None:
         steps.append(("Check the testbed with itself once.", f"iolab aa --on {data.study.testbed}"))
     if data.study.kind == "simulated":

@@ -21,18 +21,18 @@ def environment(data: StudyData) -> Markup:
     parts: list[Markup] = []
     if data.varying_facts:
         rows = [_varying(name, values) for name, values in sorted(data.varying_facts.items())]
-        whole = Table(
-            ("fact", "trial", "value"),
-            tuple(
-                (name, trial_id, value)
-                for name, values in sorted(data.varying_facts.items())
-                for trial_id, value in values.items()
-            ),
-        )
         parts.append(tag("h3", "Changed between trials"))
         parts.append(plain_table(("fact", "values", "value (trials)"), tuple(rows)))
-        if len(whole.rows) <= RAW_ROWS_MAX:
-            parts.append(data_table(whole, "facts_that_changed"))
+        if sum(map(len, data.varying_facts.values())) <= RAW_ROWS_MAX:
+            whole = Table(
+                ("fact", "trial", "value"),
+                tuple(
+                    (name, trial_id, value)
+                    for name, values in sorted(data.varying_facts.items())
+                    for trial_id, value in values.items()
+                ),
+            )
+            parts.append(data_table(whole, "facts_that_changed", rows_max=0))
     same = plain_table(("fact", "value"), tuple(sorted(data.facts.items())))
     title = tag("h3", "The same in all trials")
     if len(data.facts) > 12:

@@ -95,6 +95,8 @@ class Panel:
     series: tuple[Series, ...]
     shapes: tuple[Shape, ...] = ()
     """Left out by the workbook."""
+    guides: tuple[tuple[float, str], ...] = ()
+    """As those of the chart, where panels differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iolab.report.chart import Table, Value
-from iolab.stats.ledger import Group, Ledger, build_ledger
+from iolab.report.ledgers import ledger_of
+from iolab.stats.ledger import Group, Ledger
 from iolab.stats.level_table import level_table
 from iolab.stats.methods.log_ratio import geometric_mean, ratio_of_log
 from iolab.stats.methods.student import estimate_mean
@@ -45,14 +46,14 @@ class Condition:
     """Series with a stall, series long enough to show one, longest stall in ns."""
     cpu_ns_per_op: float | None
     is_winner: bool
-    """Shown to be the best, or within the margin of it."""
+    """Shown to be the best, or within the margin of it; no other level may be the best."""
     may_be_best: bool
     """Not ruled out as the best (Hsu)."""
 
 
 def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
     """Collect the rows, groups in the study's order and levels as given."""
-    ledger = build_ledger(data)
+    ledger = ledger_of(data, verdict)
     cpu = _cpu_per_op(data, verdict.compared_factor)
     found: list[Condition] = []
     for group in ledger.groups():
@@ -74,7 +75,7 @@ def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
                     _comparison(verdict.secondary, group, level, P99),
                     _stalls(verdict, group, level),
                     cpu.get((group[0], level)),
-                    level in winners,
+                    level in winners and candidates <= winners,
                     level in candidates,
                 )
             )
@@ -113,7 +114,17 @@ def _winners(verdict: StudyVerdict, group: Group) -> tuple[set[str], set[str]]:
         if (found.workload, found.is_direct) == group
         for level in found.members
     }
-    return members, candidates
+    return members, candidates or _by_signs(verdict, group)
+
+
+def _by_signs(verdict: StudyVerdict, group: Group) -> set[str]:
+    """Levels that may be the best where no joint procedure was possible: two, or few rounds."""
+    signs = {c.level: c.effect.sign for c in verdict.pooled if (c.workload, c.is_direct) == group}
+    better = {level for level, sign in signs.items() if sign == "better"}
+    rest = {level for level, sign in signs.items() if sign == "none"}
+    if better:
+        return better
+    return {verdict.baseline, *rest} if signs else set()
 
 
 def _comparison(
@@ -155,12 +166,12 @@ def _cpu_per_op(data: StudyData, factor: str) -> dict[tuple[str, str], float]:
     return {key: geometric_mean(values) for key, values in found.items()}
 
 
-def stall_text(stalled: tuple[int, int, int] | None) -> str:
-    """Write how many trials stalled, and for how long at most."""
-    if stalled is None or not stalled[1]:
-        return "–"
+def stall_texts(stalled: tuple[int, int, int] | None) -> tuple[str, str]:
+    """Write how many series stalled, and for how long at most."""
+    if stalled is None:
+        return "–", ""
     count, total, longest = stalled
-    return f"{count} of {total}" + (f", ≤ {format_ns(longest)}" if count else "")
+    return f"{count} of {total}", f"up to {format_ns(longest)}" if count else ""
 
 
 def amount_text(amount: Amount | None, metric: Metric) -> str:

@@ -57,6 +57,9 @@ def distributions(data: StudyData, verdict: StudyVerdict) -> Distributions:
         for quantile, value in curve.quantiles_ns.items():
             if value > 0:
                 steps.setdefault(quantile, []).append(value)
+    seen = {curve.trial_id for curve in data.curves}
+    if seen:
+        trials = {name: trial for name, trial in trials.items() if name in seen}
     for where, value in _longest(data, verdict, trials):
         if where in found:
             found[where].setdefault(1.0, []).append(value)

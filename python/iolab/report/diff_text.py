@@ -77,7 +77,12 @@ def summary(diff: StudyDiff) -> str:
             continue
         size, bounds = size_of_effect(metric, effect.ratio), bounds_text(metric, effect)
         parts.append(f"{label} over all cells: {size} ({bounds}): {word_text(effect)}.")
-    if diff.environment:
+    if diff.machines:
+        said = "; ".join(f"{d.name}: {_cut(d.before)} -> {_cut(d.after)}" for d in diff.machines)
+        parts.append(
+            f"They ran on different machines ({said}): a difference is that of machines first."
+        )
+    elif diff.environment:
         parts.append(
             "A difference may come from whatever else differs around the studies"
             f" ({len(diff.environment)} found)."

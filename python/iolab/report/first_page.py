@@ -12,13 +12,13 @@ from iolab.report.conditions import (
     condition_table,
     conditions,
     interval_text,
-    stall_text,
+    stall_texts,
 )
 from iolab.report.figures import command, figure
 from iolab.report.markup import Markup, join, tag
 from iolab.report.tables import data_table, word_cell
 from iolab.report.trust import SIGNS, reasons
-from iolab.stats.ledger import level_text
+from iolab.stats.ledger import Group, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import bounds_text, mode_text, size_of_effect
@@ -28,6 +28,8 @@ from iolab.store.rows import StudyData
 ROWS_FIRST = 8
 """More rows than this are folded; shown are winners, the baseline and the farthest."""
 CAVEATS_ON_FIRST_PAGE = 6
+COLUMNS = 8
+"""Of the verdict table."""
 
 
 def answer_part(
@@ -58,7 +60,7 @@ def answer_part(
 def _columns(found: Answer) -> Markup:
     return tag(
         "div",
-        tag("section", tag("h3", "Take"), tag("dl", *(_take(t) for t in found.take))),
+        tag("section", tag("h3", "Take"), _takes(found.take)),
         tag("section", tag("h3", "How sure"), tag("ul", *(tag("li", s) for s in found.sure))),
         tag(
             "section",
@@ -69,11 +71,33 @@ def _columns(found: Answer) -> Markup:
     )
 
 
+def _takes(takes: Sequence[Take]) -> Markup:
+    """Draw the choices with their reasons; for several workloads as a table without them."""
+    places = list(dict.fromkeys(take.where for take in takes))
+    if len(places) < 2:
+        return tag("dl", *(_take(take) for take in takes))
+    purposes = list(dict.fromkeys(take.purpose for take in takes))
+    found = {(take.where, take.purpose): take for take in takes}
+    head = tag("tr", tag("th", "for"), *(tag("th", purpose) for purpose in purposes))
+    body = (
+        tag("tr", tag("td", place), *(_choice(found.get((place, p))) for p in purposes))
+        for place in places
+    )
+    return tag("table", tag("thead", head), tag("tbody", *body))
+
+
+def _choice(take: Take | None) -> Markup:
+    if take is None:
+        return tag("td", "–")
+    css = "choice open" if take.is_open else "choice"
+    return tag("td", tag("b", take.choice, class_=css), title=take.reason)
+
+
 def _take(take: Take) -> Markup:
     css = "choice open" if take.is_open else "choice"
     return tag(
         "div",
-        tag("dt", f"for {take.purpose}"),
+        tag("dt", f"for {take.purpose} ({take.where})"),
         tag("dd", tag("b", take.choice, class_=css), tag("span", f" {take.reason}", class_="soft")),
     )
 
@@ -83,7 +107,7 @@ def _step(text: str, typed: str) -> Markup:
 
 
 def _strongest(rows: list[Condition]) -> list[Condition]:
-    """Keep winners, baselines and the farthest of each group, in their order."""
+    """Keep the best, the baseline and the worst of each group, the best first."""
     if len(rows) <= ROWS_FIRST:
         return rows
     groups = list(dict.fromkeys(row.group for row in rows))[: ROWS_FIRST // 2]
@@ -93,7 +117,7 @@ def _strongest(rows: list[Condition]) -> list[Condition]:
         mine = [row for row in rows if row.group == group]
         ranked = sorted(mine, key=_rank)
         kept += ranked[:room] if room < 3 else _ends(ranked, mine, room)
-    return [row for row in rows if row in kept]
+    return sorted(kept, key=lambda row: (groups.index(row.group), _rank(row)))
 
 
 def _rank(row: Condition) -> float:
@@ -112,7 +136,6 @@ def _ends(ranked: list[Condition], mine: list[Condition], room: int) -> list[Con
 def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     groups = dict.fromkeys(row.group for row in rows)
     head = (
-        *(("workload",) if len(groups) > 1 else ()),
         verdict.compared_factor,
         rows[0].metric.label if len({row.metric.name for row in rows}) == 1 else "metric",
         f"against {verdict.baseline}",
@@ -125,7 +148,7 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     table = tag(
         "table",
         tag("thead", tag("tr", *(tag("th", h) for h in head))),
-        tag("tbody", *(_row(row, verdict, len(groups) > 1) for row in rows)),
+        tag("tbody", *(line for group in groups for line in _lines(group, rows, verdict))),
     )
     note = (
         "★ shown to be within the margin of the best, ☆ not ruled out as the best. Values are"
@@ -136,9 +159,18 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     return join(tag("div", table, class_="scroll"), tag("p", note, class_="soft small"))
 
 
-def _row(row: Condition, verdict: StudyVerdict, has_group: bool) -> Markup:
-    mode = mode_text(verdict.compared_factor, row.group[1])
-    group = ", ".join(text for text in (row.group[0], mode) if text)
+def _lines(group: Group, rows: Sequence[Condition], verdict: StudyVerdict) -> list[Markup]:
+    """Draw the rows of a group, below its name if there are several groups."""
+    mine = [row for row in rows if row.group == group]
+    lines = [_row(row, verdict) for row in mine]
+    if len(mine) == len(rows):
+        return lines
+    mode = mode_text(verdict.compared_factor, group[1])
+    name = ", ".join(text for text in (group[0], mode) if text)
+    return [tag("tr", tag("td", name, colspan=COLUMNS), class_="group"), *lines]
+
+
+def _row(row: Condition, verdict: StudyVerdict) -> Markup:
     star = "★ " if row.is_winner else "☆ " if row.may_be_best else ""
     name = level_text(verdict.compared_factor, row.level)
     label = METRIC_BY_NAME[row.metric.name]
@@ -146,13 +178,12 @@ def _row(row: Condition, verdict: StudyVerdict, has_group: bool) -> Markup:
     cpu = "–" if row.cpu_ns_per_op is None else format_ns(row.cpu_ns_per_op)
     return tag(
         "tr",
-        tag("td", group) if has_group else None,
         tag("td", tag("span", star, class_="star"), tag("b", name)),
         _two(amount_text(row.primary, label), interval_text(row.primary, label)),
         *_against(row.comparison),
         _two(amount_text(row.p99, tail), interval_text(row.p99, tail)),
         _word(row.p99_comparison),
-        tag("td", stall_text(row.stalled)),
+        _two(*stall_texts(row.stalled)),
         tag("td", cpu),
         class_="best" if row.is_winner else None,
     )

@@ -40,6 +40,8 @@ class Frame:
     height: float
     x: Scale | None
     y: Scale | None
+    margin: float = 58.0
+    """Room at the left for the ticks and the title of the value axis."""
 
     def px(self, value: float) -> float:
         """Return the pixel column of a value, kept inside the frame."""
@@ -66,7 +68,7 @@ def render_svg(spec: ChartSpec) -> Markup:
     rows, plane = spec.kind == "rows", spec.kind == "plane"
     x, y = _scales(spec, spec.panels)
     columns = _columns(spec)
-    left = label_room(spec) if rows else 58.0
+    left = label_room(spec) if rows else _tick_room(spec)
     cell_width = (WIDTH - GAP * (columns - 1)) / columns
     height = _rows_height(spec) if rows else (230.0 if columns > 1 else 300.0)
     has_titles = any(panel.title for panel in spec.panels)
@@ -85,6 +87,7 @@ def render_svg(spec: ChartSpec) -> Markup:
             height,
             x,
             y if plane else None,
+            left,
         )
         parts.append(_panel(spec, panel, frame))
     total = legend_height + math.ceil(len(spec.panels) / columns) * cell_height
@@ -138,7 +141,7 @@ def _panel(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
         _band(spec, frame),
         *(_shape(shape, frame) for shape in panel.shapes),
         _value_axes(spec, frame),
-        _guides(spec, frame),
+        _guides(spec, panel, frame),
         _marks(spec, frame),
     ]
     if spec.kind == "rows":
@@ -164,10 +167,10 @@ def _band(spec: ChartSpec, frame: Frame) -> Markup:
     )
 
 
-def _guides(spec: ChartSpec, frame: Frame) -> Markup:
+def _guides(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
     """Draw values worth comparing with, such as the noise floor, as dotted lines."""
     parts: list[Markup] = []
-    for value, label in spec.guides:
+    for value, label in (*spec.guides, *panel.guides):
         if spec.kind == "rows":
             at = frame.px(value)
             line = {"x1": at, "x2": at, "y1": frame.top, "y2": frame.top + frame.height}
@@ -225,7 +228,8 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
     for value, label in _thinned(frame.x, frame.width) if frame.x else ():
         at = frame.px(value)
         parts.append(tag("line", x1=at, x2=at, y1=frame.top, y2=bottom, class_="grid"))
-        parts.append(tag("text", label, x=at, y=bottom + 15, text_anchor="middle"))
+        inside = min(at, WIDTH - len(label) * CHAR_WIDTH / 2 - 2)
+        parts.append(tag("text", label, x=inside, y=bottom + 15, text_anchor="middle"))
     for value, label in frame.y.ticks if frame.y else ():
         at = frame.py(value)
         parts.append(tag("line", x1=frame.left, x2=right, y1=at, y2=at, class_="grid"))
@@ -244,7 +248,7 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
     )
     if spec.kind == "plane":
         middle = frame.top + frame.height / 2
-        at = frame.left - 46
+        at = frame.left - frame.margin + 12
         parts.append(
             tag(
                 "text",
@@ -257,6 +261,13 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
             )
         )
     return tag("g", *parts)
+
+
+def _tick_room(spec: ChartSpec) -> float:
+    """Return the room that the value axis of a `plane` needs at the left, title included."""
+    scales = [_scales(spec, (p,))[1] for p in spec.panels] if spec.has_own_scales else []
+    ticks = [text for scale in [*scales, _scales(spec, spec.panels)[1]] for _, text in scale.ticks]
+    return max(58.0, 28 + CHAR_WIDTH * max(map(len, ticks), default=0))
 
 
 def _thinned(scale: Scale, width: float) -> list[tuple[float, str]]:

@@ -74,7 +74,9 @@ def draw_heat(spec: ChartSpec) -> Markup:
     per_line = max(1, int((WIDTH - left) / (columns * least + GAP)))
     per_line = min(per_line, len(spec.panels))
     per_line = math.ceil(len(spec.panels) / math.ceil(len(spec.panels) / per_line))
-    wide = min(64.0, ((WIDTH - left) / per_line - GAP) / columns)
+    wide = min(
+        120.0 if len(spec.panels) == 1 else 64.0, ((WIDTH - left) / per_line - GAP) / columns
+    )
     tall = 15.0 if rows > MANY_ROWS else 24.0
     legend, legend_height = legend_of(spec)
     head = _head_room(spec, wide)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from iolab.report.chart import Table, Value
 from iolab.report.markup import Markup, join, tag
 from iolab.stats.ledger import level_text
+from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_significant
 from iolab.stats.sentence import bounds_text, mode_text, rounds_text, size_of_effect
@@ -125,8 +126,18 @@ def word_cell(effect: Effect) -> Markup:
     """Draw the verdict word; for `undecided` also what would decide."""
     rest = None
     if effect.word == "undecided":
-        rest = tag("span", f" ({rounds_text(effect)})", class_="soft")
+        rest = tag("span", f" {_rounds_short(effect)}", class_="soft", title=rounds_text(effect))
     return tag("td", tag("span", effect.word, class_=f"word {effect.word}"), rest)
+
+
+def _rounds_short(effect: Effect) -> str:
+    """Write in a cell's room how many more rounds would decide."""
+    if effect.is_further_rounds_above_limit:
+        return f"> {FURTHER_ROUNDS_LIMIT} more rounds"
+    if effect.further_rounds is None:
+        return ""
+    at_least = "≥ " if effect.is_further_rounds_at_least else ""
+    return f"{at_least}{effect.further_rounds} more round{'s' * (effect.further_rounds != 1)}"
 
 
 def cell_table(verdict: StudyVerdict) -> Markup:

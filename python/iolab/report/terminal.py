@@ -19,6 +19,7 @@ from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.request_time import line_text, request_time_sentence
 from iolab.stats.sentence import kind_word, margin_text, mode_text, source_text
+from iolab.stats.upper_bound import upper_bound_sentence
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -85,6 +86,7 @@ def render(
         _cells(verdict, width, glyphs),
         _closer(verdict, width),
         _request_times(verdict, width),
+        _upper_bounds(verdict, width),
         _caveats(data, verdict, width),
     ]
     text = _FIXED_SPACES.sub(" ", "\n\n".join(block for block in blocks if block)) + "\n"
@@ -323,6 +325,12 @@ def _closer(verdict: StudyVerdict, width: int) -> str:
             name = ", ".join(text for text in (workload, mode) if text)
             lines.append(_wrap(f"{name}: {said}.", width, "  "))
     return "\n".join(["A closer look", *lines]) if lines else ""
+
+
+def _upper_bounds(verdict: StudyVerdict, width: int) -> str:
+    """Say how near the results came to what was possible."""
+    sentence = upper_bound_sentence(verdict.upper_bounds)
+    return _wrap(sentence, width) if sentence else ""
 
 
 def _request_times(verdict: StudyVerdict, width: int) -> str:

@@ -40,7 +40,7 @@ def reasons(data: StudyData, verdict: StudyVerdict) -> list[Reason]:
         found.append(Reason("runs in the table", str(verdict.trials.ok)))
     is_known = data.study.kind != "imported"
     found.append(Reason("order", figures["order"], "good" if is_known else "mind"))
-    found.append(_floor(verdict))
+    found.append(_floor(data, verdict))
     if data.study.kind == "real":
         found.append(_false_positives(data))
     if is_known:
@@ -61,10 +61,12 @@ def _rounds(verdict: StudyVerdict, figures: dict[str, str]) -> Reason:
     return Reason(label, figures.get(label, "0"), "good" if rounds >= 5 else "mind")
 
 
-def _floor(verdict: StudyVerdict) -> Reason:
+def _floor(data: StudyData, verdict: StudyVerdict) -> Reason:
     floor = noise_floor(verdict)
     if floor is None:
-        return Reason("noise floor of these rounds", "not known", "unknown")
+        is_simulated = data.study.kind == "simulated" and len(verdict.headline) > 0
+        text = "none: rounds differ by seed" if is_simulated else "not known"
+        return Reason("noise floor of these rounds", text, "plain" if is_simulated else "unknown")
     sign: Sign = "good" if floor - 1 <= verdict.margin else "mind"
     value = f"±{percent(floor - 1)} (margin {margin_text(verdict.margin)})"
     return Reason("noise floor of these rounds", value, sign)

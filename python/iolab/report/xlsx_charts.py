@@ -8,12 +8,13 @@ scatter chart. Left out: the grey band, drawn as two thin lines at its edges.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series
 from iolab.report.scale import make_scale
+from iolab.report.xlsx_cells import HEADER_HEIGHT, Links, SheetWriter
 
 COLORS: Final = (
     "#0072B2",
@@ -29,25 +30,17 @@ COLORS: Final = (
 GREY_COLOR: Final = "#B9C0C6"
 MARKERS: Final = ("circle", "square", "triangle", "diamond")
 CHART_ROWS: Final = 18
+"""Rows that a chart of ordinary height takes."""
+ROW_PIXELS: Final = 20
+CATEGORIES_MAX: Final = 10
+"""More names than this do not fit below a chart of half the width."""
 CHART_COLUMNS: Final = 8
-HEADER_HEIGHT: Final = 32
-"""Room for two lines, in points."""
 SERIES_MAX: Final = 200
 """Excel draws at most 255 series; greys beyond this are left out of the chart, not of the data."""
 
 
-@dataclass(frozen=True, slots=True)
-class SheetWriter:
-    """A worksheet with its workbook and formats."""
-
-    book: Any
-    sheet: Any
-    formats: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """Name of the sheet."""
-        return str(self.sheet.get_name())
+Linked = tuple[SheetWriter, Links]
+"""A sheet, and the cells that its charts may follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,41 +56,80 @@ class Column:
         return [sheet, self.first_row, self.column, self.last_row, self.column]
 
 
-def write_charts(
-    out: SheetWriter, specs: list[ChartSpec], *, data_row: int, chart_row: int, chart_column: int
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where the data and the charts of a sheet go."""
+
+    data_row: int
+    """First row for the data blocks."""
+    chart_row: int
+    """Upper left corner of the grid of charts, two per line."""
+    chart_column: int
+
+
+def write_charts(out: SheetWriter, specs: list[ChartSpec], spot: Spot, links: Links) -> None:
     """Write the data of all panels below each other and draw their charts in a grid.
 
     Parameters
     ----------
     out : the sheet.
     specs : charts of this sheet.
-    data_row : first row for the data blocks.
-    chart_row, chart_column : upper left corner of the grid of charts, two per line.
+    spot : where they go.
+    links : cells of tables that hold what a chart shows; the chart's data follow them.
     """
-    row, drawn = data_row, 0
+    row = spot.data_row
+    places = iter(layout(specs)[0])
     for spec in specs:
-        out.sheet.write_string(row, 0, f"Chart data: {spec.title}", out.formats["title"])
-        out.sheet.write_string(row + 1, 0, spec.caption, out.formats["soft"])
+        out.text(row, 0, f"Chart data: {spec.title}", "title")
+        out.text(row + 1, 0, spec.caption, "soft")
         row += 2
         for panel in spec.panels:
-            is_rows = spec.kind == "rows"
-            block = _rows_block if is_rows else _plane_block
-            chart, row = block(out, spec, panel, row)
+            block = _rows_block if spec.kind == "rows" else _plane_block
+            chart, row = block((out, links), spec, panel, row)
             title = f"{spec.title} · {panel.title}" if panel.title else spec.title
             chart.set_title(
                 {"name": plain_name(title), "name_font": {"size": 11}, "overlay": False}
             )
             chart.set_legend({"position": "bottom"} if len(panel.series) > 1 else {"none": True})
-            width = 500 if len(spec.panels) > 1 or len(spec.y.categories) <= 10 else 1000
-            chart.set_size({"width": width, "height": 340})
+            width, height = _size(spec)
+            chart.set_size({"width": width, "height": height})
+            down, right = next(places)
             out.sheet.insert_chart(
-                chart_row + (drawn // 2) * CHART_ROWS,
-                chart_column + (drawn % 2) * CHART_COLUMNS,
+                spot.chart_row + down,
+                spot.chart_column + right,
                 chart,
                 {"description": spec.caption},
             )
-            drawn += 1
+
+
+def layout(specs: Sequence[ChartSpec]) -> tuple[list[tuple[int, int]], int]:
+    """Return the place of every panel's chart, in cells, and how many rows all of them take.
+
+    Two charts stand on a line; a wide one has a line of its own.
+    """
+    places: list[tuple[int, int]] = []
+    row, is_half = 0, False
+    for spec in specs:
+        rows = _size(spec)[1] // ROW_PIXELS + 1
+        for _ in spec.panels:
+            if _is_wide(spec):
+                row += CHART_ROWS if is_half else 0
+                places.append((row, 0))
+                row, is_half = row + rows, False
+            else:
+                places.append((row, CHART_COLUMNS if is_half else 0))
+                row, is_half = row + (rows if is_half else 0), not is_half
+    return places, row + (CHART_ROWS if is_half else 0)
+
+
+def _is_wide(spec: ChartSpec) -> bool:
+    """Whether the names of the categories need room, and there is only one chart of them."""
+    return len(spec.panels) == 1 and len(spec.y.categories) > CATEGORIES_MAX
+
+
+def _size(spec: ChartSpec) -> tuple[int, int]:
+    """Width and height in pixels."""
+    return (1000, 520) if _is_wide(spec) else (500, 340)
 
 
 def plain_name(text: str) -> str:
@@ -105,8 +137,9 @@ def plain_name(text: str) -> str:
     return text.replace("!", "! ")
 
 
-def _rows_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
+def _rows_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
     """Write one line per category and three columns per series; return chart and next free row."""
+    out, _ = sheet
     categories = spec.y.categories
     out.sheet.write_string(row, 0, panel.title or spec.title, out.formats["bold"])
     out.sheet.write_string(row + 1, 0, spec.y.label, out.formats["header"])
@@ -119,7 +152,7 @@ def _rows_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tu
     for series in panel.series:
         _write_headers(out, row + 1, column, series, spec.x)
         for point in series.points:
-            _write_value(out, first + int(point.y), column, point.x, point)
+            _write_value(sheet, first + int(point.y), column, point.x, point)
         if column // 3 < SERIES_MAX:
             chart.add_series(_series_options(out, series, labels, (first, last, column), False))
         column += 3
@@ -133,17 +166,21 @@ def _rows_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tu
     chart.set_x_axis(
         {
             "name": plain_name(spec.y.label),
-            "num_font": {"rotation": -45 if len(categories) > 4 else 0},
+            "num_font": {
+                "rotation": -45 if len(categories) > 4 else 0,
+                "size": 8 if len(categories) > 4 else 9,
+            },
             "label_position": "low",
         }
     )
     points = [p for s in panel.series for p in s.points]
-    chart.set_y_axis(_axis_options(spec.x, [p.x for p in points], _ends(points)))
+    chart.set_y_axis(axis_options(spec.x, [p.x for p in points], _ends(points)))
     return chart, last + 2
 
 
-def _plane_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
+def _plane_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
     """Write four columns per series (x, value, down, up); return chart and next free row."""
+    out, _ = sheet
     out.sheet.write_string(row, 0, panel.title or spec.title, out.formats["bold"])
     first = row + 2
     chart = out.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
@@ -155,7 +192,7 @@ def _plane_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> t
         for line, point in enumerate(series.points):
             style = out.formats["rate" if point.x.is_integer() else "number"]
             out.sheet.write_number(first + line, column, point.x, style)
-            _write_value(out, first + line, column + 1, point.y, point)
+            _write_value(sheet, first + line, column + 1, point.y, point)
         last = first + max(1, len(series.points)) - 1
         longest = max(longest, len(series.points))
         if index < SERIES_MAX:
@@ -163,8 +200,8 @@ def _plane_block(out: SheetWriter, spec: ChartSpec, panel: Panel, row: int) -> t
             options = _series_options(out, series, places, (first, last, column + 1), True)
             chart.add_series(options)
     points = [p for s in panel.series for p in s.points]
-    chart.set_x_axis(_axis_options(spec.x, [p.x for p in points]))
-    chart.set_y_axis(_axis_options(spec.y, [p.y for p in points], _ends(points)))
+    chart.set_x_axis(axis_options(spec.x, [p.x for p in points]))
+    chart.set_y_axis(axis_options(spec.y, [p.y for p in points], _ends(points)))
     return chart, first + longest + 1
 
 
@@ -175,12 +212,30 @@ def _write_headers(out: SheetWriter, row: int, column: int, series: Series, axis
         out.sheet.write_string(row, column + offset, f"{name}{unit}", out.formats["header"])
 
 
-def _write_value(out: SheetWriter, row: int, column: int, value: float, point: Point) -> None:
-    """Write a value and the lengths of its error bar; no interval leaves the bar cells empty."""
-    out.sheet.write_number(row, column, value, out.formats["number"])
-    if point.low is not None and point.high is not None:
-        out.sheet.write_number(row, column + 1, value - point.low, out.formats["number"])
-        out.sheet.write_number(row, column + 2, point.high - value, out.formats["number"])
+def _write_value(sheet: Linked, row: int, column: int, value: float, point: Point) -> None:
+    """Write a value and the lengths of its error bar; no interval leaves the bar cells empty.
+
+    Where a table of the workbook has the value, the cells are formulas that follow it.
+    """
+    from xlsxwriter.utility import xl_rowcol_to_cell
+
+    out, links = sheet
+    number = out.formats["number"]
+    place = links.find(point.title, (value, point.low, point.high))
+    if place is None:
+        out.sheet.write_number(row, column, value, number)
+    else:
+        out.sheet.write_formula(row, column, f"={place.term(place.value)}", number, value)
+    if point.low is None or point.high is None:
+        return
+    if place is None:
+        out.sheet.write_number(row, column + 1, value - point.low, number)
+        out.sheet.write_number(row, column + 2, point.high - value, number)
+        return
+    own = xl_rowcol_to_cell(row, column)
+    down, up = f"={own}-{place.term(place.low)}", f"={place.term(place.high)}-{own}"
+    out.sheet.write_formula(row, column + 1, down, number, value - point.low)
+    out.sheet.write_formula(row, column + 2, up, number, point.high - value)
 
 
 def _series_options(
@@ -247,7 +302,7 @@ def _ends(points: list[Point]) -> list[float]:
     return [end for p in points for end in (p.low, p.high) if end is not None]
 
 
-def _axis_options(axis: Axis, values: list[float], ends: Sequence[float] = ()) -> dict[str, Any]:
+def axis_options(axis: Axis, values: Sequence[float], ends: Sequence[float] = ()) -> dict[str, Any]:
     """Choose an axis as the page does; ratios close to 1 get a linear axis around them."""
     options: dict[str, Any] = {
         "name": plain_name(axis.title),

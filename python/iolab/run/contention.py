@@ -9,6 +9,7 @@ operation has (`iolab.run.record`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from statistics import median
 from typing import Any, Final
 
@@ -19,6 +20,11 @@ STALL: Final = 0.1
 """A slice of time below this part of a stream's own median slice is a stall."""
 SLICES_MIN: Final = 5
 """Fewer slices have no median worth comparing with."""
+
+OPS_PER_SLICE: Final = 10
+"""With fewer on average, an empty slice is no news."""
+MISSED_SHARE_MAX: Final = 0.01
+"""Missed operations up to this share are those that were due in the last moment."""
 
 Json = Mapping[str, Any]
 Grants = Mapping[str, tuple[object, ...]]
@@ -47,16 +53,44 @@ def contention_metrics(
     if len(workers) > 1:
         found |= _known("fairness_jain", jain([_rate(worker) for worker in workers]))
     found |= _waiting(phase, workers)
-    ops = sum(int(worker["ops"]) for worker in workers)
-    if ops and all(worker.get("late_ops") is not None for worker in workers):
-        found["on_time_share"] = 1 - sum(int(worker["late_ops"]) for worker in workers) / ops
+    found |= _known("on_time_share", on_time_share(workers))
     found |= _known("flowing_time_share", flowing_share(tenant))
     if tenant.get("asked_ops"):
         found["completion_ns"] = float(max(_lasted(phase, worker) for worker in workers))
     return found
 
 
-def unfinished(operation: str, tenant: Json) -> tuple[Caveat, ...]:
+def on_time_share(workers: Sequence[Json]) -> float | None:
+    """Share of the operations due that ended within a period; None without a rate.
+
+    Those that were due and not even begun when the time was over are not on time.
+    """
+    if any(worker.get("late_ops") is None for worker in workers):
+        return None
+    missed = sum(int(worker.get("missed_ops") or 0) for worker in workers)
+    due = sum(int(worker["ops"]) for worker in workers) + missed
+    late = sum(int(worker["late_ops"]) for worker in workers) + missed
+    return 1 - late / due if due else None
+
+
+def behind_its_rate(operation: str, tenant: Json) -> tuple[Caveat, ...]:
+    """Caveat of a stream that could not follow its rate."""
+    missed = sum(int(worker.get("missed_ops") or 0) for worker in tenant["workers"])
+    due = sum(int(worker["ops"]) for worker in tenant["workers"]) + missed
+    if missed <= MISSED_SHARE_MAX * due:
+        return ()
+    return (
+        Caveat(
+            "rate_missed",
+            f"{operation} could not follow its rate: {missed} of {due} operations were due and not "
+            "begun when its time was over",
+            "they count as late, and its response times hold the least that they waited; its "
+            "throughput is what it reached",
+        ),
+    )
+
+
+def cut_off(operation: str, tenant: Json) -> tuple[Caveat, ...]:
     """Caveat of a stream that was cut off before its operations were done."""
     asked = tenant.get("asked_ops")
     done = min((int(worker["ops"]) for worker in tenant["workers"]), default=0)
@@ -64,7 +98,7 @@ def unfinished(operation: str, tenant: Json) -> tuple[Caveat, ...]:
         return ()
     return (
         Caveat(
-            "unfinished",
+            "cut_off",
             f"{operation} was cut off after {done} of {asked} operations: its time to completion "
             "is longer than shown",
             "let the workload run longer, or give the stream fewer operations",
@@ -82,7 +116,8 @@ def flowing_share(tenant: Json) -> float | None:
     """Share of whole slices that are no stalls; None if there are too few.
 
     A series ends with the last operation: silence after it, to the end of the stream's own time,
-    counts as slices without any.
+    counts as slices without any. Slices are made so long that an average one holds
+    `OPS_PER_SLICE` operations: a stream that does something twice a second does not stall between.
     """
     series: Json | None = tenant.get("series")
     if not series:
@@ -91,6 +126,10 @@ def flowing_share(tenant: Json) -> float | None:
     count = lasted // int(series["interval_ns"])
     slices = [int(moved) for moved in series["bytes"][:count]]
     slices += [0] * (count - len(slices))
+    ops = sum(int(worker["ops"]) for worker in tenant["workers"])
+    width = max(1, ceil(OPS_PER_SLICE * count / ops)) if ops else count
+    slices = [sum(slices[at : at + width]) for at in range(0, count - width + 1, width)]
+    count = len(slices)
     if count < SLICES_MIN:
         return None
     limit = STALL * median(slices)

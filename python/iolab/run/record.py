@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, Final, get_args
 
 from iolab.errors import TestbedError
-from iolab.run.contention import Grants, contention_metrics, unfinished
+from iolab.run.contention import Grants, behind_its_rate, contention_metrics, cut_off
 from iolab.run.core import Core
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.rows import Caveat, TrialStatus
@@ -26,6 +26,8 @@ QUANTILES: Final = (("p50", 0.5, 1), ("p90", 0.9, 10), ("p99", 0.99, 100), ("p99
 """Name, quantile, and the operations needed so that one lies beyond it."""
 
 FLUSH_METRICS: Final = ("flush_ns_p50", "flush_ns_p99", "flush_ns_max")
+GROUPING_TESTS: Final = ("pwritev", "preadv")
+"""IOzone's tests 11 and 12: one call moves many records."""
 Json = Mapping[str, Any]
 
 
@@ -180,9 +182,25 @@ def _operation(
         ],
         caveats=(
             *caveats_of(phase.get("warnings", [])),
-            *(() if is_total else unfinished(operation, tenants[0])),
+            *(() if is_total else cut_off(operation, tenants[0])),
+            *(() if is_total else behind_its_rate(operation, tenants[0])),
+            *_grouped(operation),
         ),
         metrics=metrics,
+    )
+
+
+def _grouped(operation: str) -> tuple[Caveat, ...]:
+    """Caveat of the tests whose one call moves many records."""
+    if operation not in GROUPING_TESTS:
+        return ()
+    return (
+        Caveat(
+            "records_grouped",
+            f"{operation} moves up to 16 records in a call: its operations per second and "
+            "latencies are those of such groups",
+            "compare it with itself, or its throughput with others",
+        ),
     )
 
 

@@ -44,6 +44,15 @@ def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> dict[str, Any]
     ------
     StudyError : the builders refuse the workload.
     """
+    return {
+        **surroundings(trial, is_fresh_fs=is_fresh_fs),
+        "workload": _workload(trial, core),
+        **_midway(trial.treatment.workload),
+    }
+
+
+def surroundings(trial: Trial, *, is_fresh_fs: bool) -> dict[str, Any]:
+    """Everything of a trial spec but the workload, for those who have one already."""
     effective = trial.treatment.effective
     memory_limit = effective["memory_limit"]
     return {
@@ -55,8 +64,6 @@ def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> dict[str, Any]
         "memory_limit_bytes": None if memory_limit == "none" else units.parse_bytes(memory_limit),
         "reserve_bytes": RESERVE_BYTES,
         "time_limit_ns": time_limit_ns(trial.treatment),
-        "workload": _workload(trial, core),
-        **_midway(trial.treatment.workload),
     }
 
 

@@ -39,7 +39,7 @@ from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.steady_state import steady_state
 from iolab.stats.methods.trial_shape import TrialShape, trial_shape
 from iolab.stats.metrics import METRICS, Metric
-from iolab.stats.pairing import pool, without_parts
+from iolab.stats.pairing import pooled_log_ratios, without_parts
 from iolab.stats.verdict import Comparison
 from iolab.study.factors import find_factor, is_factor
 
@@ -267,7 +267,7 @@ def _quantile_effects(ledger: Ledger, group: Group) -> list[QuantileEffect]:
         for level in ledger.levels_in_order:
             if level == baseline or level not in found:
                 continue
-            ratios = list(pool(ledger, cells, metric, level, baseline).log_ratios.values())
+            ratios = list(pooled_log_ratios(cells, metric, level, baseline).values())
             shift = hodges_lehmann(ratios, confidence=CONFIDENCE)
             if shift is None:
                 continue

@@ -35,6 +35,9 @@ MOMENTARY: Final = (
     "source.printed_means",
 )
 """Facts of a moment, which differ between any two trials, and what is said of a file itself."""
+MACHINE: Final = ("cpu.model", "cpu.count", "dmi.product", "virtualization")
+"""Facts that two studies of one machine share; a kernel may be what is compared."""
+_UNKNOWN: Final = "not known"
 _MOMENTARY_ENDS: Final = (".diskseq",)
 _FIRST: Final = ("kernel.", "source.", "cpu.model", "device.", "fs.", "vm.")
 """What most often explains a difference comes first."""
@@ -84,6 +87,8 @@ class StudyDiff:
     cells: list[CellChange]
     only_before: list[str]
     only_after: list[str]
+    machines: list[Difference]
+    """Those differences of the environment that make it another machine."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -160,6 +165,7 @@ def compare_studies(
         ],
         only_before=_labels(theirs, matched, names),
         only_after=_labels(ours, matched, names),
+        machines=other_machines(before, after),
     )
 
 
@@ -167,6 +173,19 @@ def are_pairs(before: StudyData, after: StudyData) -> bool:
     """Say whether round n of one is the partner of round n of the other."""
     kinds = {before.study.kind, after.study.kind}
     return kinds == {"simulated"} and before.study.seed == after.study.seed
+
+
+def other_machines(before: StudyData, after: StudyData) -> list[Difference]:
+    """Return what says that the studies ran on different machines; unknown facts say nothing."""
+    found: list[Difference] = []
+    kinds = (before.study.kind, after.study.kind)
+    if set(kinds) == {"real", "simulated"}:
+        found.append(Difference("kind", *kinds))
+    for name in MACHINE:
+        told = (_fact(before, name), _fact(after, name))
+        if told[0] != told[1] and _UNKNOWN not in told:
+            found.append(Difference(name, *told))
+    return found
 
 
 def environment_differences(before: StudyData, after: StudyData) -> Iterator[Difference]:
@@ -206,7 +225,7 @@ def _facts(data: StudyData) -> set[str]:
 def _fact(data: StudyData, name: str) -> str:
     if name in data.varying_facts:
         return " or ".join(sorted(set(data.varying_facts[name].values())))
-    return data.facts.get(name, "not known")
+    return data.facts.get(name, _UNKNOWN)
 
 
 def _rank(name: str) -> int:

@@ -41,6 +41,7 @@ from iolab.stats.midway import midway_changes
 from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
 from iolab.stats.request_time import request_times
 from iolab.stats.summaries import summaries
+from iolab.stats.upper_bound import upper_bounds
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.stats.width import estimate_rounds
 from iolab.store.rows import StudyData, StudyRow
@@ -103,6 +104,7 @@ def judge(data: StudyData) -> StudyVerdict:
         sentence=f"{wording.kind_sentence(study)} {said} {_without_effect(data)}".strip(),
         caveats=collect_caveats(ledger, draft),
         request_times=request_times(ledger),
+        upper_bounds=upper_bounds(data),
     )
 
 

@@ -53,9 +53,13 @@ class Samples:
     by_round: dict[int, list[Measurement]] = field(default_factory=dict[int, list[Measurement]])
     is_generator_bound: bool = False
     """Whether any of the trials behind it was limited by the load generator."""
+    share: float | None = None
+    """What `cache_share` found, once it was asked: it is asked often."""
+    is_share_known: bool = False
 
     def add(self, m: Measurement) -> None:
         """Put a measurement into its round."""
+        self.is_share_known = False
         known = self.by_round.get(m.round)
         if known is None:
             self.by_round[m.round] = [m]
@@ -68,8 +72,12 @@ class Samples:
 
     def cache_share(self) -> float | None:
         """Mean share of bytes that never reached the device; None if never known."""
-        shares = [m.cache_share for m in self.all() if m.cache_share is not None]
-        return sum(shares) / len(shares) if shares else None
+        if not self.is_share_known:
+            found = (m.cache_share for known in self.by_round.values() for m in known)
+            shares = [share for share in found if share is not None]
+            self.share = sum(shares) / len(shares) if shares else None
+            self.is_share_known = True
+        return self.share
 
 
 Cells = dict[CellKey, dict[str, Samples]]
@@ -160,7 +168,17 @@ class Ledger:
 
 
 def build_ledger(data: StudyData) -> Ledger:
-    """Sort a study's measurements; order of cells is order of first appearance by ordinal."""
+    """Sort a study's measurements; order of cells is order of first appearance by ordinal.
+
+    The ledger is kept with the data: judging and several charts start from it, and none changes it.
+    """
+    known = data.derived.get("ledger")
+    if not isinstance(known, Ledger):
+        known = data.derived["ledger"] = _build(data)
+    return known
+
+
+def _build(data: StudyData) -> Ledger:
     status = {trial.trial_id: trial.status for trial in data.trials}
     nested = _nested_factors(data)
     factor = data.study.compared_factor

@@ -115,30 +115,47 @@ def oriented_log_ratio(
 
 def pool(ledger: Ledger, cells: Cells, metric: Metric, level: str, baseline: str) -> PooledPairs:
     """Pool the cells of one group (same workload, all direct or all buffered)."""
-    paired, left_out = pair_cells(without_parts(cells), metric, level, baseline)
-    fullest = max((len(pair.log_ratios) for pair in paired), default=0)
-    pairs = [pair for pair in paired if 2 * len(pair.log_ratios) >= fullest]
-    left_out += len(paired) - len(pairs)
-    complete = set.intersection(*(set(p.log_ratios) for p in pairs)) if pairs else set[int]()
-    ratios = {
-        r: math.fsum(pair.log_ratios[r] for pair in pairs) / len(pairs) for r in sorted(complete)
-    }
+    pairs, left_out = _paired_cells(cells, metric, level, baseline)
+    ratios = _mean_log_ratios(pairs)
     begun = _begun_trials(ledger, pairs, {level, baseline})
     used = {
         m.trial_id
         for pair in pairs
         for side in (pair.level, pair.baseline)
-        for r in complete
+        for r in ratios
         for m in side.by_round[r]
     }
     return PooledPairs(
         cells=pairs,
         cells_excluded=left_out,
         log_ratios=ratios,
-        rounds_excluded=len({t.round for t in begun} - complete),
+        rounds_excluded=len({t.round for t in begun} - ratios.keys()),
         trials_used=len(used),
         trials_excluded=len({t.trial_id for t in begun} - used),
     )
+
+
+def pooled_log_ratios(cells: Cells, metric: Metric, level: str, baseline: str) -> dict[int, float]:
+    """Return the pooled ln-ratios of one group by complete round, and nothing else of `pool`."""
+    return _mean_log_ratios(_paired_cells(cells, metric, level, baseline)[0])
+
+
+def _paired_cells(
+    cells: Cells, metric: Metric, level: str, baseline: str
+) -> tuple[list[CellPairs], int]:
+    """Return the cells with enough pairs, and how many are left out."""
+    paired, left_out = pair_cells(without_parts(cells), metric, level, baseline)
+    fullest = max((len(pair.log_ratios) for pair in paired), default=0)
+    pairs = [pair for pair in paired if 2 * len(pair.log_ratios) >= fullest]
+    return pairs, left_out + len(paired) - len(pairs)
+
+
+def _mean_log_ratios(pairs: list[CellPairs]) -> dict[int, float]:
+    """Average over cells in the rounds that all of them have."""
+    complete = set.intersection(*(set(p.log_ratios) for p in pairs)) if pairs else set[int]()
+    return {
+        r: math.fsum(pair.log_ratios[r] for pair in pairs) / len(pairs) for r in sorted(complete)
+    }
 
 
 def _begun_trials(ledger: Ledger, pairs: list[CellPairs], levels: set[str]) -> list[TrialRow]:

@@ -76,11 +76,13 @@ def request_time_sentence(verdict: StudyVerdict) -> str:
     light = [f for f in good if _is_shown(f.byte_ns_interval) and _share_of_largest(f) <= 0.5]
     largest = max((f.sizes[-1] for f in good), key=_bytes)
     if len(heavy) * 2 > len(good):
+        least, most = (format_ns(pick(f.request_ns for f in heavy)) for pick in (min, max))
         return (
             f"In {len(heavy)} of {len(good)} treatments most of the time of even the largest"
-            f" request ({largest}) does not depend on its size. Throughput that grows with the"
-            " record size is then latency per request, shared by more bytes; it says nothing about"
-            " a block size of the device."
+            f" request ({largest}) does not depend on its size: a request takes {least} to {most}"
+            " however small it is. Throughput that grows with the record size is then latency per"
+            " request, shared by more bytes; it says nothing about a block size of the device."
+            f"{_two_sizes(heavy)}"
         )
     if len(light) * 2 > len(good):
         return (
@@ -88,6 +90,13 @@ def request_time_sentence(verdict: StudyVerdict) -> str:
             f" ({largest}) is time per byte: larger requests gain little more."
         )
     return ""
+
+
+def _two_sizes(fits: Sequence[RequestTime]) -> str:
+    """Say that two sizes cannot test the line, where that is all there is."""
+    if any(len(fit.sizes) > 2 for fit in fits):
+        return ""
+    return " Through two sizes a line always fits; a third would test it."
 
 
 def _is_shown(interval: Interval | None) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, cast
 
 from iolab.stats.methods.holm import holm_steps
 from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.upper_bound import SPECIFICATION
 from iolab.stats.verdict import StudyVerdict, to_plain
 from iolab.store.rows import Caveat, StudyData
 
@@ -72,11 +73,6 @@ class Case:
     def printed_means(self) -> str:
         """What is known of a table's printed means; empty without any."""
         return self.data.facts.get("source.printed_means", "")
-
-    @property
-    def runs_min(self) -> int:
-        """Runs behind the treatment that has fewest; 0 without any."""
-        return min((t.n for t in self.verdict.treatments), default=0)
 
 
 def check_rules(data: StudyData, verdict: StudyVerdict) -> list[Finding]:
@@ -157,8 +153,11 @@ def _determinism(case: Case) -> Answer:
         return Answer("kept", "simulated: deterministic for a seed; rounds differ by seed")
     if not case.verdict.treatments:
         return Answer("unknown", "there is no value to look at")
-    few = sum(t.n < 2 for t in case.verdict.treatments)
-    if case.printed_means and few < len(case.verdict.treatments):
+    # Rare quantiles may exist in one trial only; that does not make a treatment a single run.
+    primary = [t for t in case.verdict.treatments if METRIC_BY_NAME[t.metric].role == "primary"]
+    found = primary or case.verdict.treatments
+    few = sum(t.n < 2 for t in found)
+    if case.printed_means and few < len(found):
         return Answer(
             "broken",
             "means are printed without any interval or deviation",
@@ -167,10 +166,11 @@ def _determinism(case: Case) -> Answer:
     if few:
         return Answer(
             "broken",
-            f"{few} of {len(case.verdict.treatments)} treatments are single runs, without interval",
+            f"{few} of {len(found)} values rest on a single run, without interval",
             "Repeat each at least 5 times, in random order.",
         )
-    return Answer("kept", f"at least {case.runs_min} runs a treatment, with 95 % intervals")
+    least = min(t.n for t in found)
+    return Answer("kept", f"at least {least} runs a treatment, with 95 % intervals")
 
 
 def _normality(case: Case) -> Answer:
@@ -306,11 +306,13 @@ def _bounds(case: Case) -> Answer:
             "Measure again with this version of iolab.",
         )
     middle = costs[len(costs) // 2]
+    is_told = any(bound.name == SPECIFICATION for bound in case.verdict.upper_bounds)
     return Answer(
         "kept",
         f"the load generator alone costs {middle:.0f} ns per operation, at most"
-        f" {1e9 / middle:,.0f} ops/s per worker; cells at that limit are marked",
-        "A device's own limit is not stored: compare with its data sheet.",
+        f" {1e9 / middle:,.0f} ops/s per worker; cells at that limit are marked"
+        + ("; the device's specification is stored" if is_told else ""),
+        "" if is_told else "Say what the data sheet promises: specification in the study file.",
     )
 
 

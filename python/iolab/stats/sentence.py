@@ -67,7 +67,7 @@ def alone_sentence(verdict: StudyVerdict, held: Mapping[str, str] | None = None)
         _values(mode, [row for row in rows if _path(row) == mode])
         for mode in dict.fromkeys(_path(row) for row in rows)
     )
-    unit = "round" if verdict.is_paired else "run"
+    unit = unit_of(verdict)
     rounds = f"1 {unit}" if rows[0].n == 1 else f"{rows[0].n} {unit}s"
     verified = _VERIFIED.get((held or {}).get("verify", ""), "")
     return f"One configuration, nothing compared ({name}): {said}{verified}; {rounds}."
@@ -143,7 +143,7 @@ def bounds_text(metric: Metric, effect: Effect) -> str:
     """
     interval = effect.interval_95
     if interval is None:
-        return "no interval from one round"
+        return "no interval from a single value"
     middle, low, high = (
         size_of_effect(metric, ratio) for ratio in (_ratio(effect), interval.low, interval.high)
     )
@@ -160,17 +160,22 @@ def margin_text(margin: float) -> str:
     return f"{margin * 100:.3g} %"
 
 
-def rounds_text(effect: Effect) -> str:
-    """Say how many further rounds would decide."""
+def rounds_text(effect: Effect, unit: str = "round") -> str:
+    """Say how many further rounds (of a table: runs) would decide."""
     if effect.is_further_rounds_above_limit:
-        return f"more than {FURTHER_ROUNDS_LIMIT} further rounds would be needed to decide"
+        return f"more than {FURTHER_ROUNDS_LIMIT} further {unit}s would be needed to decide"
     if effect.further_rounds is None:
-        return "more rounds are needed"
+        return f"more {unit}s are needed"
     plural = "" if effect.further_rounds == 1 else "s"
     if effect.is_further_rounds_at_least:
         verb = "is" if effect.further_rounds == 1 else "are"
-        return f"at least {effect.further_rounds} more round{plural} {verb} needed first"
-    return f"about {effect.further_rounds} more round{plural} would decide"
+        return f"at least {effect.further_rounds} more {unit}{plural} {verb} needed first"
+    return f"about {effect.further_rounds} more {unit}{plural} would decide"
+
+
+def unit_of(verdict: StudyVerdict) -> str:
+    """Say what a verdict counts: rounds of a study, runs of a table."""
+    return "round" if verdict.is_paired else "run"
 
 
 def trade_offs(
@@ -269,7 +274,7 @@ def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
 
 
 def _undecided(verdict: StudyVerdict, metric: Metric, ours: str, base: str, effect: Effect) -> str:
-    rounds = rounds_text(effect)
+    rounds = rounds_text(effect, unit_of(verdict))
     if effect.sign != "none":
         claim = _claim(metric, ours, base, _ratio(effect))
         margin = margin_text(verdict.margin)
@@ -329,7 +334,7 @@ def _undecided_list(verdict: StudyVerdict, found: list[Comparison], metric: Metr
         if c.effect.sign != "none":
             measured += f", so perhaps by less than {margin_text(verdict.margin)}"
         name = level_text(verdict.compared_factor, c.level)
-        texts.append(f"{name} ({measured}; {rounds_text(c.effect)})")
+        texts.append(f"{name} ({measured}; {rounds_text(c.effect, unit_of(verdict))})")
     return "undecided: " + _with_rest(texts, len(found), "undecided")
 
 
@@ -440,7 +445,7 @@ def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
     mode = mode_text(verdict.compared_factor, first.is_direct)
     cells = f"{first.n_cells} cells" if first.n_cells > 1 else ""
     fewest, most = (pick(c.rounds_used for c in comparisons) for pick in (min, max))
-    unit = "round" if verdict.is_paired else "run"
+    unit = unit_of(verdict)
     rounds = f"{most} {unit}{'' if most == 1 else 's'}"
     if fewest != most:
         rounds = f"{fewest} to {rounds}"

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from iolab.stats.closer import CloserLook
 from iolab.stats.methods.verdict_rule import Sign, Word
+from iolab.stats.upper_bound import UpperBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +260,8 @@ class StudyVerdict:
     """Where record size is a factor: what one request costs, and what each byte of it."""
     metric_of: str | None = None
     """Stream or test that carries the headline; None is all of them."""
+    upper_bounds: list[UpperBound] = field(default_factory=list[UpperBound])
+    """The most that throughputs could have been, by name."""
     changes: list[MidwayChange] = field(default_factory=list)
     """Streams before and after what changed while they ran."""
 

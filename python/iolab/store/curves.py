@@ -20,7 +20,7 @@ LADDER: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 """A ladder's steps; a step needs as many operations as let one lie beyond it."""
 BODY: Final = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.95)
 GRID: Final = tuple(sorted((*LADDER, *BODY)))
-RECORDS_MAX: Final = 2000
+RECORDS_MAX: Final = 1000
 Json = Mapping[str, Any]
 
 

@@ -310,16 +310,26 @@ def _facts(
         digest: (name, value)
         for digest, name, value in connection.execute("SELECT digest, name, value FROM fact")
     }
-    always: set[str] | None = None
-    for digests in _digests(connection):
-        always = digests if always is None else always & digests
-    constant = dict(sorted(known[digest] for digest in (always or ()) if digest in known))
-    varying: dict[str, dict[str, str]] = {}
+    # Most trials see what the first one saw: only differences are kept.
+    usual: set[str] | None = None
+    changed: list[tuple[str, set[str], set[str]]] = []
     for record_id, digests in zip(sorted(finished), _digests(connection), strict=True):
-        for digest in digests - (always or set()):
+        if usual is None:
+            usual = digests
+        if digests != usual:
+            changed.append((finished[record_id].trial_id, digests - usual, usual - digests))
+    usual = usual or set()
+    sometimes = set[str]().union(*(missing for _, _, missing in changed))
+    constant = dict(sorted(known[d] for d in usual - sometimes if d in known))
+    differences = {trial_id: (more, missing) for trial_id, more, missing in changed}
+    varying: dict[str, dict[str, str]] = {}
+    for record_id in sorted(finished):
+        trial_id = finished[record_id].trial_id
+        more, missing = differences.get(trial_id, (set[str](), set[str]()))
+        for digest in (sometimes - missing) | more:
             if digest in known:
                 name, value = known[digest]
-                varying.setdefault(name, {})[finished[record_id].trial_id] = value
+                varying.setdefault(name, {})[trial_id] = value
     return constant, dict(sorted(varying.items()))
 
 

@@ -88,9 +88,13 @@ class TrialRow:
     caveats: tuple[Caveat, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Measurement:
-    """One value of one metric of one operation in one finished trial (``status == "ok"``)."""
+    """One value of one metric of one operation in one finished trial (``status == "ok"``).
+
+    Nobody changes one. It is not frozen because there are millions in a large study, and a frozen
+    one takes four times as long to make.
+    """
 
     trial_id: str
     ordinal: int
@@ -197,3 +201,7 @@ class StudyData:
     """The same treatments for fio and IOzone; empty where nobody translated them."""
     calibration: dict[str, Any] | None = None
     """Result of `iolab aa` for this testbed on this machine, if one is stored."""
+    derived: dict[str, Any] = field(
+        default_factory=dict[str, Any], init=False, compare=False, repr=False
+    )
+    """What was made of the rows above and is asked for again; a changed copy has none of it."""

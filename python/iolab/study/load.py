@@ -54,6 +54,7 @@ LOOK_ROUNDS_MIN: Final = 3
 PILOT_ROUNDS: Final = 8
 """Rounds of a study with a wanted width from which the others are counted (Stein's first stage)."""
 STUDY_BYTES_MAX: Final = 1 << 20
+_DIRECTIONS: Final = ("read", "write")
 _ALWAYS_NAMED: Final = "direct"
 """A factor that every trial has; it names a configuration for which nothing was said."""
 _STUDY_KEYS: Final = (
@@ -65,6 +66,7 @@ _STUDY_KEYS: Final = (
     "margin",
     "looks",
     "width",
+    "specification",
     "compare",
     "baseline",
     "metric",
@@ -202,6 +204,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         seed=reader.read_or("seed", _parse_seed, None),
         looks=_read_looks(reader, rounds),
         width=_read_width(reader, rounds, budget_ns),
+        specification=_read_specification(reader.table("specification")),
         metric=metric,
         metric_of=metric_of,
     )
@@ -359,6 +362,13 @@ def _read_width(reader: Reader, rounds: int | None, budget_ns: int | None) -> fl
             "give more rounds (they are the most that may be run), or leave width out",
         )
     return width
+
+
+def _read_specification(reader: Reader) -> tuple[tuple[str, int], ...]:
+    reader.only(_DIRECTIONS)
+    return tuple(
+        (name, reader.read(name, units.parse_rate)) for name in _DIRECTIONS if name in reader.values
+    )
 
 
 def _parse_looks(value: Any) -> int:

@@ -174,6 +174,8 @@ class Study:
     """Metric that carries the verdict; None is the usual one."""
     metric_of: str | None = None
     """Stream or test whose metric it is; None is all of them."""
+    specification: tuple[tuple[str, int], ...] = ()
+    """What the device's data sheet promises: ``read`` and ``write``, bytes per second."""
     width: float | None = None
     """Wanted half width of the headline's intervals, relative; a pilot says how many rounds."""
 

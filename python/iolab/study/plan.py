@@ -63,7 +63,14 @@ class Plan:
         """Identity of what is executed, whatever the number of rounds and what it is judged by."""
         # Looks are levels of a number of rounds: with them it belongs to the plan.
         rounds = self.study.rounds if self.study.looks else None
-        open_ended = replace(self.study, rounds=rounds, budget_ns=None, metric=None, metric_of=None)
+        open_ended = replace(
+            self.study,
+            rounds=rounds,
+            budget_ns=None,
+            metric=None,
+            metric_of=None,
+            specification=(),
+        )
         text = f"{DESIGN}\n{spec_toml(open_ended)}"
         return hashlib.sha256(text.encode()).hexdigest()
 

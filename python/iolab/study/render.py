@@ -32,6 +32,9 @@ def spec_toml(study: Study) -> str:
         lines.append(f"looks = {study.looks}")
     if study.width is not None:
         lines.append(f"width = {_margin(study.width)}")
+    if study.specification:
+        rates = ", ".join(f'{name} = "{rate}B/s"' for name, rate in study.specification)
+        lines.append(f"specification = {{ {rates} }}")
     if study.budget_ns is not None:
         lines.append(f"budget = {_text(units.format_duration(study.budget_ns))}")
     lines += ["", "[factors]"]

@@ -91,6 +91,8 @@ class DirectoryTestbed(RealTestbed):
 
     path: Path
     allow_knobs_on: tuple[str, ...] = ()
+    is_in_place: bool = False
+    """Files lie in the directory itself, under names that the user chose, as another program's."""
 
     @property
     def needs_root(self) -> bool:
@@ -114,6 +116,7 @@ class DirectoryTestbed(RealTestbed):
             "kind": "directory",
             "path": str(self.path),
             "allow_knobs_on": list(self.allow_knobs_on),
+            **({"in_place": True} if self.is_in_place else {}),
         }
 
     def check_space(self, file_bytes: int) -> None:

@@ -20,6 +20,7 @@ use crate::owned_directory;
 
 use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
+use super::files::run_files;
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
 use super::processes::run_processes;
 use super::request::{Answer, Request, Status};
@@ -240,14 +241,19 @@ impl Trial<'_> {
 
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
         let workload = &self.request.workload;
-        let harness_ns_per_op = workload
-            .is_calibrated
+        let is_file_set = phase.tenants[0].file_set.is_some();
+        if is_file_set && (self.table.is_some() || !is_kernel(target)) {
+            let what = "make and remove many files; use a testbed with a file system".into();
+            return Err(Error::Unsupported { target: "this testbed", what });
+        }
+        let harness_ns_per_op = (workload.is_calibrated && !is_file_set)
             .then(|| harness_ns_per_op(workload, &phase.tenants[0]))
             .transpose()?;
-        let as_processes = workload.workers_as == WorkersAs::Processes;
+        let as_processes = workload.workers_as == WorkersAs::Processes && !is_file_set;
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
         let (pair, directory) = ((workload, phase), self.request.directory.as_path());
         let outcome = match workload.workers_as {
+            _ if is_file_set => run_files(pair, &mut observer),
             WorkersAs::Threads if self.has_group(phase) => {
                 return Err(Error::BadWorkload {
                     problem: "a thread cannot be in a control group of its own".into(),
@@ -309,7 +315,12 @@ impl Trial<'_> {
     fn remove_files(&self, phase: &Phase) {
         for name in phase.tenants.iter().flat_map(Tenant::file_names) {
             // The agent sweeps its directory after the trial; this only frees space early.
-            let _ = std::fs::remove_file(self.request.directory.join(name));
+            let path = self.request.directory.join(name);
+            let _ = if phase.tenants[0].file_set.is_some() {
+                std::fs::remove_dir_all(path)
+            } else {
+                std::fs::remove_file(path)
+            };
         }
     }
 }

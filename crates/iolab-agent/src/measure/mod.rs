@@ -8,6 +8,7 @@
 mod caveats;
 mod child;
 mod counters;
+mod files;
 mod observer;
 mod processes;
 mod request;

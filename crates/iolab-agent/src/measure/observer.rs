@@ -80,7 +80,7 @@ impl<'a> PhaseObserver<'a> {
 
     fn files(&self) -> Vec<PathBuf> {
         let names = self.phase.tenants.iter().flat_map(Tenant::file_names);
-        names.map(|name| self.request.directory.join(name)).filter(|path| path.exists()).collect()
+        names.map(|name| self.request.directory.join(name)).filter(|path| path.is_file()).collect()
     }
 
     fn reads(&self) -> bool {

@@ -1,8 +1,10 @@
 //! A directory on a live file system: data only inside a sub-directory of ours.
 //!
 //! Without root (class A) nothing else is touched. As root (class A+) knobs of the devices below
-//! may change; if a device carries the running system, only if the user named it. Left out: the
-//! file system itself, which stays as it is.
+//! may change; if a device carries the running system, only if the user named it. `in_place` works
+//! in the directory itself, as the programs do whose command lines are understood: their files are
+//! named by the user, made and removed by the measuring, and nothing else there is touched. Left
+//! out: the file system itself, which stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,13 +28,16 @@ use crate::protocol::{ActionKind, TrialSpec, Warning, typed};
 struct Spec {
     path: PathBuf,
     allow_knobs_on: Vec<String>,
+    #[serde(default)]
+    in_place: bool,
 }
 
 /// An open directory testbed.
 struct DirectoryTestbed {
     class: &'static str,
     folder: PathBuf,
-    token: String,
+    /// Absent: the folder is the user's.
+    token: Option<String>,
     devices: Vec<String>,
     system_devices: BTreeSet<String>,
     allowed: Vec<String>,
@@ -53,14 +58,10 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         return Err(Error::refused(what, "make it first, or name another"));
     }
     let devices = leaves_of(machine, &spec.path);
-    let token = owned_directory::fresh_token()?;
-    let folder = spec.path.join(format!(".iolab-{token}"));
-    let change = Change::DirectoryCreated { path: folder.clone(), token: token.clone() };
-    let ids = machine.intend(vec![change])?;
-    machine.act(ActionKind::CreateDirectory, folder.display().to_string(), "", || {
-        owned_directory::create(&folder, &token)
-    })?;
-    machine.applied(&ids)?;
+    let (folder, token) = match spec.in_place {
+        true => (spec.path.clone(), None),
+        false => own_folder(machine, &spec.path).map(|(folder, token)| (folder, Some(token)))?,
+    };
     let warnings = warnings_of(&spec.path, &devices);
     Ok(Box::new(DirectoryTestbed {
         class: class(),
@@ -73,6 +74,19 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
     }))
 }
 
+/// Makes a sub-directory that is ours.
+fn own_folder(machine: &mut Machine, path: &Path) -> Result<(PathBuf, String)> {
+    let token = owned_directory::fresh_token()?;
+    let folder = path.join(format!(".iolab-{token}"));
+    let change = Change::DirectoryCreated { path: folder.clone(), token: token.clone() };
+    let ids = machine.intend(vec![change])?;
+    machine.act(ActionKind::CreateDirectory, folder.display().to_string(), "", || {
+        owned_directory::create(&folder, &token)
+    })?;
+    machine.applied(&ids)?;
+    Ok((folder, token))
+}
+
 fn warnings_of(path: &Path, devices: &[String]) -> Vec<Warning> {
     if !devices.is_empty() {
         return Vec::new();
@@ -83,6 +97,16 @@ fn warnings_of(path: &Path, devices: &[String]) -> Vec<Warning> {
         format!("no block device was found under {} ({fs})", path.display()),
         "device counters and knobs need a directory on a disk's file system",
     )]
+}
+
+impl DirectoryTestbed {
+    /// The directory that the user named.
+    fn place(&self) -> &Path {
+        match &self.token {
+            Some(_) => self.folder.parent().unwrap_or(&self.folder),
+            None => &self.folder,
+        }
+    }
 }
 
 impl Testbed for DirectoryTestbed {
@@ -107,7 +131,7 @@ impl Testbed for DirectoryTestbed {
     }
 
     fn free_bytes(&self) -> u64 {
-        free_bytes(self.folder.parent().unwrap_or(&self.folder)).unwrap_or(0)
+        free_bytes(self.place()).unwrap_or(0)
     }
 
     fn check_knobs(&self, machine: &Machine, knobs: &BTreeMap<String, String>) -> Result<()> {
@@ -145,7 +169,7 @@ impl Testbed for DirectoryTestbed {
         if spec.stack.is_some() {
             return Err(Error::protocol("a directory has the file system it lies on, no stack"));
         }
-        let place = self.folder.parent().unwrap_or(&self.folder);
+        let place = self.place();
         let free = free_bytes(place)?;
         let reserve_bytes = reserve_of(place, spec.reserve_bytes)?;
         if free < reserve_bytes {
@@ -161,7 +185,7 @@ impl Testbed for DirectoryTestbed {
         }
         Ok(Prepared {
             folder: self.folder.clone(),
-            token: Some(self.token.clone()),
+            token: self.token.clone(),
             raw: None,
             stack: None,
             reserve_bytes,
@@ -170,9 +194,10 @@ impl Testbed for DirectoryTestbed {
     }
 
     fn clean(&mut self, machine: &mut Machine) -> Result<()> {
+        let Some(token) = &self.token else { return Ok(()) };
         let files = self.folder.join("*").display().to_string();
         let removed = machine.act(ActionKind::RemoveFile, files, "after the trial", || {
-            owned_directory::clear(&self.folder, Some(&self.token))
+            owned_directory::clear(&self.folder, Some(token))
         });
         removed.map(drop)
     }

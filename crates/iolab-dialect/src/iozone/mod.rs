@@ -3,40 +3,21 @@
 //! Facts were established by tracing the real program; see the reference page of the dialect for
 //! what differs on purpose.
 
+pub mod biff;
+pub mod dialect;
+pub mod lower;
 pub mod options;
+pub mod parse;
+pub mod plan;
+pub mod render;
+pub mod report;
+pub mod result;
+pub mod select;
+pub mod tables;
+pub mod typed;
+pub mod values;
 
-use crate::diagnostic::{Diagnostic, Problem};
-use crate::option::{Common, help_text, read, reference_text};
-use crate::{Dialect, RenderError};
+#[cfg(test)]
+mod tests;
 
-/// The dialect.
-pub struct Iozone;
-
-impl Dialect for Iozone {
-    fn name(&self) -> &'static str {
-        options::GRAMMAR.program
-    }
-
-    fn parse(&self, words: &[String]) -> Result<String, Diagnostic> {
-        let (mut typed, mut common) = (options::Typed::default(), Common::default());
-        read(&options::GRAMMAR, words, &mut typed, &mut common)?;
-        let problem = Problem::new("iozone cannot be run yet", "use `iolab compare`");
-        Err(Diagnostic::of_all(options::GRAMMAR.program, words, problem))
-    }
-
-    fn render(&self, _plan: &str, _event: &str) -> Result<String, RenderError> {
-        Err(RenderError { dialect: "iozone", what: "event", error: "none exists".into() })
-    }
-
-    fn file(&self, _plan: &str, _event: &str) -> Result<Vec<u8>, RenderError> {
-        Err(RenderError { dialect: "iozone", what: "event", error: "none exists".into() })
-    }
-
-    fn help(&self) -> String {
-        help_text(&options::GRAMMAR)
-    }
-
-    fn reference(&self) -> String {
-        reference_text(&options::GRAMMAR)
-    }
-}
+pub use dialect::Iozone;

@@ -8,6 +8,7 @@ struct Typed {
     count: usize,
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "it stands in rows")]
 fn note(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
     let all = [&[given.name.to_owned(), given.value.to_owned()][..], given.words].concat();
     typed.log.push(all.join(" ").trim().to_owned());
@@ -75,6 +76,7 @@ fn complaints_name_the_option_and_what_to_do() {
         ("-5", "there is no option -5\n  try -5\n       ^"),
         ("-q", "-q: it is gone\n  try -q\n       ^\n  use -a"),
         ("-s", "-s needs a value: SIZE"),
+        ("-s --compat", "-s needs a value: SIZE\n  try -s --compat\n         ^^^^^^^^"),
         ("-+p75", "write -+p 75"),
         ("-+9", "there is no option -+9"),
         ("-t x", "-t takes a count, not 'x'\n  try -t x\n         ^"),

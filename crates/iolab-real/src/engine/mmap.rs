@@ -3,8 +3,9 @@
 //! A tenant that asks for no special access gets mapped files; files are laid out with plain calls
 //! (pread, pwrite). Files opened for writing are mapped shared, others private and read-only, as
 //! `IOzone` maps them. A page that cannot be had (the file was cut, the file system is full, the
-//! device failed) ends the op with EIO. Left out: madvise(2), vectors and flags; `O_SYNC` has no
-//! meaning for memory, which msync(2) writes back.
+//! device failed) ends the op with EIO. Left out: madvise(2), vectors and flags, and mapped memory
+//! beside calls on one file (`IOzone`'s -Z); `O_SYNC` has no meaning for memory, which msync(2)
+//! writes back.
 
 use iolab_model::Capabilities;
 use iolab_model::op::Access;

@@ -356,6 +356,8 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         flags: if calls == Calls::Engine { request.flags } else { TransferFlags::NONE },
         lock: if is_stream { LockPolicy::None } else { request.lock },
         is_preallocated: request.is_preallocated,
+        files: Vec::new(),
+        is_close_timed: false,
         stream_buffer_bytes: if is_stream { request.io_size_bytes } else { Bytes(0) },
         opening: match test {
             _ if is_first && test.creates() => Opening::Create,
@@ -370,6 +372,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         begins_ns: Ns(0),
         priority: None,
         limit: Limit::Once,
+        file_set: None,
     }
 }
 

@@ -215,6 +215,8 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         flags: stream.flags,
         lock: stream.lock,
         is_preallocated: stream.is_preallocated,
+        files: Vec::new(),
+        is_close_timed: false,
         stream_buffer_bytes: Bytes(0),
         opening: Opening::LaidOut,
         primes_first_record: false,
@@ -223,6 +225,7 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         begins_ns: stream.begins_ns,
         priority: stream.priority,
         share: stream.share,
+        file_set: None,
         limit: match (stream.ops, stream.ends(request).since(stream.begins_ns)) {
             (Some(ops), within) => Limit::Ops { ops, within_ns: Some(within) },
             (None, duration_ns) => Limit::Time { duration_ns },

@@ -3,5 +3,5 @@
 mod iozone;
 mod mixed;
 
-pub use iozone::{IozoneRequest, IozoneTest, iozone};
+pub use iozone::{FsyncChoice, IozoneRequest, IozoneTest, iozone};
 pub use mixed::{MixedRequest, PatternName, StreamRequest, mixed};

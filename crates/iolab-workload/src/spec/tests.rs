@@ -29,12 +29,16 @@ fn unknown_fields_are_refused() {
 #[test]
 fn contradictions_are_named() {
     type Break = fn(&mut Tenant);
-    let cases: [(Break, &str); 14] = [
+    let cases: [(Break, &str); 18] = [
         (|t| t.io_size_bytes = Bytes(1 << 20), "larger than the file"),
         (|t| t.workers = 0, "zero record size"),
         (|t| (t.access, t.io_size_bytes) = (Access::Direct, Bytes(1000)), "multiple of 512"),
         (|t| t.file = "../etc".into(), "plain name"),
         (|t| t.direction = Direction::Mixed { read_share: 1.5 }, "from 0 to 1"),
+        (|t| t.files = vec!["../etc".into()], "plain name"),
+        (|t| t.files = vec!["a".into(), "b".into()], "one file per worker"),
+        (|t| (t.files, t.is_file_shared) = (vec!["a".into()], true), "one file per worker"),
+        (|t| (t.access, t.is_close_timed) = (Access::Mapped, true), "close of a mapped file"),
         (|t| t.rate_ops_per_s = Some(-1.0), "positive"),
         (|t| t.fsync = FsyncPolicy::Every { ops: 0 }, "at least 1"),
         (|t| t.vectors = 3, "divides the record"),
@@ -51,4 +55,13 @@ fn contradictions_are_named() {
         let message = workload.check().unwrap_err().to_string();
         assert!(message.contains(expected), "{message} lacks {expected}");
     }
+}
+
+#[test]
+fn files_have_the_names_that_are_listed_or_follow_the_stem() {
+    let mut tenant = example().phases[0].tenants[0].clone();
+    tenant.workers = 2;
+    assert_eq!(tenant.file_names().collect::<Vec<_>>(), ["data.0", "data.1"]);
+    tenant.files = vec!["left".into(), "right".into()];
+    assert_eq!(tenant.file_names().collect::<Vec<_>>(), ["left", "right"]);
 }

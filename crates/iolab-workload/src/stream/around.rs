@@ -22,9 +22,11 @@ impl<G: GroupState> StreamWorker<G> {
                 Stage::Prime | Stage::LockFile | Stage::ArriveStart => self.get_ready(now),
                 Stage::WaitStart => self.start(now),
                 Stage::Timed => return self.next_timed(now),
-                Stage::UnlockFile | Stage::FlushTimed | Stage::ArriveEnd | Stage::WaitEnd => {
-                    self.end(now)
-                }
+                Stage::UnlockFile
+                | Stage::FlushTimed
+                | Stage::CloseTimed
+                | Stage::ArriveEnd
+                | Stage::WaitEnd => self.end(now),
                 Stage::Finish | Stage::FlushAfter | Stage::Unmap | Stage::Close => self.close(now),
                 Stage::Done => Some(Step::Finished),
             };
@@ -122,11 +124,16 @@ impl<G: GroupState> StreamWorker<G> {
             }
             Stage::UnlockFile => self.go(Stage::FlushTimed),
             Stage::FlushTimed if self.tenant.fsync == FsyncPolicy::Timed => {
-                self.stage = Stage::ArriveEnd;
+                self.stage = Stage::CloseTimed;
                 let op = self.flush_all();
                 Some(self.submit(now, true, op))
             }
-            Stage::FlushTimed => self.go(Stage::ArriveEnd),
+            Stage::FlushTimed => self.go(Stage::CloseTimed),
+            Stage::CloseTimed if self.tenant.is_close_timed && !self.must_complete_file() => {
+                (self.stage, self.is_closed) = (Stage::ArriveEnd, true);
+                Some(self.submit(now, true, Op::Close { handle: FILE }))
+            }
+            Stage::CloseTimed => self.go(Stage::ArriveEnd),
             Stage::ArriveEnd => {
                 self.group.arrive(Gate::End);
                 self.go(Stage::WaitEnd)
@@ -138,6 +145,7 @@ impl<G: GroupState> StreamWorker<G> {
 
     fn close(&mut self, now: Ns) -> Option<Step> {
         match self.stage {
+            _ if self.is_closed => self.go(Stage::Done),
             // A stonewalled writer still completes its file: later phases need it.
             Stage::Finish if self.must_complete_file() => {
                 self.issued += 1;

@@ -9,8 +9,8 @@ use crate::group::GroupState;
 use crate::spec::{Direction, Flush, FsyncPolicy, LockPolicy};
 use crate::worker::Step;
 
-/// Up to three ops that follow each other: lock, transfer, unlock. Only workers of depth 1 have
-/// any, so a free slot means that the one before has ended.
+/// Up to three ops that follow each other: lock, transfer, unlock; or read, write. Only workers of
+/// depth 1 have any, so a free slot means that the one before has ended.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     ops: [Option<Op>; 2],
@@ -72,7 +72,7 @@ impl<G: GroupState> StreamWorker<G> {
             return self.next_in_chain(now);
         }
         if self.group.is_stopped() || now >= self.deadline {
-            return self.end_timed(now);
+            return self.end_out_of_time(now.min(self.deadline), now);
         }
         if let FsyncPolicy::Every { ops } = self.tenant.fsync
             && self.unflushed.writes >= ops
@@ -91,7 +91,7 @@ impl<G: GroupState> StreamWorker<G> {
         if self.pace_ns > 0.0 {
             intended = self.started + Ns((self.issued as f64 * self.pace_ns) as u64);
             if intended >= self.deadline {
-                return self.end_timed(now);
+                return self.end_out_of_time(self.deadline, now);
             }
         }
         let not_before = intended.max(self.earliest);
@@ -114,6 +114,10 @@ impl<G: GroupState> StreamWorker<G> {
             Direction::Read => true,
             Direction::Write => false,
             Direction::Mixed { read_share } => self.random.unit() < read_share,
+            Direction::Update { write_share } => {
+                self.update(transfer, write_share);
+                true
+            }
         };
         if is_read {
             return Op::Read(transfer);
@@ -122,6 +126,16 @@ impl<G: GroupState> StreamWorker<G> {
             self.unflushed.add(at.0, transfer.length.0);
         }
         Op::Write(transfer)
+    }
+
+    /// After the read of a record perhaps its writing back.
+    fn update(&mut self, transfer: Transfer, write_share: f64) {
+        if self.random.unit() < write_share {
+            if let Position::At(at) = transfer.at {
+                self.unflushed.add(at.0, transfer.length.0);
+            }
+            self.chain = Chain { ops: [Some(Op::Write(transfer)), None] };
+        }
     }
 
     /// The transfer of the next record.
@@ -163,6 +177,13 @@ impl<G: GroupState> StreamWorker<G> {
             Some(op) => self.submit(now, true, op),
             None => Step::Await,
         }
+    }
+
+    /// Nothing new is begun, because its time is over or because it was stopped.
+    #[cold]
+    fn end_out_of_time(&mut self, end: Ns, now: Ns) -> Step {
+        self.out_of_time.get_or_insert(end);
+        self.end_timed(now)
     }
 
     /// The timed region is over for this worker as soon as nothing is in flight.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from iolab.report.chart import Axis, ChartSpec, Panel, Series, Table
+from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Series, Table
 from iolab.report.charts.common import (
     Group,
     cap_panels,
     group_title,
+    level_slots,
     levels_of,
     primary_summaries,
     slug,
@@ -18,6 +19,9 @@ from iolab.report.charts.common import (
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.verdict import StudyVerdict, TreatmentSummary
 from iolab.store.rows import StudyData
+
+LEVELS_MAX = 16
+"""Of more levels only those with a colour are drawn."""
 
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
@@ -42,6 +46,12 @@ def _spec(
     metric = METRIC_BY_NAME[found[0].metric]
     present = {t.level for t in found}
     levels = [level for level in levels_of(data) if level in present]
+    cut = ""
+    if len(levels) > LEVELS_MAX:
+        slots = level_slots(data, verdict)
+        lit = [level for level in levels if slots.get(level, GREY) != GREY]
+        cut = f" Drawn: {len(lit)} of {len(levels)} levels; the table has all."
+        levels = lit
     labels = list(dict.fromkeys(t.cell_label for t in found))
     panels, note = cap_panels(
         [
@@ -53,7 +63,9 @@ def _spec(
                         tuple(
                             summary_point(t, None, levels.index(t.level or ""))
                             for t in found
-                            if t.operation == operation and t.cell_label == label
+                            if t.operation == operation
+                            and t.cell_label == label
+                            and t.level in levels
                         ),
                         slot,
                     )
@@ -68,7 +80,7 @@ def _spec(
         name=f"by_level-{slug(group_title(verdict, group))}",
         kind="rows",
         title=f"{metric.label.capitalize()} by {factor}: {group_title(verdict, group)}",
-        caption=_caption(verdict, found) + note,
+        caption=_caption(verdict, found) + note + cut,
         x=value_axis(metric, (t.geometric_mean for t in found)),
         y=Axis(factor, categories=tuple(levels)),
         panels=panels,

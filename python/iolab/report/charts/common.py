@@ -9,10 +9,11 @@ from typing import Final
 
 from iolab import units
 from iolab.report.chart import GREY, PANELS_MAX, SPOTLIGHT_MAX, Axis, Panel, Point, Value
+from iolab.stats.caveats import EQUAL_ROUNDS
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.sentence import mode_text
-from iolab.stats.verdict import StudyVerdict, TreatmentSummary, mode_word
+from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary, mode_word
 from iolab.store.rows import StudyData, TrialRow
 
 LOG_SPAN: Final = 10.0
@@ -46,17 +47,25 @@ def level_slots(data: StudyData, verdict: StudyVerdict) -> dict[str, int]:
 
 
 def noise_floor(verdict: StudyVerdict) -> float | None:
-    """Return the smallest ratio (above 1) that the rounds of the headline can tell from none.
+    """Return the noise floor of the headline."""
+    return floor_of(verdict.headline)
+
+
+def floor_of(comparisons: Sequence[Comparison]) -> float | None:
+    """Return the smallest ratio (above 1) that the rounds of comparisons can tell from none.
 
     Half the width of the 95 % intervals on ln, their median over the levels: what a level without
-    any effect stays below in 19 of 20 studies of this size. None below two rounds.
+    any effect stays below in 19 of 20 studies of this size. None below two rounds, and where
+    rounds are equal because they were simulated.
     """
     halves = [
         (math.log(i.high) - math.log(i.low)) / 2
-        for c in verdict.headline
+        for c in comparisons
         if (i := c.effect.interval_95) is not None and i.low > 0 and math.isfinite(i.high)
     ]
-    return math.exp(min(700.0, median(halves))) if halves else None
+    if not halves or median(halves) < EQUAL_ROUNDS:
+        return None
+    return math.exp(min(700.0, median(halves)))
 
 
 def cell_name(data: StudyData, verdict: StudyVerdict, trial: TrialRow, operation: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from iolab.report.chart import Axis, Band, ChartSpec, Panel, Point, Series, Table, Value
-from iolab.report.charts.common import level_slots, noise_floor
+from iolab.report.charts.common import floor_of, level_slots, noise_floor
 from iolab.stats.effect import DISCOVERY_RATE
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -94,6 +94,7 @@ def _pooled(
                 for c in found
                 if c.level in levels
             ),
+            guides=_guides(found),
         )
         for title, found in panels.items()
     )
@@ -138,11 +139,8 @@ def _spec(
     edge, margin = 1 + verdict.margin, margin_text(verdict.margin)
     floor = noise_floor(verdict) if name != "forest_cells" else None
     notes = [("▒", f"below ±{margin}: does not matter")]
-    guides: tuple[tuple[float, str], ...] = ()
     if floor is not None and floor > 1:
-        label = f"noise floor of these rounds: ±{percent(floor - 1)}"
-        guides = ((1 / floor, label), (floor, label))
-        notes.append(("┊", label))
+        notes.append(("┊", f"noise floor of these rounds, ±{percent(floor - 1)} in the headline"))
     titles = {
         "forest": f"Ratio to {verdict.baseline}",
         "forest_all": f"Ratio to {verdict.baseline}: all levels",
@@ -158,11 +156,18 @@ def _spec(
         panels=panels,
         table=Table(COLUMNS, rows),
         band=Band(1 / edge, edge, 1.0, f"differences below {margin} do not matter"),
-        guides=guides,
         has_own_scales=True,
         notes=tuple(notes),
         is_folded=name == "forest_all",
     )
+
+
+def _guides(found: list[Comparison]) -> tuple[tuple[float, str], ...]:
+    floor = floor_of(found)
+    if floor is None or floor <= 1:
+        return ()
+    label = f"noise floor of these rounds: ±{percent(floor - 1)}"
+    return ((1 / floor, label), (floor, label))
 
 
 def _is_discovery(row: Comparison | CellComparison) -> bool:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import group_title, operations_first, slug
+from iolab.report.ledgers import ledger_of
 from iolab.stats.closer import FactorEffect
 from iolab.stats.effect import effect_of
-from iolab.stats.ledger import CellKey, Cells, Group, Ledger, build_ledger, level_text
+from iolab.stats.ledger import CellKey, Cells, Group, Ledger, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
@@ -41,8 +42,9 @@ class Entry:
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one map per workload and mode that has at least two cells and two levels."""
-    ledger = build_ledger(data)
+    ledger = ledger_of(data, verdict)
     specs: list[ChartSpec] = []
+    alone: dict[str, list[Entry]] = {}
     for group in ledger.groups():
         metric = ledger.primary_metric(group)
         if metric is None:
@@ -51,6 +53,10 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
         found = [e for key in cells for e in _entries(ledger, metric, cells, key)]
         if len(cells) > 1 and len({entry.level for entry in found}) > 1:
             specs.append(_spec(ledger, verdict, group, metric, found))
+        elif len({entry.level for entry in found}) > 1:
+            alone[group[0] if group[0] not in alone else group_title(verdict, group)] = found
+    if len(alone) > 1:
+        specs.append(_of_workloads(ledger, verdict, alone))
     return specs
 
 
@@ -107,6 +113,48 @@ def _spec(
         panels=tuple(Panel(title, (Series("", tuple(panels[title]), 0),)) for title in shown),
         table=Table(_headers(verdict, metric), tuple(_row(e, ledger, metric) for e in found)),
     )
+
+
+def _of_workloads(
+    ledger: Ledger, verdict: StudyVerdict, found: dict[str, list[Entry]]
+) -> ChartSpec:
+    """Draw the workloads of one cell each side by side, each by its own metric."""
+    entries = [entry for group in found.values() for entry in group]
+    levels = [v for v in ledger.levels_in_order if any(e.level == v for e in entries)]
+    low = min(1 / (1 + 2 * verdict.margin), *(entry.ratio for entry in entries))
+    points: list[Point] = []
+    rows: list[tuple[Value, ...]] = []
+    for column, title in enumerate(found):
+        for entry in found[title]:
+            metric = _metric_of(ledger, entry)
+            points.append(_point(entry, (column, levels.index(entry.level)), low, metric))
+            rows.append(_row(entry, ledger, metric))
+    best = {
+        title: max(group, key=lambda entry: entry.ratio).level for title, group in found.items()
+    }
+    told = "; ".join(f"{level} in {title}" for title, level in list(best.items())[:6])
+    different = len(set(best.values()))
+    verb = "lead" if different > 1 else "leads"
+    noun = "different levels" if different > 1 else "level"
+    metric = _metric_of(ledger, entries[0])
+    names = [level_text(verdict.compared_factor, level) for level in levels]
+    return ChartSpec(
+        name="interaction_map-workloads",
+        kind="heat",
+        title="Who is best where: workloads",
+        caption=f"{different} {noun} {verb} the {len(found)} workloads by their means: {told}.",
+        x=Axis("workload", categories=tuple(found), ticks=_ramp(low)),
+        y=Axis(verdict.compared_factor, categories=tuple(names)),
+        panels=(Panel("", (Series("", tuple(points), 0),)),),
+        table=Table(_headers(verdict, metric), tuple(rows)),
+    )
+
+
+def _metric_of(ledger: Ledger, entry: Entry) -> Metric:
+    metric = ledger.primary_metric(entry.key.group)
+    if metric is None:
+        raise AssertionError("an entry has a group, and its group a metric")
+    return metric
 
 
 def _across(ledger: Ledger, workload: str) -> str | None:

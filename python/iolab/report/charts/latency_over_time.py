@@ -5,6 +5,7 @@ from __future__ import annotations
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table
 from iolab.report.charts.common import cap_panels, grey_note, level_slots
 from iolab.report.charts.over_time import Panels, change_marks, chosen_panels
+from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import SeriesRow, StudyData
 
@@ -42,12 +43,12 @@ def _spec(data: StudyData, workload: str, panels: Panels, slots: dict[str, int])
     )
     rows = [(title, level, row) for title, members in panels.items() for level, row in members]
     title, level, row = max(rows, key=lambda item: max(item[2].latency_ns_max, default=0))
-    worst = max(row.latency_ns_max, default=0) / 1e6
+    worst = format_ns(max(row.latency_ns_max, default=0))
     return ChartSpec(
         name=f"latency_over_time-{workload}",
         kind="plane",
         title=f"Longest wait over time, median trial per treatment: {workload}",
-        caption=f"The longest operation of all took {worst:.3g} ms: {title}, {level}."
+        caption=f"The longest operation of all took {worst}: {title}, {level}."
         + note
         + grey_note(slots),
         x=Axis("time since the phase began", "s", is_from_zero=True),

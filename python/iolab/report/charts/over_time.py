@@ -18,6 +18,7 @@ from iolab.store.rows import Measurement, SeriesRow, StudyData
 POINTS_MAX = 150
 """Points drawn per line; longer series are averaged over neighbours, the sum of bytes is kept."""
 
+SLICES_DRAWN_MIN = 10
 TABLE_ROWS_MAX = 6_000
 """Of longer series the table has only what is drawn in colour."""
 
@@ -26,13 +27,23 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one chart per workload; panels are operations at their other levels."""
     slots = level_slots(data, verdict)
     return [
-        replace(_spec(workload, panels, slots), marks=change_marks(data, workload))
+        replace(_spec(workload, _long(panels), slots), marks=change_marks(data, workload))
         for workload, panels in chosen_panels(data, verdict).items()
     ]
 
 
 Panels = dict[str, list[tuple[str, SeriesRow]]]
 """Panel title to levels with the series of their median trials."""
+
+
+def _long(panels: Panels) -> Panels:
+    """Leave out the cells whose series are too short to show anything, if others are not."""
+    kept = {
+        title: members
+        for title, members in panels.items()
+        if max(len(row.bytes) for _, row in members) >= SLICES_DRAWN_MIN
+    }
+    return kept or panels
 
 
 def chosen_panels(data: StudyData, verdict: StudyVerdict) -> dict[str, Panels]:

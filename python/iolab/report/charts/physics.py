@@ -7,12 +7,14 @@ above a bound cannot be right; what is near the generator's measures the generat
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import cell_name, cells_in_order, operations_first
+from iolab.stats import upper_bound
 from iolab.stats.ledger import PAGE_CACHE_SHARE
 from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
 from iolab.stats.metrics.metric import MIB, format_bytes_per_s
@@ -21,6 +23,8 @@ from iolab.stats.verdict import StudyVerdict, mode_word
 from iolab.store.rows import Measurement, StudyData, TrialRow
 
 ROWS_MAX: Final = 40
+DEPTH_SHARE: Final = 0.9
+"""Less than this share of the depth asked for is worth a word."""
 SPECIFICATION: Final = ("device.specification_bytes_per_s", "sim.bandwidth_bytes_per_s")
 """Facts that name what a device can do at most."""
 COLUMNS: Final = (
@@ -73,7 +77,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     if not cells or data.study.kind == "imported":
         return []
     memory = max((c.mean for c in cells if c.is_cached), default=None)
-    device = next((float(v) for f in SPECIFICATION if _is_number(v := data.facts.get(f, ""))), None)
+    device = _device(data, verdict)
     names = [_name(c, data) for c in cells]
     kept = set(operations_first(names)[:ROWS_MAX])
     shown = [c for c, name in zip(cells, names, strict=True) if name in kept][:ROWS_MAX]
@@ -90,6 +94,15 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             table=Table(COLUMNS, tuple(_row(c, memory, device) for c in cells)),
         )
     ]
+
+
+def _device(data: StudyData, verdict: StudyVerdict) -> float | None:
+    """What the device can do at most: by a fact, else the larger of what the study's file says."""
+    for fact in SPECIFICATION:
+        if _is_number(text := data.facts.get(fact, "")):
+            return float(text)
+    told = [b.bytes_per_s for b in verdict.upper_bounds if b.name == upper_bound.SPECIFICATION]
+    return max(told, default=None)
 
 
 def _is_number(text: str) -> bool:
@@ -117,6 +130,7 @@ def _cells(data: StudyData, verdict: StudyVerdict) -> list[Cell]:
             level = m.levels.get(verdict.compared_factor, "all")
             found.setdefault(key, {}).setdefault(level, []).append(m)
     cells: list[Cell] = []
+    asked = _stream_depths(data.study.spec_toml)
     for (workload, name, is_direct), by_level in found.items():
         level = max(by_level, key=lambda v: geometric_mean([m.value for m in by_level[v]]))
         rows = by_level[level]
@@ -133,7 +147,7 @@ def _cells(data: StudyData, verdict: StudyVerdict) -> list[Cell]:
                 [m.value for m in rows],
                 fmean(ceilings) if ceilings else None,
                 fmean(shares) if shares else None,
-                _depth(trials[rows[0].trial_id], data),
+                asked.get(rows[0].operation, _depth(trials[rows[0].trial_id], data)),
                 fmean(depths) if depths else None,
             )
         )
@@ -151,6 +165,19 @@ def _ceiling(detail: dict[str, Any]) -> float | None:
 
 def _depth(trial: TrialRow, data: StudyData) -> str:
     return trial.levels.get("depth", data.study.settings.get("depth", ""))
+
+
+def _stream_depths(spec_toml: str) -> dict[str, str]:
+    """Return what the streams of mixed workloads ask for, by operation."""
+    try:
+        workloads = tomllib.loads(spec_toml).get("workloads", [])
+        return {
+            f"{workload['name']}/{stream['name']}": str(stream.get("depth", 1))
+            for workload in workloads
+            for stream in workload.get("streams", [])
+        }
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def _series(shown: list[Cell], memory: float | None, device: float | None) -> tuple[Series, ...]:
@@ -207,9 +234,11 @@ def _caption(cells: list[Cell], memory: float | None, device: float | None) -> s
     reached = [(c.depth_reached, c.depth_asked) for c in cells if c.depth_reached is not None]
     if reached:
         low, high = min(r[0] for r in reached), max(r[0] for r in reached)
-        asked = sorted({a for _, a in reached if a})
+        short = [d for d, a in reached if a.isdigit() and d < DEPTH_SHARE * int(a)]
+        known = sum(a.isdigit() for _, a in reached)
         span = f"{low:.3g}" if high - low < 0.05 else f"{low:.3g} to {high:.3g}"
-        parts.append(f"depth reached {span}" + (f", asked {', '.join(asked)}" if asked else ""))
+        verb = f", short of what was asked in {len(short)} of {known} cells" if known else ""
+        parts.append(f"depth reached {span}{verb}")
     missing = [
         name
         for name, bound in (("memory (no cached result)", memory), ("the device", device))

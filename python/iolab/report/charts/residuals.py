@@ -8,19 +8,21 @@ from statistics import NormalDist
 from iolab.report.balanced import Balanced, balanced
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table
 from iolab.report.charts.common import group_title, level_slots, slug
-from iolab.stats.ledger import build_ledger
+from iolab.report.ledgers import ledger_of
 from iolab.stats.methods.student import estimate_mean, t_cdf
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
 POINTS_MAX = 900
-"""Points drawn; of more, evenly spaced ones are, and the table has all."""
+"""Points drawn; of more, evenly spaced ones are."""
+TABLE_ROWS_MAX = 8000
+"""Of more values the table has those drawn; they follow from study.db."""
 VALUES_MIN = 8
 
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw the residuals of each group: by order, and by normal quantiles as a second view."""
-    ledger = build_ledger(data)
+    ledger = ledger_of(data, verdict)
     specs: list[ChartSpec] = []
     for group in ledger.groups():
         table = balanced(ledger, group)
@@ -42,7 +44,10 @@ def _views(data: StudyData, verdict: StudyVerdict, table: Balanced) -> list[Char
     caption = _caption([value for *_, value in found], [float(o) for o, *_ in found], spread) + note
     rows = Table(
         ("ordinal", "operation", "level", "residual (%)"),
-        tuple((o, place[0].operation, place[1], math.expm1(v) * 100) for o, place, v in found),
+        tuple(
+            (o, place[0].operation, place[1], math.expm1(v) * 100)
+            for o, place, v in (found if len(found) <= TABLE_ROWS_MAX else found[::stride])
+        ),
     )
     by_level: dict[str, list[Point]] = {}
     for ordinal, place, value in found[::stride]:

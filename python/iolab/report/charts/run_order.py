@@ -10,15 +10,24 @@ from iolab.store.rows import StudyData, TrialRow
 
 SYMBOLS = {"ok": "", "failed": "×", "interrupted": "!", None: "·"}
 
+TRIALS_DRAWN_MAX = 4000
+ROUNDS_DRAWN_MAX = 60
+"""Rounds drawn of a study with more trials than that."""
+
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw the strip of rounds."""
     if not data.trials:
         return []
     slots = level_slots(data, verdict)
-    rounds = sorted({t.round for t in data.trials})
+    every = sorted({t.round for t in data.trials})
+    shown = _shown(data.trials)
+    rounds = sorted({t.round for t in shown})
+    note = ""
+    if len(rounds) < len(every):
+        note = f" Drawn: {len(rounds)} of {len(every)} rounds; study.db has all."
     series: dict[str, list[Point]] = {}
-    for trial in data.trials:
+    for trial in shown:
         level = trial.levels.get(verdict.compared_factor, trial.workload)
         series.setdefault(level, []).append(_square(trial, rounds.index(trial.round)))
     row = "run" if data.study.kind == "imported" else "round"
@@ -29,7 +38,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             name="run_order",
             kind="strip",
             title="Runs of the table" if data.study.kind == "imported" else "Order of the trials",
-            caption=_caption(data, verdict, len(rounds)),
+            caption=_caption(data, verdict, len(every)) + note,
             x=Axis(f"place in the {place}"),
             y=Axis("round", categories=tuple(f"{row} {r}" for r in rounds)),
             panels=(
@@ -65,11 +74,28 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
                         t.started_at_unix_ns,
                         t.elapsed_ns,
                     )
-                    for t in data.trials
+                    for t in shown
                 ),
             ),
         )
     ]
+
+
+def _shown(trials: list[TrialRow]) -> list[TrialRow]:
+    """Take whole rounds from the beginning, as many as can be looked at."""
+    if len(trials) <= TRIALS_DRAWN_MAX:
+        return trials
+    counts: dict[int, int] = {}
+    for trial in trials:
+        counts[trial.round] = counts.get(trial.round, 0) + 1
+    kept: set[int] = set()
+    room = TRIALS_DRAWN_MAX
+    for round_number in sorted(counts):
+        room -= counts[round_number]
+        if kept and (room < 0 or len(kept) >= ROUNDS_DRAWN_MAX):
+            break
+        kept.add(round_number)
+    return [trial for trial in trials if trial.round in kept]
 
 
 def _treatment(trial: TrialRow) -> str:

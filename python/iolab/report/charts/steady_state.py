@@ -25,7 +25,7 @@ from iolab.stats.methods.trial_shape import (
     joined,
     trial_shape,
 )
-from iolab.stats.metrics.metric import MIB
+from iolab.stats.metrics.metric import MIB, format_ns
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import SeriesRow, StudyData
 
@@ -73,7 +73,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
 
 
 def _least_steady(panels: Panels) -> tuple[str, list[Course]] | None:
-    """Choose the cell with most trials that are not flat; ties go to the longest series."""
+    """Choose the cell with most trials that are not flat; ties go to the longest wait."""
     ranked: list[tuple[int, int, str, list[Course]]] = []
     for title, members in panels.items():
         courses = [
@@ -84,7 +84,8 @@ def _least_steady(panels: Panels) -> tuple[str, list[Course]] | None:
         odd = sum(c.shape.shape not in ("flat", "too_short") for c in courses)
         odd += sum(c.shape.stalls.share > 0 for c in courses)
         if courses:
-            ranked.append((odd, max(len(c.row.bytes) for c in courses), title, courses))
+            longest = max(max(c.row.latency_ns_max, default=0) for c in courses)
+            ranked.append((odd, longest, title, courses))
     if not ranked:
         return None
     *_, title, courses = max(ranked, key=lambda item: item[:2])
@@ -244,8 +245,12 @@ def _caption(title: str, courses: list[Course]) -> str:
     stalled = [c for c in courses if c.shape.stalls.share > 0]
     if stalled:
         worst = max(stalled, key=lambda c: c.shape.stalls.longest_ns)
-        longest = worst.shape.stalls.longest_ns / 1e6
-        text += f" {len(stalled)} stall; the longest lasts {longest:.3g} ms ({worst.level})."
+        longest = format_ns(worst.shape.stalls.longest_ns)
+        verb = "stalls" if len(stalled) == 1 else "stall"
+        text += (
+            f" {len(stalled)} of {len(courses)} {verb}; the longest stall lasts {longest}"
+            f" ({worst.level})."
+        )
     elif WORDS["too_short"] not in counts:
         text += " None stalls."
     return text

@@ -19,6 +19,7 @@ Source: classes after Barrett et al. (2017), OOPSLA; warm-up by `mser`, levels b
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -152,8 +153,6 @@ def _classify(values: list[float], steady: SteadyState | None) -> ShapeClass:
 
 def _is_cyclic(values: list[float]) -> bool:
     """Whether the series, its straight line taken off, is like itself one period later."""
-    import numpy as np
-
     n = len(values)
     mean, middle = math.fsum(values) / n, (n - 1) / 2
     spread = math.fsum((i - middle) ** 2 for i in range(n))
@@ -162,9 +161,9 @@ def _is_cyclic(values: list[float]) -> bool:
     power = math.fsum(value * value for value in rest)
     if math.sqrt(power / n) < CYCLE_SPREAD_MIN * mean:
         return False
-    products = np.correlate(rest, rest, "full")[n - 1 :]
     correlations = [
-        float(products[lag]) / power * n / (n - lag) for lag in range(n // CYCLES_MIN + 1)
+        math.fsum(map(operator.mul, rest, rest[lag:])) / power * n / (n - lag)
+        for lag in range(n // CYCLES_MIN + 1)
     ]
     below = next((lag for lag, r in enumerate(correlations) if r < 0), None)
     return below is not None and max(correlations[below:]) >= CYCLE_CORRELATION_MIN

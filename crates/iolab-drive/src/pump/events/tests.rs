@@ -12,6 +12,7 @@ use iolab_workload::spec::{Limit, Tenant};
 use iolab_workload::{StreamReport, StreamWorker, Workload};
 
 use super::{Actor, run_events};
+use crate::coordinate::WorkerOutcome;
 use crate::recorder::Recorder;
 
 const LATENCY: Ns = Ns::from_us(100);
@@ -163,6 +164,35 @@ fn an_op_is_late_that_ends_a_period_after_its_intended_start() {
     // One every 50 us, which takes 100 us: all are late.
     let late = run_workers(&tenant(|t| t.rate_ops_per_s = Some(20_000.0)));
     assert_eq!(late[0].1.late_ops, 1000);
+}
+
+#[test]
+fn what_was_due_and_never_begun_is_missed() {
+    let limit = Limit::Time { duration_ns: Ns::from_ms(10) };
+    // One every 50 us, which takes 100 us: half of 200 are begun.
+    let mut found = run_workers(&tenant(|t| {
+        (t.rate_ops_per_s, t.limit) = (Some(20_000.0), limit);
+    }));
+    let (report, recorder) = found.remove(0);
+    assert_eq!((report.ops, report.missed_ops), (100, Some(100)));
+    let outcome = WorkerOutcome::new(0, report, recorder);
+    let response = outcome.response.unwrap().read.unwrap();
+    assert_eq!(response.count(), 200);
+    // The 100 missed ones were due from 5 ms on; the oldest waited a period less than 5 ms or more.
+    assert!(response.quantile(0.9).unwrap() > 3_900_000);
+    let kept = run_workers(&tenant(|t| (t.rate_ops_per_s, t.limit) = (Some(1000.0), limit)));
+    assert_eq!((kept[0].0.ops, kept[0].0.missed_ops), (10, Some(0)));
+}
+
+#[test]
+fn who_is_out_of_time_had_all_of_it() {
+    let limit = Limit::Time { duration_ns: Ns::from_ms(10) };
+    let slow = run_workers(&tenant(|t| (t.rate_ops_per_s, t.limit) = (Some(250.0), limit)));
+    // At 0, 4 and 8 ms; silence to the end counts, as time and as a gap.
+    assert_eq!((slow[0].0.ops, slow[0].0.elapsed_ns), (3, 10_000_000));
+    assert_eq!(slow[0].0.gap_ns_max, 4_000_000);
+    let thinking = run_workers(&tenant(|t| (t.think_ns, t.limit) = (Ns::from_ms(6), limit)));
+    assert_eq!((thinking[0].0.ops, thinking[0].0.elapsed_ns), (2, 10_000_000));
 }
 
 #[test]

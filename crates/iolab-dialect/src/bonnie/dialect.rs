@@ -1,0 +1,51 @@
+//! The dialect as the list of dialects knows it: JSON in, JSON and text out.
+
+use serde::de::DeserializeOwned;
+
+use crate::diagnostic::Diagnostic;
+use crate::option::{help_text, reference_text};
+use crate::{Dialect, RenderError};
+
+use super::{lower, options, parse, render, result};
+
+/// The dialect.
+pub struct Bonnie;
+
+fn json<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, RenderError> {
+    let wrong = |error: serde_json::Error| RenderError {
+        dialect: "bonnie++",
+        what,
+        error: error.to_string(),
+    };
+    serde_json::from_str(text).map_err(wrong)
+}
+
+impl Dialect for Bonnie {
+    fn name(&self) -> &'static str {
+        options::GRAMMAR.program
+    }
+
+    fn parse(&self, words: &[String]) -> Result<String, Diagnostic> {
+        let plan = parse::parse(words, &lower::Host::here())?;
+        Ok(serde_json::to_string(&plan).expect("a plan has only text keys"))
+    }
+
+    fn render(&self, plan: &str, event: &str) -> Result<String, RenderError> {
+        match json("event", event)? {
+            result::Event::Table { text } => Ok(render::convert(&text)),
+            event => Ok(render::render(&json("plan", plan)?, &event)),
+        }
+    }
+
+    fn file(&self, _plan: &str, _event: &str) -> Result<Vec<u8>, RenderError> {
+        Ok(Vec::new())
+    }
+
+    fn help(&self) -> String {
+        parse::HELP.to_owned() + &help_text(&options::GRAMMAR)
+    }
+
+    fn reference(&self) -> String {
+        reference_text(&options::GRAMMAR)
+    }
+}

@@ -1,0 +1,352 @@
+//! From what was typed to phases.
+
+use iolab_model::op::{Access, Durability, TransferFlags};
+use iolab_model::target::Content;
+use iolab_model::{Bytes, Ns, Seed};
+use iolab_workload::Workload;
+use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
+use iolab_workload::spec::{
+    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
+    WorkersAs,
+};
+use iolab_workload::verify::Verify;
+
+use super::csv::{IO_PHASES, Line, PHASES};
+use super::plan::{Plan, Row, Show};
+use super::typed::{CHUNK, Files, SEEKERS, SEEKS, Size, Typed};
+use crate::diagnostic::Problem;
+use crate::option::Common;
+
+/// Version that the tables and lines name: the one whose forms these are.
+const PROGRAM: &str = "2.00a";
+/// Smallest file of the default size, in MiB.
+const SIZE_MIB_MIN: u64 = 300;
+/// Memory of one file of the file phases: name, directory, pointer.
+const FILE_BYTES_IN_MEMORY: u64 = 37;
+/// Share of the tickets that are updates.
+const UPDATE_SHARE: f64 = 0.1;
+
+/// What is asked of the machine.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Memory in MiB.
+    pub ram_mib: u64,
+    /// Its name.
+    pub name: String,
+    /// Number of this process, for names of files.
+    pub process: u32,
+    /// For want of -z.
+    pub seed: u32,
+}
+
+/// The plan of a command line.
+pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Result<Plan, Problem> {
+    let ram_mib = typed.ram_mib.unwrap_or(host.ram_mib);
+    let size = typed.size.clone().unwrap_or_else(|| default_size(ram_mib));
+    check(typed, &size, ram_mib)?;
+    let mut notes = Vec::new();
+    let mut per_char_mib = typed.per_char_mib.min(size.mib);
+    if typed.is_direct && per_char_mib > 0 {
+        if typed.is_compat {
+            return Err(Problem::new("Can't write() - disk full?", "add -f: direct I/O of 1 byte"));
+        }
+        notes.push("-D: the per-character phases are left out, one byte cannot be direct".into());
+        per_char_mib = 0;
+    }
+    if typed.concurrency > 1 {
+        notes.push("-c starts no copies, in the original neither: it is printed only".into());
+    }
+    let seed = typed.seed.unwrap_or(host.seed);
+    let file = format!("Bonnie.{}", host.process);
+    let lowering = Lowering { typed, size: &size, per_char_mib, file: &file };
+    let workload = lowering.workload(seed);
+    workload.check().map_err(|error| Problem::new(error.to_string(), "see `--help`"))?;
+    let rows = vec![row(typed, &size, workload)];
+    let common = Common { repeat: typed.runs.unwrap_or(common.repeat), ..common };
+    Ok(Plan {
+        dialect: "bonnie++".into(),
+        only_text: None,
+        notes,
+        directory: typed.directory.clone(),
+        files: vec![file],
+        user: typed.user.clone(),
+        cache: "as_is".into(),
+        show: Show {
+            command,
+            is_quiet: typed.is_quiet,
+            is_csv_only: typed.runs.is_some(),
+            runs: common.repeat.max(1),
+            size: size_text(&size, typed.concurrency),
+            line: line(typed, &size, host, seed),
+        },
+        common,
+        rows,
+    })
+}
+
+fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
+    let small = typed.files.thousands * typed.files.size_max.max(0).cast_unsigned();
+    let chunk = if size.mib > 0 { size.chunk } else { typed.files.chunk };
+    let record_kb = (chunk >> 10).max(1);
+    Row {
+        name: "bonnie++".into(),
+        file_kb: (size.mib << 10).max(small).max(record_kb),
+        record_kb,
+        children: 1,
+        workload,
+    }
+}
+
+/// Twice the memory; a rest of more than half a GiB is made a whole one.
+fn default_size(ram_mib: u64) -> Size {
+    let mut mib = (2 * ram_mib).max(SIZE_MIB_MIN);
+    if mib % 1024 > 512 {
+        mib = mib.next_multiple_of(1024);
+    }
+    Size { mib, chunk: CHUNK, seeks: SEEKS, seekers: SEEKERS }
+}
+
+fn check(typed: &Typed, size: &Size, ram_mib: u64) -> Result<(), Problem> {
+    let thousands = typed.files.thousands;
+    if size.mib == 0 && thousands == 0 {
+        let problem = "-s 0 and -n 0 leave nothing to measure";
+        return Err(Problem::new(problem, "give one of them a size"));
+    }
+    if size.mib > 0 && ram_mib > 0 && size.mib * typed.concurrency < 2 * ram_mib {
+        return Err(Problem::new(
+            format!("File size should be double RAM for good results, RAM is {ram_mib}M."),
+            format!(
+                "write -s {}, or -r 0 if the page cache shall be measured; -D measures the disk \
+                 at any size",
+                default_size(ram_mib).mib
+            ),
+        ));
+    }
+    let files_kb = thousands * FILE_BYTES_IN_MEMORY;
+    if ram_mib > 0 && files_kb * 2 > ram_mib << 10 {
+        return Err(Problem::new(
+            format!("{thousands}K files need {} MiB of memory for their names", files_kb >> 10),
+            "use fewer files with -n, or -r 0",
+        ));
+    }
+    Ok(())
+}
+
+/// The size as the table shows it: what is the default is left out.
+fn size_text(size: &Size, concurrency: u64) -> String {
+    let unless = |value: u64, default: u64, text: String| {
+        if value == default { String::new() } else { text }
+    };
+    let parts = [
+        mib_text(size.mib),
+        unless(size.chunk, CHUNK, bytes_text(size.chunk)),
+        unless(concurrency, 1, concurrency.to_string()),
+        unless(size.seeks, SEEKS, size.seeks.to_string()),
+        unless(size.seekers, SEEKERS, size.seekers.to_string()),
+    ];
+    parts.join(":").trim_end_matches(':').to_owned()
+}
+
+fn mib_text(mib: u64) -> String {
+    match mib {
+        _ if mib >= 1 << 20 && mib.is_multiple_of(1 << 20) => format!("{}T", mib >> 20),
+        _ if mib >= 1 << 10 && mib.is_multiple_of(1 << 10) => format!("{}G", mib >> 10),
+        _ => format!("{mib}M"),
+    }
+}
+
+fn bytes_text(bytes: u64) -> String {
+    match bytes {
+        _ if bytes.is_multiple_of(1 << 20) => format!("{}m", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{}k", bytes >> 10),
+        _ => bytes.to_string(),
+    }
+}
+
+fn line(typed: &Typed, size: &Size, host: &Host, seed: u32) -> Line {
+    let Files { thousands, size_max, size_min, directories, .. } = typed.files;
+    let unless = |is_absent: bool, text: String| if is_absent { String::new() } else { text };
+    let has_io = size.mib > 0;
+    let has_files = thousands > 0;
+    let largest = match size_max {
+        -1 => "link".to_owned(),
+        -2 => "symlink".to_owned(),
+        0 => String::new(),
+        _ => size_max.to_string(),
+    };
+    Line {
+        program: PROGRAM.into(),
+        name: typed.name.clone().unwrap_or_else(|| host.name.clone()),
+        concurrency: typed.concurrency.to_string(),
+        seed: seed.to_string(),
+        file_size: unless(!has_io, mib_text(size.mib)),
+        chunk: String::new(),
+        seeks: unless(!has_io, size.seeks.to_string()),
+        seekers: unless(!has_io, size.seekers.to_string()),
+        files: unless(!has_files, thousands.to_string()),
+        size_max: unless(!has_files, largest),
+        size_min: unless(!has_files || size_min == 0, size_min.to_string()),
+        directories: unless(!has_files || directories == 1, directories.to_string()),
+        ..Line::default()
+    }
+}
+
+struct Lowering<'a> {
+    typed: &'a Typed,
+    size: &'a Size,
+    per_char_mib: u64,
+    file: &'a str,
+}
+
+impl Lowering<'_> {
+    fn workload(&self, seed: u32) -> Workload {
+        let mut phases = Vec::new();
+        if self.size.mib > 0 {
+            for (place, name) in PHASES[..IO_PHASES].iter().enumerate() {
+                phases.extend(self.io_phase(place, name));
+            }
+            if let Some(last) = phases.last_mut() {
+                last.keeps_files = false;
+            }
+        }
+        if self.typed.files.thousands > 0 {
+            for (place, name) in PHASES.iter().enumerate().skip(IO_PHASES) {
+                phases.push(phase(name, vec![self.file_set(place - IO_PHASES)]));
+            }
+        }
+        Workload {
+            version: VERSION,
+            name: "bonnie++".into(),
+            engine: "sync".into(),
+            workers_as: WorkersAs::Threads,
+            seed: Seed(u64::from(seed)),
+            content: if self.typed.is_compat { Content::Zero } else { Content::Incompressible },
+            verify: Verify::None,
+            pin_cpus: Vec::new(),
+            interval_ns: Ns::from_ms(100),
+            is_calibrated: true,
+            phases,
+        }
+    }
+
+    /// One of the phases on the large file; `None` for one that is left out.
+    fn io_phase(&self, place: usize, name: &str) -> Option<Phase> {
+        let is_per_char = matches!(place, 0 | 3);
+        if is_per_char && self.per_char_mib == 0 {
+            return None;
+        }
+        let mib = if is_per_char { self.per_char_mib } else { self.size.mib };
+        let io = if is_per_char { 1 } else { self.size.chunk };
+        let is_direct = self.typed.is_direct && (place == 1 || !self.typed.is_compat);
+        let base = Tenant {
+            file_bytes: Bytes(mib << 20),
+            io_size_bytes: Bytes(io),
+            access: if is_direct { Access::Direct } else { Access::Plain },
+            ..tenant(self.file)
+        };
+        let write = |base| Tenant { opening: Opening::Create, direction: Direction::Write, ..base };
+        let tenants = match place {
+            0 | 1 => vec![write(base)],
+            2 => vec![Tenant { direction: Direction::Update { write_share: 1.0 }, ..base }],
+            3 | 4 => vec![base],
+            _ => self.seekers(&base),
+        };
+        (!tenants.is_empty()).then(|| phase(name, tenants))
+    }
+
+    /// Tickets are dealt evenly; where they do not go up, everybody has one more.
+    fn seekers(&self, base: &Tenant) -> Vec<Tenant> {
+        let Size { seeks, seekers, .. } = *self.size;
+        if seeks == 0 {
+            return Vec::new();
+        }
+        vec![Tenant {
+            workers: u32::try_from(seekers.min(seeks)).expect("there are at most 1024"),
+            pattern: Pattern::Uniform,
+            direction: Direction::Update { write_share: UPDATE_SHARE },
+            fsync: if self.typed.is_flushed {
+                FsyncPolicy::Every { ops: 1 }
+            } else {
+                FsyncPolicy::Timed
+            },
+            limit: Limit::Ops { ops: seeks.div_ceil(seekers), within_ns: None },
+            ..base.clone()
+        }]
+    }
+
+    fn file_set(&self, place: usize) -> Tenant {
+        let Files { thousands, size_max, size_min, directories, chunk } = self.typed.files;
+        let action = [FileAction::Create, FileAction::Read, FileAction::Remove][place % 3];
+        let order = if place < 3 { FileOrder::Sequential } else { FileOrder::Random };
+        let work = FileSetWork {
+            action,
+            order,
+            files: thousands << 10,
+            directories,
+            size_min_bytes: Bytes(if size_max > 0 { size_min } else { 0 }),
+            size_max_bytes: Bytes(size_max.max(0).cast_unsigned()),
+            link: match size_max {
+                -1 => LinkKind::Hard,
+                -2 => LinkKind::Symbolic,
+                _ => LinkKind::None,
+            },
+            is_flushed: self.typed.is_flushed,
+        };
+        Tenant {
+            file_bytes: Bytes(chunk),
+            io_size_bytes: Bytes(chunk),
+            direction: if action == FileAction::Read { Direction::Read } else { Direction::Write },
+            file_set: Some(work),
+            ..tenant(self.file)
+        }
+    }
+}
+
+fn phase(name: &str, tenants: Vec<Tenant>) -> Phase {
+    Phase {
+        name: name.to_owned(),
+        is_stonewalled: false,
+        keeps_files: true,
+        engine: None,
+        ignores: Vec::new(),
+        cuts_ns: Vec::new(),
+        tenants,
+    }
+}
+
+/// A worker that reads the large file from the front; the flush is inside the time, as there.
+fn tenant(file: &str) -> Tenant {
+    Tenant {
+        name: "main".into(),
+        workers: 1,
+        is_file_shared: true,
+        file: file.into(),
+        file_first: 0,
+        file_step: 1,
+        files: Vec::new(),
+        file_bytes: Bytes(0),
+        io_size_bytes: Bytes(0),
+        pattern: Pattern::Sequential,
+        direction: Direction::Read,
+        depth: 1,
+        access: Access::Plain,
+        durability: Durability::None,
+        fsync: FsyncPolicy::Timed,
+        is_close_timed: true,
+        flush: Flush::Fsync,
+        vectors: 0,
+        flags: TransferFlags::NONE,
+        lock: LockPolicy::None,
+        is_preallocated: false,
+        stream_buffer_bytes: Bytes(0),
+        opening: Opening::Existing,
+        primes_first_record: false,
+        rate_ops_per_s: None,
+        think_ns: Ns(0),
+        begins_ns: Ns(0),
+        priority: None,
+        share: None,
+        limit: Limit::Once,
+        file_set: None,
+    }
+}

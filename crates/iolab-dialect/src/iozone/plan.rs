@@ -1,0 +1,120 @@
+//! What an `IOzone` command line means: which rows are measured, on which files, and how it is
+//! shown. This is what crosses to the front end and comes back for rendering.
+
+use iolab_workload::Workload;
+use iolab_workload::preset::IozoneTest;
+use serde::{Deserialize, Serialize};
+
+use super::typed::Unit;
+use crate::option::Common;
+
+/// Everything about one command line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// `iozone`.
+    pub dialect: String,
+    /// What iolab adds.
+    pub common: Common,
+    /// Only this text is wanted; nothing is measured.
+    pub only_text: Option<String>,
+    /// What the user must know before it begins.
+    pub notes: Vec<String>,
+    /// Directory of the files; empty: the current one.
+    pub directory: String,
+    /// Names of the files, for messages.
+    pub files: Vec<String>,
+    /// CPU of the first child; children are pinned to it and the following ones.
+    pub first_cpu: Option<u32>,
+    /// `as_is` or `cold`.
+    pub cache: String,
+    /// Where the Excel report is written.
+    pub workbook: Option<String>,
+    /// How it is shown.
+    pub show: Show,
+    /// What is measured, in this order.
+    pub rows: Vec<Row>,
+}
+
+/// How results are shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Show {
+    /// Lines of the banner.
+    pub banner: Vec<String>,
+    /// The command line, program's name included.
+    pub command: String,
+    /// Unit of the results.
+    pub unit: Unit,
+    /// -R.
+    pub has_report: bool,
+    /// -C.
+    pub has_children: bool,
+    /// -+u.
+    pub has_cpu: bool,
+    /// -M.
+    pub has_machine: bool,
+    /// -J, in ms.
+    pub compute_ms: u64,
+    /// -S.
+    pub cache_kb: u64,
+    /// -L.
+    pub cache_line: u64,
+    /// -j.
+    pub stride: u64,
+    /// Columns of the table.
+    pub columns: Columns,
+    /// Throughput mode, if it is that.
+    pub throughput: Option<Throughput>,
+}
+
+/// Which columns the table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a group of columns")]
+pub struct Columns {
+    /// Only write to reread (-A).
+    pub is_short: bool,
+    /// fwrite to freread; they are blank with mapped files and asynchronous I/O.
+    pub has_streams: bool,
+    /// With mapped files and asynchronous I/O the original leaves room for fwrite all the same, if
+    /// that was not selected.
+    pub is_fwrite_blank: bool,
+    /// pwrite to repread (-E).
+    pub has_positioned: bool,
+    /// pwritev and preadv, which the original's builds have not.
+    pub has_vectored: bool,
+    /// Columns of second passes show 0.
+    pub has_no_retest: bool,
+}
+
+/// Throughput mode.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Throughput {
+    /// `process` or `thread`.
+    pub child: String,
+    /// -l and -u, if given.
+    pub range: Option<(u32, u32)>,
+    /// Children that the head line names.
+    pub children: u32,
+}
+
+/// One row of the table, or one table of throughput mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// For messages and the store: `64k/4k` or `64k/4k/3`.
+    pub name: String,
+    /// File size.
+    pub file_kb: u64,
+    /// Record size.
+    pub record_kb: u64,
+    /// Children; 1 without throughput mode.
+    pub children: u32,
+    /// Its tests, one phase each.
+    pub tests: Vec<IozoneTest>,
+    /// What is measured.
+    pub workload: Workload,
+}

@@ -1,0 +1,227 @@
+//! Many small files: what they are called, how large they are, and in which order they are touched.
+//!
+//! The scheme is bonnie++'s (2.00): a number of ten hexadecimal digits and up to twelve random
+//! letters and digits, number first where order matters (`Sequential`), last where it must not;
+//! files are dealt to directories in runs. Names, sizes and shuffles are functions of the
+//! workload's seed, so that the phases which make, read and remove a set agree on it.
+//!
+//! Left out: performing it. A directory's own order and sync(2) give answers that an op does not
+//! carry; who runs it reads them from the kernel.
+
+use iolab_model::seed::Stream;
+use iolab_model::{Bytes, Seed};
+use serde::{Deserialize, Serialize};
+
+/// Random characters at most (facts of the program, as are all constants here).
+const TAIL_MAX: u64 = 12;
+const TAIL: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+/// Files at most: ten digits hold more, memory does not.
+const FILES_MAX: u64 = 64 << 20;
+/// Directories at most: their names have five digits.
+const DIRECTORIES_MAX: u64 = 99_999;
+
+/// What is done with a set of files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSetWork {
+    /// The deed.
+    pub action: FileAction,
+    /// Order of names and of touching.
+    pub order: FileOrder,
+    /// How many files.
+    pub files: u64,
+    /// Subdirectories that they are dealt to; 1 = none.
+    pub directories: u64,
+    /// Smallest size; the same as the largest: all are of that size.
+    #[serde(default)]
+    pub size_min_bytes: Bytes,
+    /// Largest size; 0 = empty files.
+    #[serde(default)]
+    pub size_max_bytes: Bytes,
+    /// Instead of files.
+    #[serde(default)]
+    pub link: LinkKind,
+    /// After each creation the file, and after each change the directory, is flushed.
+    #[serde(default)]
+    pub is_flushed: bool,
+}
+
+/// What is done with the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAction {
+    /// Made and written; sync(2) at the end is timed.
+    Create,
+    /// Asked for their attributes and, unless empty, read.
+    Read,
+    /// Removed; sync(2) at the end is timed.
+    Remove,
+}
+
+/// In which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileOrder {
+    /// Numbered names; read and removed in the directory's own order.
+    Sequential,
+    /// Names in random order; read and removed in another one.
+    Random,
+}
+
+/// Links instead of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkKind {
+    /// Files.
+    #[default]
+    None,
+    /// The first is a file, the others hard links to it.
+    Hard,
+    /// The first is a file, the others symbolic links to it.
+    Symbolic,
+}
+
+impl FileSetWork {
+    /// What is wrong with it, and what to do.
+    pub fn problem(&self) -> Option<(String, &'static str)> {
+        let Self { files, directories, .. } = *self;
+        if files == 0 || files > FILES_MAX {
+            return Some((format!("{files} files"), "use 1 to 67108864"));
+        }
+        if directories == 0 || directories > DIRECTORIES_MAX || directories > files {
+            return Some((format!("{directories} directories"), "use 1 to 99999, a file for each"));
+        }
+        if self.size_min_bytes > self.size_max_bytes {
+            let problem = format!("files from {} to {}", self.size_min_bytes, self.size_max_bytes);
+            return Some((problem, "name the smaller size as the smallest"));
+        }
+        let is_sized = self.size_max_bytes.0 > 0;
+        (self.link != LinkKind::None && is_sized)
+            .then(|| ("links of a size".into(), "leave out the sizes"))
+    }
+
+    /// Which directory file number `index` is in.
+    pub fn directory_of(&self, index: u64) -> u64 {
+        index / (self.files / self.directories + 1)
+    }
+
+    /// Name of a subdirectory.
+    pub fn directory_name(&self, directory: u64) -> Option<String> {
+        (self.directories > 1).then(|| format!("{directory:05}"))
+    }
+
+    fn stream(&self, seed: Seed, what: &str) -> Stream {
+        let order = u64::from(self.order == FileOrder::Random);
+        seed.stream(what, order)
+    }
+
+    /// All names, in the order in which the files are made.
+    pub fn names(&self, seed: Seed) -> Vec<String> {
+        let mut random = self.stream(seed, "file names");
+        let mut name = |index: u64| {
+            let length = random.below(TAIL_MAX + 1);
+            let tail: String = (0..length)
+                .map(|_| char::from(TAIL[random.below(TAIL.len() as u64) as usize]))
+                .collect();
+            match self.order {
+                FileOrder::Sequential => format!("{index:010x}{tail}"),
+                FileOrder::Random => format!("{tail}{index:010x}"),
+            }
+        };
+        (0..self.files).map(&mut name).collect()
+    }
+
+    /// All sizes, in the order in which the files are made.
+    pub fn sizes(&self, seed: Seed) -> impl Iterator<Item = Bytes> {
+        let mut random = self.stream(seed, "file sizes");
+        let (least, most) = (self.size_min_bytes.0, self.size_max_bytes.0);
+        (0..self.files).map(move |_| match most - least {
+            0 => Bytes(most),
+            span => Bytes(least + random.below(span + 1)),
+        })
+    }
+
+    /// File numbers in the order in which a random phase touches them: each one once.
+    pub fn shuffled(&self, seed: Seed) -> Vec<u64> {
+        let what = match self.action {
+            FileAction::Create => "made",
+            FileAction::Read => "read",
+            FileAction::Remove => "removed",
+        };
+        let mut random = self.stream(seed, what);
+        let mut order: Vec<u64> = (0..self.files).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, random.below(last as u64 + 1) as usize);
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn work(files: u64, directories: u64) -> FileSetWork {
+        FileSetWork {
+            action: FileAction::Create,
+            order: FileOrder::Sequential,
+            files,
+            directories,
+            size_min_bytes: Bytes(0),
+            size_max_bytes: Bytes(0),
+            link: LinkKind::None,
+            is_flushed: false,
+        }
+    }
+
+    #[test]
+    fn directories_are_dealt_as_recorded() {
+        // 1024 files in 2 directories: 513 and 511, as traced.
+        let work = work(1024, 2);
+        let first = (0..1024).filter(|&index| work.directory_of(index) == 0).count();
+        assert_eq!(first, 513);
+        assert_eq!(work.directory_of(1023), 1);
+        assert_eq!(work.directory_name(1).as_deref(), Some("00001"));
+        let deepest = self::work(2048, 7);
+        assert!((0..2048).all(|index| deepest.directory_of(index) < 7));
+    }
+
+    #[test]
+    fn names_are_distinct_and_of_the_scheme() {
+        let mut work = work(3000, 1);
+        let names = work.names(Seed(42));
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 3000);
+        assert!(names.is_sorted(), "the number comes first");
+        assert!(names.iter().all(|name| (10..=22).contains(&name.len())));
+        assert_eq!(names, work.names(Seed(42)));
+        work.order = FileOrder::Random;
+        let random = work.names(Seed(42));
+        assert!(!random.is_sorted());
+        assert!(random[17].ends_with("0000000011"), "{}", random[17]);
+    }
+
+    #[test]
+    fn sizes_reach_both_ends_and_a_shuffle_touches_each_once() {
+        let mut work = work(4000, 1);
+        (work.size_min_bytes, work.size_max_bytes) = (Bytes(3), Bytes(5));
+        let seen: BTreeSet<Bytes> = work.sizes(Seed(1)).collect();
+        assert_eq!(seen, [Bytes(3), Bytes(4), Bytes(5)].into());
+        let order = work.shuffled(Seed(1));
+        assert_ne!(order, (0..4000).collect::<Vec<_>>());
+        assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 4000);
+        work.action = FileAction::Remove;
+        assert_ne!(order, work.shuffled(Seed(1)), "reading and removing differ");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (files, directories) in [(0, 1), (1, 0), (3, 4), (1 << 40, 1)] {
+            assert!(work(files, directories).problem().is_some(), "{files} {directories}");
+        }
+        let mut wrong = work(1, 1);
+        wrong.size_min_bytes = Bytes(2);
+        assert!(wrong.problem().unwrap().0.contains("from 2"));
+        assert_eq!(work(1024, 3).problem(), None);
+    }
+}

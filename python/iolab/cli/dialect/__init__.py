@@ -1,0 +1,1 @@
+"""Running other programs' command lines."""

@@ -1,0 +1,111 @@
+"""Files that a dialect writes at its end: the spreadsheet of -b, in either format."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from iolab.cli.dialect.plan import DialectCore, DialectPlan
+from iolab.errors import IolabError
+
+WORKBOOK_ENDING: Final = ".xlsx"
+_SHEET_NAME_MAX: Final = 31
+
+
+def check_workbook(name: str | None) -> None:
+    """Refuse a spreadsheet that could not be written, before anything is measured.
+
+    Raises
+    ------
+    IolabError : it cannot; says why.
+    """
+    if name is None:
+        return
+    path = Path(name)
+    if path.is_dir():
+        raise IolabError(f"{path} is a directory", "name a file with -b")
+    place = path if path.exists() else path.parent
+    if not place.exists():
+        raise IolabError(f"{path.parent} does not exist", "make it first, or name another file")
+    if not os.access(place, os.W_OK):
+        raise IolabError(f"{path} cannot be written", "name another file with -b")
+
+
+def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> None:
+    """Write what the plan asks for.
+
+    Raises
+    ------
+    IolabError : a file cannot be written; results are stored all the same.
+    """
+    name: str | None = plan.values.get("workbook")
+    if name is None:
+        return
+    try:
+        if name.lower().endswith(WORKBOOK_ENDING):
+            event = json.dumps({"event": "sheets", "rows": list(rows)})
+            sheets = json.loads(core.dialect_render(plan.dialect, plan.text, event))
+            _write_workbook(Path(name), plan, sheets)
+        else:
+            event = json.dumps({"event": "end", "rows": list(rows)})
+            content = core.dialect_file(plan.dialect, plan.text, event)
+            path = Path(name)
+            path.unlink(missing_ok=True)
+            path.write_bytes(content)
+    except OSError as error:
+        raise IolabError(
+            f"{name} cannot be written: {error.strerror}", "the results are stored"
+        ) from None
+
+
+def _write_workbook(path: Path, plan: DialectPlan, sheets: Sequence[Any]) -> None:
+    """One worksheet per report, each with a chart."""
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(str(path)) as book:
+        bold = book.add_format({"bold": True})
+        number = book.add_format({"num_format": "#,##0"})
+        for sheet in sheets:
+            title = str(sheet["title"])[:_SHEET_NAME_MAX]
+            page = book.add_worksheet(title)
+            across, down = sheet["axes"]
+            page.write(0, 0, f"{sheet['title']}, {sheet['unit']}", bold)
+            page.write(1, 0, str(plan.values["show"]["command"]))
+            page.write(3, 0, f"{down} \\ {across}", bold)
+            for column, name in enumerate(sheet["columns"], start=1):
+                page.write(3, column, _number(name), bold)
+            for row, (name, values) in enumerate(sheet["rows"], start=4):
+                page.write(row, 0, _number(name), bold)
+                for column, value in enumerate(values, start=1):
+                    if value is not None:
+                        page.write_number(row, column, value, number)
+            page.set_column(0, 0, 28)
+            page.set_column(1, max(1, len(sheet["columns"])), 12)
+            page.insert_chart(len(sheet["rows"]) + 6, 0, _chart(book, title, sheet))
+
+
+def _chart(book: Any, title: str, sheet: Any) -> Any:
+    """Lines over the columns, one per row; bars where there is only one column."""
+    n_columns = len(sheet["columns"])
+    chart = book.add_chart({"type": "line" if n_columns > 1 else "column"})
+    for row, (name, _) in enumerate(sheet["rows"], start=4):
+        chart.add_series(
+            {
+                "name": str(name),
+                "categories": [title, 3, 1, 3, n_columns],
+                "values": [title, row, 1, row, n_columns],
+            }
+        )
+    across, down = sheet["axes"]
+    chart.set_title({"name": f"{sheet['title']}: one line per {down}"})
+    chart.set_x_axis({"name": across})
+    chart.set_y_axis({"name": sheet["unit"]})
+    chart.set_size({"width": 840, "height": 420})
+    return chart
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text

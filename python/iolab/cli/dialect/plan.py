@@ -1,0 +1,219 @@
+"""A dialect's plan as the front end reads it, and the study that stands for it in the store.
+
+A plan comes from `iolab._core` as JSON: rows, each with a whole workload, and how results are
+shown. In the store a plan is a study of one configuration whose workloads are its rows, so that
+reports, comparisons and archives know it like any other. What is measured is the plan's own
+workload; the study's levels describe it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from iolab import units
+from iolab.errors import DialectError, RefusedError, TestbedError
+from iolab.study.model import Factor, IozoneWorkload, Levels, Study, TestbedRequest
+from iolab.study.plan import Plan, Trial, make_plan
+from iolab.testbed.device import DeviceTestbed
+from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed
+from iolab.testbed.sim import SimTestbed
+
+NAMED_FACTOR: Final = "direct"
+"""What a study of one configuration is called by."""
+_FSYNC: Final = {"none": "none", "after": "after", "timed": "timed", "every": "after"}
+_FLUSHES: Final = {"every": "1"}
+_DIRECT_ONLY: Final = {
+    "iozone": "add -I, select tests with -i 0 to -i 5, or use --on loop:1g",
+    "bonnie++": "add -D -f -n 0 for what is direct, or use --on loop:8g",
+}
+Json = Mapping[str, Any]
+
+
+class DialectCore(Protocol):
+    """What is needed of `iolab._core`."""
+
+    def dialect_parse(self, dialect: str, words: list[str], /) -> str:
+        """Plan of a command line, as JSON."""
+        ...
+
+    def dialect_render(self, dialect: str, plan: str, event: str, /) -> str:
+        """What the dialect prints at an event."""
+        ...
+
+    def dialect_file(self, dialect: str, plan: str, event: str, /) -> bytes:
+        """A file that the dialect writes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DialectPlan:
+    """A command line, understood."""
+
+    dialect: str
+    text: str
+    """The plan as it came, to be handed back for rendering."""
+    values: Json
+
+    @classmethod
+    def of_words(cls, core: DialectCore, dialect: str, words: Sequence[str]) -> DialectPlan:
+        """What the words mean.
+
+        Raises
+        ------
+        DialectError : nothing; says where and what to do.
+        """
+        text = core.dialect_parse(dialect, list(words))
+        return cls(dialect, text, json.loads(text))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What is measured, in this order."""
+        return self.values["rows"]
+
+    @property
+    def common(self) -> Json:
+        """What iolab adds to the dialect's options."""
+        return self.values["common"]
+
+    @property
+    def rounds(self) -> int:
+        """How often the whole is measured."""
+        return max(1, int(self.common["repeat"]))
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether files lie where the command says, not on a testbed."""
+        return self.common["on"] is None
+
+
+def testbed_of(plan: DialectPlan) -> Testbed:
+    """Where the plan runs: the directory that its command names, or the testbed of ``--on``.
+
+    Raises
+    ------
+    TestbedError : there is no such place.
+    """
+    options = dict(plan.common["testbed"])
+    asked = plan.common["on"]
+    if asked is None:
+        _refuse_options(options)
+        directory = Path(plan.values["directory"] or ".")
+        try:
+            path = directory.resolve(strict=True)
+        except (OSError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise TestbedError(
+                f"{directory} cannot be used: {reason}", "name a file in a directory that exists"
+            ) from None
+        if not path.is_dir():
+            raise TestbedError(f"{directory} is not a directory", "name a file in a directory")
+        testbed = DirectoryTestbed(path, is_in_place=True)
+        _refuse_special_files(path, plan.values["files"])
+        return testbed
+    kind, _, argument = str(asked).partition(":")
+    serial = options.pop("erase_serial", None)
+    testbed = make_testbed(kind, argument, options)
+    if serial is not None:
+        if not isinstance(testbed, DeviceTestbed):
+            raise RefusedError(
+                f"{testbed.text} erases no device: --erase-serial means nothing", "leave it out"
+            )
+        testbed = replace(testbed, erase_serial=serial)
+    if isinstance(testbed, SimTestbed):
+        _refuse_buffered(plan, testbed)
+    return testbed
+
+
+def _refuse_options(options: Mapping[str, str]) -> None:
+    for name in options:
+        flag = "--" + name.replace("_", "-")
+        raise TestbedError(f"{flag} belongs to a testbed", "add --on, for instance --on loop:1g")
+
+
+def _refuse_special_files(directory: Path, names: Sequence[str]) -> None:
+    """A test file may be made or replaced; anything else is somebody's."""
+    for name in names:
+        path = directory / name
+        if (path.exists() or path.is_symlink()) and (path.is_symlink() or not path.is_file()):
+            what = "a symbolic link" if path.is_symlink() else "not a regular file"
+            raise TestbedError(
+                f"{path} is {what}", "name a file of its own; a device is used with --on device:"
+            )
+        if path.exists() and not os.access(path, os.W_OK):
+            raise TestbedError(f"{path} may not be written", "name another file")
+
+
+def _refuse_buffered(plan: DialectPlan, testbed: SimTestbed) -> None:
+    """Simulated stacks know direct I/O only, for now."""
+    for row in plan.rows:
+        for phase in row["workload"]["phases"]:
+            for tenant in phase["tenants"]:
+                if tenant["access"] != "direct":
+                    raise DialectError(
+                        f"{phase['name']} on {testbed.text} goes through the page cache, and "
+                        "buffered files in simulation come with a later release",
+                        _DIRECT_ONLY.get(plan.dialect, _DIRECT_ONLY["iozone"]),
+                    )
+
+
+def study_plan(plan: DialectPlan, testbed: Testbed, *, seed: int) -> Plan:
+    """The study that stands for a plan in the store.
+
+    Raises
+    ------
+    StudyError : it cannot run on this testbed.
+    """
+    kind, argument, options = testbed.request
+    first = plan.rows[0]["workload"]["phases"][0]["tenants"][0]
+    direct = "true" if first["access"] == "direct" else "false"
+    study = Study(
+        name=plan.dialect,
+        testbed=TestbedRequest(kind, argument, options),
+        factors=(Factor(NAMED_FACTOR, (direct,)),),
+        settings=(("cache", str(plan.values["cache"])),),
+        workloads=tuple(_workload(row) for row in plan.rows),
+        compared_factor=NAMED_FACTOR,
+        baseline=direct,
+        rounds=plan.rounds,
+        seed=seed,
+    )
+    return make_plan(study)
+
+
+def in_order(plan: Plan, round_number: int) -> list[Trial]:
+    """Trials of a round in the order of the rows: a table is read from the top."""
+    names = [workload.name for workload in plan.study.workloads]
+    trials = plan.round_trials(round_number)
+    return sorted(trials, key=lambda trial: names.index(trial.workload))
+
+
+def _workload(row: Json) -> IozoneWorkload:
+    tests = tuple(phase["name"] for phase in row["workload"]["phases"])
+    return IozoneWorkload(name=row["name"], tests=tests, settings=_settings(row))
+
+
+def _settings(row: Json) -> Levels:
+    workload: Json = row["workload"]
+    tenants = [tenant for phase in workload["phases"] for tenant in phase["tenants"]]
+    first: Json = tenants[0]
+    fsync = str(first["fsync"]["kind"])
+    levels = {
+        "record_size": units.format_bytes(row["record_kb"] << 10),
+        "file_size": units.format_bytes(row["file_kb"] << 10),
+        "workers": str(row["children"]),
+        "depth": str(max(int(tenant["depth"]) for tenant in tenants)),
+        "engine": str(workload["engine"]),
+        "workers_as": str(workload["workers_as"]),
+        "durability": str(first["durability"]),
+        "fsync": _FSYNC[fsync],
+        "fsync_every": _FLUSHES.get(fsync, "never"),
+        "flush": str(first.get("flush", "fsync")),
+        "lock": str(first.get("lock", "none")),
+        "verify": str(workload.get("verify", "none")),
+    }
+    return tuple(levels.items())

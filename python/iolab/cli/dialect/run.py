@@ -1,0 +1,290 @@
+"""Running a dialect's plan: every row one trial, its output as the original prints it.
+
+Standard output is the dialect's alone; what iolab has to say goes to standard error. One runner
+serves all rows, and a row's record is stored before the next begins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from iolab.cli import outputs
+from iolab.cli.confirm import Device, Wear, check_key, confirm_erasure, confirm_wear, planned_bytes
+from iolab.cli.console import Console
+from iolab.cli.dialect import bonnie
+from iolab.cli.dialect.files import check_workbook, write_files
+from iolab.cli.dialect.plan import DialectCore, DialectPlan, in_order, study_plan, testbed_of
+from iolab.cli.services import Services, iolab_version
+from iolab.errors import IolabError, RefusedError, StoppedError, StudyError, TestbedError
+from iolab.run.campaign import Progress
+from iolab.run.core import Core
+from iolab.run.record import caveats_of, derive, failed_record
+from iolab.run.stop import StopSwitch, pressed_by_signals
+from iolab.run.trial import surroundings
+from iolab.store.db import STORE_NAME, Origin, Store
+from iolab.study.plan import Plan, Trial
+from iolab.testbed.agent import AgentError
+from iolab.testbed.device import DeviceTestbed
+from iolab.testbed.model import Testbed
+from iolab.testbed.runner import Runner, StartRunner, choose_runner
+
+_SEED_MAX: Final = 1 << 31
+_TIME_LIMIT_NS: Final = 30 * 24 * 3600 * 1_000_000_000
+"""A table may take days, and the original has no limit."""
+Json = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Conduct:
+    """One command line on its way."""
+
+    plan: DialectPlan
+    study: Plan
+    testbed: Testbed
+    out_dir: Path
+    core: Any
+    console: Console
+    run_id: str
+    results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Rows that were measured, of all rounds, as the renderer takes them."""
+    n_stored: int = 0
+
+    @property
+    def database(self) -> Path:
+        """Where the records go."""
+        return self.out_dir / STORE_NAME
+
+    def show(self, event: Json) -> None:
+        """Print what the dialect prints at an event."""
+        core: DialectCore = self.core
+        text = core.dialect_render(self.plan.dialect, self.plan.text, json.dumps(event))
+        if text:
+            self.console.result(text.removesuffix("\n"))
+
+
+def execute(dialect: str, words: Sequence[str], services: Services, console: Console) -> int:
+    """Run one command line of a dialect; returns the exit code."""
+    core: Any = services.load_core()
+    plan = DialectPlan.of_words(core, dialect, words)
+    if plan.values["only_text"] is not None:
+        console.result(str(plan.values["only_text"]).rstrip("\n"))
+        return 0
+    testbed = testbed_of(plan)
+    if dialect == bonnie.NAME:
+        bonnie.check_user(plan, console)
+    study = study_plan(plan, testbed, seed=secrets.randbelow(_SEED_MAX))
+    testbed.check_space(study.round_cost().file_bytes)
+    check_workbook(plan.values.get("workbook"))
+    asked = plan.common["out"]
+    out_dir = Path(asked) if asked else outputs.fresh_directory(dialect)
+    outputs.check_free(out_dir)
+    run_id = f"{dialect.rstrip('+')}-{secrets.token_hex(4)}"
+    conduct = Conduct(plan, study, testbed, out_dir, core, console, run_id)
+    start_runner = choose_runner(testbed, needs_root=testbed.needs_root)
+    conduct = _confirmed(conduct, start_runner)
+    for note in plan.values["notes"]:
+        console.note(f"iolab: note: {note}")
+    _measure(conduct, start_runner)
+    return 0
+
+
+def _confirmed(conduct: Conduct, start_runner: StartRunner) -> Conduct:
+    """The same with the serial of the device that may be erased; asks where that is needed."""
+    testbed = conduct.testbed
+    if not isinstance(testbed, DeviceTestbed):
+        return conduct
+    with start_runner(None, conduct.console.note) as runner:
+        runner.hello(conduct.run_id, is_dry_run=True)
+        opened = runner.open_testbed(testbed.agent_spec())
+        runner.close_testbed()
+    device = Device.of(opened.description["facts"])
+    check_key(testbed, device, is_from_file=False)
+    serial = confirm_erasure(device, testbed.erase_serial, conduct.console)
+    wear = Wear(planned_bytes(conduct.study, testbed, device.size_bytes), device)
+    confirm_wear(wear, None, conduct.console)
+    return replace(conduct, testbed=replace(testbed, erase_serial=serial))
+
+
+def _measure(conduct: Conduct, start_runner: StartRunner) -> None:
+    made = outputs.missing_directories(conduct.out_dir)
+    origin = Origin(
+        iolab_version(), conduct.testbed.text, kind=conduct.testbed.record_kind, caveats=()
+    )
+    store = Store.create(conduct.database, conduct.study, origin)
+    try:
+        with store, pressed_by_signals() as stop:
+            try:
+                with start_runner(stop, conduct.console.note) as runner:
+                    _run(conduct, store, runner, stop)
+            finally:
+                conduct.console.clear_line()
+    except IolabError:
+        if conduct.n_stored:
+            _tell_stored(conduct)
+        else:
+            outputs.discard(conduct.database, made)
+        raise
+    _tell_stored(conduct)
+
+
+def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> None:
+    hello = runner.hello(conduct.run_id)
+    if hello.open_journals:
+        raise RefusedError(
+            "an earlier run left changes that are not undone", "run `iolab restore` first"
+        )
+    if conduct.testbed.needs_root and not hello.is_root:
+        raise TestbedError(f"{conduct.testbed.text} needs root", "run it as root or with sudo")
+    opened = runner.open_testbed(conduct.testbed.agent_spec())
+    session_id = store.begin_session(
+        conduct.run_id,
+        iolab_version=iolab_version(),
+        testbed=opened.description,
+        caveats=caveats_of(opened.warnings),
+    )
+    conduct.show(
+        {
+            "event": "begin",
+            "began": time.ctime(),
+            "version": iolab_version(),
+            "machine": " ".join(platform.uname()),
+        }
+    )
+    for round_number in range(1, conduct.plan.rounds + 1):
+        trials = in_order(conduct.study, round_number)
+        store.add_trials(trials)
+        for index, trial in enumerate(trials):
+            if stop.presses:
+                raise StoppedError("stopped on request", "what was measured is stored")
+            record = _run_trial(conduct, store, runner, trial, index)
+            _store(conduct, store, session_id, trial, record)
+            _show_row(conduct, index, record)
+    runner.close_testbed()
+    event = {"event": "end", "rows": conduct.results}
+    conduct.show(event)
+    write_files(conduct.plan, conduct.core, conduct.results)
+
+
+def _run_trial(
+    conduct: Conduct, store: Store, runner: Runner, trial: Trial, index: int
+) -> dict[str, Any]:
+    is_first = trial.round == 1 and index == 0
+    spec = surroundings(trial, is_fresh_fs=is_first)
+    spec["time_limit_ns"] = _TIME_LIMIT_NS
+    spec["workload"] = _pinned(conduct.plan, conduct.plan.rows[index]["workload"])
+    n_planned = conduct.plan.rounds * len(conduct.plan.rows)
+
+    def on_progress(params: Json) -> None:
+        message = str(params.get("phase") or params.get("message") or "")
+        conduct.console.progress(
+            Progress(
+                "phase", trial, conduct.n_stored, n_planned, conduct.plan.rounds, None, message
+            )
+        )
+
+    started_unix_ns = time.time_ns()
+    with store.quiet():
+        try:
+            return runner.run_trial(spec, on_progress)
+        except AgentError as error:
+            return failed_record(trial.trial_id, str(error), started_at_unix_ns=started_unix_ns)
+
+
+def _pinned(plan: DialectPlan, workload: Json) -> Json:
+    """The workload with children on the CPU that was asked for and those after it."""
+    first = plan.values.get("first_cpu")
+    if first is None:
+        return workload
+    count = os.cpu_count() or 1
+    if first >= count:
+        raise StudyError(f"there is no CPU {first}", f"use 0 to {count - 1}")
+    return {**workload, "pin_cpus": [(first + step) % count for step in range(count)]}
+
+
+def _store(conduct: Conduct, store: Store, session_id: int, trial: Trial, record: Any) -> None:
+    derived = derive(record, _core(conduct))
+    store.commit_record(trial.trial_id, session_id, derived)
+    if derived.status == "ok":
+        conduct.n_stored += 1
+
+
+def _core(conduct: Conduct) -> Core:
+    return conduct.core
+
+
+def _show_row(conduct: Conduct, index: int, record: Json) -> None:
+    """Print a row, and end if it failed."""
+    is_ok = record["status"] == "ok"
+    row: dict[str, Any] = {
+        "index": index,
+        "phases": row_phases(conduct.plan, record),
+        "is_failed": not is_ok,
+    }
+    if conduct.plan.dialect == bonnie.NAME:
+        row["phases"] = bonnie.with_latencies(row["phases"], record)
+        bonnie.show_aside(conduct.plan, conduct.core, row, conduct.console)
+    if is_ok:
+        conduct.results.append(row)
+    if is_ok or record["status"] != "interrupted":
+        conduct.show({"event": "row", **row})
+    if is_ok:
+        return
+    if record["status"] == "interrupted":
+        raise StoppedError("stopped on request", "what was measured is stored")
+    raise TestbedError(str(record.get("error") or "the row failed without saying why"))
+
+
+def row_phases(plan: DialectPlan, record: Json) -> list[dict[str, Any]]:
+    """Phases of a record as the renderer takes them; one that failed is left out."""
+    files: list[str] = plan.values["files"]
+    workload_phases = {
+        phase["name"]: phase for row in plan.rows for phase in row["workload"]["phases"]
+    }
+    found = list[dict[str, Any]]()
+    for phase in record["phases"]:
+        workers = list[dict[str, Any]]()
+        service_ns = 0
+        asked = workload_phases[phase["name"]]["tenants"]
+        for tenant, planned in zip(phase["tenants"], asked, strict=True):
+            for worker in tenant["workers"]:
+                name = planned["files"][worker["worker"]] if planned.get("files") else files[0]
+                workers.append(
+                    {
+                        "child": files.index(name),
+                        **{key: int(worker[key]) for key in ("ops", "bytes", "elapsed_ns")},
+                    }
+                )
+                if worker.get("errors"):
+                    return found
+            service_ns += sum(
+                int(histogram["sum"])
+                for histogram in (tenant["service"] or {}).values()
+                if histogram
+            )
+        cpu: Json = phase.get("cpu") or {}
+        found.append(
+            {
+                "name": phase["name"],
+                "elapsed_ns": int(phase["elapsed_ns"]),
+                "cpu_ns": int(cpu.get("user_ns") or 0) + int(cpu.get("system_ns") or 0),
+                "service_ns": service_ns,
+                "workers": workers,
+            }
+        )
+    return found
+
+
+def _tell_stored(conduct: Conduct) -> None:
+    number = conduct.out_dir.name
+    conduct.console.note(
+        f"iolab: stored as run {number} in {conduct.out_dir}: `iolab report {conduct.out_dir}` "
+        "shows latencies, what reached the device, and intervals"
+    )

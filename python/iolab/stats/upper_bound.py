@@ -1,0 +1,144 @@
+"""The most that a throughput could have been, by name, beside what it was.
+
+Two bounds are known. *Load generator alone*: what the harness costs an operation on the null
+target, measured beside the trial, times records and workers; a throughput near it measures iolab.
+*Device specification*: what the data sheet promises, if the study says it; a throughput above it
+never came from the device. Left out: the bandwidth of memory, which nothing here measures; where
+most bytes came from the page cache the cell says so.
+
+Source: Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems, SC'15, rule 11.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Final
+
+from iolab.stats.metrics.metric import format_bytes_per_s
+from iolab.store.rows import StudyData, StudyRow
+from iolab.study.influence import READING_TESTS
+from iolab.study.workloads import IOZONE_TESTS
+from iolab.units import format_bytes, parse_rate
+
+METRIC: Final = "throughput_bytes_per_s"
+GENERATOR: Final = "load generator alone (null target)"
+SPECIFICATION: Final = "device specification"
+ABOVE: Final = 1.02
+"""Beyond the bound by more than its rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpperBound:
+    """One bound of one operation with one record size."""
+
+    name: str
+    workload: str
+    operation: str
+    record: str
+    """Size of a record; empty for the device's own bound."""
+    bytes_per_s: float
+    best_bytes_per_s: float
+    """Largest throughput that a trial reached there."""
+    is_cached: bool
+    """Whether that trial had most of its bytes from the page cache."""
+
+    @property
+    def share(self) -> float:
+        """Best over bound."""
+        return self.best_bytes_per_s / self.bytes_per_s
+
+
+@dataclass(slots=True)
+class _Place:
+    costs: list[float]
+    workers: int = 1
+    best: float = 0.0
+    is_cached: bool = False
+
+
+def upper_bounds(data: StudyData) -> list[UpperBound]:
+    """Return every known bound, per workload, operation and record size; none for a table."""
+    places: dict[tuple[str, str, int], _Place] = defaultdict(lambda: _Place([]))
+    names = {trial.trial_id: trial.workload for trial in data.trials}
+    sizes: dict[tuple[str, str], tuple[str, str, int]] = {}
+    for detail in data.phase_details:
+        trial_id, operation = str(detail["trial_id"]), str(detail["operation"])
+        if not detail.get("io_size_bytes") or trial_id not in names:
+            continue
+        key = (names[trial_id], operation, int(detail["io_size_bytes"]))
+        sizes[trial_id, operation] = key
+        place = places[key]
+        place.workers = max(place.workers, len(detail.get("workers") or []))
+        if detail.get("harness_ns_per_op"):
+            place.costs.append(float(detail["harness_ns_per_op"]))
+    for m in data.measurements:
+        key = sizes.get((m.trial_id, m.operation))
+        if key is not None and m.metric == METRIC and m.value > places[key].best:
+            places[key].best = m.value
+            places[key].is_cached = (m.cache_share or 0.0) >= 0.5
+    promised = _specification(data.study)
+    return [
+        bound
+        for key, place in places.items()
+        if place.best > 0
+        for bound in _bounds(key, place, promised)
+    ]
+
+
+def upper_bound_sentence(bounds: list[UpperBound]) -> str:
+    """Say how far from their bounds the results are; empty if no bound is known."""
+    said: list[str] = []
+    for name in (GENERATOR, SPECIFICATION):
+        known = [bound for bound in bounds if bound.name == name]
+        if not known:
+            continue
+        most = max(known, key=lambda bound: bound.share)
+        record = f" with {most.record}" if most.record else ""
+        text = (
+            f"{name}: at most {format_bytes_per_s(most.bytes_per_s)}; {most.operation}{record} came"
+            f" nearest with {_percent(most.share)} of it"
+        )
+        if name == SPECIFICATION and most.share > ABOVE:
+            where = "it came from the page cache" if most.is_cached else "not all came from there"
+            text = (
+                f"{name}: {most.operation} was {most.share:.1f} times as fast as the"
+                f" {format_bytes_per_s(most.bytes_per_s)} promised: {where}"
+            )
+        said.append(text)
+    return f"Upper bounds: {'; '.join(said)}." if said else ""
+
+
+def _bounds(key: tuple[str, str, int], place: _Place, promised: dict[str, int]) -> list[UpperBound]:
+    workload, operation, size = key
+    found: list[UpperBound] = []
+    reached = (place.best, place.is_cached)
+    if place.costs:
+        alone = place.workers * size * 1e9 / median(place.costs)
+        record = format_bytes(size)
+        found.append(UpperBound(GENERATOR, workload, operation, record, alone, *reached))
+    direction = _direction(operation)
+    if direction in promised:
+        most = float(promised[direction])
+        found.append(UpperBound(SPECIFICATION, workload, operation, "", most, *reached))
+    return found
+
+
+def _direction(operation: str) -> str:
+    if operation not in IOZONE_TESTS or operation == "mix":
+        return ""
+    return "read" if operation in READING_TESTS else "write"
+
+
+def _specification(study: StudyRow) -> dict[str, int]:
+    try:
+        asked: dict[str, Any] = tomllib.loads(study.spec_toml).get("specification", {})
+        return {name: parse_rate(rate) for name, rate in asked.items()}
+    except (tomllib.TOMLDecodeError, ValueError):  # An imported study has no file of ours.
+        return {}
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2g} %"

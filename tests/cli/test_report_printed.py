@@ -1,0 +1,76 @@
+"""`iolab report --md` and `--json`: printed, and nothing written anywhere."""
+
+import io
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from iolab.cli.console import Console
+from iolab.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+D2 = ROOT / "tests" / "golden" / "published" / "iozone_vmware_pc601.csv"
+SCHEMA = ROOT / "docs" / "reference" / "verdict.schema.json"
+
+
+def iolab(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    code = main([str(a) for a in arguments], console=Console(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def study(tmp_path):
+    assert iolab("import", D2, "--out", tmp_path / "d2")[0] == 0
+    return tmp_path / "d2"
+
+
+def files(folder):
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
+def test_json_is_the_verdict_file_and_follows_the_schema(study):
+    before = files(study)
+    code, out, _ = iolab("report", study, "--json")
+    assert code == 0
+    written = (study / "verdict.json").read_text(encoding="utf-8")
+    assert out == written.replace("\N{NARROW NO-BREAK SPACE}", " ")
+    jsonschema.validate(json.loads(out), json.loads(SCHEMA.read_text(encoding="utf-8")))
+    assert "as two independent samples" not in out
+    assert "Imported from" in json.loads(out)["methods"]
+    assert files(study) == before
+
+
+def test_markdown_is_printed_and_nothing_is_written(study):
+    before = files(study)
+    code, out, _ = iolab("report", study, "--md")
+    assert code == 0
+    assert out.startswith("### ")
+    assert "<summary>Methods</summary>" in out
+    assert files(study) == before
+
+
+def test_both_at_once_or_with_a_directory_are_refused(study, tmp_path):
+    for arguments, message in (
+        (["--md", "--json"], "not allowed with"),
+        (["--md", "--out", tmp_path / "x"], "writes no files"),
+        (["--json", "--out", tmp_path / "x"], "writes no files"),
+    ):
+        code, out, err = iolab("report", study, *arguments)
+        assert (code, out) == (1, "")
+        assert message in err
+    assert not (tmp_path / "x").exists()
+
+
+def test_strict_tells_an_open_answer_by_its_exit_code(study):
+    document = json.loads(iolab("report", study, "--json")[1])
+    expected = 4 if document["headline_word"] == "undecided" else 0
+    assert iolab("report", study, "--json", "--strict")[0] == expected
+
+
+def test_another_metric_may_be_asked_for(study):
+    code, _, err = iolab("report", study, "--json", "--metric", "p98")
+    assert code == 1
+    assert "--metric" in err

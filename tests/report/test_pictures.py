@@ -1,0 +1,211 @@
+"""What single charts show, beyond what all of them have in common (`test_report`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from iolab.report.balanced import balanced
+from iolab.report.chart import ChartSpec, Shape
+from iolab.report.charts import CHARTS
+from iolab.report.collect import draw_all
+from iolab.report.curves import distributions
+from iolab.report.ledgers import ledger_of
+from iolab.stats.judge import judge
+from iolab.store.rows import StudyData
+
+CUT = ("run_order", "residuals")
+
+
+def _specs(name: str, data: StudyData) -> list[ChartSpec]:
+    row = next(row for row in CHARTS if row.name == name)
+    return row.build(data, judge(data))
+
+
+def test_the_forest_has_a_panel_per_metric_with_the_noise_floor(canned: ModuleType) -> None:
+    forest, cells = _specs("forest", canned.factorial())
+    assert [panel.title.split(",")[0] for panel in forest.panels] == ["Throughput", "P99 latency"]
+    assert forest.has_own_scales
+    floors = [[value for value, _ in panel.guides] for panel in forest.panels]
+    assert all(low == pytest.approx(1 / high) for low, high in floors)
+    assert floors[0] != floors[1]
+    assert forest.band is not None
+    assert forest.band.high == pytest.approx(1.05)
+    assert "bfq 0.8" in forest.caption
+    assert "worse" in forest.caption
+    assert cells.name == "forest_cells"
+
+
+@pytest.mark.timeout(120)
+def test_fifty_levels_are_cut_on_the_first_page_and_whole_below(canned: ModuleType) -> None:
+    data = canned.fifty()
+    verdict = judge(data)
+    drawn = {d.row.name: d for d in draw_all(data, verdict)}
+    first, whole, _ = drawn["forest"].built
+    assert len(first.y.categories) == 10
+    assert len(whole.y.categories) == 49
+    assert whole.is_folded
+    assert not any(spec.is_folded for d in drawn.values() for spec in d.specs)
+    (map_spec,) = drawn["interaction_map"].built
+    assert len(map_spec.y.categories) == 50
+    assert len(map_spec.panels) == 7
+
+
+def test_the_map_marks_the_best_and_hatches_the_undecided(canned: ModuleType) -> None:
+    (spec,) = _specs("interaction_map", canned.factorial())
+    assert spec.x.categories == ("4k", "16k", "64k", "256k")
+    assert spec.y.categories == ("none", "mq-deadline", "kyber", "bfq")
+    for panel in spec.panels:
+        points = panel.series[0].points
+        for column in range(4):
+            mine = [p for p in points if p.x == column]
+            assert sum(p.is_emphasised for p in mine) == 1
+            best = next(p for p in mine if p.is_emphasised)
+            assert (best.symbol, best.shade) == ("1", 1.0)
+            slow = next(p for p in mine if p.y == 3)
+            assert slow.shade is not None
+            assert slow.shade < 0.5
+            assert not slow.is_hollow
+    noisy = _specs("interaction_map", canned.make_study(noise=0.5, rounds=5))[0]
+    rest = [p for panel in noisy.panels for p in panel.series[0].points if not p.is_emphasised]
+    assert all(point.is_hollow for point in rest)
+
+
+def test_the_ladder_reaches_five_nines_with_intervals(canned: ModuleType) -> None:
+    data = canned.factorial()
+    ladder, cumulative, *rest = _specs("latency_ladder", data)
+    texts = [text for _, text in ladder.x.ticks]
+    assert texts == ["p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "longest"]
+    assert (ladder.x.scale, ladder.y.scale) == ("log", "log")
+    assert ladder.tab
+    assert cumulative.tab
+    assert ladder.tab[0] == cumulative.tab[0]
+    assert all(spec.is_folded for spec in rest)
+    for panel in ladder.panels:
+        for series in panel.series:
+            assert all(p.low is not None and p.low < p.y < (p.high or 0) for p in series.points)
+            values = [p.y for p in series.points[:-1]]
+            assert values == sorted(values)
+    operations = [panel.title.split(" · ")[0] for panel in ladder.panels[:7]]
+    assert len(set(operations)) == 7
+
+
+def test_without_histograms_the_metrics_make_a_ladder(canned: ModuleType) -> None:
+    (spec,) = _specs("latency_ladder", canned.make_study())
+    assert [text for _, text in spec.x.ticks] == ["p50", "p99", "p99.9", "longest"]
+    assert spec.tab is None
+
+
+def test_a_quantile_of_few_trials_is_left_out(canned: ModuleType) -> None:
+    """One trial of eight with a p99.999 does not speak for the others."""
+    data = canned.factorial()
+    curves = [
+        c
+        if c.trial_id == "t0"
+        else replace(c, quantiles_ns={q: v for q, v in c.quantiles_ns.items() if q < 0.9999})
+        for c in data.curves
+    ]
+    found = distributions(replace(data, curves=curves), judge(data))
+    assert all(step.quantile != 0.99999 for steps in found.values() for step in steps)
+
+
+def test_warm_up_window_levels_and_stalls_are_marked(canned: ModuleType) -> None:
+    views = _specs("steady_state", canned.factorial())
+    assert [view.tab[1] for view in views if view.tab] == [
+        "by time",
+        "by GB moved",
+        "longest wait",
+    ]
+    shapes: dict[str, tuple[Shape, ...]] = {
+        panel.title.split(":")[0]: panel.shapes for panel in views[0].panels
+    }
+    kinds = {shape.kind for shape in shapes["bfq"]}
+    assert kinds == {"warm_up", "window", "slope", "level", "stall"}
+    stalls = [shape for shape in shapes["bfq"] if shape.kind == "stall"]
+    assert [round(s.x[0], 6) for s in stalls] == [3.0, 3.1]
+    assert "stall" not in {shape.kind for shape in shapes["none"]}
+    window = next(shape for shape in shapes["none"] if shape.kind == "window")
+    assert window.y is not None
+    assert window.y[1] / window.y[0] == pytest.approx(1.1 / 0.9)
+    assert "200 ms" in views[0].caption
+
+
+def test_short_series_are_not_judged(canned: ModuleType) -> None:
+    first = _specs("steady_state", canned.make_study())[0]
+    assert all(panel.shapes == () for panel in first.panels)
+    assert "needs 40 slices" in first.caption
+
+
+def test_physics_names_the_bounds_it_knows(canned: ModuleType) -> None:
+    (spec,) = _specs("physics", canned.make_study(cache_share=0.0))
+    names = [series.name for series in spec.panels[0].series]
+    assert names == ["measured, fastest level", "generator (null target)"]
+    assert "No bound is known of memory" in spec.caption
+    row = dict(zip(spec.table.columns, spec.table.rows[0], strict=True))
+    # 4096 bytes every 85 ns.
+    assert row["generator's ceiling (MiB/s)"] == pytest.approx(4096 / 85 * 1e9 / 2**20)
+    workload = canned.Workload("iozone", ("write",), ("4k",), buffered_operations=("read",))
+    (cached,) = _specs("physics", canned.make_study(workloads=(workload,)))
+    assert any(series.name.startswith("memory") for series in cached.panels[0].series)
+
+
+def test_main_effects_have_the_known_size(canned: ModuleType) -> None:
+    specs = _specs("main_effects", canned.factorial())
+    main = specs[0]
+    at = {title: index for index, title in enumerate(main.y.categories)}
+    points = {p.y: p for series in main.panels[0].series for p in series.points}
+    size = points[at["record_size = 256k"]].x / points[at["record_size = 4k"]].x
+    assert size == pytest.approx(64**0.6, rel=0.03)
+    slow = points[at["scheduler = bfq"]].x / points[at["scheduler = none"]].x
+    assert slow == pytest.approx(0.88, rel=0.02)
+    assert {spec.name.split("-")[1] for spec in specs[1:]} == {"operation", "record"}
+    assert "record_size" in main.caption
+
+
+def test_residuals_leave_nothing_of_place_or_round(canned: ModuleType) -> None:
+    data = canned.factorial()
+    ledger = ledger_of(data, judge(data))
+    table = balanced(ledger, ledger.groups()[0])
+    assert table is not None
+    left = table.residuals()
+    by_place: dict[object, float] = {}
+    for _, place, value in left:
+        by_place[place] = by_place.get(place, 0.0) + value
+    assert all(abs(total) < 1e-9 for total in by_place.values())
+    spread = math.sqrt(sum(v * v for *_, v in left) / len(left))
+    assert 0.02 < spread < 0.04
+    order, normal = _specs("residuals", data)
+    assert "no drift is left" in order.caption
+    assert normal.tab
+    assert normal.tab[1] == "against a normal distribution"
+
+
+def test_only_panels_with_numbers_between_points_are_joined(canned: ModuleType) -> None:
+    """Lines join percentiles, times and sizes; never names, trials or ranks."""
+    for drawn in draw_all(canned.factorial(), judge(canned.factorial())):
+        for spec in drawn.built:
+            joined = any(s.is_joined for p in spec.panels for s in p.series if s.slot >= 0)
+            if spec.name.startswith(("residuals", "forest", "physics", "main", "interaction")):
+                assert not joined, spec.name
+
+
+@pytest.mark.timeout(120)
+def test_a_study_of_many_trials_is_cut_to_what_can_be_looked_at(canned: ModuleType) -> None:
+    """The order of some thousand trials was a picture of megabytes, and its table too."""
+    levels = tuple(f"level-{i}" for i in range(20))
+    workload = canned.Workload("iozone", ("read",), ("4k",))
+    data = canned.make_study(levels=levels, rounds=210, workloads=(workload,))
+    verdict = judge(data)
+    built = {row.name: row.build(data, verdict) for row in CHARTS if row.name in CUT}
+    (order,) = built["run_order"]
+    assert len(order.y.categories) == 60
+    assert len(order.table.rows) == 60 * 20
+    assert "60 of 210 rounds" in order.caption
+    assert order.caption.startswith("210 rounds")
+    residuals, _ = built["residuals"]
+    drawn = sum(len(s.points) for s in residuals.panels[0].series)
+    assert drawn <= 900
+    assert len(residuals.table.rows) == 4200

@@ -1,0 +1,238 @@
+"""The workbook: formulas that count as iolab does, charts that follow cells, limits of Excel."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import openpyxl
+import pytest
+
+from iolab.report import xlsx_runs
+from iolab.report.collect import draw_all
+from iolab.report.xlsx import render_xlsx
+from iolab.report.xlsx_charts import layout
+from iolab.stats.judge import judge
+from iolab.store.rows import StudyData
+
+SERIES_OF_EXCEL = 255
+SHEET_NAME_OF_EXCEL = 31
+
+
+def _workbook(study: StudyData) -> bytes:
+    verdict = judge(study)
+    return render_xlsx(study, verdict, draw_all(study, verdict))
+
+
+def _charts(content: bytes) -> list[str]:
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        names = [name for name in archive.namelist() if "charts/chart" in name]
+        return [archive.read(name).decode() for name in names]
+
+
+def _formulas(sheet: Any) -> dict[str, str]:
+    found = {}
+    for row in sheet.iter_rows():
+        for cell in row:
+            if cell.data_type == "f":
+                found[cell.coordinate] = str(getattr(cell.value, "text", cell.value))
+    return found
+
+
+def _recalculated(content: bytes, folder: Path) -> Any:
+    """What LibreOffice makes of the formulas, once it knows none of our values."""
+    bare = BytesIO()
+    with zipfile.ZipFile(BytesIO(content)) as old, zipfile.ZipFile(bare, "w") as new:
+        for name in old.namelist():
+            text = old.read(name)
+            if name.startswith("xl/worksheets/sheet"):
+                text = re.sub(rb"(<f[^>]*>[^<]*</f>)<v>[^<]*</v>", rb"\1", text)
+            new.writestr(name, text)
+    source = folder / "bare.xlsx"
+    source.write_bytes(bare.getvalue())
+    return openpyxl.load_workbook(_converted(source, "xlsx"), data_only=True)
+
+
+def _converted(source: Path, suffix: str) -> Path:
+    out = source.parent / "converted"
+    command = ["soffice", f"-env:UserInstallation=file://{source.parent}/profile", "--headless"]
+    command += ["--convert-to", suffix, "--outdir", str(out), str(source)]
+    subprocess.run(command, check=True, capture_output=True, timeout=220)
+    return out / f"{source.stem}.{suffix}"
+
+
+def test_verdicts_are_formulas_over_rounds(canned: ModuleType) -> None:
+    study = canned.demo()
+    verdict = judge(study)
+    content = _workbook(study)
+    formulas = _formulas(openpyxl.load_workbook(BytesIO(content))["Rounds"])
+    known = openpyxl.load_workbook(BytesIO(content), data_only=True)["Rounds"]
+    lines = [row for row in range(1, 40) if known.cell(row, 7).value not in (None, "ratio")]
+    found = [*verdict.pooled, *verdict.secondary]
+    assert len(lines) == len(found)
+    for row, c in zip(lines, found, strict=True):
+        assert known.cell(row, 7).value == pytest.approx(c.effect.ratio)
+        assert c.effect.interval_95 is not None
+        assert known.cell(row, 8).value == pytest.approx(c.effect.interval_95.low)
+        assert known.cell(row, 14).value == c.effect.word
+        assert f"G{row}" in formulas
+        assert (f"N{row}" in formulas) == (c in verdict.pooled)
+        ratios = [known.cell(row, column).value for column in range(15, 20)]
+        assert [r for r in ratios if r is not None] == pytest.approx(list(c.round_ratios.values()))
+
+
+def test_charts_follow_the_tables_that_a_student_changes(canned: ModuleType) -> None:
+    book = openpyxl.load_workbook(BytesIO(_workbook(canned.demo())))
+    verdict, runs = _formulas(book["Verdict"]), _formulas(book["Runs"])
+    assert any(text.startswith("='Rounds'!$G$") for text in verdict.values())
+    assert any(re.fullmatch(r"='Runs'!\$\w+\$\d+/1048576", text) for text in runs.values())
+    ladder = _formulas(book["Percentiles"])
+    assert any(re.fullmatch(r"='Percentiles'!\$G\$\d+", text) for text in ladder.values())
+    assert any(re.fullmatch(r"=[A-Z]+\d+-'Percentiles'!\$H\$\d+", t) for t in ladder.values())
+
+
+def test_values_that_cannot_be_told_apart_are_plain_numbers(canned: ModuleType) -> None:
+    """In a simulation all ratios may be 1: a chart must not follow the row of another level."""
+    study = canned.simulated()
+    content = _workbook(study)
+    verdict = openpyxl.load_workbook(BytesIO(content), data_only=True)["Verdict"]
+    shown = [verdict.cell(6 + i, 6).value for i in range(len(judge(study).pooled))]
+    assert shown == pytest.approx([c.effect.ratio for c in judge(study).pooled])
+
+
+def test_a_round_of_several_values_keeps_the_judged_mean(canned: ModuleType) -> None:
+    """Where a round is no single trial, its mean would not give iolab's interval again."""
+    study = canned.make_study(
+        extra_factors={"nr_requests": ("64", "128")},
+        workloads=(canned.Workload("iozone", ("read",), ("4k",)),),
+    )
+    twice = [*study.measurements, *study.measurements]
+    book = openpyxl.load_workbook(BytesIO(_workbook(_replaced(study, twice))))
+    formulas = _formulas(book["Runs"]).values()
+    assert any(text.startswith("=AVERAGE(") for text in formulas)
+    assert not any("TINV" in text for text in formulas)
+
+
+def _replaced(study: StudyData, measurements: list[Any]) -> StudyData:
+    import dataclasses
+
+    return dataclasses.replace(study, measurements=measurements)
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("name", ["demo", "record_sizes", "published_d2", "simulated", "many"])
+def test_charts_are_native_with_error_bars_from_cells(canned: ModuleType, name: str) -> None:
+    content = _workbook(getattr(canned, name)())
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        names = re.findall(r'<sheet name="([^"]*)"', archive.read("xl/workbook.xml").decode())
+    assert all(len(name) <= SHEET_NAME_OF_EXCEL for name in names)
+    charts = _charts(content)
+    for chart in charts:
+        assert 1 <= chart.count("<c:ser>") <= SERIES_OF_EXCEL
+        bars = re.findall(r"<c:errBars>.*?</c:errBars>", chart, re.DOTALL)
+        assert all(re.search(r"<c:plus><c:numRef><c:f>'?\w+'?!\$", bar) for bar in bars)
+    for sheet in ("Verdict", "Runs", "CloserLook"):
+        assert any(re.search(rf"<c:f>'?{sheet}'?!", chart) for chart in charts), sheet
+
+
+def test_charts_do_not_cover_each_other(canned: ModuleType) -> None:
+    study = canned.many()
+    specs = [spec for drawn in draw_all(study, judge(study)) for spec in drawn.specs]
+    wide = [spec for spec in specs if len(spec.y.categories) > 10 and len(spec.panels) == 1]
+    half = [spec for spec in specs if spec not in wide]
+    for order in ([*wide, *half], [*half, *wide], [wide[0], half[0], wide[0], half[0]]):
+        places, rows = layout(order)
+        assert len(set(places)) == len(places) == sum(len(spec.panels) for spec in order)
+        drawn = [spec for spec in order for _ in spec.panels]
+        for (row, column), spec in zip(places, drawn, strict=True):
+            height = 27 if spec in wide else 18
+            below = {r for r, c in places if row < r < row + height}
+            beside = {c for r, c in places if r == row and c != column}
+            assert not below
+            assert not (beside and spec in wide)
+            assert row + height <= rows
+
+
+def test_values_that_span_more_than_ten_times_have_a_log_axis(canned: ModuleType) -> None:
+    study = canned.make_study(
+        workloads=(canned.Workload("iozone", ("read",), ("4k", "4m")),),
+    )
+    with zipfile.ZipFile(BytesIO(_workbook(study))) as archive:
+        texts = [archive.read(n).decode() for n in archive.namelist() if "charts/chart" in n]
+    mine = [text for text in texts if "'Runs'!" in text or "Runs!" in text]
+    assert any('<c:logBase val="10"/>' in text for text in mine)
+    assert not any("<c:barChart>" in text for text in mine)
+
+
+def test_bars_begin_at_zero(canned: ModuleType) -> None:
+    for chart in _charts(_workbook(canned.demo())):
+        if "<c:barChart>" in chart:
+            assert '<c:min val="0"/>' in chart
+            assert "<c:logBase" not in chart
+
+
+def test_text_that_no_cell_can_hold_is_cut_not_lost(canned: ModuleType) -> None:
+    import dataclasses
+
+    study = canned.make_study()
+    row = dataclasses.replace(study.study, spec_toml="# " + "x" * 40_000)
+    book = openpyxl.load_workbook(BytesIO(_workbook(dataclasses.replace(study, study=row))))
+    texts = [c.value for r in book["Environment"].iter_rows() for c in r if c.value]
+    assert any(str(text).endswith("x …") for text in texts)
+
+
+def test_more_rounds_than_a_sheet_has_columns(
+    canned: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(xlsx_runs, "COLUMNS_MAX", 40)
+    study = canned.make_study(
+        rounds=50,
+        workloads=(canned.Workload("iozone", ("read",), ("4k",)),),
+    )
+    verdict = judge(study)
+    book = openpyxl.load_workbook(BytesIO(render_xlsx(study, verdict, [])), data_only=True)
+    assert book["Rounds"]["G7"].value == pytest.approx(verdict.pooled[0].effect.ratio)
+    for name in ("Rounds", "Runs"):
+        texts = _formulas(openpyxl.load_workbook(BytesIO(_workbook(study)))[name])
+        assert book[name].max_column <= 40
+        assert not any("TINV" in text for text in texts.values())
+
+
+@pytest.mark.needs_libreoffice
+@pytest.mark.parametrize("name", ["demo", "published_d2"])
+def test_libreoffice_counts_as_iolab_does(canned: ModuleType, tmp_path: Path, name: str) -> None:
+    """Every formula, without our values: ratios, intervals, words, means, chart data."""
+    content = _workbook(getattr(canned, name)())
+    ours = openpyxl.load_workbook(BytesIO(content), data_only=True)
+    theirs = _recalculated(content, tmp_path)
+    compared = 0
+    for sheet in openpyxl.load_workbook(BytesIO(content)):
+        for place in _formulas(sheet):
+            mine, found = ours[sheet.title][place].value, theirs[sheet.title][place].value
+            if isinstance(mine, int | float):
+                assert found == pytest.approx(mine, rel=1e-6, abs=1e-9), (sheet.title, place)
+            else:
+                assert found == mine, (sheet.title, place)
+            compared += 1
+    assert compared > 100
+
+
+@pytest.mark.needs_libreoffice
+@pytest.mark.parametrize("name", ["demo", "many"])
+def test_libreoffice_opens_the_workbook_with_its_charts(
+    canned: ModuleType, tmp_path: Path, name: str
+) -> None:
+    content = _workbook(getattr(canned, name)())
+    source = tmp_path / "report.xlsx"
+    source.write_bytes(content)
+    with zipfile.ZipFile(_converted(source, "ods")) as archive:
+        objects = [archive.read(n) for n in archive.namelist() if n.endswith("/content.xml")]
+    charts = [text for text in objects if b"<chart:chart" in text]
+    assert len(charts) == len(_charts(content)) > 5
+    assert all(b"<chart:series" in text for text in charts)
+    assert any(b"<chart:error-indicator" in text for text in charts)
