@@ -365,7 +365,12 @@ def test_restore_and_doctor(iolab):
     assert (busy.code, "loop8 is busy" in busy.err) == (3, True)
     run = iolab("doctor", "/tmp", mode="journal")
     assert run.code == 0
-    for part in ("warn  root", "-> sudo", "r-old left 2 changes", "ok    extension"):
+    for part in (
+        "warn  root",
+        "-> sudo",
+        "left 2 changes that are not undone (r-old)",
+        "ok    extension",
+    ):
         assert part in run.out
 
 

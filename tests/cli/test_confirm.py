@@ -110,6 +110,27 @@ def test_the_flag_must_be_right_even_if_a_study_of_today_was_confirmed(console: 
         confirm_erasure(confirmed, "S5GXNF0S", console)
 
 
+STORED = "9 of 286 samples are not blank: something is stored here"
+
+
+def test_what_is_stored_between_blank_ends_is_told_before_the_phrase(
+    monkeypatch: pytest.MonkeyPatch, console: Console, said: io.StringIO
+) -> None:
+    type_in(monkeypatch, SSD.phrase + "\n")
+    confirm_erasure(replace(SSD, stored=STORED), None, console)
+    text = said.getvalue()
+    assert 0 < text.index(f"WARNING {STORED}") < text.index("to go on, type")
+
+
+def test_what_is_stored_is_told_even_if_the_flag_confirms(
+    console: Console, said: io.StringIO
+) -> None:
+    confirm_erasure(SSD, "S5GXNF0R", console)
+    assert "warning" not in said.getvalue()
+    confirm_erasure(replace(SSD, stored=STORED), "S5GXNF0R", console)
+    assert STORED in said.getvalue()
+
+
 def test_a_study_file_must_name_the_serial() -> None:
     testbed = DeviceTestbed(Path("/dev/null"))
     check_key(testbed, SSD, is_from_file=False)

@@ -11,7 +11,7 @@ import pytest
 
 from iolab.errors import RefusedError, RestoreError, StoppedError, TestbedError
 from iolab.run.stop import StopSwitch, pressed_by_signals
-from iolab.testbed.agent import Agent, AgentError
+from iolab.testbed.agent import Agent, AgentError, left_behind_text
 from iolab.testbed.command import agent_command, find_agent
 from iolab.testbed.stopped import stopped_process
 
@@ -28,6 +28,18 @@ def start(monkeypatch, tmp_path):
 
     start.log = tmp_path / "log"
     return start
+
+
+@pytest.mark.parametrize(
+    ("entries", "text"),
+    [
+        ([1], "an earlier run left a change that is not undone"),
+        ([11], "an earlier run left 11 changes that are not undone"),
+        ([11, 1], "2 earlier runs left 12 changes that are not undone"),
+    ],
+)
+def test_what_was_left_is_counted_in_runs_and_changes(entries, text):
+    assert left_behind_text([{"run": "r", "entries": n} for n in entries]) == text
 
 
 def test_a_whole_conversation(start):

@@ -11,7 +11,7 @@ from iolab.errors import StoppedError, StudyError, TestbedError
 from iolab.run.record import derive
 from iolab.run.trial import trial_spec
 from iolab.study.load import parse_study
-from iolab.study.plan import make_plan
+from iolab.study.plan import make_plan, round_ops
 from iolab.testbed.model import make_testbed
 from iolab.testbed.runner import choose_runner
 from iolab.testbed.sim import SimRunner, SimTestbed, provenance_text
@@ -175,6 +175,37 @@ def test_one_press_ends_the_trial_and_two_the_study():
     runner, _ = opened(testbed, stop=Presses(after=0, presses=2))
     with pytest.raises(StoppedError):
         runner.run_trial(specs()[0])
+
+
+def test_operations_are_told_and_a_long_wait_with_its_time():
+    testbed = make_testbed("sim", "fixed-100us", {})
+    assert testbed.round_text(0, 0, None) == "simulated, nothing is written but the results"
+    assert testbed.round_text(0, 0, 1).endswith("; a round simulates 1 operation")
+    assert testbed.round_text(0, 0, 5_000).endswith("; a round simulates 5,000 operations")
+    long = testbed.round_text(0, 0, 104_857_600)
+    assert "104,857,600 operations (roughly 17 min" in long
+    assert "100,000 a second" in long
+
+
+def test_operations_of_a_round_are_those_that_records_count():
+    plan = make_plan(parse_study(STUDY))
+    runner, _ = opened(make_testbed("sim", "fixed-100us", {}))
+    records = [derive(runner.run_trial(spec), _core, {}) for spec in specs()]
+    counted = sum(w["ops"] for r in records for p in r.phases for w in p.workers)
+    assert round_ops(plan) == counted > 0
+
+
+def test_a_long_trial_shows_that_it_goes_on(monkeypatch):
+    class Slow:
+        def simulate_trial(self, stack_json, trial_json, should_stop):
+            assert not any(should_stop() for _ in range(4))
+            return "{}"
+
+    clock = iter([0.0, 1.0, 6.0, 8.0, 75.0])
+    monkeypatch.setattr("iolab.testbed.sim.time.monotonic", lambda: next(clock))
+    told = []
+    SimRunner(simulator=Slow()).run_trial({}, lambda params: told.append(params["phase"]))
+    assert told == ["simulating", "simulating for 6 s", "simulating for 1 min 15 s"]
 
 
 def test_no_agent_is_needed(monkeypatch):

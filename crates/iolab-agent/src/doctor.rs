@@ -3,13 +3,15 @@
 //! It reads and tries harmless system calls only. Left out: the extension module and the agent's
 //! own place, which the front end checks.
 
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use iolab_real::Engine;
 use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::cgroup;
-use crate::disk;
+use crate::disk::{self, Identity, Inspected};
 use crate::facts;
 use crate::knob::offered_schedulers;
 use crate::machine::{Machine, find_program};
@@ -17,7 +19,7 @@ use crate::noise::{Noise, standing_warnings};
 use crate::protocol::{Check, CheckStatus};
 use crate::testbed::{FILE_SYSTEMS, leaves_of, system_devices};
 
-/// All checks; `paths` are directories that the user thinks of.
+/// All checks; `paths` are directories or whole devices that the user thinks of.
 pub fn checks(paths: &[PathBuf], state_dir: &Path) -> Vec<Check> {
     let machine = Machine::new(true);
     let here = [PathBuf::from("/")];
@@ -30,11 +32,20 @@ pub fn checks(paths: &[PathBuf], state_dir: &Path) -> Vec<Check> {
     found.push(virtualization(&machine));
     found.push(clocksource(&machine));
     found.extend(noise(&machine));
-    found.extend(devices(&machine));
+    let named: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    found.extend(devices(&machine, &named));
     for path in paths {
-        found.extend(place(&machine, path));
+        found.extend(if is_block_device(path) {
+            named_device(&machine, path)
+        } else {
+            place(&machine, path)
+        });
     }
     found
+}
+
+fn is_block_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
 }
 
 fn ok(name: impl Into<String>, message: impl Into<String>) -> Check {
@@ -103,12 +114,15 @@ fn tool(name: &str, program: &str) -> Check {
     }
 }
 
-/// Every engine is tried as a trial would use it; those that work share a line.
+/// Every engine is tried as a trial would use it; those that work share a line. What is no place
+/// for a trial at all is told once, elsewhere.
 fn engines(paths: &[PathBuf]) -> Vec<Check> {
+    let is_usable = |path: &&PathBuf| path.is_dir() || is_block_device(path);
+    let paths: Vec<PathBuf> = paths.iter().filter(is_usable).cloned().collect();
     let mut possible = Vec::new();
     let mut found = Vec::new();
     for engine in Engine::ALL {
-        match engine.probe(paths) {
+        match engine.probe(&paths) {
             Ok(()) => possible.push(engine.name()),
             Err(refused) => {
                 let name = format!("engine {engine}");
@@ -174,8 +188,9 @@ fn noise(machine: &Machine) -> Vec<Check> {
     warnings.into_iter().map(|it| warn(it.code, it.message, it.hint)).collect()
 }
 
-/// Every device that has a size: whether `--on device:` would take it, and why not.
-fn devices(machine: &Machine) -> Vec<Check> {
+/// Every device that has a size, but for those `named`: whether `--on device:` would take it, and
+/// why not.
+fn devices(machine: &Machine, named: &[PathBuf]) -> Vec<Check> {
     let mut found = Vec::new();
     for name in machine.list("/sys/block") {
         let size = machine.peek(format!("/sys/block/{name}/size")).unwrap_or_default();
@@ -184,17 +199,11 @@ fn devices(machine: &Machine) -> Vec<Check> {
         }
         let node = PathBuf::from(format!("/dev/{}", name.replace('!', "/")));
         let title = format!("device {name}");
+        if named.contains(&node) {
+            continue;
+        }
         match disk::inspect(machine, &node) {
-            Ok(device) => found.push(ok(
-                title,
-                format!(
-                    "--on device:{} would erase {} {} ({} MiB), once its serial is typed",
-                    node.display(),
-                    device.model,
-                    device.serial,
-                    device.size_bytes >> 20
-                ),
-            )),
+            Ok(device) => found.push(erasable(title, &node, &device)),
             // Nothing is wrong with a machine whose disks are in use.
             Err(error) => {
                 let message = format!("--on device: is refused: {error}");
@@ -205,11 +214,46 @@ fn devices(machine: &Machine) -> Vec<Check> {
     found
 }
 
+/// A device that would be taken, and what would be lost.
+fn erasable(title: String, node: &Path, device: &Inspected) -> Check {
+    let Identity { model, serial, size_bytes, .. } = &device.identity;
+    let message = format!(
+        "--on device:{} would erase {model} {serial} ({} MiB), once its serial is typed",
+        node.display(),
+        size_bytes >> 20
+    );
+    let Some(stored) = &device.stored else { return ok(title, message) };
+    let hint = format!("look whose it is before you type the serial: lsblk -f {}", node.display());
+    warn(title, format!("{message}; {stored}"), hint)
+}
+
+/// A device that the user thinks of: whether it would be taken (rule R13: or why not), and what its
+/// queue offers. Checks of directories say nothing about it.
+fn named_device(machine: &Machine, path: &Path) -> Vec<Check> {
+    let shown = path.display().to_string();
+    let device = match disk::inspect(machine, path) {
+        Ok(device) => device,
+        Err(error) => {
+            let message = format!("--on device:{shown} is refused: {error}");
+            return vec![fail(shown, message, error.hint())];
+        }
+    };
+    let node = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let name = node.strip_prefix("/dev").unwrap_or(&node).display().to_string().replace('/', "!");
+    let offered = offered_schedulers(machine, &name).join(", ");
+    let schedulers = ok(shown.as_str(), format!("{name} offers the schedulers {offered}"));
+    vec![erasable(shown, path, &device), schedulers]
+}
+
 fn place(machine: &Machine, path: &Path) -> Vec<Check> {
     let shown = path.display().to_string();
+    if path.exists() && !path.is_dir() {
+        let hint = "name the directory it lies in, or a whole device, as lsblk lists them";
+        return vec![fail(shown, "is neither a directory nor a block device", hint)];
+    }
     if !path.is_dir() {
         let hint = format!("mkdir -p {shown}");
-        return vec![fail(shown.as_str(), "is not a directory", hint)];
+        return vec![fail(shown, "does not exist", hint)];
     }
     let mut found = Vec::new();
     if access(path, AccessFlags::W_OK).is_err() {

@@ -170,7 +170,11 @@ fn describe(change: &Change) -> String {
             format!("directory {} removed", path.display())
         }
         Change::CgroupCreated { path } => format!("cgroup {} removed", path.display()),
-        Change::DeviceErased { device, .. } => format!("{} left empty", device.name),
+        Change::DeviceErased { device, .. } => format!(
+            "{}: both ends are blank but for iolab's marker; what was written between them is \
+             still there",
+            device.name
+        ),
         Change::CachesDropped { trial } => format!("caches were dropped for {trial}"),
     }
 }

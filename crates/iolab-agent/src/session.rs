@@ -278,7 +278,8 @@ fn usual_state_dir() -> Result<PathBuf> {
     })
 }
 
-/// Journals of dead runs in which something is left to do about a change that `is_meant`.
+/// Journals of dead runs in which something is left to do about a change that `is_meant`, each with
+/// all that is left to do: that is what a restore will undo.
 fn open_journals(
     state_dir: &Path,
     boot_id: &str,
@@ -290,12 +291,11 @@ fn open_journals(
         match Journal::adopt(&path) {
             Ok(Some(journal)) => {
                 let is_same_boot = journal.boot_id() == boot_id;
-                let is_left =
-                    |change: &Change| is_meant(change) && (is_same_boot || is_on_disk(change));
-                let open = journal.open_entries();
-                let entries = open.iter().filter(|entry| is_left(&entry.change)).count();
-                if entries > 0 {
-                    found.push(OpenJournal { run, entries });
+                let open = journal.open_entries().into_iter().map(|entry| entry.change);
+                let left: Vec<Change> =
+                    open.filter(|change| is_same_boot || is_on_disk(change)).collect();
+                if left.iter().any(&is_meant) {
+                    found.push(OpenJournal { run, entries: left.len() });
                 }
             }
             Ok(None) => {}
@@ -314,10 +314,39 @@ fn refuse_open_journals(greeting: &Greeting, is_meant: impl Fn(&Change) -> bool)
     if open.is_empty() {
         return Ok(());
     }
-    let runs: Vec<&str> = open.iter().map(|journal| journal.run.as_str()).collect();
-    let entries: usize = open.iter().map(|journal| journal.entries).sum();
     Err(Error::refused(
-        format!("{entries} changes of earlier runs ({}) are not undone", runs.join(", ")),
-        "run `iolab restore` first: it puts them back",
+        left_behind(&open),
+        "run `iolab restore` first: it undoes what can be undone",
     ))
+}
+
+/// How many runs left how many changes.
+fn left_behind(open: &[OpenJournal]) -> String {
+    let names: Vec<&str> = open.iter().map(|journal| journal.run.as_str()).collect();
+    let names = names.join(", ");
+    let runs = match open.len() {
+        1 => format!("an earlier run ({names})"),
+        count => format!("{count} earlier runs ({names})"),
+    };
+    match open.iter().map(|journal| journal.entries).sum() {
+        1 => format!("{runs} left a change that is not undone"),
+        entries => format!("{runs} left {entries} changes that are not undone"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_is_counted_in_runs_and_changes() {
+        let told = |entries: &[usize]| {
+            let one = |(index, &entries)| OpenJournal { run: format!("run-{index}"), entries };
+            left_behind(&entries.iter().enumerate().map(one).collect::<Vec<_>>())
+        };
+        assert_eq!(told(&[1]), "an earlier run (run-0) left a change that is not undone");
+        assert_eq!(told(&[11]), "an earlier run (run-0) left 11 changes that are not undone");
+        let two = "2 earlier runs (run-0, run-1) left 12 changes that are not undone";
+        assert_eq!(told(&[11, 1]), two);
+    }
 }

@@ -49,8 +49,8 @@ from iolab.store.db import STORE_NAME, Origin, Store
 from iolab.store.rows import Caveat, StudyData
 from iolab.study.factors import find_factor
 from iolab.study.model import Study, TestbedRequest
-from iolab.study.plan import Plan, make_plan
-from iolab.testbed.agent import OpenTestbed
+from iolab.study.plan import Plan, make_plan, round_ops
+from iolab.testbed.agent import OpenTestbed, left_behind_text
 from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_journal_device
 from iolab.testbed.runner import Runner, StartRunner, choose_runner
@@ -369,11 +369,7 @@ def _store_caveats(prepared: Conduct) -> list[Caveat]:
 def _greet(runner: Runner, prepared: Conduct, *, is_dry_run: bool) -> None:
     hello = runner.hello(prepared.run_id, is_dry_run=is_dry_run)
     if hello.open_journals and not is_dry_run:
-        n_entries = sum(int(journal.get("entries", 0)) for journal in hello.open_journals)
-        raise RefusedError(
-            f"an earlier run left {n_entries} changes that are not undone",
-            "run `iolab restore` first",
-        )
+        raise RefusedError(left_behind_text(hello.open_journals), "run `iolab restore` first")
     if prepared.needs_root and not hello.is_root and not is_dry_run:
         wanting = ", ".join(_root_factors(prepared.plan.study)) or prepared.testbed.text
         raise TestbedError(f"{wanting} needs root", "run it as root or with sudo")
@@ -392,7 +388,7 @@ def _check_schedulers(study: Study, opened: OpenTestbed) -> None:
 
 
 def _announcement(prepared: Conduct) -> str:
-    plan, cost = prepared.plan, prepared.plan.round_cost()
+    plan = prepared.plan
     study = plan.study
     rounds = f"{study.rounds} rounds" if study.rounds else "as many rounds as fit"
     if study.width is not None:
@@ -403,9 +399,15 @@ def _announcement(prepared: Conduct) -> str:
     )
     return (
         f"iolab: {study.name} on {prepared.testbed.text}: {len(plan.treatments)} treatments, "
-        f"{rounds}{budget}; {prepared.testbed.round_text(cost.written_bytes, cost.duration_ns)}; "
+        f"{rounds}{budget}; {_round_text(prepared)}; "
         f"results in {prepared.out_dir}"
     )
+
+
+def _round_text(prepared: Conduct) -> str:
+    """What a round does to the testbed, and how long it may take."""
+    plan, cost = prepared.plan, prepared.plan.round_cost()
+    return prepared.testbed.round_text(cost.written_bytes, cost.duration_ns, round_ops(plan))
 
 
 def _error_of(outcome: Outcome | None) -> IolabError | None:
@@ -546,7 +548,7 @@ def _rehearse(prepared: Conduct, start_runner: StartRunner, arguments: argparse.
     cost = plan.round_cost()
     console.result(
         f"{rounds} of {len(plan.treatments)} treatments, each round in another order; "
-        f"{prepared.testbed.round_text(cost.written_bytes, cost.duration_ns)}, files take "
+        f"{_round_text(prepared)}, files take "
         f"{units.format_bytes_rounded(cost.file_bytes)} at most."
     )
     console.result(short_text(forecast(plan, prepared.testbed)))

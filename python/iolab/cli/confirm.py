@@ -38,6 +38,8 @@ class Device:
     is_confirmed: bool
     is_rotational: bool
     rated_bytes: int | None
+    stored: str | None = None
+    """A warning, if something is stored between its blank ends."""
 
     @classmethod
     def of(cls, facts: Mapping[str, str]) -> Self:
@@ -53,16 +55,19 @@ class Device:
             is_confirmed=facts["erase.is_confirmed"] == "true",
             is_rotational=facts["erase.is_rotational"] == "true",
             rated_bytes=int(rated) if rated else None,
+            stored=facts.get("erase.stored"),
         )
 
     def describe(self) -> str:
         """Several lines that can be compared with the sticker on the drive."""
         serial_is = "" if self.serial_is == "serial" else f"   ({self.serial_is}: it has no serial)"
+        stored = f"\n  WARNING {self.stored}" if self.stored else ""
         return (
             f"  device  {self.node}\n"
             f"  model   {self.model}\n"
             f"  serial  {self.serial}{serial_is}\n"
             f"  size    {units.format_bytes_rounded(self.size_bytes)} ({self.size_bytes} bytes)"
+            f"{stored}"
         )
 
 
@@ -160,6 +165,8 @@ def confirm_erasure(device: Device, typed_serial: str | None, console: Console) 
     """
     if typed_serial is not None:
         if typed_serial == device.serial:
+            if device.stored:
+                console.note(f"iolab: warning: {device.node} is erased: {device.stored}")
             return typed_serial
         raise RefusedError(
             f"{device.node} is not the device with the serial '{typed_serial}': it is "

@@ -10,7 +10,7 @@ from typing import Final
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.errors import IolabError
-from iolab.testbed.agent import Agent
+from iolab.testbed.agent import Agent, left_behind_text
 from iolab.testbed.command import find_agent
 
 NAME = "doctor"
@@ -21,7 +21,7 @@ _MARKS: Final = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
-    parser.add_argument("paths", metavar="PATH", nargs="*", help="directories to look at")
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="directories, devices to look at")
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
@@ -37,7 +37,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
                 {
                     "name": "journal",
                     "status": "warn",
-                    "message": f"run {journal.get('run')} left {journal.get('entries')} changes",
+                    "message": f"{left_behind_text([journal])} ({journal.get('run')})",
                     "hint": "iolab restore",
                 },
             )

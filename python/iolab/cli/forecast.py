@@ -15,8 +15,9 @@ from iolab.cli import calibrations
 from iolab.errors import StudyError
 from iolab.study.load import PILOT_ROUNDS
 from iolab.study.model import Factor, IozoneWorkload, MixedWorkload, Study
-from iolab.study.plan import Plan, make_plan
+from iolab.study.plan import Plan, make_plan, round_ops
 from iolab.testbed.model import Testbed
+from iolab.testbed.sim import simulation_text
 
 if TYPE_CHECKING:
     from iolab.stats.planning import Noise, RoundsNeeded
@@ -205,7 +206,9 @@ def _cost_parts(found: Forecast) -> Iterator[tuple[str, str]]:
         if found.round_ns is not None
     )
     if found.round_ns is None:
-        yield "time", "not known before the first round: virtual time costs little"
+        ops = round_ops(plan)
+        unknown = "not known before the first round: virtual time costs little"
+        yield "time", unknown if ops is None else simulation_text(ops)
         yield "bytes", "nothing is written but the results"
         return
     text = f"a round about {units.format_duration_rounded(found.round_ns)}"

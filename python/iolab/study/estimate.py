@@ -62,6 +62,17 @@ def cost_of(treatment: Treatment) -> Cost:
     return _mixed_cost(workload, is_direct=treatment.is_direct)
 
 
+def ops_of(treatment: Treatment) -> int | None:
+    """Operations of the tests of one trial; None if it ends by the clock."""
+    workload = treatment.workload
+    if not isinstance(workload, IozoneWorkload):
+        return None
+    effective = treatment.effective
+    file_bytes = units.parse_bytes(effective["file_size"]) * int(effective["workers"])
+    record_bytes = units.parse_bytes(effective["record_size"])
+    return len(workload.tests) * -(-file_bytes // record_bytes)
+
+
 def time_limit_ns(treatment: Treatment) -> int:
     """After how long a trial is given up: far beyond any honest device, at least ten minutes."""
     cost = cost_of(treatment)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from iolab.study.checks import PlanNote, check
 from iolab.study.designs import DESIGNS
-from iolab.study.estimate import Cost, cost_of
+from iolab.study.estimate import Cost, cost_of, ops_of
 from iolab.study.model import Levels, Study
 from iolab.study.render import spec_toml
 from iolab.study.treatment import Treatment, treatments_of
@@ -121,6 +121,13 @@ class Plan:
             duration_ns=sum(cost.duration_ns for cost in costs),
             is_bound=all(cost.is_bound for cost in costs),
         )
+
+
+def round_ops(plan: Plan) -> int | None:
+    """Operations of one round's tests; None if some end by the clock."""
+    counts = [ops_of(treatment) for treatment in plan.treatments]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def look_rounds(rounds: int, looks: int) -> tuple[int, ...]:

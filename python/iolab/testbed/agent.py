@@ -423,6 +423,15 @@ def _refuse_unrestored(problems: Sequence[Any]) -> NoReturn:
     )
 
 
+def left_behind_text(journals: Sequence[Mapping[str, Any]]) -> str:
+    """How many earlier runs left how many changes."""
+    n_changes = sum(int(journal.get("entries", 0)) for journal in journals)
+    runs = "an earlier run" if len(journals) == 1 else f"{len(journals)} earlier runs"
+    if n_changes == 1:
+        return f"{runs} left a change that is not undone"
+    return f"{runs} left {n_changes} changes that are not undone"
+
+
 def describe_problem(problem: Any) -> str:
     """One line for an entry of ``problems``, whether a text or a warning object."""
     if isinstance(problem, Mapping):

@@ -20,8 +20,9 @@ class RealTestbed:
     record_kind: ClassVar[Literal["real", "simulated"]] = "real"
     """What its records are; a report never mixes the two in one comparison."""
 
-    def round_text(self, written_bytes: int, duration_ns: int) -> str:
+    def round_text(self, written_bytes: int, duration_ns: int, ops: int | None) -> str:
         """What a round does to the device, and how long it may take."""
+        del ops
         return (
             f"a round writes about {units.format_bytes_rounded(written_bytes)} (roughly "
             f"{units.format_duration_rounded(duration_ns)})"

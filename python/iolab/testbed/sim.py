@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,12 @@ _TAG_WORDS: Final = {
 }
 """What the provenance tags of a profile's numbers mean, most trustworthy first."""
 _PRESSES_MEANING_NOW: Final = 2
+ASSUMED_OPS_PER_S: Final = 100_000
+"""Operations that a modest processor simulates in a second; for a first guess only."""
+_WAIT_NS: Final = 10_000_000_000
+"""A round that may take longer is told with its time."""
+_HEARTBEAT_S: Final = 5.0
+"""How often a long simulated trial shows that it goes on."""
 _DIGEST: Final = "digest"
 """Option of a testbed made from a file: a hash of the stack that the file described."""
 _DIGEST_DIGITS: Final = 16
@@ -130,10 +137,11 @@ class SimTestbed:
                 "use smaller files or fewer workers",
             )
 
-    def round_text(self, written_bytes: int, duration_ns: int) -> str:
-        """What a round does; how long it takes is not known before the first one."""
+    def round_text(self, written_bytes: int, duration_ns: int, ops: int | None) -> str:
+        """What a round does, and how long it may take, as far as that can be guessed."""
         del written_bytes, duration_ns
-        return "simulated, nothing is written but the results"
+        text = "simulated, nothing is written but the results"
+        return text if ops is None else f"{text}; {simulation_text(ops)}"
 
     def expected_ns(self, duration_ns: int) -> int | None:
         """Nothing can be said about the duration before anything ran."""
@@ -148,6 +156,18 @@ class SimTestbed:
             "message": f"{self.title}: simulated; parameters: {self.provenance}",
             "hint": hint,
         }
+
+
+def simulation_text(ops: int) -> str:
+    """How much is simulated in a round; a guess of how long that takes, if anybody would wait."""
+    text = f"a round simulates {ops:,} operation{'' if ops == 1 else 's'}"
+    guessed_ns = ops * 1_000_000_000 // ASSUMED_OPS_PER_S
+    if guessed_ns < _WAIT_NS:
+        return text
+    return (
+        f"{text} (roughly {units.format_duration_rounded(guessed_ns)}, if this machine does "
+        f"{ASSUMED_OPS_PER_S:,} a second; smaller files or larger records take less)"
+    )
 
 
 def provenance_text(counts: Mapping[str, int]) -> str:
@@ -275,10 +295,8 @@ class SimRunner:
         """
         if self._is_dry_run:
             return self._rehearsed(spec)
-        if on_progress is not None:
-            on_progress({"phase": "simulating"})
         text = self._simulator.simulate_trial(
-            self._stack_json, json.dumps(dict(spec)), self._should_stop
+            self._stack_json, json.dumps(dict(spec)), self._watch(on_progress)
         )
         if self._presses() >= _PRESSES_MEANING_NOW:
             raise StoppedError("stopped at once; a simulation leaves nothing behind")
@@ -304,8 +322,26 @@ class SimRunner:
     def _action(self, kind: str, detail: str) -> dict[str, str]:
         return {"class": CLASS_LETTER, "kind": kind, "target": self._name, "detail": detail}
 
-    def _should_stop(self) -> bool:
-        return self._presses() > 0
+    def _watch(self, on_progress: Callable[[Mapping[str, Any]], None] | None) -> Callable[[], bool]:
+        """What the simulator asks now and then: whether to stop; tells that it goes on."""
+
+        def tell(phase: str) -> None:
+            if on_progress is not None:
+                on_progress({"phase": phase})
+
+        tell("simulating")
+        began_s = told_s = time.monotonic()
+
+        def should_stop() -> bool:
+            nonlocal told_s
+            now_s = time.monotonic()
+            if now_s - told_s >= _HEARTBEAT_S:
+                told_s = now_s
+                elapsed_ns = round((now_s - began_s) * 1e9)
+                tell(f"simulating for {units.format_duration_rounded(elapsed_ns)}")
+            return self._presses() > 0
+
+        return should_stop
 
     def _presses(self) -> int:
         return 0 if self._stop is None else self._stop.presses

@@ -1,7 +1,8 @@
 //! What lies at the two ends of a device (rule R3): labels, other data, our marker, or nothing.
 //!
 //! An empty answer of a label search is no proof, so that all but zeros and the marker counts as
-//! somebody's. Left out: the middle; who blanked both ends gave up what was between.
+//! somebody's. Left out: the middle, which is sampled and told, but refuses nothing; who blanked
+//! both ends gave up what was between.
 
 use std::fs::File;
 use std::io;

@@ -1,27 +1,57 @@
 //! All that speaks against a device, in one order: what it is, who uses it, what lies on it.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::busy::{in_use, unfit};
 use super::claim::Disk;
 use super::content::{Ends, Verdict, verdict, wipe_command};
 use super::identity::Identity;
+use super::sample::Survey;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
 
-/// Looks at the device behind `path` without claiming or changing it; who it is, if it could be
-/// used.
-pub fn inspect(machine: &Machine, path: &Path) -> Result<Identity> {
+/// A device that could be used.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// Who it is.
+    pub identity: Identity,
+    /// A warning if something is stored between its blank ends.
+    pub stored: Option<String>,
+}
+
+/// Looks at the device behind `path` without claiming or changing it.
+pub fn inspect(machine: &Machine, path: &Path) -> Result<Inspected> {
     let disk = Disk::find(machine, path)?;
     refuse_use(machine, &disk, &[])?;
     let identity = disk.identity(machine);
+    let mut stored = None;
     if let Some(file) = &disk.file {
         disk.check_claim()?;
         let ends = Ends::read(file, identity.size_bytes);
         let ends = ends.map_err(|error| Error::io("read", &disk.node, error))?;
-        refuse_content(&disk, &verdict(&ends), identity.size_bytes)?;
+        let content = verdict(&ends);
+        refuse_content(&disk, &content, identity.size_bytes)?;
+        stored = self::stored(&disk, file, &content, &identity)?;
     }
-    Ok(identity)
+    Ok(Inspected { identity, stored })
+}
+
+/// A warning if samples between the blank ends of a device are not blank: rule R3 looks at the ends
+/// only, and whoever uses a device without any label lets it through.
+pub fn stored(
+    disk: &Disk,
+    held: &File,
+    content: &Verdict,
+    identity: &Identity,
+) -> Result<Option<String>> {
+    let run = match content {
+        Verdict::Marked(marker) => Some(marker.run.as_str()),
+        _ => None,
+    };
+    let survey = Survey::of(held, identity.size_bytes, &identity.serial);
+    let survey = survey.map_err(|error| Error::io("read", &disk.node, error))?;
+    Ok(survey.warning(run))
 }
 
 /// Rules R1, R2 and R4: refuses what is unfit, in use, or carries the running system, its programs

@@ -20,6 +20,6 @@ pub use claim::{Claim, Disk, Erased, Left, settle};
 pub use confirm::{check as check_confirmation, phrase, repeated};
 pub use content::{EDGE_BYTES, Ends, Verdict, verdict};
 pub use identity::Identity;
-pub use inspect::{inspect, refuse_content, refuse_use};
+pub use inspect::{Inspected, inspect, refuse_content, refuse_use, stored};
 pub use marker::unix_s;
 pub use wear::wear;

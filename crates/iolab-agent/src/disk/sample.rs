@@ -2,8 +2,9 @@
 //!
 //! Read in full: the first and the last 16 MiB, but for the mebibyte at each end, which are looked
 //! at byte by byte anyway. Between them: 256 blocks of 4 KiB at places that follow from a number
-//! drawn for each run, so that no layout misses them all. Left out: the rest; what somebody wrote
-//! only there is not seen. XXH64 is no defence against an adversary; root is none.
+//! drawn for each run, so that no layout misses them all. Such places tell, too, whether a device
+//! with blank ends stores something between them. Left out: the rest; what somebody wrote only
+//! there is not seen. XXH64 is no defence against an adversary; root is none.
 
 use std::fs::File;
 use std::io;
@@ -31,6 +32,47 @@ pub fn digest(device: &File, size_bytes: u64, seed: &str) -> io::Result<String> 
         digests.extend(xxh64(&bytes).to_le_bytes());
     }
     Ok(format!("{:016x}", xxh64(&digests)))
+}
+
+/// What samples of a device between its ends showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// Parts that were read.
+    pub samples: usize,
+    /// Those with a byte that is not zero.
+    pub not_blank: usize,
+}
+
+impl Survey {
+    /// Reads samples at places that follow from `seed`.
+    pub fn of(device: &File, size_bytes: u64, seed: &str) -> io::Result<Self> {
+        let mut found = Self { samples: 0, not_blank: 0 };
+        for (offset, length) in places(size_bytes, seed) {
+            let mut bytes = vec![0; length as usize];
+            device.read_exact_at(&mut bytes, offset)?;
+            found.samples += 1;
+            found.not_blank += usize::from(bytes.iter().any(|&byte| byte != 0));
+        }
+        Ok(found)
+    }
+
+    /// A warning if something is stored there; `marker_run` left its marker at the begin.
+    pub fn warning(self, marker_run: Option<&str>) -> Option<String> {
+        let Self { samples, not_blank } = self;
+        let verb = if not_blank == 1 { "is" } else { "are" };
+        let whose = match marker_run {
+            Some(run) => format!("iolab's run {run} was here last, so that it may be of that run"),
+            None => "its ends are blank, and iolab was not here: raw volumes of databases look \
+                     like that"
+                .to_owned(),
+        };
+        (not_blank > 0).then(|| {
+            format!(
+                "{not_blank} of {samples} samples {verb} not blank: something is stored here \
+                 ({whose})"
+            )
+        })
+    }
 }
 
 /// Offsets and lengths.
@@ -75,6 +117,23 @@ mod tests {
             file.write_all_at(&[0], offset).unwrap();
             assert_eq!(digest(&file, SIZE, "one").unwrap(), before, "{offset}");
         }
+    }
+
+    #[test]
+    fn what_lies_between_blank_ends_is_told() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(SIZE).unwrap();
+        let survey = |seed| Survey::of(&file, SIZE, seed).unwrap();
+        let samples = places(SIZE, "one").len();
+        assert_eq!(survey("one"), Survey { samples, not_blank: 0 });
+        assert_eq!(survey("one").warning(None), None);
+        file.write_all_at(&[1; 4096], 2 << 20).unwrap();
+        let text = survey("one").warning(None).unwrap();
+        assert!(text.starts_with("1 of 286 samples is not blank: something is stored"), "{text}");
+        file.write_all_at(&vec![1; 100 << 20], 50 << 20).unwrap();
+        let found = survey("two");
+        assert!((100..220).contains(&found.not_blank), "half of what is drawn: {found:?}");
+        assert!(found.warning(Some("run-7")).unwrap().contains("run-7 was here last"));
     }
 
     #[test]

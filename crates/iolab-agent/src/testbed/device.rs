@@ -78,7 +78,7 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
             "run it as root or with sudo, or use --on dir:PATH",
         ));
     }
-    let Seen { disk, claim, content, repeated } = look(machine, &spec)?;
+    let Seen { disk, claim, content, stored, repeated } = look(machine, &spec)?;
     let identity = disk.identity(machine);
     let node = disk.node.display().to_string();
     // A rehearsal tells what would have to be typed; what was typed must be right even there.
@@ -86,7 +86,8 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         let typed = spec.erase_serial.as_deref();
         disk::check_confirmation(&identity, &node, typed, repeated.is_some())?;
     }
-    let facts = facts_of(machine, (&disk, &identity), repeated.is_some());
+    let mut facts = facts_of(machine, (&disk, &identity), repeated.is_some());
+    facts.extend(stored.map(|text| ("erase.stored".to_owned(), text)));
     let typed_at = repeated.filter(|_| spec.erase_serial.is_none()).unwrap_or_else(disk::unix_s);
     machine.act(ActionKind::Exec, "unshare", "private mount namespace", enter_namespace)?;
     let mut testbed = DeviceTestbed {
@@ -122,6 +123,8 @@ struct Seen {
     disk: Disk,
     claim: Option<Claim>,
     content: Verdict,
+    /// A warning if something is stored between its ends.
+    stored: Option<String>,
     /// When the serial was typed, if this very study is repeated on what it left.
     repeated: Option<u64>,
 }
@@ -141,7 +144,7 @@ fn look(machine: &mut Machine, spec: &Spec) -> Result<Seen> {
     }
     let held = claim.as_ref().map(Claim::file).or(disk.file.as_ref());
     let Some(held) = held else {
-        return Ok(Seen { disk, claim, content: Verdict::Unseen, repeated: None });
+        return Ok(Seen { disk, claim, content: Verdict::Unseen, stored: None, repeated: None });
     };
     let identity = disk.identity(machine);
     let ends = Ends::read(held, identity.size_bytes)
@@ -150,7 +153,12 @@ fn look(machine: &mut Machine, spec: &Spec) -> Result<Seen> {
     disk::refuse_content(&disk, &content, identity.size_bytes)?;
     let study = spec.study.as_deref().unwrap_or_default();
     let repeated = disk::repeated(&identity, held, &content, study, disk::unix_s());
-    Ok(Seen { disk, claim, content, repeated })
+    // What the same study left is known, and unchanged where it is sampled.
+    let stored = match repeated {
+        Some(_) => None,
+        None => disk::stored(&disk, held, &content, &identity)?,
+    };
+    Ok(Seen { disk, claim, content, stored, repeated })
 }
 
 fn facts_of(

@@ -3,8 +3,10 @@
 //! A fresh solid-state drive is faster than it will ever be again. `fill` writes the whole device
 //! once in order, `fill2x` twice (SNIA Solid State Storage Performance Test Specification 2.0,
 //! workload independent preconditioning), `random` goes on with random 4 KiB writes in rounds until
-//! five in a row are steady, at most 25 (its steady state). Left out: purging, which is the user's
-//! to do with the drive's own command; queue depths other than [`WRITERS`].
+//! five in a row are steady, at most 25 (its steady state). A round ends early when it has written
+//! its share of what was promised, so that a small or fast drive has its five rounds, too. Left
+//! out: purging, which is the user's to do with the drive's own command; queue depths other than
+//! [`WRITERS`].
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -46,11 +48,14 @@ pub struct Outcome {
 
 /// SNIA PTS 2.0, 2.1.24: rounds of the measurement window.
 const WINDOW: usize = 5;
+/// Between its rounds.
+const INTERVALS: usize = WINDOW - 1;
 /// SNIA PTS 2.0, 7: rounds after which one gives up.
 const ROUNDS_MAX: usize = 25;
 /// SNIA PTS 2.0, 2.1.24: range of the window, as a share of its average.
 const RANGE_MAX: f64 = 0.20;
-/// SNIA PTS 2.0, 2.1.24: rise of the fitted line over the window, as a share of the average.
+/// SNIA PTS 2.0, 2.1.24: rise of the fitted line from the first round of the window to its last, as
+/// a share of the average.
 const RISE_MAX: f64 = 0.10;
 /// Random writes in flight.
 const WRITERS: u64 = 16;
@@ -117,7 +122,7 @@ impl Precondition {
             {
                 tell(control, "random writes", outcome.rounds.len() as f64 / ROUNDS_MAX as f64);
                 let began = Instant::now();
-                let budget = (limit - outcome.written_bytes) / RANDOM_BYTES as u64;
+                let budget = round_budget(&outcome, limit) / RANDOM_BYTES as u64;
                 let seed = outcome.rounds.len() as u64;
                 let writes = write_randomly(device, room, (round, budget, seed), control)?;
                 outcome.rounds.push(writes as f64 / began.elapsed().as_secs_f64());
@@ -128,6 +133,13 @@ impl Precondition {
         device.sync_all().map_err(|error| Error::io("flush", "the device", error))?;
         Ok(outcome)
     }
+}
+
+/// What the next round may write: what is left is shared among the rounds of a full window, so that
+/// a window gets full however small or fast the drive is.
+fn round_budget(outcome: &Outcome, limit: u64) -> u64 {
+    let missing = WINDOW.saturating_sub(outcome.rounds.len()).max(1) as u64;
+    (limit - outcome.written_bytes) / missing
 }
 
 /// SNIA PTS 2.0, 2.1.24: the last rounds neither spread nor drift.
@@ -141,7 +153,7 @@ pub fn is_steady(rounds: &[f64]) -> bool {
     let offsets = || (0..WINDOW).map(|index| index as f64 - centre);
     let slope = offsets().zip(window).map(|(x, y)| x * y).sum::<f64>()
         / offsets().map(|x| x * x).sum::<f64>();
-    mean > 0.0 && range <= RANGE_MAX * mean && (slope * WINDOW as f64).abs() <= RISE_MAX * mean
+    mean > 0.0 && range <= RANGE_MAX * mean && (slope * INTERVALS as f64).abs() <= RISE_MAX * mean
 }
 
 fn tell(control: &mut dyn Control, message: &str, share: f64) {
@@ -278,6 +290,9 @@ mod tests {
         assert!(is_steady(&[100.0, 100.0, 115.0, 100.0, 100.0]), "15 % range, no slope");
         assert!(!is_steady(&[106.0, 103.0, 100.0, 97.0, 94.0]), "3 % per round drift");
         assert!(is_steady(&[102.0, 101.0, 100.0, 99.0, 98.0]), "1 % per round is allowed");
+        // Five rounds span four intervals: 2.4 % per round are 9.6 %, 2.6 % are 10.4 %.
+        assert!(is_steady(&[104.8, 102.4, 100.0, 97.6, 95.2]), "9.6 % over the window");
+        assert!(!is_steady(&[105.2, 102.6, 100.0, 97.4, 94.8]), "10.4 % over the window");
         assert!(!is_steady(&[0.0; 5]), "nothing was written");
     }
 
@@ -299,6 +314,18 @@ mod tests {
     }
 
     #[test]
+    fn a_drive_that_one_round_could_fill_is_judged_by_five() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(4 << 20).unwrap();
+        let room = Room { start: 1 << 20, end: 3 << 20 };
+        let outcome =
+            Precondition::Random.run(&file, room, Duration::from_secs(60), &mut Calm).unwrap();
+        assert!(outcome.rounds.len() >= WINDOW, "{outcome:?}");
+        assert!(outcome.written_bytes <= Precondition::Random.bytes_max(room), "{outcome:?}");
+        assert_eq!(outcome.is_steady, is_steady(&outcome.rounds));
+    }
+
+    #[test]
     fn random_writes_end_when_steady_or_when_their_budget_is_spent() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(4 << 20).unwrap();
@@ -306,7 +333,7 @@ mod tests {
         let outcome =
             Precondition::Random.run(&file, room, Duration::from_millis(2), &mut Calm).unwrap();
         assert!(outcome.written_bytes <= Precondition::Random.bytes_max(room), "{outcome:?}");
-        assert!(!outcome.rounds.is_empty() && outcome.rounds.len() <= ROUNDS_MAX);
+        assert!((WINDOW..=ROUNDS_MAX).contains(&outcome.rounds.len()), "{outcome:?}");
         assert_eq!(outcome.is_steady, is_steady(&outcome.rounds));
         let mut begin = vec![0; 1 << 20];
         file.read_exact_at(&mut begin, 0).unwrap();

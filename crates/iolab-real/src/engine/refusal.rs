@@ -1,6 +1,7 @@
 //! Why the kernel refuses an engine, and what to do instead. Nothing falls back by itself.
 
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Error, LaneRequest, Seed, Target, error::Errno};
@@ -66,7 +67,7 @@ impl EngineVisitor for Try<'_> {
             content: Content::Zero,
             seed: Seed(0),
             priority: None,
-            paths: self.0.iter().map(|directory| directory.join("probe")).collect(),
+            paths: self.0.iter().map(|place| probe_in(place)).collect(),
         };
         target.open(&request).map(drop).map_err(|error| match error {
             Error::System { call, errno, .. } => Unavailable {
@@ -82,9 +83,27 @@ impl EngineVisitor for Try<'_> {
     }
 }
 
+/// What an engine would be used on: a file in a directory, or a block device itself.
+fn probe_in(place: &Path) -> PathBuf {
+    let is_device = std::fs::metadata(place).is_ok_and(|it| it.file_type().is_block_device());
+    if is_device { place.to_path_buf() } else { place.join("probe") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_is_probed_itself_and_a_directory_with_a_file() {
+        assert_eq!(probe_in(Path::new("/tmp")), Path::new("/tmp/probe"));
+        let devices = std::fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().path());
+        let is_block = |path: &PathBuf| {
+            std::fs::metadata(path).is_ok_and(|it| it.file_type().is_block_device())
+        };
+        for device in devices.filter(is_block) {
+            assert_eq!(probe_in(&device), device);
+        }
+    }
 
     #[test]
     fn a_refusal_names_the_engine_the_call_and_a_way_out() {
