@@ -12,23 +12,26 @@ import platform
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from iolab.cli import outputs
-from iolab.cli.confirm import Device, Wear, check_key, confirm_erasure, confirm_wear, planned_bytes
+from iolab.cli.confirm import Device, check_key, confirm_erasure, confirm_wear
 from iolab.cli.console import Console
 from iolab.cli.dialect import bonnie
 from iolab.cli.dialect.files import check_workbook, write_files
 from iolab.cli.dialect.plan import DialectCore, DialectPlan, in_order, study_plan, testbed_of
 from iolab.cli.services import Services, iolab_version
+from iolab.cli.writes import begin_counting, open_counted, wear_of
 from iolab.errors import IolabError, RefusedError, StoppedError, StudyError, TestbedError
 from iolab.run.campaign import Progress
 from iolab.run.core import Core
 from iolab.run.record import caveats_of, derive, failed_record
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.run.trial import surroundings
+from iolab.run.wear import Accepted, History, WriteBudget
 from iolab.store.db import STORE_NAME, Origin, Store
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.agent import AgentError
@@ -56,6 +59,9 @@ class Conduct:
     results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """Rows that were measured, of all rounds, as the renderer takes them."""
     n_stored: int = 0
+    accepted: Accepted | None = None
+    """What may be written to a whole device."""
+    writes: WriteBudget | None = None
 
     @property
     def database(self) -> Path:
@@ -108,9 +114,10 @@ def _confirmed(conduct: Conduct, start_runner: StartRunner) -> Conduct:
     device = Device.of(opened.description["facts"])
     check_key(testbed, device, is_from_file=False)
     serial = confirm_erasure(device, testbed.erase_serial, conduct.console)
-    wear = Wear(planned_bytes(conduct.study, testbed, device.size_bytes), device)
-    confirm_wear(wear, None, conduct.console)
-    return replace(conduct, testbed=replace(testbed, erase_serial=serial))
+    wear = wear_of(conduct.study, testbed, device, History())
+    most = confirm_wear(wear, None, conduct.console)
+    accepted = None if most is None else Accepted(most, device.size_bytes)
+    return replace(conduct, testbed=replace(testbed, erase_serial=serial), accepted=accepted)
 
 
 def _measure(conduct: Conduct, start_runner: StartRunner) -> None:
@@ -120,9 +127,12 @@ def _measure(conduct: Conduct, start_runner: StartRunner) -> None:
     )
     store = Store.create(conduct.database, conduct.study, origin)
     try:
-        with store, pressed_by_signals() as stop:
+        with store, pressed_by_signals() as stop, ExitStack() as stack:
+            conduct.writes = begin_counting(
+                conduct.accepted, conduct.study, conduct.testbed, stop, stack
+            )
             try:
-                with start_runner(stop, conduct.console.note) as runner:
+                with start_runner(conduct.writes or stop, conduct.console.note) as runner:
                     _run(conduct, store, runner, stop)
             finally:
                 conduct.console.clear_line()
@@ -143,7 +153,7 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
         )
     if conduct.testbed.needs_root and not hello.is_root:
         raise TestbedError(f"{conduct.testbed.text} needs root", "run it as root or with sudo")
-    opened = runner.open_testbed(conduct.testbed.agent_spec())
+    opened = open_counted(runner, conduct.testbed, conduct.writes, stop)
     session_id = store.begin_session(
         conduct.run_id,
         iolab_version=iolab_version(),
@@ -164,6 +174,8 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
         for index, trial in enumerate(trials):
             if stop.presses:
                 raise StoppedError("stopped on request", "what was measured is stored")
+            if conduct.writes is not None and (reason := conduct.writes.why_not(trial)):
+                raise RefusedError(reason, "what was measured is stored")
             record = _run_trial(conduct, store, runner, trial, index)
             _store(conduct, store, session_id, trial, record)
             _show_row(conduct, index, record)
@@ -191,11 +203,15 @@ def _run_trial(
         )
 
     started_unix_ns = time.time_ns()
+    counted = conduct.writes.counted() if conduct.writes is not None else 0
     with store.quiet():
         try:
-            return runner.run_trial(spec, on_progress)
+            record = runner.run_trial(spec, on_progress)
         except AgentError as error:
-            return failed_record(trial.trial_id, str(error), started_at_unix_ns=started_unix_ns)
+            record = failed_record(trial.trial_id, str(error), started_at_unix_ns=started_unix_ns)
+    if conduct.writes is not None:
+        conduct.writes.keep(record, trial, counted)
+    return record
 
 
 def _pinned(plan: DialectPlan, workload: Json) -> Json:
