@@ -119,6 +119,12 @@ def test_silence_at_the_end_is_a_stall():
     assert flowing_share(tenant([worker(1, elapsed=SECOND // 3)], series=series(1, 1, 1))) is None
 
 
+def test_a_stream_that_did_nothing_in_no_time_has_no_stalls():
+    assert flowing_share(tenant([worker(0, ops=0, elapsed=3)], series=series())) is None
+    idle = tenant([worker(0, ops=0)], series=series())
+    assert flowing_share(idle) is None, "nothing to compare with"
+
+
 def test_a_slow_stream_does_not_stall_between_its_operations():
     once_in_a_while = series(*([1, 0, 0, 0, 0] * 40))
     twice_a_second = tenant([worker(1, ops=40, elapsed=20 * SECOND)], series=once_in_a_while)

@@ -124,6 +124,8 @@ def flowing_share(tenant: Json) -> float | None:
         return None
     lasted = max((int(worker["elapsed_ns"]) for worker in tenant["workers"]), default=0)
     count = lasted // int(series["interval_ns"])
+    if count < SLICES_MIN:
+        return None
     slices = [int(moved) for moved in series["bytes"][:count]]
     slices += [0] * (count - len(slices))
     ops = sum(int(worker["ops"]) for worker in tenant["workers"])
