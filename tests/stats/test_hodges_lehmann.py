@@ -29,7 +29,8 @@ def test_the_normal_cut_is_almost_the_exact_one(confidence: float) -> None:
             exact += 1
         dropped, reached = method.normal_cut(n, confidence)
         assert abs(dropped - exact) <= 0.01 * exact + 1
-        assert reached == pytest.approx(1 - 2 * below / 2**n, abs=0.001)
+        step = 2 * counts[exact] / 2**n
+        assert reached == pytest.approx(1 - 2 * below / 2**n, abs=step + 0.0005)
 
 
 def test_nothing_jumps_where_the_method_changes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def test_a_directory_is_made_absolute(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "argument", "options", "code", "part"),
     [
-        ("device", "/nowhere/sdx", {}, 1, "lsblk"),
+        ("device", "/nowhere/sdx", {}, 2, "lsblk"),
         ("device", "", {}, 1, "needs a path"),
         ("loop", "1x", {}, 1, "not a size"),
         ("loop", "1g", {"image_dir": "/nowhere"}, 1, "not a directory for images"),
