@@ -60,8 +60,8 @@ fn in_place_files_have_the_names_that_were_given_and_nothing_else_is_touched() {
     let opened = agent.ask("open_testbed", &asked).unwrap();
     assert_eq!(Path::new(opened["directory"].as_str().unwrap()), folder.path());
     let mut kept = once();
-    kept["phases"][0]["keeps_files"] = json!(true);
-    kept["phases"][0]["tenants"][0]["files"] = json!(["t.tmp"]);
+    kept[0]["keeps_files"] = json!(true);
+    kept[0]["tenants"][0]["files"] = json!(["t.tmp"]);
     for (workload, left) in [(&kept, &["t.tmp", "thesis"][..]), (&once(), &["t.tmp", "thesis"])] {
         let record = agent.ask("run_trial", &trial(&Value::Null, &json!({}), workload)).unwrap();
         assert_eq!(record["status"], "ok", "{record}");
