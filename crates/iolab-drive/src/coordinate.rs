@@ -68,9 +68,13 @@ impl WorkerOutcome {
     /// Joins a worker's report and its recorder.
     pub fn new(tenant: usize, report: StreamReport, mut recorder: Recorder) -> Self {
         recorder.missed(report.missed_ops.unwrap_or(0));
-        let Recorder { service, response, series, segments, late_ops, .. } = recorder;
+        let Recorder { service, response, series, segments, late_ops, op_log, .. } = recorder;
         let late_ops = response.as_ref().map(|_| late_ops);
-        let (report, segments) = (StreamReport { late_ops, ..report }, segments.into_parts());
+        let (mut report, segments) = (StreamReport { late_ops, ..report }, segments.into_parts());
+        if let Some(Err(problem)) = op_log.map(|log| log.close()) {
+            report.errors += 1;
+            report.first_error.get_or_insert(problem);
+        }
         Self { tenant, report, service, response, series, segments }
     }
 }

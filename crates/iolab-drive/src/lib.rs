@@ -8,6 +8,7 @@ pub mod clock;
 pub mod coordinate;
 pub mod group;
 pub mod needs;
+pub mod op_log;
 pub mod overhead;
 pub mod pump;
 pub mod record;

@@ -2,7 +2,7 @@
 
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns};
-use iolab_workload::spec::{Flush, Limit, LockPolicy, Opening, Phase, Tenant, Workload};
+use iolab_workload::spec::{Flush, Limit, LockPolicy, Manner, Opening, Phase, Tenant, Workload};
 use iolab_workload::verify::Verify;
 
 use crate::coordinate::NoObserver;
@@ -31,6 +31,7 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         flush: Flush::Fsync,
         limit: Limit::Ops { ops: OPS, within_ns: None },
         file_set: None,
+        manner: Manner::default(),
         ..tenant.clone()
     };
     let phase = Phase {
@@ -40,6 +41,7 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         engine: None,
         ignores: Vec::new(),
         cuts_ns: Vec::new(),
+        pause_after_ns: Ns(0),
         tenants: vec![tenant],
     };
     // Nothing comes back from the null target: what checking costs is a caveat of its own.

@@ -1,9 +1,11 @@
-//! What is kept of every op: service time, response time, and the series; nothing per op is stored.
+//! What is kept of every op: service time, response time, and the series; nothing per op is stored,
+//! unless somebody asks for a log ([`crate::op_log`]), which does not grow memory either.
 
 use iolab_model::op::{OpClass, Token};
 use iolab_model::{Completion, Histogram, Ns, Submission};
 use serde::{Deserialize, Serialize};
 
+use crate::op_log::OpLog;
 use crate::segment::Segments;
 use crate::series::Series;
 
@@ -93,6 +95,8 @@ pub struct Recorder {
     pub segments: Segments,
     /// Ops that ended later than a period after their intended start.
     pub late_ops: u64,
+    /// Every op that counts, one by one.
+    pub op_log: Option<Box<OpLog>>,
     /// Between two intended starts.
     period: Option<Ns>,
     origin: Option<Ns>,
@@ -108,6 +112,7 @@ impl Recorder {
             series: Series::new(interval),
             segments: Segments::default(),
             late_ops: 0,
+            op_log: None,
             period,
             origin: None,
             slots: vec![(OpClass::Other, Ns(0)); depth as usize],
@@ -120,11 +125,20 @@ impl Recorder {
         Self { segments: Segments::new(cuts, begins), ..self }
     }
 
+    /// Also writes every op that counts into `log`.
+    #[must_use]
+    pub fn logged_to(self, log: Option<OpLog>) -> Self {
+        Self { op_log: log.map(Box::new), ..self }
+    }
+
     /// Notes a submission.
     #[inline]
     pub fn submitted(&mut self, submission: &Submission) {
         let Token(slot) = submission.token;
         self.slots[slot as usize] = (submission.op.class(), submission.intended);
+        if let Some(log) = &mut self.op_log {
+            log.submitted(submission.token, &submission.op);
+        }
         if submission.is_timed {
             self.series.begin(submission.intended);
             self.origin.get_or_insert(submission.intended);
@@ -146,6 +160,9 @@ impl Recorder {
         let (class, intended) = self.slots[completion.token.0 as usize];
         let service = completion.service();
         self.service.record(class, service);
+        if let Some(log) = &mut self.op_log {
+            log.completed(completion);
+        }
         if let (Some(response), Some(period)) = (&mut self.response, self.period) {
             let waited = completion.completed.since(intended);
             response.record(class, waited);

@@ -182,6 +182,22 @@ pub enum LockKind {
     Release,
 }
 
+crate::registry! {
+    /// How a mapping will be used, by the second half of its name in the kernel's headers.
+    pub enum Advice as "advice" {
+        /// `MADV_NORMAL`.
+        Normal = "normal",
+        /// `MADV_RANDOM`.
+        Random = "random",
+        /// `MADV_SEQUENTIAL`.
+        Sequential = "sequential",
+        /// `MADV_DONTNEED`.
+        DontNeed = "dontneed",
+        /// `MADV_WILLNEED`.
+        WillNeed = "willneed",
+    }
+}
+
 /// A request to a key-value store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyValueKind {
@@ -242,6 +258,8 @@ pub enum Op {
     Map { handle: Handle, length: Bytes },
     /// Undo the mapping.
     Unmap { handle: Handle },
+    /// Tell the kernel how a mapping will be used (madvise(2)).
+    Advise { handle: Handle, advice: Advice },
     /// Copy from or to mapped memory.
     Touch { handle: Handle, at: Bytes, length: Bytes, is_write: bool },
     /// Read from a stdio stream at its position.

@@ -260,6 +260,10 @@ impl Files {
                 let mapping = self.get(handle)?.memory()?.take();
                 mapping.map(|_| Bytes(0)).ok_or(NOT_MAPPED)
             }
+            Op::Advise { handle, advice } if self.can.has_mapping => {
+                let mapping = self.get(handle)?.memory()?.as_mut().ok_or(NOT_MAPPED)?;
+                mapping.advise(advice).map(|()| Bytes(0))
+            }
             Op::Msync { handle, at, length, is_async } if self.can.has_mapping => {
                 let mapping = self.get(handle)?.memory()?.as_mut().ok_or(NOT_MAPPED)?;
                 mapping.sync(at, length, is_async).map(|()| Bytes(0))

@@ -2,14 +2,14 @@
 //!
 //! Writable handles are mapped shared, so that what is copied in reaches the file; read-only ones
 //! are mapped private and read-only, as `IOzone` maps them. A page that cannot be had ends the op
-//! with EIO ([`crate::fault`]). Left out: madvise(2), huge pages, remapping on growth.
+//! with EIO ([`crate::fault`]). Left out: huge pages, remapping on growth.
 //!
-//! Source: mmap(2), msync(2), munmap(2).
+//! Source: mmap(2), madvise(2), msync(2), munmap(2).
 
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
 
-use iolab_model::{Bytes, error::Errno};
+use iolab_model::{Bytes, error::Errno, op::Advice};
 
 use crate::affinity::last_errno;
 use crate::fault;
@@ -76,6 +76,21 @@ impl Mapping {
         let flags = if is_async { libc::MS_ASYNC } else { libc::MS_SYNC };
         // SAFETY: the pages belong to this mapping.
         let result = unsafe { libc::msync(start.as_ptr().cast(), length, flags) };
+        if result == 0 { Ok(()) } else { Err(last_errno()) }
+    }
+
+    /// Says how the whole mapping will be used.
+    pub fn advise(&mut self, advice: Advice) -> Result<(), Errno> {
+        let advice = match advice {
+            Advice::Normal => libc::MADV_NORMAL,
+            Advice::Random => libc::MADV_RANDOM,
+            Advice::Sequential => libc::MADV_SEQUENTIAL,
+            Advice::DontNeed => libc::MADV_DONTNEED,
+            Advice::WillNeed => libc::MADV_WILLNEED,
+        };
+        // SAFETY: the pages belong to this mapping of a file; none of these advices changes what
+        // the file holds.
+        let result = unsafe { libc::madvise(self.start.as_ptr().cast(), self.length, advice) };
         if result == 0 { Ok(()) } else { Err(last_errno()) }
     }
 

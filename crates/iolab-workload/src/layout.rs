@@ -27,6 +27,7 @@ struct File {
     bytes: Bytes,
     access: Access,
     is_filled: bool,
+    is_kept: bool,
     is_preallocated: bool,
 }
 
@@ -74,6 +75,7 @@ impl File {
                 _ => Access::Plain,
             },
             is_filled: tenant.opening == Opening::LaidOut,
+            is_kept: tenant.opening == Opening::Keep,
             is_preallocated: tenant.is_preallocated,
         }
     }
@@ -151,10 +153,13 @@ impl<G: GroupState> LayoutWorker<G> {
         let path = PathId(self.current as u32);
         let file = &self.plan.files[self.current];
         let (bytes, how, is_filled) = (file.bytes, file.how(), file.is_filled);
+        let (is_kept, is_asked) = (file.is_kept, file.is_filled || file.is_kept);
         match self.stage {
             _ if self.group.is_stopped() && !matches!(self.stage, Stage::Close) => None,
-            Stage::Probe if is_filled => Some(self.then(Stage::Unlink, now, Op::Stat { path })),
-            Stage::Unlink if is_filled && self.answer.is_ok_and(|found| found >= bytes) => {
+            Stage::Probe if is_asked => Some(self.then(Stage::Unlink, now, Op::Stat { path })),
+            Stage::Unlink
+                if is_asked && self.answer.is_ok_and(|found| is_kept || found >= bytes) =>
+            {
                 self.current += 1;
                 self.stage = Stage::Probe;
                 None

@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::file_set::FileSetWork;
 use crate::verify::{self, Verify};
 
+mod manner;
+
+pub use manner::{Burst, Manner, ReplayOp};
+
 /// The version of this description that this program understands.
 pub const VERSION: u32 = 1;
 
@@ -99,6 +103,9 @@ pub struct Phase {
     /// own: where somebody changes a setting meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts_ns: Vec<Ns>,
+    /// So long nothing happens after it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pause_after_ns: Ns,
     /// Who runs.
     pub tenants: Vec<Tenant>,
 }
@@ -195,6 +202,9 @@ pub struct Tenant {
     /// It makes, reads or removes many small files instead of touching the records of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSetWork>,
+    /// Refinements that few tenants ask for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub manner: Manner,
 }
 
 fn one() -> u32 {
@@ -311,6 +321,8 @@ pub enum Opening {
     Existing,
     /// Use it if it has the size; otherwise write it in full, untimed.
     LaidOut,
+    /// Use it as it is, whatever its size; make an empty one if there is none.
+    Keep,
 }
 
 /// When a worker ends.
@@ -409,8 +421,20 @@ impl Tenant {
         (0..count).map(|index| self.file_name(index))
     }
 
+    /// Ops of a worker that ends after one pass.
+    pub fn ops_of_a_pass(&self) -> u64 {
+        if self.manner.replay.is_empty() {
+            self.records()
+        } else {
+            self.manner.replay.len() as u64
+        }
+    }
+
     /// Size of a file that holds every record.
     pub fn used_bytes(&self) -> Bytes {
+        if !self.manner.replay.is_empty() {
+            return self.file_bytes;
+        }
         Bytes(self.records() * self.io_size_bytes.0)
     }
 
@@ -437,11 +461,12 @@ impl Tenant {
                 "use a multiple of 512 bytes, or go through the page cache",
             );
         }
-        let is_plain =
-            |name: &str| !(name.contains('/') || name.is_empty() || name.starts_with('.'));
         let mut names = self.files.iter().chain([&self.file]);
-        if let Some(name) = names.find(|name| !is_plain(name)) {
-            return wrong(format!("file name {name:?}"), "use a plain name");
+        if let Some(name) = names.find(|name| !manner::is_file_name(name)) {
+            return wrong(format!("file name {name:?}"), "use a plain name, or a whole path");
+        }
+        if let Some((problem, remedy)) = self.manner.problem(self) {
+            return wrong(problem, remedy);
         }
         let is_listed = !self.files.is_empty();
         if is_listed && (self.files.len() != self.workers as usize || self.is_file_shared) {
@@ -537,6 +562,10 @@ impl Workload {
                 format!("verify of content {:?}", self.content),
                 "leave out the content: verification writes its own, which is incompressible",
             );
+        }
+        let mut tenants = self.phases.iter().flat_map(|phase| &phase.tenants);
+        if self.verify.is_on() && tenants.any(|tenant| !tenant.manner.replay.is_empty()) {
+            return wrong("verify of a replay".into(), "leave one of them out");
         }
         if self.interval_ns.0 == 0 {
             return wrong("interval of 0 ns".into(), "use for instance 100000000 (0.1 s)");

@@ -8,6 +8,7 @@
 //! dialects).
 
 mod around;
+mod manner;
 mod timed;
 
 use iolab_model::error::Errno;
@@ -34,6 +35,7 @@ enum Stage {
     Open,
     Extend,
     Map,
+    Advise,
     FlushOpened,
     Prime,
     LockFile,
@@ -58,6 +60,8 @@ struct InFlight {
     class: OpClass,
     at: u64,
     length: u64,
+    /// It only disturbs: not counted, and it may reach beyond the end of the file.
+    is_aside: bool,
 }
 
 /// One worker of a tenant.
@@ -77,6 +81,10 @@ pub struct StreamWorker<G> {
     /// Ops of a record that must follow each other.
     chain: Chain,
     unflushed: Unflushed,
+    /// Ops of the chain that only disturb.
+    asides: u8,
+    /// Bytes since the last pause between bursts.
+    burst_bytes: u64,
     budget: u64,
     issued: u64,
     started: Ns,
@@ -89,6 +97,8 @@ pub struct StreamWorker<G> {
     is_closed: bool,
     /// Nanoseconds between intended starts, or 0.
     pace_ns: f64,
+    /// It pauses between ops: thinks, replays pauses, or works in bursts.
+    has_pauses: bool,
     report: StreamReport,
 }
 
@@ -97,7 +107,7 @@ impl<G: GroupState> StreamWorker<G> {
     pub fn new(tenant: &Tenant, index: u32, is_stonewalled: bool, seed: Seed, group: G) -> Self {
         let stream_seed = Seed(seed.stream(&tenant.name, u64::from(index)).next_u64());
         let budget = match tenant.limit {
-            Limit::Once => tenant.records(),
+            Limit::Once => tenant.ops_of_a_pass(),
             Limit::Ops { ops, .. } => ops,
             Limit::Time { .. } => u64::MAX,
         };
@@ -110,12 +120,14 @@ impl<G: GroupState> StreamWorker<G> {
             random: stream_seed.stream("direction", 0),
             free: (0..tenant.depth).rev().collect(),
             slots: vec![
-                InFlight { class: OpClass::Other, at: 0, length: 0 };
-                tenant.depth as usize
+                InFlight { class: OpClass::Other, at: 0, length: 0, is_aside: false };
+                tenant.slots() as usize
             ],
             untimed: None,
             chain: Chain::default(),
             unflushed: Unflushed::default(),
+            asides: 0,
+            burst_bytes: 0,
             budget,
             issued: 0,
             started: Ns(0),
@@ -125,6 +137,7 @@ impl<G: GroupState> StreamWorker<G> {
             out_of_time: None,
             is_closed: false,
             pace_ns: tenant.period_ns().unwrap_or(0.0),
+            has_pauses: tenant.has_pauses(),
             report: StreamReport { worker: index, ..StreamReport::default() },
             tenant: tenant.clone(),
         }
@@ -159,7 +172,7 @@ impl<G: GroupState> StreamWorker<G> {
     }
 
     fn in_flight(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.tenant.depth as usize - self.free.len()
     }
 
     fn how(&self) -> OpenHow {
@@ -183,7 +196,8 @@ impl<G: GroupState> StreamWorker<G> {
             Op::Read(transfer) | Op::Write(transfer) => (0, transfer.length.0),
             _ => (0, 0),
         };
-        self.slots[slot as usize] = InFlight { class: op.class(), at, length };
+        let is_aside = false;
+        self.slots[slot as usize] = InFlight { class: op.class(), at, length, is_aside };
         if !is_timed {
             self.untimed = Some(op);
         }
@@ -252,8 +266,8 @@ impl<G: GroupState> Worker for StreamWorker<G> {
     #[inline]
     fn complete(&mut self, completion: &Completion) -> bool {
         let slot = completion.token.0;
-        let InFlight { class, at, length } = self.slots[slot as usize];
-        self.free.push(slot);
+        let InFlight { class, at, length, is_aside } = self.slots[slot as usize];
+        self.free.push(self.next_buffer(slot));
         // A stage is left when its op is sent: these sent the unlocking, the flush and the close.
         let is_timed_end =
             matches!(self.stage, Stage::FlushTimed | Stage::CloseTimed | Stage::ArriveEnd);
@@ -281,8 +295,11 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         self.report.gap_ns_max =
             self.report.gap_ns_max.max(completion.completed.since(self.ended).0);
         self.ended = completion.completed;
-        if self.tenant.think_ns.0 > 0 {
-            self.earliest = completion.completed + self.tenant.think_ns;
+        if is_aside {
+            return false;
+        }
+        if self.has_pauses {
+            self.pause_after(completion, class);
         }
         match class {
             OpClass::Read if moved < length => {
@@ -324,7 +341,7 @@ fn untimed_name(op: &Op) -> &'static str {
         Op::Open { .. } | Op::Create { .. } => "opening",
         Op::Close { .. } => "closing",
         Op::Truncate { .. } => "setting the length",
-        Op::Map { .. } | Op::Unmap { .. } => "mapping",
+        Op::Map { .. } | Op::Unmap { .. } | Op::Advise { .. } => "mapping",
         Op::Lock { .. } => "locking",
         other => class_name(other.class()),
     }

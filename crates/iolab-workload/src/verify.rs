@@ -167,7 +167,8 @@ impl Story {
         for (tenant, _, _) in users(phase, name) {
             match tenant.opening {
                 Opening::Existing => {}
-                Opening::Create => *self = Self { exists: true, trust: Trust::default() },
+                Opening::Keep if self.exists => {}
+                Opening::Create | Opening::Keep => *self = Self { exists: true, trust: Trust::default() },
                 // An existing file is left alone if it is large enough: nothing new is certain.
                 Opening::LaidOut if self.exists => {}
                 Opening::LaidOut => {

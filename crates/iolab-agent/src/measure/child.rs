@@ -4,14 +4,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use iolab_drive::overhead::harness_ns_per_op;
 use iolab_drive::pump::{Seat, run_threads};
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_drive::target::{Memory, Null};
 use iolab_model::op::Access;
-use iolab_model::{Error, Target};
+use iolab_model::{Error, Ns, Target};
 use iolab_real::{Engine, EngineVisitor, affinity, alignment};
 use iolab_workload::spec::{Phase, Tenant, WorkersAs};
 use serde_json::json;
@@ -80,6 +80,7 @@ fn enter_and_run(mut request: Request) -> Answer {
 fn run(request: &Request) -> Answer {
     let checked =
         check_engines(request).and_then(|()| request.workload.check()).and_then(
+            |()| check_places(request)).and_then(
             |()| match &request.device {
                 Some(device) => Table::new(device, &request.directory, &request.workload)
                     .map(|table| (Vec::new(), Some(table))),
@@ -115,6 +116,20 @@ fn check_engines(request: &Request) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Whole paths are for the user's own directories: where we made one, nothing lies outside it.
+fn check_places(request: &Request) -> Result<(), Error> {
+    let is_ours = request.token.is_some() || request.device.is_some();
+    let tenants = request.workload.phases.iter().flat_map(|phase| &phase.tenants);
+    let outside = tenants.flat_map(Tenant::file_names).find(|name| name.contains('/'));
+    match outside {
+        Some(name) if is_ours => Err(Error::BadWorkload {
+            problem: format!("the file {name} is not inside the testbed"),
+            remedy: "name plain files".into(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Asks the file system what direct I/O must be aligned to, before anything is written.
@@ -226,6 +241,7 @@ impl Trial<'_> {
             if is_over {
                 break;
             }
+            pause(phase.pause_after_ns);
         }
         answer
     }
@@ -322,6 +338,15 @@ impl Trial<'_> {
                 std::fs::remove_file(path)
             };
         }
+    }
+}
+
+/// Waits that long, or until somebody wants the trial to end.
+fn pause(length: Ns) {
+    const STEP: Duration = Duration::from_millis(20);
+    let until = Instant::now() + Duration::from_nanos(length.0);
+    while Instant::now() < until && !IS_INTERRUPTED.load(Ordering::Relaxed) {
+        std::thread::sleep(STEP.min(until.saturating_duration_since(Instant::now())));
     }
 }
 

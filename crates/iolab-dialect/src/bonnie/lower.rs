@@ -6,7 +6,7 @@ use iolab_model::{Bytes, Ns, Seed};
 use iolab_workload::Workload;
 use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
 use iolab_workload::spec::{
-    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
+    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant, VERSION,
     WorkersAs,
 };
 use iolab_workload::verify::Verify;
@@ -310,6 +310,7 @@ fn phase(name: &str, tenants: Vec<Tenant>) -> Phase {
         engine: None,
         ignores: Vec::new(),
         cuts_ns: Vec::new(),
+        pause_after_ns: Ns(0),
         tenants,
     }
 }
@@ -348,5 +349,6 @@ fn tenant(file: &str) -> Tenant {
         share: None,
         limit: Limit::Once,
         file_set: None,
+        manner: Manner::default(),
     }
 }

@@ -17,6 +17,7 @@ use super::worker::drive;
 use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
 use crate::group::SharedGroup;
 use crate::needs;
+use crate::op_log::OpLog;
 use crate::recorder::Recorder;
 use crate::verify::{LanePlan, VerifyingLane};
 
@@ -67,12 +68,13 @@ impl Seat<'_> {
     ) -> Result<WorkerOutcome, Error> {
         let Actor { mut lane, mut worker, mut recorder } = self.actor(target, directory, group)?;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
+        let slots = self.tenant.slots().max(depth);
         let Some(plan) = self.lane_plan() else {
             drive(&mut lane, &mut worker, &mut recorder, depth)?;
             return Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder));
         };
         let random = self.workload.seed.stream("verify", u64::from(self.ordinal));
-        let mut lane = VerifyingLane::new(lane, plan, depth, random);
+        let mut lane = VerifyingLane::new(lane, plan, slots, random);
         drive(&mut lane, &mut worker, &mut recorder, depth)?;
         let mut report = worker.report();
         lane.into_findings().report(&mut report);
@@ -100,11 +102,12 @@ impl Seat<'_> {
             other => other,
         };
         let tenant = Tenant { depth, access, ..self.tenant.clone() };
+        let slots = tenant.slots();
         needs::check(target, &tenant, self.workload.verify)?;
         let path: PathBuf = directory.join(tenant.file_name(self.index));
         let request = LaneRequest {
             worker: self.ordinal,
-            depth,
+            depth: slots,
             buffer_bytes: tenant.io_size_bytes,
             content: lane_content(self.workload),
             seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
@@ -115,8 +118,13 @@ impl Seat<'_> {
         let (index, seed) = (self.index, self.workload.seed);
         let worker = StreamWorker::new(&tenant, index, self.phase.is_stonewalled, seed, group);
         let period = tenant.period_ns().map(|ns| Ns(ns as u64));
-        let recorder = Recorder::new(depth, self.workload.interval_ns, period)
-            .cut_at(&self.phase.cuts_ns, tenant.begins_ns);
+        let log = match &tenant.manner.op_log {
+            Some(folder) => Some(OpLog::create(folder, &self.phase.name, self.ordinal, slots)?),
+            None => None,
+        };
+        let recorder = Recorder::new(slots, self.workload.interval_ns, period)
+            .cut_at(&self.phase.cuts_ns, tenant.begins_of(index))
+            .logged_to(log);
         Ok(Actor { lane, worker, recorder })
     }
 }

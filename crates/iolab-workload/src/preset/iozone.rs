@@ -14,7 +14,7 @@ use iolab_model::{Bytes, Error, Ns, Seed, registry};
 use serde::Deserialize;
 
 use crate::spec::{
-    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
+    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant, VERSION,
     WorkersAs, Workload,
 };
 use crate::verify::Verify;
@@ -243,6 +243,7 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
         engine: test.calls().engine(),
         ignores: ignored(request, test),
         cuts_ns: Vec::new(),
+        pause_after_ns: Ns(0),
         tenants: tenants(request, test, index == 0),
     };
     let workload = Workload {
@@ -373,6 +374,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         priority: None,
         limit: Limit::Once,
         file_set: None,
+        manner: Manner::default(),
     }
 }
 

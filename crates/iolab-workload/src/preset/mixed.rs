@@ -7,7 +7,7 @@ use iolab_model::{Bytes, Error, Ns, Priority, Seed};
 use serde::Deserialize;
 
 use crate::spec::{
-    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
+    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant, VERSION,
     WorkersAs, Workload,
 };
 use crate::verify::Verify;
@@ -140,6 +140,7 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
             engine: None,
             ignores: Vec::new(),
             cuts_ns: request.cuts_ns.clone(),
+            pause_after_ns: Ns(0),
             tenants: request.streams.iter().map(|stream| tenant(request, stream)).collect(),
         }],
     };
@@ -226,6 +227,7 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         priority: stream.priority,
         share: stream.share,
         file_set: None,
+        manner: Manner::default(),
         limit: match (stream.ops, stream.ends(request).since(stream.begins_ns)) {
             (Some(ops), within) => Limit::Ops { ops, within_ns: Some(within) },
             (None, duration_ns) => Limit::Time { duration_ns },

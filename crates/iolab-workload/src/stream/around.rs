@@ -18,7 +18,11 @@ impl<G: GroupState> StreamWorker<G> {
                 return self.give_up();
             }
             let step = match self.stage {
-                Stage::Open | Stage::Extend | Stage::Map | Stage::FlushOpened => self.open(now),
+                Stage::Open
+                | Stage::Extend
+                | Stage::Map
+                | Stage::Advise
+                | Stage::FlushOpened => self.open(now),
                 Stage::Prime | Stage::LockFile | Stage::ArriveStart => self.get_ready(now),
                 Stage::WaitStart => self.start(now),
                 Stage::Timed => return self.next_timed(now),
@@ -71,11 +75,21 @@ impl<G: GroupState> StreamWorker<G> {
             Stage::Extend if self.is_mapped() && self.tenant.opening == Opening::Create => {
                 self.then(Stage::Map, now, Op::Truncate { handle: FILE, length })
             }
+            // One that is kept must not become shorter.
+            Stage::Extend if self.is_mapped() && self.tenant.opening == Opening::Keep => {
+                self.then(Stage::Map, now, Op::Allocate { handle: FILE, at: Bytes(0), length })
+            }
             Stage::Extend => self.go(Stage::Map),
             Stage::Map if self.is_mapped() => {
-                self.then(Stage::FlushOpened, now, Op::Map { handle: FILE, length })
+                self.then(Stage::Advise, now, Op::Map { handle: FILE, length })
             }
             Stage::Map => self.go(Stage::FlushOpened),
+            Stage::Advise => match self.tenant.manner.advice {
+                Some(advice) => {
+                    self.then(Stage::FlushOpened, now, Op::Advise { handle: FILE, advice })
+                }
+                None => self.go(Stage::FlushOpened),
+            },
             _ => self.then(Stage::Prime, now, Op::Fsync { handle: FILE }),
         }
     }
@@ -105,8 +119,11 @@ impl<G: GroupState> StreamWorker<G> {
             return Some(Step::Await);
         }
         self.stage = Stage::Timed;
-        let begin = now + self.tenant.begins_ns;
+        let begin = now + self.tenant.begins_of(self.report.worker);
         (self.started, self.ended, self.earliest) = (begin, begin, begin);
+        if let Some(first) = self.tenant.manner.replay.first() {
+            self.earliest = begin + first.pause_ns;
+        }
         let lasting = match self.tenant.limit {
             Limit::Time { duration_ns } => Some(duration_ns),
             Limit::Ops { within_ns, .. } => within_ns,

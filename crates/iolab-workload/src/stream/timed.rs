@@ -22,6 +22,11 @@ impl Chain {
         self.ops[0].is_none()
     }
 
+    /// Two ops that follow the one at hand.
+    pub(super) fn of(second: Op, third: Op) -> Self {
+        Self { ops: [Some(second), Some(third)] }
+    }
+
     fn take(&mut self) -> Option<Op> {
         let first = self.ops[0].take();
         self.ops.swap(0, 1);
@@ -98,6 +103,9 @@ impl<G: GroupState> StreamWorker<G> {
         if now < not_before {
             return Step::SleepUntil(not_before);
         }
+        if self.is_disturbed() {
+            return self.jump(now);
+        }
         let op = self.draw();
         if self.tenant.lock == LockPolicy::Record {
             return self.locked(now, op);
@@ -107,7 +115,7 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// The next record, read or written.
     #[inline]
-    fn draw(&mut self) -> Op {
+    pub(super) fn draw(&mut self) -> Op {
         self.issued += 1;
         let transfer = self.record();
         let is_read = match self.tenant.direction {
@@ -141,6 +149,9 @@ impl<G: GroupState> StreamWorker<G> {
     /// The transfer of the next record.
     #[inline]
     pub(super) fn record(&mut self) -> Transfer {
+        if !self.tenant.manner.replay.is_empty() {
+            return self.replayed();
+        }
         let length = self.tenant.io_size_bytes;
         Transfer {
             handle: FILE,
@@ -164,7 +175,7 @@ impl<G: GroupState> StreamWorker<G> {
             Position::Current => Bytes(0),
         };
         let lock = |kind| Op::Lock { handle: FILE, kind, at, length: transfer.length };
-        self.chain = Chain { ops: [Some(op), Some(lock(LockKind::Release))] };
+        self.chain = Chain::of(op, lock(LockKind::Release));
         self.submit(now, true, lock(kind))
     }
 
@@ -174,6 +185,7 @@ impl<G: GroupState> StreamWorker<G> {
             return Step::Await;
         }
         match self.chain.take() {
+            Some(op) if self.asides > 0 => self.submit_aside(now, op),
             Some(op) => self.submit(now, true, op),
             None => Step::Await,
         }

@@ -1,0 +1,152 @@
+//! Refinements of how a tenant's workers touch their records; most workloads ask for none.
+//!
+//! Facts about which calls `IOzone` makes for them: its options -X, -Y, -K, -d, -m, -Q, -+A and
+//! -+b, traced on version 3.489. Left out: anything that a pattern, a rate or a lock can say.
+
+use std::path::{Component, Path, PathBuf};
+
+use iolab_model::op::{Access, Advice};
+use iolab_model::{Bytes, Ns};
+use serde::{Deserialize, Serialize};
+
+use super::{Limit, LockPolicy, Tenant, is_default};
+
+/// How the workers of a tenant do what they do, beyond pattern, direction and rate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manner {
+    /// Ops with a place, a size and a pause of their own, in place of the records of the pattern;
+    /// empty: the pattern's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replay: Vec<ReplayOp>,
+    /// Small reads elsewhere, before every so many records; they take time and are not counted.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub jumps_every: u64,
+    /// Pauses between bursts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Burst>,
+    /// From the beginning of one worker's timed region to that of the next.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub begin_step_ns: Ns,
+    /// Buffers that a worker's transfers use in turn; 0 or 1: the same one again and again.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub buffers: u32,
+    /// What the kernel is told about a mapping, right after it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
+    /// Directory of the logs of single ops, one file per worker; absent: none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_log: Option<PathBuf>,
+}
+
+/// One op of a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
+pub struct ReplayOp {
+    /// Where it starts.
+    pub at: Bytes,
+    /// How many bytes.
+    pub length: Bytes,
+    /// Pause before it.
+    pub pause_ns: Ns,
+}
+
+impl From<(u64, u64, u64)> for ReplayOp {
+    fn from((at, length, pause): (u64, u64, u64)) -> Self {
+        Self { at: Bytes(at), length: Bytes(length), pause_ns: Ns(pause) }
+    }
+}
+
+impl From<ReplayOp> for (u64, u64, u64) {
+    fn from(op: ReplayOp) -> Self {
+        (op.at.0, op.length.0, op.pause_ns.0)
+    }
+}
+
+/// A pause after so much data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Burst {
+    /// Bytes between two pauses.
+    pub bytes: Bytes,
+    /// Length of a pause; it begins when the last op of a burst has ended.
+    pub pause_ns: Ns,
+}
+
+/// What contradicts itself, and what to do about it.
+type Problem = (String, &'static str);
+
+impl Manner {
+    /// What cannot be done together with the rest of `tenant`.
+    pub(super) fn problem(&self, tenant: &Tenant) -> Option<Problem> {
+        let is_one_by_one = tenant.depth == 1;
+        if self.jumps_every > 0 && (!is_one_by_one || tenant.lock == LockPolicy::Record) {
+            let problem = "jumps between records with a depth or a lock of each record".to_owned();
+            return Some((problem, "use depth 1 and no such lock"));
+        }
+        if self.buffers > 1 && !is_one_by_one {
+            let problem = format!("{} buffers in turn at depth {}", self.buffers, tenant.depth);
+            return Some((problem, "use depth 1: each op in flight has a buffer of its own"));
+        }
+        if self.burst.is_some_and(|burst| burst.bytes.0 == 0) {
+            return Some(("bursts of 0 bytes".into(), "leave bursts out, or give them a size"));
+        }
+        if self.advice.is_some() && tenant.access != Access::Mapped {
+            // An engine that maps says so later; a direct file or a stream never is.
+            let is_never = matches!(tenant.access, Access::Direct | Access::Stdio);
+            if is_never {
+                return Some(("advice about a file that is not mapped".into(), "leave it out"));
+            }
+        }
+        self.replay_problem(tenant)
+    }
+
+    fn replay_problem(&self, tenant: &Tenant) -> Option<Problem> {
+        if self.replay.is_empty() {
+            return None;
+        }
+        if tenant.depth > 1 || tenant.vectors > 1 || tenant.limit != Limit::Once {
+            let problem = "a replay with a depth, vectors or a limit".to_owned();
+            return Some((problem, "replay one op after the other, once"));
+        }
+        for (index, op) in self.replay.iter().enumerate() {
+            let number = index + 1;
+            let end = op.at.0.checked_add(op.length.0);
+            if op.length.0 == 0 || end.is_none_or(|end| end > tenant.file_bytes.0) {
+                let problem = format!(
+                    "op {number} of the replay, {} bytes at {}, is not inside the file of {}",
+                    op.length.0, op.at.0, tenant.file_bytes
+                );
+                return Some((problem, "give the file the size that its ops need"));
+            }
+            if op.length > tenant.io_size_bytes {
+                let problem = format!("op {number} of the replay is larger than the buffer");
+                return Some((problem, "make the record size that of the largest op"));
+            }
+            let unit = super::DIRECT_UNIT.0;
+            let is_odd = op.at.0 % unit != 0 || op.length.0 % unit != 0;
+            if tenant.access == Access::Direct && is_odd {
+                let problem = format!(
+                    "op {number} of the replay, {} bytes at {}, with direct I/O",
+                    op.length.0, op.at.0
+                );
+                return Some((problem, "use multiples of 512 bytes, or go through the page cache"));
+            }
+        }
+        None
+    }
+}
+
+/// Whether a name means a file in the directory of the workload, or a whole path (which is taken
+/// only where the user's own directory is worked in).
+pub(super) fn is_file_name(name: &str) -> bool {
+    let is_visible = |name: &str| !(name.is_empty() || name.starts_with('.'));
+    let path = Path::new(name);
+    if path.is_absolute() {
+        let is_straight =
+            path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+        let last = path.file_name().and_then(|name| name.to_str());
+        return is_straight && last.is_some_and(is_visible) && !name.ends_with('/');
+    }
+    is_visible(name) && !name.contains('/')
+}

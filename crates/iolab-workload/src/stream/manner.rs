@@ -1,0 +1,101 @@
+//! What few tenants ask for ([`crate::spec::Manner`]): replays, jumps, bursts, several buffers.
+//!
+//! `IOzone` reads one byte of the first page and one of the second before the first and every
+//! hundredth record of its disturbed pass (whole pages with direct I/O), and then goes on where it
+//! was; traced on version 3.489.
+
+use iolab_model::op::{Access, Op, OpClass, Position, Transfer};
+use iolab_model::{Bytes, Completion, Ns};
+
+use super::timed::Chain;
+use super::{FILE, Step, StreamWorker};
+use crate::group::GroupState;
+use crate::spec::Tenant;
+
+impl Tenant {
+    /// Buffers of a worker's lane, and tokens of its submissions: one per op in flight, or several
+    /// that are used in turn.
+    pub fn slots(&self) -> u32 {
+        self.depth.max(self.manner.buffers)
+    }
+
+    /// When the timed region of worker `index` begins, counted from that of the phase.
+    pub fn begins_of(&self, index: u32) -> Ns {
+        self.begins_ns + Ns(self.manner.begin_step_ns.0.saturating_mul(u64::from(index)))
+    }
+
+    /// Whether its workers pause between ops, so that their time is not all work.
+    pub fn has_pauses(&self) -> bool {
+        self.think_ns.0 > 0
+            || self.manner.burst.is_some()
+            || self.manner.replay.iter().any(|op| op.pause_ns.0 > 0)
+    }
+}
+
+impl<G: GroupState> StreamWorker<G> {
+    /// The slot of the next op, after the one in `slot` has ended.
+    #[inline]
+    pub(super) fn next_buffer(&self, slot: u32) -> u32 {
+        if self.tenant.manner.buffers <= 1 { slot } else { (slot + 1) % self.tenant.manner.buffers }
+    }
+
+    /// An op has ended: nothing may begin before its pause is over.
+    #[cold]
+    pub(super) fn pause_after(&mut self, completion: &Completion, class: OpClass) {
+        let mut pause = self.tenant.think_ns;
+        if let Some(next) = self.tenant.manner.replay.get(self.issued as usize) {
+            pause = pause + next.pause_ns;
+        }
+        if let Some(burst) = self.tenant.manner.burst {
+            self.burst_bytes += completion.outcome.map_or(0, |moved| moved.0);
+            // The flush that ends a burst: what it took is no pause.
+            let is_flush = class == OpClass::Sync && self.burst_bytes == 0;
+            if self.burst_bytes >= burst.bytes.0 || is_flush {
+                self.burst_bytes = 0;
+                pause = pause + burst.pause_ns;
+            }
+        }
+        self.earliest = completion.completed + pause;
+    }
+
+    /// Whether small reads come before the next record.
+    #[inline]
+    pub(super) fn is_disturbed(&self) -> bool {
+        let every = self.tenant.manner.jumps_every;
+        every > 0 && self.issued.is_multiple_of(every)
+    }
+
+    /// Two reads elsewhere, then the next record.
+    #[cold]
+    pub(super) fn jump(&mut self, now: Ns) -> Step {
+        let is_direct = self.tenant.access == Access::Direct;
+        let length = if is_direct { Bytes::PAGE } else { Bytes(1) };
+        let record = self.draw();
+        self.chain = Chain::of(Op::read(FILE, Bytes::PAGE, length), record);
+        self.asides = 2;
+        self.submit_aside(now, Op::read(FILE, Bytes(0), length))
+    }
+
+    /// Submits an op that is not counted.
+    #[cold]
+    pub(super) fn submit_aside(&mut self, now: Ns, op: Op) -> Step {
+        self.asides -= 1;
+        let step = self.submit(now, true, op);
+        if let Step::Submit(submission) = step {
+            self.slots[submission.token.0 as usize].is_aside = true;
+        }
+        step
+    }
+
+    /// The transfer of the op that was issued last, as the replay has it.
+    #[cold]
+    pub(super) fn replayed(&self) -> Transfer {
+        let replay = &self.tenant.manner.replay;
+        let index = (self.issued as usize - 1) % replay.len();
+        let op = replay[index];
+        Transfer {
+            flags: self.tenant.flags,
+            ..Transfer::plain(FILE, Position::At(op.at), op.length)
+        }
+    }
+}
