@@ -31,6 +31,14 @@ pub enum Takes<S> {
     Words(&'static str, fn(&S) -> usize),
 }
 
+impl<S> Clone for Takes<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Takes<S> {}
+
 /// How far an option is done here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -62,6 +70,14 @@ pub struct OptionRow<S: 'static> {
     /// Notes it in what was typed; may refuse the value.
     pub update: Update<S>,
 }
+
+impl<S> Clone for OptionRow<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for OptionRow<S> {}
 
 /// One use of an option, as its row sees it.
 #[derive(Clone, Debug)]

@@ -423,11 +423,7 @@ impl Tenant {
 
     /// Ops of a worker that ends after one pass.
     pub fn ops_of_a_pass(&self) -> u64 {
-        if self.manner.replay.is_empty() {
-            self.records()
-        } else {
-            self.manner.replay.len() as u64
-        }
+        if self.manner.replay.is_empty() { self.records() } else { self.manner.replay.len() as u64 }
     }
 
     /// Size of a file that holds every record.

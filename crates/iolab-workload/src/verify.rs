@@ -168,7 +168,9 @@ impl Story {
             match tenant.opening {
                 Opening::Existing => {}
                 Opening::Keep if self.exists => {}
-                Opening::Create | Opening::Keep => *self = Self { exists: true, trust: Trust::default() },
+                Opening::Create | Opening::Keep => {
+                    *self = Self { exists: true, trust: Trust::default() }
+                }
                 // An existing file is left alone if it is large enough: nothing new is certain.
                 Opening::LaidOut if self.exists => {}
                 Opening::LaidOut => {

@@ -78,15 +78,14 @@ fn enter_and_run(mut request: Request) -> Answer {
 }
 
 fn run(request: &Request) -> Answer {
-    let checked =
-        check_engines(request).and_then(|()| request.workload.check()).and_then(
-            |()| check_places(request)).and_then(
-            |()| match &request.device {
-                Some(device) => Table::new(device, &request.directory, &request.workload)
-                    .map(|table| (Vec::new(), Some(table))),
-                None => check_alignment(request).map(|warnings| (warnings, None)),
-            },
-        );
+    let checked = check_engines(request)
+        .and_then(|()| request.workload.check())
+        .and_then(|()| check_places(request))
+        .and_then(|()| match &request.device {
+            Some(device) => Table::new(device, &request.directory, &request.workload)
+                .map(|table| (Vec::new(), Some(table))),
+            None => check_alignment(request).map(|warnings| (warnings, None)),
+        });
     let (warnings, table) = match checked {
         Ok(checked) => checked,
         Err(error) => return failed(error.to_string()),

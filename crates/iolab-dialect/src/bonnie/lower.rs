@@ -6,8 +6,8 @@ use iolab_model::{Bytes, Ns, Seed};
 use iolab_workload::Workload;
 use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
 use iolab_workload::spec::{
-    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant, VERSION,
-    WorkersAs,
+    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant,
+    VERSION, WorkersAs,
 };
 use iolab_workload::verify::Verify;
 

@@ -4,16 +4,20 @@
 //! what differs on purpose.
 
 pub mod biff;
+pub mod build;
 pub mod dialect;
 pub mod lower;
 pub mod options;
 pub mod parse;
+pub mod places;
 pub mod plan;
 pub mod render;
 pub mod report;
 pub mod result;
 pub mod select;
+pub mod side;
 pub mod tables;
+pub mod telemetry;
 pub mod typed;
 pub mod values;
 

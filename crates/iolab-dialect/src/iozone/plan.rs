@@ -5,6 +5,7 @@ use iolab_workload::Workload;
 use iolab_workload::preset::IozoneTest;
 use serde::{Deserialize, Serialize};
 
+use super::side::Side;
 use super::typed::Unit;
 use crate::option::Common;
 
@@ -30,6 +31,10 @@ pub struct Plan {
     pub cache: String,
     /// Where the Excel report is written.
     pub workbook: Option<String>,
+    /// Files are those of others: nothing is written.
+    pub is_read_only: bool,
+    /// Files beside the report.
+    pub side: Side,
     /// How it is shown.
     pub show: Show,
     /// What is measured, in this order.
@@ -55,8 +60,14 @@ pub struct Show {
     pub has_cpu: bool,
     /// -M.
     pub has_machine: bool,
-    /// -J, in ms.
-    pub compute_ms: u64,
+    /// Lines about compute time.
+    pub time_lines: Vec<String>,
+    /// Tests with pauses: their rates are those of the time inside the calls.
+    pub paused: Vec<IozoneTest>,
+    /// -d.
+    pub start_delay_ns: u64,
+    /// Lines after those that the original always prints.
+    pub last_lines: Vec<String>,
     /// -S.
     pub cache_kb: u64,
     /// -L.

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use iolab_workload::preset::IozoneTest as T;
 
 use super::plan::{Plan, Row, Throughput};
-use super::report;
 use super::result::{Event, PhaseResult, RowResult};
 use super::typed::Unit;
+use super::{report, side};
 
 /// What is printed at an event.
 pub fn render(plan: &Plan, event: &Event) -> String {
@@ -20,6 +20,7 @@ pub fn render(plan: &Plan, event: &Event) -> String {
         Event::Sheets { rows } => {
             serde_json::to_string(&report::sheets(plan, rows)).expect("sheets have only text keys")
         }
+        Event::Side(part) => side::render(plan, part),
     }
 }
 
@@ -39,14 +40,16 @@ fn begin(plan: &Plan, began: &str, version: &str, machine: &str) -> String {
     if show.unit == Unit::KiloBytes {
         text += "\tOutput is in kBytes/sec\n";
     }
-    if show.compute_ms > 0 {
-        let seconds = show.compute_ms as f64 / 1e3;
-        let _ = writeln!(text, "\tCompute time {seconds:.6} seconds for reads and writes.");
+    for line in &show.time_lines {
+        let _ = writeln!(text, "\t{line}");
     }
     text += "\tTime Resolution = 0.000001 seconds.\n";
     let _ = writeln!(text, "\tProcessor cache size set to {} kBytes.", show.cache_kb);
     let _ = writeln!(text, "\tProcessor cache line size set to {} bytes.", show.cache_line);
     let _ = writeln!(text, "\tFile stride size set to {} * record size.", show.stride);
+    for line in &show.last_lines {
+        let _ = writeln!(text, "\t{line}");
+    }
     match &show.throughput {
         Some(throughput) => text += &throughput_head(throughput),
         None => text += &head(plan),
@@ -202,9 +205,13 @@ fn throughput_table(
     planned: &Row,
     result: &RowResult,
 ) -> String {
+    let records = match planned.record_kb {
+        0 => "telemetry controlled".to_owned(),
+        kb => format!("{kb} kByte"),
+    };
     let mut text = format!(
-        "\tEach {} writes a {} kByte file in {} kByte records\n",
-        throughput.child, planned.file_kb, planned.record_kb
+        "\tEach {} writes a {} kByte file in {records} records\n",
+        throughput.child, planned.file_kb
     );
     for (index, phase) in result.phases.iter().enumerate() {
         text += &block(plan, throughput, phase, index == 0);
@@ -254,7 +261,9 @@ fn block(plan: &Plan, throughput: &Throughput, phase: &PhaseResult, is_first: bo
     let tabs = if phase.name == T::Read { "\t\t" } else { "\t" };
     let parent_tabs = if is_stream { "\t\t" } else { tabs };
     let moved: f64 = phase.workers.iter().map(|w| f64::from(phase.child(w, plan).0)).sum();
-    let parent = moved / (phase.elapsed_ns.max(1) as f64 / 1e9);
+    // The original counts from the release of the last child.
+    let delay_ns = plan.show.start_delay_ns.saturating_mul(count.saturating_sub(1) as u64);
+    let parent = moved / (phase.elapsed_ns.saturating_sub(delay_ns).max(1) as f64 / 1e9);
     let children = phase.children_rate(plan);
     let Extremes { min, max, mean, moved_min } = Extremes::of(plan, phase);
     let seen = |who: &str, tabs: &str, rate: f64| {

@@ -4,6 +4,7 @@ use iolab_workload::preset::IozoneTest;
 use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
+use super::side::Part;
 use super::typed::Unit;
 
 /// What happened; the front end tells it in this order: begin, rows, end.
@@ -26,6 +27,8 @@ pub enum Event {
         /// Every row of every round.
         rows: Vec<RowResult>,
     },
+    /// Part of a file beside the report is wanted.
+    Side(Part),
     /// The report's numbers are wanted, as JSON.
     Sheets {
         /// Every row of every round.
@@ -84,7 +87,7 @@ impl PhaseResult {
         let (ops, bytes): (u64, u64) =
             self.workers.iter().fold((0, 0), |sum, w| (sum.0 + w.ops, sum.1 + w.bytes));
         let elapsed_ns = self.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0);
-        let has_pauses = plan.show.compute_ms > 0;
+        let has_pauses = plan.show.paused.contains(&self.name);
         let ns = if has_pauses { self.service_ns } else { elapsed_ns }.max(1);
         let seconds = ns as f64 / 1e9;
         match plan.show.unit {
@@ -106,7 +109,7 @@ impl PhaseResult {
             Unit::Operations => worker.ops as f64,
             _ => worker.bytes as f64 / 1024.0,
         };
-        let has_pauses = plan.show.compute_ms > 0;
+        let has_pauses = plan.show.paused.contains(&self.name);
         let mean_ns = self.service_ns / self.workers.len().max(1) as u64;
         let ns = if has_pauses { mean_ns } else { worker.elapsed_ns };
         if moved == 0.0 || ns == 0 {

@@ -8,6 +8,7 @@ use crate::diagnostic::Problem;
 
 /// Tests of single and automatic mode, in their order.
 pub fn single_tests(typed: &mut Typed) -> Result<Vec<IozoneTest>, Problem> {
+    select_replays(typed);
     let asked = typed.tests.clone();
     let has = |number: u32| asked.contains(&number);
     let is_positioned = has(9) || has(10);
@@ -34,7 +35,10 @@ pub fn single_tests(typed: &mut Typed) -> Result<Vec<IozoneTest>, Problem> {
         };
         if (asked.is_empty() || has(*number)) && is_possible {
             let passes = if typed.table.has_no_retest { &pair[..1] } else { &pair[..] };
-            let is_two_tests = *number == 2;
+            // Of test 2 only the reads are done in files of others.
+            let is_two_tests = *number == 2 && !typed.children.is_foreign;
+            let passes =
+                if typed.children.is_foreign && *number == 2 { &pair[..1] } else { passes };
             tests.extend(if is_two_tests { pair } else { passes });
         }
     }
@@ -45,6 +49,16 @@ pub fn single_tests(typed: &mut Typed) -> Result<Vec<IozoneTest>, Problem> {
         ));
     }
     Ok(tests)
+}
+
+/// A telemetry file asks for the test that it is about.
+fn select_replays(typed: &mut Typed) {
+    if typed.how.replays.write.is_some() {
+        typed.tests.push(0);
+    }
+    if typed.how.replays.read.is_some() {
+        typed.tests.push(1);
+    }
 }
 
 /// Numbers and passes.
@@ -82,6 +96,7 @@ const THROUGHPUT: &[(u32, IozoneTest, bool)] = &[
 
 /// Tests of throughput mode, in its order.
 pub fn throughput_tests(typed: &mut Typed) -> Result<Vec<IozoneTest>, Problem> {
+    select_replays(typed);
     for (number, why) in [
         (4, "-i 4 does not exist in throughput mode: it is left out"),
         (11, "-i 11 does not exist in throughput mode: it is left out"),
@@ -100,6 +115,7 @@ pub fn throughput_tests(typed: &mut Typed) -> Result<Vec<IozoneTest>, Problem> {
         .filter(|(number, _, again)| {
             is_asked(number) && is_possible(number) && !(*again && typed.table.has_no_retest)
         })
+        .filter(|(_, test, _)| !(typed.children.is_foreign && test.writes()))
         .map(|(_, test, _)| *test)
         .collect();
     if tests.is_empty() {

@@ -1,5 +1,6 @@
 //! What was typed on an `IOzone` command line, before anything is decided.
 
+use iolab_model::op::Advice;
 use serde::{Deserialize, Serialize};
 
 /// Everything that the options of one command line said, in the original's own units.
@@ -85,6 +86,16 @@ pub struct Children {
     pub readers: Option<u32>,
     /// -+B.
     pub is_mix_sequential: bool,
+    /// -+R: the file that lists the names of the children's files.
+    pub list: Option<String>,
+    /// -+E: files of others, which are only read.
+    pub is_foreign: bool,
+    /// -+N: what a file holds is kept until it is overwritten.
+    pub keeps_content: bool,
+    /// -+V, -+L: all use the first file.
+    pub is_shared: bool,
+    /// -d, in microseconds.
+    pub start_delay_us: u64,
 }
 
 /// How I/O is done.
@@ -121,6 +132,45 @@ pub struct How {
     pub is_cold: bool,
     /// -V or -+d.
     pub verify: Option<u32>,
+    /// -+q, in seconds.
+    pub pause_s: u64,
+    /// -+A.
+    pub advice: Option<Advice>,
+    /// -m.
+    pub has_buffers: bool,
+    /// -K.
+    pub is_disturbed: bool,
+    /// -+b.
+    pub burst: Option<Burst>,
+    /// -+J: the time of -J counts.
+    pub counts_compute: bool,
+    /// -X and -Y.
+    pub replays: Replays,
+}
+
+/// Pauses between bursts (-+b).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Data between two pauses, in kB.
+    pub kb: u64,
+    /// Length of a pause.
+    pub ms: u64,
+}
+
+/// Telemetry files, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replays {
+    /// -X.
+    pub write: Option<String>,
+    /// -Y.
+    pub read: Option<String>,
+}
+
+impl Replays {
+    /// Whether neither is given.
+    pub fn is_empty(&self) -> bool {
+        self.write.is_none() && self.read.is_none()
+    }
 }
 
 /// What is shown and written.
@@ -143,6 +193,12 @@ pub struct Shown {
     pub cache_kb: u64,
     /// -L, in bytes.
     pub cache_line: u64,
+    /// -Q.
+    pub has_latencies: bool,
+    /// -+z.
+    pub has_histograms: bool,
+    /// -+T.
+    pub has_stamps: bool,
 }
 
 /// Unit of the results.
@@ -193,6 +249,13 @@ impl Default for How {
             compute_ms: 0,
             is_cold: false,
             verify: None,
+            pause_s: 0,
+            advice: None,
+            has_buffers: false,
+            is_disturbed: false,
+            burst: None,
+            counts_compute: false,
+            replays: Replays::default(),
         }
     }
 }

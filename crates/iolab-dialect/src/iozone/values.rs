@@ -1,6 +1,8 @@
 //! Values of `IOzone`'s options: sizes, counts, names, and what they must not be.
 
-use super::typed::Typed;
+use iolab_model::op::Advice;
+
+use super::typed::{Burst, Typed};
 use crate::diagnostic::Problem;
 use crate::option::Given;
 
@@ -210,4 +212,34 @@ pub(super) fn asynchronous(t: &mut Typed, g: &Given<'_>) -> Result<(), Problem> 
     } else {
         format!("POSIX Async I/O (no bcopy). Depth {depth} ")
     })
+}
+
+/// The advice of -+A, by the original's number.
+pub(super) fn advice(t: &mut Typed, g: &Given<'_>) -> Result<(), Problem> {
+    let number: usize = g.number("the number of an advice")?;
+    let Some(advice) = Advice::ALL.get(number) else {
+        let names: Vec<String> =
+            Advice::ALL.iter().enumerate().map(|(n, advice)| format!("{n} {advice}")).collect();
+        let what = format!("there is no advice {number}");
+        return Err(Problem::new(what, format!("write one of {}", names.join(", "))));
+    };
+    t.how.advice = Some(*advice);
+    t.say(&format!("Madvise enabled: {number}"))
+}
+
+/// The bursts of -+b: a size, and the milliseconds between two.
+pub(super) fn burst(t: &mut Typed, g: &Given<'_>) -> Result<(), Problem> {
+    const EXAMPLE: &str = "write a size and milliseconds, for instance -+b 32k,100";
+    let Some((size, ms)) = g.value.split_once(',') else {
+        return Err(Problem::new(format!("-+b takes two numbers, not '{}'", g.value), EXAMPLE));
+    };
+    let kb = size_kb(t, &Given { value: size, ..g.clone() }, 0)?;
+    let ms: u64 = ms.parse().map_err(|_| {
+        Problem::new(format!("-+b takes milliseconds after the comma, not '{ms}'"), EXAMPLE)
+    })?;
+    if kb == 0 {
+        return Err(Problem::new("-+b: a burst of nothing", EXAMPLE));
+    }
+    t.how.burst = Some(Burst { kb, ms });
+    Ok(())
 }

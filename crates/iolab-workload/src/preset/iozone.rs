@@ -14,8 +14,8 @@ use iolab_model::{Bytes, Error, Ns, Seed, registry};
 use serde::Deserialize;
 
 use crate::spec::{
-    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant, VERSION,
-    WorkersAs, Workload,
+    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant,
+    VERSION, WorkersAs, Workload,
 };
 use crate::verify::Verify;
 
@@ -142,6 +142,11 @@ impl IozoneTest {
             | Self::Pwritev => Direction::Write,
             _ => Direction::Read,
         }
+    }
+
+    /// Whether any of its workers writes.
+    pub fn writes(self) -> bool {
+        self.direction() == Direction::Write || self == Self::Mix
     }
 
     /// Whether it makes a new file if there is none yet.

@@ -7,8 +7,8 @@ use iolab_model::{Bytes, Error, Ns, Priority, Seed};
 use serde::Deserialize;
 
 use crate::spec::{
-    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant, VERSION,
-    WorkersAs, Workload,
+    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant,
+    VERSION, WorkersAs, Workload,
 };
 use crate::verify::Verify;
 

@@ -18,11 +18,9 @@ impl<G: GroupState> StreamWorker<G> {
                 return self.give_up();
             }
             let step = match self.stage {
-                Stage::Open
-                | Stage::Extend
-                | Stage::Map
-                | Stage::Advise
-                | Stage::FlushOpened => self.open(now),
+                Stage::Open | Stage::Extend | Stage::Map | Stage::Advise | Stage::FlushOpened => {
+                    self.open(now)
+                }
                 Stage::Prime | Stage::LockFile | Stage::ArriveStart => self.get_ready(now),
                 Stage::WaitStart => self.start(now),
                 Stage::Timed => return self.next_timed(now),
