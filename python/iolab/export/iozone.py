@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from iolab.export.command_lines import without_ours
 from iolab.export.environment import comment
 from iolab.export.fio import file_names
 from iolab.export.treatments import Exported
@@ -58,13 +59,29 @@ def iozone_script(items: Sequence[Exported], study_name: str) -> str:
         comment("Run it in an empty directory on the file system to be measured. Lines after a $"),
         comment("are for root and change the machine; they are never run by this script."),
     ]
+    typed = next((item.command for item in items if item.command[:1] == ("iozone",)), None)
+    if typed is not None:
+        return "\n".join([*lines, "", *_typed(items[0], typed)]) + "\n"
     for item in items:
         lines += ["", *iozone_lines(item)]
     return "\n".join(lines) + "\n"
 
 
+def _typed(item: Exported, command: Sequence[str]) -> list[str]:
+    """A command line that was IOzone's from the beginning: as it was typed, without our options."""
+    words = ["iozone", *without_ours(command[1:])]
+    lines = list(item.environment)
+    if "--compat" not in command:
+        lines.append(f"{_NONE}incompressible data: IOzone writes zeros with 8 bytes in each page.")
+    if any(word.partition("=")[0] == "--repeat" for word in command):
+        lines.append(f"{_NONE}--repeat: run the command as often.")
+    return [*_comments(lines), shlex.join(words)]
+
+
 def iozone_lines(item: Exported) -> list[str]:
     """One treatment: comments, then its commands."""
+    if item.command[:1] == ("iozone",):
+        return _typed(item, item.command)
     ids = ", ".join(trial_id for trial_id, _ in item.trials)
     head = [f"{item.name}. Trials: {ids}.", *item.environment]
     if item.memory_limit_bytes is not None:

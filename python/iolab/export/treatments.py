@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iolab.errors import StudyError
+from iolab.export.command_lines import command_of, planned
 from iolab.export.environment import Site, environment_lines
 from iolab.run.core import Core
 from iolab.run.trial import trial_spec
@@ -36,6 +37,8 @@ class Exported:
     """Where it ran and what was set there: comments for people, commands for root."""
     midway: tuple[str, ...] = ()
     """What the agent did beside the workload: control groups, knobs that changed."""
+    command: tuple[str, ...] = ()
+    """The command line of another program that it is part of; its name comes first."""
 
     @property
     def trial_id(self) -> str:
@@ -62,6 +65,8 @@ def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list
             " be run",
             "write a study file for it",
         )
+    if command := command_of(data):
+        return _of_command(data, command, core)
     plan = make_plan(parse_study(data.study.spec_toml))
     if plan.digest != data.study.plan_digest:
         raise StudyError(
@@ -80,6 +85,28 @@ def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list
         site = Site(machine_text(data), data, devices, actions.get(name, ()))
         found.append(_exported(same[name], core, site))
     return found
+
+
+def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[Exported]:
+    """Rows of a dialect's plan, each a treatment."""
+    plan = planned(core, command)
+    environment = (f"{machine_text(data)}", f"It ran on the testbed {data.study.testbed}.")
+    return [
+        Exported(
+            name=row["name"],
+            trials=tuple(
+                (trial.trial_id, data.study.seed)
+                for trial in data.trials
+                if trial.workload == row["name"]
+            ),
+            workload=row["workload"],
+            cache=plan["cache"],
+            memory_limit_bytes=None,
+            environment=environment,
+            command=command,
+        )
+        for row in plan["rows"]
+    ]
 
 
 def _exported(same: Sequence[Trial], core: Core, site: Site) -> Exported:

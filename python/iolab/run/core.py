@@ -18,6 +18,10 @@ class Core(Protocol):
         """Workload spec of several streams side by side."""
         ...
 
+    def dialect_parse(self, dialect: str, words: list[str], /) -> str:
+        """Plan of another program's command line, as JSON."""
+        ...
+
     def histogram_quantiles(self, histogram_json: str, quantiles: list[float], /) -> list[float]:
         """Quantiles of a recorded histogram, in ns."""
         ...

@@ -178,6 +178,8 @@ class Study:
     """What the device's data sheet promises: ``read`` and ``write``, bytes per second."""
     width: float | None = None
     """Wanted half width of the headline's intervals, relative; a pilot says how many rounds."""
+    command: tuple[str, ...] = ()
+    """The command line of another program that it stands for: dialect and words."""
 
     def with_seed(self, seed: int) -> Study:
         """The same study with its seed decided."""

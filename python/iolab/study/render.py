@@ -20,6 +20,8 @@ def spec_toml(study: Study) -> str:
         f"compare = {_text(study.compared_factor)}",
         f"baseline = {_text(study.baseline)}",
     ]
+    if study.command:
+        lines.append(f"command = {_list(study.command)}")
     if study.metric is not None:
         lines.append(f"metric = {_text(study.metric)}")
     if study.metric_of is not None:

@@ -13,7 +13,7 @@ use iolab_drive::target::{Memory, Null};
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns, Target};
 use iolab_real::{Engine, EngineVisitor, affinity, alignment};
-use iolab_workload::spec::{Phase, Tenant, WorkersAs};
+use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
 use serde_json::json;
 
 use crate::owned_directory;
@@ -220,7 +220,7 @@ impl Trial<'_> {
             }}));
             let ended = self.on_its_target(phase);
             let is_over = !matches!(&ended, Ok(ended) if ended.status == Status::Ok);
-            if !phase.keeps_files || is_over {
+            if !phase.keeps_files || (is_over && self.makes_files()) {
                 self.remove_files(phase);
             }
             match ended {
@@ -325,6 +325,13 @@ impl Trial<'_> {
         };
         std::fs::write(&group.procs, "0")
             .map_err(|error| format!("it cannot join {}: {error}", group.procs.display()))
+    }
+
+    /// Whether the files are the trial's own: one that only uses what it finds must not remove it
+    /// when it fails.
+    fn makes_files(&self) -> bool {
+        let tenants = self.request.workload.phases.iter().flat_map(|phase| &phase.tenants);
+        tenants.into_iter().any(|t| matches!(t.opening, Opening::Create | Opening::LaidOut))
     }
 
     fn remove_files(&self, phase: &Phase) {

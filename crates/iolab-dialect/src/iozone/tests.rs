@@ -11,6 +11,8 @@ use super::render::render;
 use super::report::cells;
 use super::result::{Event, PhaseResult, RowResult, WorkerResult};
 
+mod refined;
+
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/iozone");
 
 fn words(text: &str) -> Vec<String> {
@@ -263,10 +265,35 @@ const MALFORMED: &[(&str, &str)] = &[
     ("-G -i 0", "-G does nothing without mapped files"),
     ("-i 8", "none of the tests asked for"),
     ("-+m nofile -t 1", "runs on one machine"),
-    ("-X trace -i 0", "telemetry files are not replayed"),
+    ("-X no-such-file -i 0", "-X no-such-file: No such file"),
+    ("-X /dev/null -i 0", "-X /dev/null: it is no regular file"),
+    ("-X Cargo.toml -i 0", "-X: Cargo.toml, line 1: it has 1 words"),
+    ("-X Cargo.toml -i 0 -s 64k", "-X and -s exclude each other"),
+    ("-Y Cargo.toml -i 1 -a", "-Y and -a exclude each other"),
+    ("-Y Cargo.toml -i 2", "test 2 is not replayed"),
+    ("-d x -t 2", "-d takes a number of microseconds, not 'x'"),
+    ("-+q -1 -i 0", "-+q takes a number of seconds, not '-1'"),
+    ("-+A 9 -B", "there is no advice 9"),
+    ("-+A 1 -i 0", "-+A advises about mapped files"),
+    ("-+b 32k -i 0", "-+b takes two numbers, not '32k'"),
+    ("-+b 0,5 -i 0", "-+b takes a size, not '0'"),
+    ("-+b 1m,x -i 0", "milliseconds after the comma, not 'x'"),
+    ("-+E -i 0 -f x", "-+E only reads, and test 0 writes"),
+    ("-+E -f x", "-+E without -i would write"),
+    ("-+E -i 1", "-+E does not say which file"),
+    ("-+V -i 0", "share a file among several children"),
+    ("-t 2 -+R no-such-list", "-+R no-such-list: No such file"),
+    ("-+R Cargo.toml -i 0", "-+R belongs to throughput mode"),
+    ("-t 2 -F a b -+R Cargo.toml", "-F and -+R name files twice"),
+    ("-t 2 -F src/a nowhere/b", "-F names a file in nowhere: No such file"),
+    ("-t 2 -F src/a ./src/a", "names a twice"),
+    ("-t 2 -F src/a b --on loop:1g", "a testbed is one place"),
+    ("-m -H 4 -i 0", "-m cycles through buffers"),
+    ("-K -H 4 -i 1", "-K jumps between records"),
+    ("-+b 32k,1 -D -i 0", "-+b flushes after each burst"),
     ("-i 0 -f /dev/sda", "use --on device:/dev/sda"),
-    ("-t 2 -d 5", "children begin together"),
-    ("-t 2 -+z", "histograms are stored"),
+    ("-d 5 -i 0", "-d is about several children"),
+    ("-+z -i 0", "write files of throughput mode only"),
     ("-+p75 -t 2", "write -+p 75"),
     ("-i 0 surplus", "'surplus' is neither an option"),
     ("-n 64k -i 0", "limits of automatic mode"),

@@ -58,6 +58,8 @@ class DialectPlan:
     text: str
     """The plan as it came, to be handed back for rendering."""
     values: Json
+    words: tuple[str, ...] = ()
+    """As typed, without the dialect's name."""
 
     @classmethod
     def of_words(cls, core: DialectCore, dialect: str, words: Sequence[str]) -> DialectPlan:
@@ -68,7 +70,7 @@ class DialectPlan:
         DialectError : nothing; says where and what to do.
         """
         text = core.dialect_parse(dialect, list(words))
-        return cls(dialect, text, json.loads(text))
+        return cls(dialect, text, json.loads(text), tuple(words))
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -113,7 +115,8 @@ def testbed_of(plan: DialectPlan) -> Testbed:
         if not path.is_dir():
             raise TestbedError(f"{directory} is not a directory", "name a file in a directory")
         testbed = DirectoryTestbed(path, is_in_place=True)
-        _refuse_special_files(path, plan.values["files"])
+        is_read_only = bool(plan.values.get("is_read_only"))
+        _refuse_special_files(path, plan.values["files"], is_read_only=is_read_only)
         return testbed
     kind, _, argument = str(asked).partition(":")
     serial = options.pop("erase_serial", None)
@@ -135,7 +138,7 @@ def _refuse_options(options: Mapping[str, str]) -> None:
         raise TestbedError(f"{flag} belongs to a testbed", "add --on, for instance --on loop:1g")
 
 
-def _refuse_special_files(directory: Path, names: Sequence[str]) -> None:
+def _refuse_special_files(directory: Path, names: Sequence[str], *, is_read_only: bool) -> None:
     """A test file may be made or replaced; anything else is somebody's."""
     for name in names:
         path = directory / name
@@ -144,8 +147,11 @@ def _refuse_special_files(directory: Path, names: Sequence[str]) -> None:
             raise TestbedError(
                 f"{path} is {what}", "name a file of its own; a device is used with --on device:"
             )
-        if path.exists() and not os.access(path, os.W_OK):
-            raise TestbedError(f"{path} may not be written", "name another file")
+        what, access = ("read", os.R_OK) if is_read_only else ("written", os.W_OK)
+        if path.exists() and not os.access(path, access):
+            raise TestbedError(f"{path} may not be {what}", "name another file")
+        if is_read_only and not path.exists():
+            raise TestbedError(f"there is no file {path}", "name one that exists")
 
 
 def _refuse_buffered(plan: DialectPlan, testbed: SimTestbed) -> None:
@@ -181,6 +187,7 @@ def study_plan(plan: DialectPlan, testbed: Testbed, *, seed: int) -> Plan:
         baseline=direct,
         rounds=plan.rounds,
         seed=seed,
+        command=(plan.dialect, *plan.words),
     )
     return make_plan(study)
 
@@ -203,8 +210,8 @@ def _settings(row: Json) -> Levels:
     first: Json = tenants[0]
     fsync = str(first["fsync"]["kind"])
     levels = {
-        "record_size": units.format_bytes(row["record_kb"] << 10),
-        "file_size": units.format_bytes(row["file_kb"] << 10),
+        "record_size": units.format_bytes(row["record_kb"] << 10 or first["io_size_bytes"]),
+        "file_size": units.format_bytes(row["file_kb"] << 10 or first["file_bytes"]),
         "workers": str(row["children"]),
         "depth": str(max(int(tenant["depth"]) for tenant in tenants)),
         "engine": str(workload["engine"]),

@@ -20,7 +20,7 @@ from typing import Any, Final
 from iolab.cli import outputs
 from iolab.cli.confirm import Device, check_key, confirm_erasure, confirm_wear
 from iolab.cli.console import Console
-from iolab.cli.dialect import bonnie
+from iolab.cli.dialect import bonnie, side
 from iolab.cli.dialect.files import check_workbook, write_files
 from iolab.cli.dialect.plan import DialectCore, DialectPlan, in_order, study_plan, testbed_of
 from iolab.cli.services import Services, iolab_version
@@ -176,8 +176,11 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
                 raise StoppedError("stopped on request", "what was measured is stored")
             if conduct.writes is not None and (reason := conduct.writes.why_not(trial)):
                 raise RefusedError(reason, "what was measured is stored")
-            record = _run_trial(conduct, store, runner, trial, index)
+            folder = side.log_folder(conduct.plan, conduct.out_dir)
+            record = _run_trial(conduct, store, runner, (trial, index), folder)
             _store(conduct, store, session_id, trial, record)
+            row = conduct.plan.rows[index]
+            side.write_side_files(conduct.plan, conduct.core, row, record, folder)
             _show_row(conduct, index, record)
     runner.close_testbed()
     event = {"event": "end", "rows": conduct.results}
@@ -186,12 +189,18 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
 
 
 def _run_trial(
-    conduct: Conduct, store: Store, runner: Runner, trial: Trial, index: int
+    conduct: Conduct,
+    store: Store,
+    runner: Runner,
+    planned: tuple[Trial, int],
+    folder: Path | None,
 ) -> dict[str, Any]:
+    trial, index = planned
     is_first = trial.round == 1 and index == 0
     spec = surroundings(trial, is_fresh_fs=is_first)
     spec["time_limit_ns"] = _TIME_LIMIT_NS
-    spec["workload"] = _pinned(conduct.plan, conduct.plan.rows[index]["workload"])
+    workload = _pinned(conduct.plan, conduct.plan.rows[index]["workload"])
+    spec["workload"] = side.logged(conduct.plan, workload, folder)
     n_planned = conduct.plan.rounds * len(conduct.plan.rows)
 
     def on_progress(params: Json) -> None:
@@ -260,7 +269,6 @@ def _show_row(conduct: Conduct, index: int, record: Json) -> None:
 
 def row_phases(plan: DialectPlan, record: Json) -> list[dict[str, Any]]:
     """Phases of a record as the renderer takes them; one that failed is left out."""
-    files: list[str] = plan.values["files"]
     workload_phases = {
         phase["name"]: phase for row in plan.rows for phase in row["workload"]["phases"]
     }
@@ -268,18 +276,17 @@ def row_phases(plan: DialectPlan, record: Json) -> list[dict[str, Any]]:
     for phase in record["phases"]:
         workers = list[dict[str, Any]]()
         service_ns = 0
-        asked = workload_phases[phase["name"]]["tenants"]
-        for tenant, planned in zip(phase["tenants"], asked, strict=True):
-            for worker in tenant["workers"]:
-                name = planned["files"][worker["worker"]] if planned.get("files") else files[0]
-                workers.append(
-                    {
-                        "child": files.index(name),
-                        **{key: int(worker[key]) for key in ("ops", "bytes", "elapsed_ns")},
-                    }
-                )
-                if worker.get("errors"):
-                    return found
+        for child in side.children_of(plan, workload_phases[phase["name"]], phase):
+            worker = child.report
+            workers.append(
+                {
+                    "child": child.number,
+                    **{key: int(worker[key]) for key in ("ops", "bytes", "elapsed_ns")},
+                }
+            )
+            if worker.get("errors"):
+                return found
+        for tenant in phase["tenants"]:
             service_ns += sum(
                 int(histogram["sum"])
                 for histogram in (tenant["service"] or {}).values()

@@ -1,0 +1,182 @@
+"""Files that a dialect writes beside its report: IOzone's -Q, -+z and -+T.
+
+The engine logs single operations into a directory of the run, one binary file per worker
+(`crates/iolab-drive/src/op_log.rs`). After a row they are read in parts of a fixed size, so that a
+long run needs no memory, the dialect says what each part looks like, and it is appended to a file
+in the current directory, as the original appends. The logs are removed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from iolab.cli.dialect.plan import DialectCore, DialectPlan
+from iolab.errors import IolabError
+
+_ENTRY: Final = struct.Struct("<QQII")
+"""Offset in bytes, time in ns, bytes, and 1 for a write."""
+_PART_ENTRIES: Final = 1 << 15
+_FOLDER: Final = "operations"
+Json = Mapping[str, Any]
+Operation = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One worker of a phase, as the dialect counts them."""
+
+    number: int
+    """Of the child."""
+    ordinal: int
+    """Of the worker in its phase: its log is called by it."""
+    is_writer: bool
+    report: Json
+
+
+def log_folder(plan: DialectPlan, out_dir: Path) -> Path | None:
+    """A new directory for the logs of a row, if any are wanted."""
+    if not plan.values.get("side", {}).get("logged"):
+        return None
+    folder = out_dir / _FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder.resolve()
+
+
+def logged(plan: DialectPlan, workload: Json, folder: Path | None) -> Json:
+    """The workload, with its single operations logged where that is wanted."""
+    if folder is None:
+        return workload
+    wanted = plan.values["side"]["logged"]
+
+    def with_log(phase: Json) -> Json:
+        if phase["name"] not in wanted:
+            return phase
+        tenants = [
+            {**tenant, "manner": {**tenant.get("manner", {}), "op_log": str(folder)}}
+            for tenant in phase["tenants"]
+        ]
+        return {**phase, "tenants": tenants}
+
+    return {**workload, "phases": [with_log(phase) for phase in workload["phases"]]}
+
+
+def children_of(plan: DialectPlan, planned: Json, phase: Json) -> list[Child]:
+    """Workers of a measured phase; `planned` is the same phase of the workload."""
+    files: list[str] = plan.values["files"]
+    found = list[Child]()
+    for tenant, asked in zip(phase["tenants"], planned["tenants"], strict=True):
+        for report in tenant["workers"]:
+            ordinal = len(found)
+            number = ordinal
+            if asked.get("files"):
+                number = files.index(asked["files"][report["worker"]])
+            writes = asked["direction"]["kind"] == "write"
+            found.append(Child(number, ordinal, writes, report))
+    return found
+
+
+def write_side_files(
+    plan: DialectPlan, core: DialectCore, row: Json, record: Json, folder: Path | None
+) -> None:
+    """Append what a measured row has to tell to the files that the plan asks for.
+
+    Parameters
+    ----------
+    plan, core : what was asked, and who knows how it looks.
+    row : the plan's row.
+    record : what was measured.
+    folder : where the logs of single operations are, if there are any; it is removed.
+
+    Raises
+    ------
+    IolabError : a file cannot be written; what was measured is stored all the same.
+    """
+    side: Json = plan.values.get("side", {})
+    writer = _Writer(plan, core)
+    try:
+        phases = {phase["name"]: phase for phase in row["workload"]["phases"]}
+        for phase in record["phases"]:
+            name = phase["name"]
+            for child in children_of(plan, phases[name], phase):
+                who = {"test": name, "child": child.number, "is_writer": child.is_writer}
+                if side.get("has_stamps"):
+                    writer.append(_stamps(who, child.report))
+                log = None if folder is None else folder / f"{name}.{child.ordinal}"
+                # A phase that failed may have none.
+                if log is not None and log.exists():
+                    _show_operations(writer, side, who, log, _times(phase))
+    except OSError as error:
+        raise IolabError(
+            f"{error.filename} cannot be written: {error.strerror}", "the results are stored"
+        ) from None
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Appends what the dialect says to files in the current directory."""
+
+    plan: DialectPlan
+    core: DialectCore
+
+    def append(self, part: Json) -> None:
+        """Append what a part looks like."""
+        event = json.dumps({"event": "side", **part})
+        shown = json.loads(self.core.dialect_render(self.plan.dialect, self.plan.text, event))
+        with Path(shown["name"]).open("a", encoding="ascii") as file:
+            file.write(shown["text"])
+
+
+def _show_operations(
+    writer: _Writer, side: Json, who: Json, log: Path, times_ns: tuple[int, int, int]
+) -> None:
+    limits: list[int] = side["limits_ns"]
+    counts = [0] * (len(limits) + 1)
+    is_first = True
+    for operations in _parts(log):
+        if side["has_latencies"]:
+            part = {"part": "operations", "who": who, "is_first": is_first}
+            writer.append({**part, "operations": operations, "times_ns": None})
+        if side["has_histograms"]:
+            for _, elapsed_ns, _ in operations:
+                counts[bisect_left(limits, elapsed_ns)] += 1
+        is_first = False
+    if side["has_latencies"]:
+        part = {"part": "operations", "who": who, "is_first": is_first, "operations": []}
+        writer.append({**part, "times_ns": times_ns})
+    if side["has_histograms"]:
+        writer.append({"part": "histogram", "who": who, "counts": counts})
+
+
+def _parts(log: Path) -> Iterator[list[Operation]]:
+    """The operations of a log, some at a time."""
+    with log.open("rb") as file:
+        while block := file.read(_ENTRY.size * _PART_ENTRIES):
+            yield [(offset, ns, size) for offset, ns, size, _ in _ENTRY.iter_unpack(block)]
+
+
+def _times(phase: Json) -> tuple[int, int, int]:
+    """User, system and real time of a phase."""
+    cpu: Json = phase.get("cpu") or {}
+    user, system = int(cpu.get("user_ns") or 0), int(cpu.get("system_ns") or 0)
+    return user, system, int(phase["elapsed_ns"])
+
+
+def _stamps(who: Json, report: Json) -> Json:
+    """When a worker's timed region began and ended, on the clock of the wall."""
+    offset_ns = time.time_ns() - time.monotonic_ns()
+    began_ns = int(report["started_ns"]) + offset_ns
+    ended_ns = began_ns + int(report["elapsed_ns"])
+    began, ended = (time.ctime(at // 1_000_000_000) for at in (began_ns, ended_ns))
+    return {"part": "stamps", "who": who, "began": began, "ended": ended}

@@ -1,0 +1,73 @@
+"""Studies that stand for another program's command line: they are exported from that line.
+
+What was typed is kept with the study (`command`); read again it gives the workloads that were run.
+A study file could not say the same, so there is no plan that could be made again.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from iolab.store.rows import StudyData
+
+_WITH_VALUE: Final = ("--on", "--repeat", "--out", "--image-dir", "--erase-serial")
+"""Options of iolab that take a value (`crates/iolab-dialect/src/option.rs`)."""
+_WITHOUT_VALUE: Final = ("--compat", "--help")
+Json = Mapping[str, Any]
+
+
+class DialectReader(Protocol):
+    """Reads another program's command line."""
+
+    def dialect_parse(self, dialect: str, words: list[str], /) -> str:
+        """Plan of a command line, as JSON."""
+        ...
+
+
+def command_of(data: StudyData) -> tuple[str, ...]:
+    """Dialect and words of the command line that a study stands for; empty if it is none."""
+    return tuple(tomllib.loads(data.study.spec_toml).get("command", ()))
+
+
+def without_ours(words: Sequence[str]) -> tuple[str, ...]:
+    """The words that the other program knows."""
+    found = list[str]()
+    is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+        elif word in _WITH_VALUE:
+            is_value = True
+        elif word.partition("=")[0] not in (*_WITH_VALUE, *_WITHOUT_VALUE):
+            found.append(word)
+    return tuple(found)
+
+
+def planned(core: DialectReader, command: Sequence[str]) -> Json:
+    """The plan of a stored command line, its files named one by one.
+
+    Raises
+    ------
+    DialectError : it names a file (a telemetry file, a list of names) that is there no more.
+    """
+    dialect, *words = command
+    plan: dict[str, Any] = json.loads(core.dialect_parse(dialect, list(words)))
+    for row in plan["rows"]:
+        for phase in row["workload"]["phases"]:
+            phase["tenants"] = [one for tenant in phase["tenants"] for one in _each(tenant)]
+    return plan
+
+
+def _each(tenant: Json) -> Iterator[Json]:
+    """A tenant whose files have names of their own as one tenant per worker."""
+    files: list[str] = tenant.get("files", [])
+    if not files:
+        yield tenant
+        return
+    plain = {key: value for key, value in tenant.items() if key != "files"}
+    for index, file in enumerate(files):
+        name = tenant["name"] if len(files) == 1 else f"{tenant['name']}{index}"
+        yield {**plain, "name": name, "file": file, "is_file_shared": True, "workers": 1}
