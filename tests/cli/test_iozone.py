@@ -10,13 +10,9 @@ reasons are those of `docs/reference/dialects/iozone.md`.
 from __future__ import annotations
 
 import io
-import json
 import re
 import shlex
 import shutil
-import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
