@@ -4,7 +4,8 @@ A file of 256 MiB on ext4 on a loop device on a tmpfs of its own is read and ove
 I/O. In each round every cell (engine, direction, order, record size) is run once by iolab and once
 by the peer, cells and programs in random order, pinned to one CPU. A cell's ratio is iolab's
 throughput over the peer's, paired by round, on ln; user CPU is per operation, an empty run's
-subtracted. Peers: fio, and IOzone where it is installed (its own tests, engine ``sync``).
+subtracted. Both programs of a cell use the same file: one that lies elsewhere on the device is
+faster or slower. Peers: fio, and IOzone where it is installed (its own tests, engine ``sync``).
 
 ``python benches/peers.py [--rounds N] [--agent PATH] [--only NAME]``; needs root.
 """
@@ -32,7 +33,7 @@ from pathlib import Path
 from iolab.testbed.command import find_agent
 
 FILE_BYTES = 256 << 20
-IMAGE_BYTES = 880 << 20
+IMAGE_BYTES = 1800 << 20
 ROOT = Path(__file__).resolve().parent.parent
 OPS_MAX = 16_384
 DEPTHS = {"psync": 1, "libaio": 32, "io_uring": 32}
@@ -62,6 +63,18 @@ class Cell:
         """Enough for some tenths of a second."""
         return min(OPS_MAX, FILE_BYTES // self.record)
 
+    @property
+    def file(self) -> str:
+        """The file that both programs use: where it lies on the device changes its speed."""
+        if self.peer == "iozone":
+            return f"iozone.{self.direction}.{self.record >> 10}k"
+        return "data.0"
+
+    @property
+    def file_bytes(self) -> int:
+        """IOzone's passes are over a file of their own, from its start to its end."""
+        return self.ops * self.record if self.peer == "iozone" else FILE_BYTES
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -88,8 +101,8 @@ def ours(agent: Path, directory: Path, cell: Cell, ops: int) -> Result:
         "name": "main",
         "workers": 1,
         "is_file_shared": True,
-        "file": "data.0",
-        "file_bytes": FILE_BYTES,
+        "file": cell.file,
+        "file_bytes": cell.file_bytes,
         "io_size_bytes": cell.record,
         "pattern": {"kind": "sequential" if cell.order == "sequential" else "permutation"},
         "direction": {"kind": cell.direction},
@@ -115,7 +128,12 @@ def ours(agent: Path, directory: Path, cell: Cell, ops: int) -> Result:
 def fio(directory: Path, cell: Cell, ops: int) -> Result:
     """The same by fio."""
     order = "rand" if cell.order == "random" else ""
-    argv = ["fio", "--name=bench", f"--filename={directory}/data.0", f"--ioengine={cell.engine}"]
+    argv = [
+        "fio",
+        "--name=bench",
+        f"--filename={directory}/{cell.file}",
+        f"--ioengine={cell.engine}",
+    ]
     argv += [f"--rw={order}{cell.direction}", f"--bs={cell.record}", f"--size={FILE_BYTES}"]
     argv += [f"--io_size={ops * cell.record}", f"--iodepth={DEPTHS[cell.engine]}", "--direct=1"]
     argv += ["--output-format=json", "--thread", "--overwrite=1"]
@@ -127,20 +145,24 @@ def fio(directory: Path, cell: Cell, ops: int) -> Result:
 
 
 def iozone(directory: Path, cell: Cell, ops: int) -> Result:
-    """The same by IOzone: the second pass. It reads what it wrote itself, and a write truncates."""
-    file = f"iozone.{cell.direction}"
-    if not (directory / file).exists():
-        size = f"{FILE_BYTES >> 10}k"
-        command(["iozone", "-i", "0", "-w", "-s", size, "-r", "1m", "-f", str(directory / file)])
+    """The same by IOzone: the second pass. A write begins with a new file of the size asked for."""
+    file = directory / (cell.file if ops == cell.ops else "iozone.empty")
+    size, record = f"{ops * cell.record >> 10}k", f"{cell.record >> 10}k"
     argv = ["iozone", "-I", "-w", "-i", IOZONE[cell.direction, cell.order]]
-    argv += ["-s", f"{ops * cell.record >> 10}k", "-r", f"{cell.record >> 10}k"]
-    argv += ["-f", str(directory / file)]
+    argv += ["-s", size, "-r", record, "-f", str(file)]
+    if cell.direction == "read" and ops != cell.ops:
+        iozone_file(file, size)
 
     def throughput(text: str) -> float:
         cells = re.findall(r"^\s+\d+\s+\d+\s+(\d+)\s+(\d+)", text, re.MULTILINE)
         return float(cells[-1][1]) * 1024
 
     return run(argv, "", throughput)
+
+
+def iozone_file(file: Path, size: str) -> None:
+    """A file as IOzone's own tests make it."""
+    command(["iozone", "-i", "0", "-w", "-s", size, "-r", "4k", "-f", str(file)])
 
 
 @contextmanager
@@ -152,7 +174,7 @@ def device_over_ram() -> Iterator[Path]:
         try:
             for path in (ram, mounted):
                 path.mkdir()
-            command(["mount", "-t", "tmpfs", "-o", "size=1g", "iolab-bench", str(ram)])
+            command(["mount", "-t", "tmpfs", "-o", "size=2g", "iolab-bench", str(ram)])
             undo.append(["umount", str(ram)])
             image = ram / "image"
             with image.open("wb") as file:
@@ -204,6 +226,9 @@ def measure(
 ) -> tuple[dict[Cell, list[float]], dict[Cell, list[tuple[float, float]]]]:
     """Logarithms of throughput ratios, and user CPU per op of both, by cell and round."""
     order = random.Random(1)
+    for cell in chosen:
+        if cell.peer == "iozone":
+            iozone_file(directory / cell.file, f"{cell.file_bytes >> 10}k")
     ratios: dict[Cell, list[float]] = {cell: [] for cell in chosen}
     user: dict[Cell, list[tuple[float, float]]] = {cell: [] for cell in chosen}
 
