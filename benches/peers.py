@@ -21,14 +21,13 @@ import random
 import re
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from paired import command, device_over_ram, random_file, report
 
 from iolab.testbed.command import find_agent
 
@@ -39,7 +38,6 @@ OPS_MAX = 16_384
 DEPTHS = {"psync": 1, "libaio": 32, "io_uring": 32}
 RECORDS = (4 << 10, 64 << 10, 1 << 20)
 CPU = max(os.sched_getaffinity(0))
-BAR_POOLED, BAR_CELL = 0.97, 0.95
 IOZONE = {("read", "sequential"): "1", ("write", "sequential"): "0"}
 
 
@@ -165,44 +163,6 @@ def iozone_file(file: Path, size: str) -> None:
     command(["iozone", "-i", "0", "-w", "-s", size, "-r", "4k", "-f", str(file)])
 
 
-@contextmanager
-def device_over_ram() -> Iterator[Path]:
-    """A directory on ext4 on a loop device on a tmpfs, all of it ours and gone afterwards."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        ram, mounted = Path(name) / "ram", Path(name) / "fs"
-        undo: list[list[str]] = []
-        try:
-            for path in (ram, mounted):
-                path.mkdir()
-            command(["mount", "-t", "tmpfs", "-o", "size=2g", "iolab-bench", str(ram)])
-            undo.append(["umount", str(ram)])
-            image = ram / "image"
-            with image.open("wb") as file:
-                for seed in range(IMAGE_BYTES >> 20):
-                    file.write(random.Random(seed).randbytes(1 << 20))
-            loop = command(["losetup", "--find", "--show", str(image)]).strip()
-            undo.append(["losetup", "--detach", loop])
-            command(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", loop])
-            command(["mount", loop, str(mounted)])
-            undo.append(["umount", str(mounted)])
-            with (mounted / "data.0").open("wb") as file:
-                for seed in range(FILE_BYTES >> 20):
-                    file.write(random.Random(seed).randbytes(1 << 20))
-                os.fsync(file.fileno())
-            yield mounted
-        finally:
-            for argv in reversed(undo):
-                command(argv)
-
-
-def command(argv: list[str]) -> str:
-    """A command that must succeed."""
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(argv)}: {done.stderr.strip()}")
-    return done.stdout
-
-
 def cells(only: str) -> list[Cell]:
     """All cells that the installed peers can run."""
     found = [
@@ -223,14 +183,14 @@ def cells(only: str) -> list[Cell]:
 
 def measure(
     agent: Path, directory: Path, chosen: list[Cell], rounds: int
-) -> tuple[dict[Cell, list[float]], dict[Cell, list[tuple[float, float]]]]:
+) -> tuple[dict[str, list[float]], dict[str, list[tuple[float, float]]]]:
     """Logarithms of throughput ratios, and user CPU per op of both, by cell and round."""
     order = random.Random(1)
     for cell in chosen:
         if cell.peer == "iozone":
             iozone_file(directory / cell.file, f"{cell.file_bytes >> 10}k")
-    ratios: dict[Cell, list[float]] = {cell: [] for cell in chosen}
-    user: dict[Cell, list[tuple[float, float]]] = {cell: [] for cell in chosen}
+    ratios: dict[str, list[float]] = {cell.name: [] for cell in chosen}
+    user: dict[str, list[tuple[float, float]]] = {cell.name: [] for cell in chosen}
 
     def once(who: str, cell: Cell, ops: int) -> Result:
         if who == "iolab":
@@ -243,55 +203,9 @@ def measure(
             for who in order.sample(["iolab", cell.peer], 2):
                 full, empty = once(who, cell, cell.ops), once(who, cell, 1)
                 got[who] = full.bytes_per_s, (full.user_s - empty.user_s) * 1e9 / cell.ops
-            ratios[cell].append(math.log(got["iolab"][0] / got[cell.peer][0]))
-            user[cell].append((got["iolab"][1], got[cell.peer][1]))
+            ratios[cell.name].append(math.log(got["iolab"][0] / got[cell.peer][0]))
+            user[cell.name].append((got["iolab"][1], got[cell.peer][1]))
     return ratios, user
-
-
-def below(values: list[float], bar: float) -> float:
-    """One-sided p of the hypothesis that the ratio is at least `bar`."""
-    from scipy import stats
-
-    return float(stats.ttest_1samp(values, math.log(bar), alternative="less").pvalue)
-
-
-def holm(p_values: dict[Cell, float]) -> dict[Cell, float]:
-    """Holm's adjusted p values."""
-    adjusted, largest = {}, 0.0
-    for rank, (cell, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
-        largest = max(largest, min(1.0, p * (len(p_values) - rank)))
-        adjusted[cell] = largest
-    return adjusted
-
-
-def bounds(values: list[float]) -> tuple[float, float, float]:
-    """Geometric mean and 95 % t interval of ratios given as ln."""
-    from scipy import stats
-
-    mean, n = statistics.fmean(values), len(values)
-    half = float(stats.t.ppf(0.975, n - 1)) * statistics.stdev(values) / math.sqrt(n)
-    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
-
-
-def report(
-    ratios: dict[Cell, list[float]], user: dict[Cell, list[tuple[float, float]]]
-) -> dict[str, object]:
-    """Print all cells and the pooled ratio; the answer is what is written."""
-    adjusted = holm({cell: below(values, BAR_CELL) for cell, values in ratios.items()})
-    print(f"{'throughput, iolab / peer':40} {'ratio':>6}  {'95 %':14} {'user ns/op':>13}")
-    rows = []
-    for cell, values in ratios.items():
-        center, low, high = bounds(values)
-        mine, theirs = (statistics.median(v) for v in zip(*user[cell], strict=True))
-        mark = f"  below {BAR_CELL} (p {adjusted[cell]:.3f})" if adjusted[cell] < 0.05 else ""
-        interval = f"[{low:.3f}, {high:.3f}]"
-        print(f"{cell.name:40} {center:6.3f}  {interval:14} {mine:6.0f} {theirs:6.0f}{mark}")
-        rows.append({"cell": cell.name, "ratio": [center, low, high], "user_ns": [mine, theirs]})
-    rounds = list(zip(*ratios.values(), strict=True))
-    center, low, high = bounds([statistics.fmean(values) for values in rounds])
-    met = "met" if low >= BAR_POOLED and min(adjusted.values()) >= 0.05 else "MISSED"
-    print(f"{'pooled':40} {center:6.3f}  [{low:.3f}, {high:.3f}]  bar {BAR_POOLED}: {met}")
-    return {"cells": rows, "pooled": [center, low, high], "rounds": len(rounds)}
 
 
 def main() -> int:
@@ -305,7 +219,8 @@ def main() -> int:
     if shutil.which("fio") is None or os.geteuid() != 0 or options.rounds < 2:
         sys.exit("needs fio (apt-get install fio), root (a loop device) and at least 2 rounds")
     agent = (options.agent or Path(find_agent())).resolve()
-    with device_over_ram() as directory:
+    with device_over_ram(IMAGE_BYTES) as directory:
+        random_file(directory / "data.0", FILE_BYTES)
         ratios, user = measure(agent, directory, cells(options.only), options.rounds)
     found = report(ratios, user)
     options.out.parent.mkdir(parents=True, exist_ok=True)
