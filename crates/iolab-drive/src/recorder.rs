@@ -158,8 +158,6 @@ impl Recorder {
     #[inline]
     pub fn completed(&mut self, completion: &Completion) {
         let (class, intended) = self.slots[completion.token.0 as usize];
-        let service = completion.service();
-        self.service.record(class, service);
         if let Some(log) = &mut self.op_log {
             log.completed(completion);
         }
@@ -169,9 +167,23 @@ impl Recorder {
             let is_transfer = matches!(class, OpClass::Read | OpClass::Write);
             self.late_ops += u64::from(is_transfer && waited > period);
         }
-        let origin = self.origin.unwrap_or(completion.completed);
-        self.segments.record(class, completion.completed.since(origin), completion);
         let bytes = completion.outcome.map_or(0, |moved| moved.0);
-        self.series.record(completion.completed, bytes, service);
+        self.count(class, completion.submitted, completion.completed, bytes);
+    }
+
+    /// Whether [`Recorder::count`] is all there is to do at the end of an op, and
+    /// [`Recorder::submitted`] nothing after the first.
+    pub fn is_plain(&self) -> bool {
+        self.op_log.is_none() && self.response.is_none() && self.origin.is_some()
+    }
+
+    /// Counts an op of `class`.
+    #[inline]
+    pub fn count(&mut self, class: OpClass, submitted: Ns, completed: Ns, bytes: u64) {
+        let service = completed.since(submitted);
+        self.service.record(class, service);
+        let origin = self.origin.unwrap_or(completed);
+        self.segments.record(class, completed.since(origin), (service, bytes));
+        self.series.record(completed, bytes, service);
     }
 }

@@ -2,7 +2,7 @@
 //! the whole phase would mix before and after.
 
 use iolab_model::op::OpClass;
-use iolab_model::{Completion, Ns};
+use iolab_model::Ns;
 use serde::{Deserialize, Serialize};
 
 use crate::recorder::ClassHistograms;
@@ -46,18 +46,19 @@ impl Segments {
         }
     }
 
-    /// Counts an op of `class` that ended so long after the worker's beginning.
+    /// Counts an op of `class` that ended so long after the worker's beginning, with its service
+    /// time and the bytes it moved.
     #[inline]
-    pub fn record(&mut self, class: OpClass, after: Ns, completion: &Completion) {
+    pub fn record(&mut self, class: OpClass, after: Ns, (service, bytes): (Ns, u64)) {
         if self.parts.is_empty() {
             return;
         }
         let index = self.ends.partition_point(|end| *end <= after);
         let part = &mut self.parts[index];
-        part.service.record(class, completion.service());
+        part.service.record(class, service);
         if matches!(class, OpClass::Read | OpClass::Write) {
             part.ops += 1;
-            part.bytes += completion.outcome.map_or(0, |moved| moved.0);
+            part.bytes += bytes;
         }
     }
 
@@ -83,26 +84,16 @@ pub fn merge(total: &mut Vec<Segment>, other: &[Segment]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_model::Bytes;
-    use iolab_model::op::Token;
-
-    fn ended(at: u64) -> Completion {
-        Completion {
-            token: Token(0),
-            outcome: Ok(Bytes(4096)),
-            submitted: Ns(at - 5),
-            completed: Ns(at),
-        }
-    }
+    const ENDED: (Ns, u64) = (Ns(5), 4096);
 
     #[test]
     fn an_op_counts_where_it_ends_and_a_cut_belongs_to_what_follows() {
         // The worker begins 10 ns into the phase; the cut at 30 ns is 20 ns into its region.
         let mut segments = Segments::new(&[Ns(30), Ns(50)], Ns(10));
         for after in [5, 19, 20, 39, 40, 1000] {
-            segments.record(OpClass::Read, Ns(after), &ended(after + 10));
+            segments.record(OpClass::Read, Ns(after), ENDED);
         }
-        segments.record(OpClass::Sync, Ns(25), &ended(35));
+        segments.record(OpClass::Sync, Ns(25), ENDED);
         let parts = segments.into_parts();
         let seen: Vec<_> = parts.iter().map(|p| (p.from_ns, p.to_ns, p.ops)).collect();
         assert_eq!(seen, [(0, Some(30), 2), (30, Some(50), 2), (50, None, 2)]);
@@ -113,7 +104,7 @@ mod tests {
     fn workers_add_up() {
         let one = |ops| {
             let mut segments = Segments::new(&[Ns(10)], Ns(0));
-            (0..ops).for_each(|_| segments.record(OpClass::Write, Ns(5), &ended(5)));
+            (0..ops).for_each(|_| segments.record(OpClass::Write, Ns(5), ENDED));
             segments.into_parts()
         };
         let mut total = Vec::new();
@@ -127,7 +118,7 @@ mod tests {
     #[test]
     fn without_cuts_nothing_is_kept() {
         let mut segments = Segments::new(&[], Ns(0));
-        segments.record(OpClass::Read, Ns(5), &ended(5));
+        segments.record(OpClass::Read, Ns(5), ENDED);
         assert!(segments.into_parts().is_empty());
     }
 }

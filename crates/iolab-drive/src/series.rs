@@ -21,6 +21,18 @@ pub struct Series {
     /// Start of slice 0; taken from the first op recorded.
     #[serde(skip)]
     origin: Option<Ns>,
+    /// The slice of the latest op, from its first to its last nanosecond: the next op mostly ends
+    /// there, too, and a division takes longer than all the rest.
+    #[serde(skip)]
+    latest: Slice,
+}
+
+/// A slice and what it covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Slice {
+    index: usize,
+    from: u64,
+    width: u64,
 }
 
 impl Series {
@@ -28,7 +40,14 @@ impl Series {
     pub fn new(interval: Ns) -> Self {
         assert!(interval.0 > 0, "a slice has a width");
         let (ops, bytes, latency_ns_max) = (Vec::new(), Vec::new(), Vec::new());
-        Self { interval_ns: interval.0, ops, bytes, latency_ns_max, origin: None }
+        Self {
+            interval_ns: interval.0,
+            ops,
+            bytes,
+            latency_ns_max,
+            origin: None,
+            latest: Slice::default(),
+        }
     }
 
     /// Sets the beginning of time; later calls change nothing.
@@ -39,14 +58,25 @@ impl Series {
     /// Counts an op that ended at `completed`.
     #[inline]
     pub fn record(&mut self, completed: Ns, bytes: u64, latency: Ns) {
-        let origin = *self.origin.get_or_insert(completed);
-        let mut slice = (completed.since(origin).0 / self.interval_ns) as usize;
-        if slice >= self.ops.len() {
-            slice = self.grow(slice);
+        if completed.0.wrapping_sub(self.latest.from) >= self.latest.width {
+            self.find(completed);
         }
+        let slice = self.latest.index;
         self.ops[slice] += 1;
         self.bytes[slice] += bytes;
         self.latency_ns_max[slice] = self.latency_ns_max[slice].max(latency.0);
+    }
+
+    /// Makes the slice of `completed` the latest one.
+    #[cold]
+    fn find(&mut self, completed: Ns) {
+        let origin = *self.origin.get_or_insert(completed);
+        let mut index = (completed.since(origin).0 / self.interval_ns) as usize;
+        if index >= self.ops.len() {
+            index = self.grow(index);
+        }
+        let width = self.interval_ns;
+        self.latest = Slice { index, from: origin.0 + index as u64 * width, width };
     }
 
     #[cold]
@@ -72,6 +102,7 @@ impl Series {
         self.latency_ns_max =
             self.latency_ns_max.chunks(2).map(|p| p.iter().copied().max().unwrap_or(0)).collect();
         self.interval_ns *= 2;
+        self.latest = Slice::default();
     }
 
     /// Adds a series that began at the same time; the finer one is coarsened first.

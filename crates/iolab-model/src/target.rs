@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::completion::Completion;
 use crate::error::Error;
-use crate::op::{Access, Submission, Token};
+use crate::op::{Access, Submission, Token, Transfer};
 use crate::priority::Priority;
 use crate::seed::Seed;
 use crate::units::{Bytes, Ns};
@@ -127,8 +127,42 @@ impl Accepted {
     }
 }
 
+/// Transfers of one file that follow each other with nothing between them, at depth 1.
+///
+/// What a synchronous lane can do without going back to its pump for each: on cached data that way
+/// costs as much as the system call itself does beyond the copying.
+pub trait Run {
+    /// Whether they write; they all do, or none does.
+    const WRITES: bool;
+
+    /// The next transfer, at `now`, the end of the one before; `None`: no more.
+    fn next(&mut self, now: Ns) -> Option<Transfer>;
+
+    /// The transfer has ended with all its bytes.
+    fn ended(&mut self, submitted: Ns, completed: Ns, length: Bytes);
+}
+
+/// How a run ended, and when.
+#[derive(Clone, Copy, Debug)]
+pub enum RunEnd {
+    /// It had no more transfers.
+    Over(Ns),
+    /// A transfer failed or was short; the run does not know of its end.
+    FellShort(Transfer, Completion),
+}
+
 /// One worker's private way into a target.
 pub trait Lane {
+    /// Whether [`Lane::run`] may be called.
+    const HAS_RUNS: bool = false;
+
+    /// Makes the transfers of a run with the buffer of slot 0; `now` is as in
+    /// [`Lane::submit_batch`].
+    fn run<R: Run>(&mut self, now: Ns, run: &mut R) -> RunEnd {
+        let _ = run;
+        RunEnd::Over(now)
+    }
+
     /// The target's clock.
     fn now(&self) -> Ns;
 

@@ -9,6 +9,7 @@
 
 mod around;
 mod manner;
+mod run;
 mod timed;
 
 use iolab_model::error::Errno;
@@ -17,7 +18,7 @@ use iolab_model::op::{
     Transfer,
 };
 use iolab_model::seed::Stream;
-use iolab_model::{Completion, Ns, Seed};
+use iolab_model::{Bytes, Completion, Ns, Seed};
 
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
@@ -99,6 +100,8 @@ pub struct StreamWorker<G> {
     pace_ns: f64,
     /// It pauses between ops: thinks, replays pauses, or works in bursts.
     has_pauses: bool,
+    /// Its ops are transfers of the pattern's records, one after the other ([`run`]).
+    is_plain: bool,
     report: StreamReport,
 }
 
@@ -138,6 +141,7 @@ impl<G: GroupState> StreamWorker<G> {
             is_closed: false,
             pace_ns: tenant.period_ns().unwrap_or(0.0),
             has_pauses: tenant.has_pauses(),
+            is_plain: run::is_plain(tenant),
             report: StreamReport { worker: index, ..StreamReport::default() },
             tenant: tenant.clone(),
         }
@@ -169,6 +173,19 @@ impl<G: GroupState> StreamWorker<G> {
     /// Whether it got stuck before or in the timed region.
     pub fn has_failed(&self) -> bool {
         self.report.errors > 0
+    }
+
+    /// A stonewall has fallen while it still had work.
+    #[inline]
+    fn is_cut_off(&self) -> bool {
+        self.is_stonewalled && self.group.is_stopped() && self.issued < self.budget
+    }
+
+    /// Something of its timed region has ended.
+    #[inline]
+    fn ended_at(&mut self, completed: Ns) {
+        self.report.gap_ns_max = self.report.gap_ns_max.max(completed.since(self.ended).0);
+        self.ended = completed;
     }
 
     fn in_flight(&self) -> usize {
@@ -287,14 +304,10 @@ impl<G: GroupState> Worker for StreamWorker<G> {
             }
         };
         // The op in flight when a stonewall falls is not counted, as in IOzone.
-        let is_cut_off =
-            self.is_stonewalled && self.group.is_stopped() && self.issued < self.budget;
-        if is_cut_off && !is_timed_end {
+        if self.is_cut_off() && !is_timed_end {
             return false;
         }
-        self.report.gap_ns_max =
-            self.report.gap_ns_max.max(completion.completed.since(self.ended).0);
-        self.ended = completion.completed;
+        self.ended_at(completion.completed);
         if is_aside {
             return false;
         }
@@ -323,6 +336,26 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         self.report.ops += 1;
         self.report.bytes += moved;
         true
+    }
+
+    #[inline]
+    fn run_writes(&self) -> Option<bool> {
+        let may_run = self.is_plain && self.stage == Stage::Timed && self.report.errors == 0;
+        may_run.then(|| self.tenant.direction == Direction::Write)
+    }
+
+    #[inline]
+    fn next_of_run(&mut self, now: Ns) -> Option<Transfer> {
+        self.next_plain(now)
+    }
+
+    #[inline]
+    fn ended_in_run(&mut self, completed: Ns, length: Bytes) -> bool {
+        self.plain_ended(completed, length)
+    }
+
+    fn leave_run(&mut self, transfer: &Transfer, now: Ns) -> Option<Submission> {
+        self.submit_plain(transfer, now)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `Worker`: a passive state machine that is asked for its next op.
 
-use iolab_model::{Completion, Ns, Submission};
+use iolab_model::op::Transfer;
+use iolab_model::{Bytes, Completion, Ns, Submission};
 
 /// What a worker wants to happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,4 +23,30 @@ pub trait Worker {
 
     /// Takes the end of an op; answers whether it counts (timed, and not cut off by a stonewall).
     fn complete(&mut self, completion: &Completion) -> bool;
+
+    /// Whether nothing but alike transfers comes next, so that the following three may be called in
+    /// place of [`Worker::next`] and [`Worker::complete`]; the answer is whether they write.
+    fn run_writes(&self) -> Option<bool> {
+        None
+    }
+
+    /// The next transfer of a run; `None`: ask [`Worker::next`].
+    fn next_of_run(&mut self, now: Ns) -> Option<Transfer> {
+        let _ = now;
+        None
+    }
+
+    /// Takes the end of a transfer of a run that moved all its bytes; answers like
+    /// [`Worker::complete`].
+    fn ended_in_run(&mut self, completed: Ns, length: Bytes) -> bool {
+        let _ = (completed, length);
+        false
+    }
+
+    /// Takes back a transfer of a run that did not end so, as if it had been submitted with
+    /// [`Worker::next`]; [`Worker::complete`] gets its completion.
+    fn leave_run(&mut self, transfer: &Transfer, now: Ns) -> Option<Submission> {
+        let _ = (transfer, now);
+        None
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use iolab_model::{Completion, Error, Lane, Ns, Submission};
+use iolab_model::op::{OpClass, Transfer};
+use iolab_model::target::{Run, RunEnd};
+use iolab_model::{Bytes, Completion, Error, Lane, Ns, Submission};
 use iolab_workload::{Step, Worker};
 
 use crate::recorder::Recorder;
@@ -37,6 +39,16 @@ pub fn drive<L: Lane, W: Worker>(
     let mut now = lane.now();
     let mut idle = 0;
     loop {
+        if L::HAS_RUNS
+            && let Some(writes) = worker.run_writes()
+            && recorder.is_plain()
+        {
+            now = if writes {
+                run::<L, W, true>(lane, worker, recorder, now)
+            } else {
+                run::<L, W, false>(lane, worker, recorder, now)
+            };
+        }
         let pause = fill(&mut batch, depth, worker, recorder, now);
         if !batch.is_empty() {
             submit(lane, &mut batch, &mut done, now)?;
@@ -68,6 +80,51 @@ pub fn drive<L: Lane, W: Worker>(
             _ => {}
         }
         now = lane.now();
+    }
+}
+
+/// A worker's run, and who counts it.
+struct Counted<'a, W, const WRITES: bool> {
+    worker: &'a mut W,
+    recorder: &'a mut Recorder,
+}
+
+impl<W: Worker, const WRITES: bool> Run for Counted<'_, W, WRITES> {
+    const WRITES: bool = WRITES;
+
+    #[inline]
+    fn next(&mut self, now: Ns) -> Option<Transfer> {
+        self.worker.next_of_run(now)
+    }
+
+    #[inline]
+    fn ended(&mut self, submitted: Ns, completed: Ns, length: Bytes) {
+        if self.worker.ended_in_run(completed, length) {
+            let class = if WRITES { OpClass::Write } else { OpClass::Read };
+            self.recorder.count(class, submitted, completed, length.0);
+        }
+    }
+}
+
+/// Alike transfers as long as there are any; answers when the last one ended.
+fn run<L: Lane, W: Worker, const WRITES: bool>(
+    lane: &mut L,
+    worker: &mut W,
+    recorder: &mut Recorder,
+    now: Ns,
+) -> Ns {
+    let mut counted = Counted::<W, WRITES> { worker, recorder };
+    match lane.run(now, &mut counted) {
+        RunEnd::Over(ended) => ended,
+        RunEnd::FellShort(transfer, completion) => {
+            if let Some(submission) = worker.leave_run(&transfer, completion.submitted) {
+                recorder.submitted(&submission);
+                if worker.complete(&completion) {
+                    recorder.completed(&completion);
+                }
+            }
+            completion.completed
+        }
     }
 }
 

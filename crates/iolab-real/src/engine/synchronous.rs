@@ -5,6 +5,7 @@
 use std::marker::PhantomData;
 
 use iolab_model::op::{Op, Position, Token, Transfer, TransferFlags};
+use iolab_model::target::{Run, RunEnd};
 use iolab_model::{
     Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Submission, Target,
     error::Errno,
@@ -241,6 +242,29 @@ fn finish(
 }
 
 impl<M: Method> Lane for SynchronousLane<M> {
+    const HAS_RUNS: bool = true;
+
+    #[inline]
+    fn run<R: Run>(&mut self, now: Ns, run: &mut R) -> RunEnd {
+        let token = Token(0);
+        let mut submitted = now;
+        while let Some(transfer) = run.next(submitted) {
+            let outcome = if R::WRITES {
+                self.transfer::<true>(token, &transfer)
+            } else {
+                self.transfer::<false>(token, &transfer)
+            };
+            let completed = monotonic();
+            if outcome != Ok(transfer.length) {
+                let completion = Completion { token, submitted, completed, outcome };
+                return RunEnd::FellShort(transfer, completion);
+            }
+            run.ended(submitted, completed, transfer.length);
+            submitted = completed;
+        }
+        RunEnd::Over(submitted)
+    }
+
     #[inline]
     fn now(&self) -> Ns {
         monotonic()

@@ -50,7 +50,7 @@ impl Default for Unflushed {
 
 impl Unflushed {
     #[inline]
-    fn add(&mut self, at: u64, length: u64) {
+    pub(super) fn add(&mut self, at: u64, length: u64) {
         self.writes += 1;
         self.from = self.from.min(at);
         self.to = self.to.max(at + length);
