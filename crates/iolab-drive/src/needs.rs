@@ -33,6 +33,10 @@ pub fn check<T: Target>(target: &T, tenant: &Tenant, verify: Verify) -> Result<(
             tenant.flags.is_empty() || can.has_flags,
             "pass flags with a transfer; use the engine pvsync2 or io_uring",
         ),
+        (
+            tenant.manner.call_bytes == 0 || can.has_small_calls,
+            "make several calls for one record; use the engine sync, psync or pvsync",
+        ),
         (tenant.lock == LockPolicy::None || can.has_lock, "lock files; leave out lock"),
         (
             tenant.durability == Durability::None || !is_in_memory,

@@ -1,8 +1,8 @@
 //! What a worker did between two cuts of a phase: a setting was changed there, and a histogram of
 //! the whole phase would mix before and after.
 
-use iolab_model::op::OpClass;
 use iolab_model::Ns;
+use iolab_model::op::OpClass;
 use serde::{Deserialize, Serialize};
 
 use crate::recorder::ClassHistograms;

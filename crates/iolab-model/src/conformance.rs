@@ -53,7 +53,7 @@ fn read_write<T: Target>(target: &T) -> OpenHow {
 ///
 /// The answer is empty when the target conforms.
 pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure> {
-    let checks: [(&'static str, Check<T>); 14] = [
+    let checks: [(&'static str, Check<T>); 15] = [
         ("every submission completes exactly once", exactly_once),
         ("a full queue says busy", busy_when_full),
         ("sizes add up, also at the end of the file", sizes),
@@ -63,6 +63,7 @@ pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure>
         ("capabilities are honest", honest),
         ("an appending handle appends", append),
         ("vectored transfers move the same bytes", kinds::vectors),
+        ("several calls move the same bytes as one", kinds::small_calls),
         ("flags of transfers are obeyed or declined", kinds::flags),
         ("streams buffer and give back", kinds::streams),
         ("mapped files give back", kinds::mapped),
@@ -330,9 +331,12 @@ fn honest<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
         let at = Position::At(at);
         Op::Write(Transfer { vectors, flags, ..Transfer::plain(FILE, at, RECORD) })
     };
+    let transfer = Transfer::plain(FILE, Position::At(at), RECORD);
+    let by_calls = Op::Write(Transfer { call_bytes: 512, ..transfer });
     let claims = [
         (has.has_vectors, special(2, TransferFlags::NONE)),
         (has.has_flags, special(1, TransferFlags::DATA_SYNC)),
+        (has.has_small_calls, by_calls),
         (has.has_mapping, Op::Map { handle: FILE, length: RECORD }),
         (has.has_stream, Op::StreamRead { handle: FILE, length: RECORD }),
         (has.has_lock, Op::Lock { handle: FILE, kind: LockKind::Exclusive, at, length: RECORD }),

@@ -120,6 +120,8 @@ pub struct Transfer {
     pub vectors: u16,
     /// Per-call flags.
     pub flags: TransferFlags,
+    /// Most bytes of one system call; 0: all in one. A transfer of several calls is one op.
+    pub call_bytes: u32,
 }
 
 /// How a handle reaches its file.
@@ -327,7 +329,7 @@ impl Transfer {
     /// One buffer, no flags.
     #[inline]
     pub const fn plain(handle: Handle, at: Position, length: Bytes) -> Self {
-        Self { handle, at, length, vectors: 1, flags: TransferFlags::NONE }
+        Self { handle, at, length, vectors: 1, flags: TransferFlags::NONE, call_bytes: 0 }
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Capabilities {
     pub has_vectors: bool,
     /// Transfers may carry [`crate::op::TransferFlags`].
     pub has_flags: bool,
+    /// A transfer may be made by several calls ([`crate::op::Transfer::call_bytes`]).
+    pub has_small_calls: bool,
     /// Blocks can be allocated without writing.
     pub has_allocate: bool,
     /// Key-value requests work.
@@ -72,6 +74,7 @@ impl Capabilities {
         has_lock: false,
         has_vectors: false,
         has_flags: false,
+        has_small_calls: false,
         has_allocate: false,
         has_key_value: false,
         is_simulated: false,

@@ -185,3 +185,6 @@ fn wait_for_group(idle: &mut u32) {
         std::thread::sleep(NAP);
     }
 }
+
+#[cfg(test)]
+mod tests;

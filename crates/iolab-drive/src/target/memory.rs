@@ -64,6 +64,7 @@ impl Target for Memory {
             has_direct: true,
             has_append: true,
             has_vectors: true,
+            has_small_calls: true,
             has_allocate: true,
             ..Capabilities::MINIMAL
         }

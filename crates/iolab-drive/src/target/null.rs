@@ -35,6 +35,7 @@ impl Target for Null {
             has_direct: true,
             has_vectors: true,
             has_flags: true,
+            has_small_calls: true,
             ..Capabilities::MINIMAL
         }
     }

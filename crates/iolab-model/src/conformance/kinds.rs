@@ -69,6 +69,26 @@ pub(super) fn vectors<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), St
     Ok(())
 }
 
+/// What is written call by call is read as a whole, and the other way round.
+pub(super) fn small_calls<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
+    let can = target.capabilities();
+    if !can.has_small_calls {
+        return Ok(());
+    }
+    let mut probe = Probe::open(target, paths)?;
+    probe.fill(can.has_namespace)?;
+    for (index, (written, read)) in [(1, 0), (0, 1), (1000, 7)].into_iter().enumerate() {
+        let record = whole(Bytes(index as u64 * RECORD.0));
+        let moved = probe.ok(Op::Write(Transfer { call_bytes: written, ..record }))?;
+        if moved != RECORD {
+            return Err(format!("{moved:?} written by calls of {written} bytes"));
+        }
+        let expected = probe.held();
+        probe.gives(Op::Read(Transfer { call_bytes: read, ..record }), &expected, &can)?;
+    }
+    Ok(())
+}
+
 /// Durable writes work; what the file system may decline it declines with a known errno.
 pub(super) fn flags<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     let can = target.capabilities();

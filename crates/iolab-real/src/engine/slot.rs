@@ -92,6 +92,9 @@ impl Slot {
             return Some(Err(Errno::EINVAL));
         }
         let mut flags = 0;
+        if transfer.call_bytes > 0 {
+            return Some(Err(Errno::EOPNOTSUPP));
+        }
         if transfer.vectors > 1 || !transfer.flags.is_empty() {
             match accepted_flags(&transfer, files.can()) {
                 Ok(accepted) => flags = accepted,

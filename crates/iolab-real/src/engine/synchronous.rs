@@ -28,6 +28,7 @@ pub const ABILITIES: Capabilities = Capabilities {
     has_stream: true,
     has_lock: true,
     has_allocate: true,
+    has_small_calls: true,
     ..Capabilities::MINIMAL
 };
 
@@ -164,7 +165,8 @@ impl<M: Method> SynchronousLane<M> {
         transfer: &Transfer,
     ) -> Result<Bytes, Errno> {
         let length = transfer.length.0 as usize;
-        let is_special = transfer.vectors > 1 || !transfer.flags.is_empty();
+        let is_special =
+            transfer.vectors > 1 || !transfer.flags.is_empty() || transfer.call_bytes > 0;
         let file = self.files.get(transfer.handle)?;
         let memory = if IS_WRITE {
             self.buffers.outgoing(token, length)
@@ -173,7 +175,7 @@ impl<M: Method> SynchronousLane<M> {
         };
         let memory = memory.ok_or(Errno::EINVAL)?;
         if !file.is_descriptor() {
-            // Neither the C library nor a copy has vectors or flags.
+            // Neither the C library nor a copy has vectors, flags or small calls.
             return match (is_special, IS_WRITE) {
                 (true, _) => Err(Errno::EOPNOTSUPP),
                 (false, true) => file.write(transfer.at, memory),
@@ -182,6 +184,9 @@ impl<M: Method> SynchronousLane<M> {
         }
         let whole = [libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: length }];
         let (mut parts, mut flags) = (&whole[..], 0);
+        if transfer.call_bytes > 0 {
+            return call_by_call::<M, IS_WRITE>(file, transfer, memory);
+        }
         if is_special {
             flags = accepted_flags(transfer, &M::CAPABILITIES)?;
             if transfer.vectors > 1 {
@@ -212,6 +217,45 @@ pub fn accepted_flags(transfer: &Transfer, can: &Capabilities) -> Result<libc::c
     kernel_flags(transfer.flags).ok_or(Errno::EINVAL)
 }
 
+/// A transfer of several calls, each of a plain range without vectors or flags.
+fn call_by_call<M: Method, const IS_WRITE: bool>(
+    file: &mut Opened,
+    transfer: &Transfer,
+    memory: &mut [u8],
+) -> Result<Bytes, Errno> {
+    if transfer.vectors > 1 || !transfer.flags.is_empty() {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let mut done = 0;
+    for part in memory.chunks_mut(transfer.call_bytes as usize) {
+        let length = Bytes(part.len() as u64);
+        let one = Transfer { at: further(transfer.at, done), length, call_bytes: 0, ..*transfer };
+        let mut call = |at, from: usize| {
+            let rest = &mut part[from..];
+            let whole = [libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() }];
+            let call = Call { at, flags: 0, parts: &whole };
+            if IS_WRITE { M::write(file, &call) } else { M::read(file, &call) }
+        };
+        let moved = call(one.at, 0);
+        let is_whole = moved == length.0 as isize;
+        let moved = if is_whole { length } else { finish(&one, moved, call)? };
+        done += moved.0;
+        if moved < length {
+            break;
+        }
+    }
+    Ok(Bytes(done))
+}
+
+/// A position so many bytes further on.
+#[inline]
+fn further(at: Position, bytes: u64) -> Position {
+    match at {
+        Position::At(at) => Position::At(Bytes(at.0 + bytes)),
+        Position::Current => Position::Current,
+    }
+}
+
 /// Goes on after a short, interrupted or failed first call, until done or end of file.
 ///
 /// What is left of a vectored transfer is one part.
@@ -233,11 +277,7 @@ fn finish(
         if done == length {
             return Ok(transfer.length);
         }
-        let at = match transfer.at {
-            Position::At(at) => Position::At(Bytes(at.0 + done as u64)),
-            Position::Current => Position::Current,
-        };
-        moved = again(at, done);
+        moved = again(further(transfer.at, done as u64), done);
     }
 }
 

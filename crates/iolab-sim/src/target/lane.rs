@@ -244,7 +244,7 @@ impl SimLane {
         is_write: bool,
     ) -> Result<Begun, Errno> {
         let opened = self.opened(transfer.handle)?;
-        if !DURABLE.contains(transfer.flags) {
+        if !DURABLE.contains(transfer.flags) || transfer.call_bytes > 0 {
             return Err(Errno::EOPNOTSUPP);
         }
         let at = match transfer.at {

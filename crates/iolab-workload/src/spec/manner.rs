@@ -31,6 +31,10 @@ pub struct Manner {
     /// Buffers that a worker's transfers use in turn; 0 or 1: the same one again and again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub buffers: u32,
+    /// Most bytes of one system call, where a record is to be moved by several; 0: all in one. The
+    /// record is one op: bonnie++ works "per character" so, and times 8192 calls together.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub call_bytes: u32,
     /// What the kernel is told about a mapping, right after it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
@@ -87,6 +91,15 @@ impl Manner {
         if self.buffers > 1 && !is_one_by_one {
             let problem = format!("{} buffers in turn at depth {}", self.buffers, tenant.depth);
             return Some((problem, "use depth 1: each op in flight has a buffer of its own"));
+        }
+        if self.call_bytes > 0 {
+            let is_odd = tenant.access == Access::Direct;
+            let is_no_call = matches!(tenant.access, Access::Mapped | Access::Stdio);
+            if is_odd || is_no_call || tenant.vectors > 1 || !tenant.flags.is_empty() {
+                let problem = format!("calls of {} bytes", self.call_bytes);
+                let remedy = "use them through the page cache, without vectors and flags";
+                return Some((problem, remedy));
+            }
         }
         if self.burst.is_some_and(|burst| burst.bytes.0 == 0) {
             return Some(("bursts of 0 bytes".into(), "leave bursts out, or give them a size"));

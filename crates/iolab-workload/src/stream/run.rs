@@ -16,7 +16,8 @@ use crate::worker::Step;
 /// Whether the timed region of the workers of `tenant` is a run.
 pub(super) fn is_plain(tenant: &Tenant) -> bool {
     let is_one_way = matches!(tenant.direction, Direction::Read | Direction::Write);
-    let manner = Manner { begin_step_ns: Ns(0), advice: None, ..tenant.manner.clone() };
+    let manner =
+        Manner { begin_step_ns: Ns(0), advice: None, call_bytes: 0, ..tenant.manner.clone() };
     is_one_way
         && tenant.depth == 1
         && tenant.period_ns().is_none()
@@ -40,7 +41,8 @@ impl<G: GroupState> StreamWorker<G> {
             self.unflushed.add(at.0, length.0);
         }
         let (vectors, flags) = (self.tenant.vectors.max(1), self.tenant.flags);
-        Some(Transfer { handle: FILE, at: Position::At(at), length, vectors, flags })
+        let call_bytes = self.tenant.manner.call_bytes;
+        Some(Transfer { handle: FILE, at: Position::At(at), length, vectors, flags, call_bytes })
     }
 
     /// Counts a whole transfer.

@@ -159,6 +159,7 @@ impl<G: GroupState> StreamWorker<G> {
             length,
             vectors: self.tenant.vectors.max(1),
             flags: self.tenant.flags,
+            call_bytes: self.tenant.manner.call_bytes,
         }
     }
 
