@@ -327,3 +327,47 @@ def test_a_link_with_the_programs_name_selects_the_dialect(
     out = io.StringIO()
     assert module.main(console=Console(out, io.StringIO())) == 0
     assert "-i N" in out.getvalue()
+
+
+def exported(folder: Path, program: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    words = ["archive", str(folder / "stored"), "--export", program]
+    code = main(words, console=Console(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+def test_a_stored_command_is_exported_as_it_was_typed(folder: Path) -> None:
+    words = ["-t", "2", "-i", "0", "-i", "1", "-I", "-s", "256k", "-r", "64k", "-F", "a", "b c"]
+    ours = ["--out", str(folder / "stored"), "--repeat=2"]
+    assert iozone(*ours, *words)[0] == 0
+    code, script, err = exported(folder, "iozone")
+    assert code == 0, err
+    assert shlex.split(script.splitlines()[-1]) == ["iozone", *words]
+    assert "# no equivalent: --repeat" in script
+
+
+def test_a_stored_command_is_exported_as_jobs_of_fio(folder: Path) -> None:
+    words = ["-i", "0", "-i", "2", "-K", "-i", "1", "-s", "256k", "-r", "64k", "-f", "t.tmp"]
+    assert iozone("--out", str(folder / "stored"), *words)[0] == 0
+    code, job, err = exported(folder, "fio")
+    assert code == 0, err
+    assert job.count("filename=t.tmp") == 6
+    assert "[random-read]" in job
+    assert "# no equivalent: jumps_every" in job
+
+
+def test_an_export_that_needs_a_file_says_which_is_missing(folder: Path) -> None:
+    (folder / "work" / "w.tel").write_text("0 4096\n8192 4096\n")
+    assert iozone("--out", str(folder / "stored"), "-X", "w.tel", "-f", "t.tmp")[0] == 0
+    (folder / "work" / "w.tel").unlink()
+    code, out, err = exported(folder, "fio")
+    assert (code, out) == (1, "")
+    assert "-X w.tel: No such file" in err
+
+
+def test_a_report_of_a_row_with_a_replay_can_be_shown(folder: Path) -> None:
+    (folder / "work" / "w.tel").write_text("0 4096 1\n8192 512\n")
+    assert iozone("--out", str(folder / "stored"), "-X", "w.tel", "-f", "t.tmp")[0] == 0
+    out, err = io.StringIO(), io.StringIO()
+    assert main(["report", str(folder / "stored")], console=Console(out, err)) == 0, err.getvalue()
+    assert "rewrite" in out.getvalue()
