@@ -139,6 +139,8 @@ def _global(item: Exported) -> Iterator[Line]:
     yield "group_reporting", 1
     if workload["content"] == "zero":
         yield "zero_buffers", 1
+    elif isinstance(workload["content"], dict):
+        yield f"{_NONE}shares of the data that repeat ({workload['content']}): fio has others."
     else:
         yield "scramble_buffers", 1
         yield (
