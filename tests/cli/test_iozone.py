@@ -176,6 +176,60 @@ def test_what_is_not_done_is_refused_by_name(folder: Path) -> None:
     assert list((folder / "work").iterdir()) == []
 
 
+MALFORMED: Final = (
+    "-y2 -5",
+    "-s 64k --json",
+    "-+9 -s 64k",
+    "-s",
+    "-i 0 -F a b",
+    "-t 2 -i 0 -s 64k -F only",
+    "-t 2 -F -i 0",
+    "-t 2 -F a a",
+    "-f x -t 2 -F a b",
+    "-a -t 2",
+    "-N -t 2 -i 0",
+    "-U /mnt -t 1",
+    "-t 2000 -i 0",
+    "-i 13",
+    "-i foo",
+    "-s 0.5m -i 0",
+    "-s 128x -i 0",
+    "-r 32m -s 64m -i 0",
+    "-s 16k -r 64k",
+    "-a -y 1m -q 64k -i 0",
+    "-i 0 -l 8k -s 64k",
+    "-B -H 2 -i 0",
+    "-G -i 0",
+    "-+m nofile -t 1",
+    "-i 0 -f /dev/null",
+    "-X nofile -i 0",
+    "-Y bad.tel -i 1",
+    "-t 2 -+R nofile",
+    "-t 2 -F nowhere/a nowhere/b",
+    "-t 2 -F a nowhere/b",
+    "-+E -i 1 -f nofile",
+    "-+E -i 0 -f bad.tel",
+    "-+b 1m -i 0",
+    "-+w 200 -i 0",
+    "-d 5 -i 0",
+    "-b nowhere/out.xls -i 0",
+    "--repeat 0 -i 0",
+    "--on nowhere:1g -i 0",
+)
+
+
+@pytest.mark.parametrize("words", MALFORMED)
+def test_a_malformed_command_line_ends_with_a_reason_and_writes_nothing(
+    words: str, folder: Path
+) -> None:
+    (folder / "work" / "bad.tel").write_text("0 4096\nabc def\n")
+    code, out, err = iozone("--out", str(folder / "stored"), *words.split())
+    assert (code, out) == (1, "")
+    assert err.startswith("iolab: "), err
+    assert [path.name for path in (folder / "work").iterdir()] == ["bad.tel"]
+    assert not (folder / "stored").exists()
+
+
 def test_a_kept_file_is_read_by_the_next_command(folder: Path) -> None:
     write = ["-i", "0", "-s", "64k", "-r", "16k", "-f", "t.tmp", "-w"]
     assert iozone(*write, "--out", str(folder / "1"))[0] == 0

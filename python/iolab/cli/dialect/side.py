@@ -102,6 +102,7 @@ def write_side_files(
     """
     side: Json = plan.values.get("side", {})
     writer = _Writer(plan, core)
+    clock_ns = _wall_clock(plan, record)
     try:
         phases = {phase["name"]: phase for phase in row["workload"]["phases"]}
         for phase in record["phases"]:
@@ -109,7 +110,7 @@ def write_side_files(
             for child in children_of(plan, phases[name], phase):
                 who = {"test": name, "child": child.number, "is_writer": child.is_writer}
                 if side.get("has_stamps"):
-                    writer.append(_stamps(who, child.report))
+                    writer.append(_stamps(who, child.report, clock_ns))
                 log = None if folder is None else folder / f"{name}.{child.ordinal}"
                 # A phase that failed may have none.
                 if log is not None and log.exists():
@@ -173,10 +174,19 @@ def _times(phase: Json) -> tuple[int, int, int]:
     return user, system, int(phase["elapsed_ns"])
 
 
-def _stamps(who: Json, report: Json) -> Json:
+def _wall_clock(plan: DialectPlan, record: Json) -> int:
+    """What is added to a worker's times to get those of the wall.
+
+    Its clock is the machine's monotonic one; a simulated one begins with the trial.
+    """
+    if str(plan.common["on"] or "").startswith("sim"):
+        return int(record.get("started_at_unix_ns") or 0)
+    return time.time_ns() - time.monotonic_ns()
+
+
+def _stamps(who: Json, report: Json, clock_ns: int) -> Json:
     """When a worker's timed region began and ended, on the clock of the wall."""
-    offset_ns = time.time_ns() - time.monotonic_ns()
-    began_ns = int(report["started_ns"]) + offset_ns
+    began_ns = int(report["started_ns"]) + clock_ns
     ended_ns = began_ns + int(report["elapsed_ns"])
     began, ended = (time.ctime(at // 1_000_000_000) for at in (began_ns, ended_ns))
     return {"part": "stamps", "who": who, "began": began, "ended": ended}
