@@ -13,7 +13,8 @@ import shutil
 import struct
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -41,14 +42,18 @@ class Child:
     report: Json
 
 
-def log_folder(plan: DialectPlan, out_dir: Path) -> Path | None:
-    """A new directory for the logs of a row, if any are wanted."""
+@contextmanager
+def log_folder(plan: DialectPlan, out_dir: Path) -> Generator[Path | None]:
+    """A directory for the logs of a row, if any are wanted; it is removed in the end."""
     if not plan.values.get("side", {}).get("logged"):
-        return None
-    folder = out_dir / _FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
+        yield None
+        return
+    folder = out_dir.resolve() / _FOLDER
     folder.mkdir()
-    return folder.resolve()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def logged(plan: DialectPlan, workload: Json, folder: Path | None) -> Json:
@@ -94,7 +99,7 @@ def write_side_files(
     plan, core : what was asked, and who knows how it looks.
     row : the plan's row.
     record : what was measured.
-    folder : where the logs of single operations are, if there are any; it is removed.
+    folder : where the logs of single operations are, if there are any.
 
     Raises
     ------
@@ -119,9 +124,6 @@ def write_side_files(
         raise IolabError(
             f"{error.filename} cannot be written: {error.strerror}", "the results are stored"
         ) from None
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
