@@ -176,6 +176,60 @@ def test_what_is_not_done_is_refused_by_name(folder: Path) -> None:
     assert list((folder / "work").iterdir()) == []
 
 
+MALFORMED: Final = (
+    "-y2 -5",
+    "-s 64k --json",
+    "-+9 -s 64k",
+    "-s",
+    "-i 0 -F a b",
+    "-t 2 -i 0 -s 64k -F only",
+    "-t 2 -F -i 0",
+    "-t 2 -F a a",
+    "-f x -t 2 -F a b",
+    "-a -t 2",
+    "-N -t 2 -i 0",
+    "-U /mnt -t 1",
+    "-t 2000 -i 0",
+    "-i 13",
+    "-i foo",
+    "-s 0.5m -i 0",
+    "-s 128x -i 0",
+    "-r 32m -s 64m -i 0",
+    "-s 16k -r 64k",
+    "-a -y 1m -q 64k -i 0",
+    "-i 0 -l 8k -s 64k",
+    "-B -H 2 -i 0",
+    "-G -i 0",
+    "-+m nofile -t 1",
+    "-i 0 -f /dev/null",
+    "-X nofile -i 0",
+    "-Y bad.tel -i 1",
+    "-t 2 -+R nofile",
+    "-t 2 -F nowhere/a nowhere/b",
+    "-t 2 -F a nowhere/b",
+    "-+E -i 1 -f nofile",
+    "-+E -i 0 -f bad.tel",
+    "-+b 1m -i 0",
+    "-+w 200 -i 0",
+    "-d 5 -i 0",
+    "-b nowhere/out.xls -i 0",
+    "--repeat 0 -i 0",
+    "--on nowhere:1g -i 0",
+)
+
+
+@pytest.mark.parametrize("words", MALFORMED)
+def test_a_malformed_command_line_ends_with_a_reason_and_writes_nothing(
+    words: str, folder: Path
+) -> None:
+    (folder / "work" / "bad.tel").write_text("0 4096\nabc def\n")
+    code, out, err = iozone("--out", str(folder / "stored"), *words.split())
+    assert (code, out) == (1, "")
+    assert err.startswith("iolab: "), err
+    assert [path.name for path in (folder / "work").iterdir()] == ["bad.tel"]
+    assert not (folder / "stored").exists()
+
+
 def test_a_kept_file_is_read_by_the_next_command(folder: Path) -> None:
     write = ["-i", "0", "-s", "64k", "-r", "16k", "-f", "t.tmp", "-w"]
     assert iozone(*write, "--out", str(folder / "1"))[0] == 0
@@ -327,3 +381,47 @@ def test_a_link_with_the_programs_name_selects_the_dialect(
     out = io.StringIO()
     assert module.main(console=Console(out, io.StringIO())) == 0
     assert "-i N" in out.getvalue()
+
+
+def exported(folder: Path, program: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    words = ["archive", str(folder / "stored"), "--export", program]
+    code = main(words, console=Console(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+def test_a_stored_command_is_exported_as_it_was_typed(folder: Path) -> None:
+    words = ["-t", "2", "-i", "0", "-i", "1", "-I", "-s", "256k", "-r", "64k", "-F", "a", "b c"]
+    ours = ["--out", str(folder / "stored"), "--repeat=2"]
+    assert iozone(*ours, *words)[0] == 0
+    code, script, err = exported(folder, "iozone")
+    assert code == 0, err
+    assert shlex.split(script.splitlines()[-1]) == ["iozone", *words]
+    assert "# no equivalent: --repeat" in script
+
+
+def test_a_stored_command_is_exported_as_jobs_of_fio(folder: Path) -> None:
+    words = ["-i", "0", "-i", "2", "-K", "-i", "1", "-s", "256k", "-r", "64k", "-f", "t.tmp"]
+    assert iozone("--out", str(folder / "stored"), *words)[0] == 0
+    code, job, err = exported(folder, "fio")
+    assert code == 0, err
+    assert job.count("filename=t.tmp") == 6
+    assert "[random-read]" in job
+    assert "# no equivalent: jumps_every" in job
+
+
+def test_an_export_that_needs_a_file_says_which_is_missing(folder: Path) -> None:
+    (folder / "work" / "w.tel").write_text("0 4096\n8192 4096\n")
+    assert iozone("--out", str(folder / "stored"), "-X", "w.tel", "-f", "t.tmp")[0] == 0
+    (folder / "work" / "w.tel").unlink()
+    code, out, err = exported(folder, "fio")
+    assert (code, out) == (1, "")
+    assert "-X w.tel: No such file" in err
+
+
+def test_a_report_of_a_row_with_a_replay_can_be_shown(folder: Path) -> None:
+    (folder / "work" / "w.tel").write_text("0 4096 1\n8192 512\n")
+    assert iozone("--out", str(folder / "stored"), "-X", "w.tel", "-f", "t.tmp")[0] == 0
+    out, err = io.StringIO(), io.StringIO()
+    assert main(["report", str(folder / "stored")], console=Console(out, err)) == 0, err.getvalue()
+    assert "rewrite" in out.getvalue()

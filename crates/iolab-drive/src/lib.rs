@@ -4,6 +4,7 @@
 //! them. [`target`] holds the two that need no device: `null` (measures the harness itself) and
 //! `memory`.
 
+pub mod blend;
 pub mod clock;
 pub mod coordinate;
 pub mod group;

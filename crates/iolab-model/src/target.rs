@@ -93,6 +93,44 @@ pub enum Content {
     Zero,
     /// What the lane's owner puts into the buffers; the lane changes nothing of it.
     Prepared,
+    /// Data of which a share can be de-duplicated or compressed; who opens lanes makes them, and
+    /// then asks for [`Content::Prepared`].
+    Blend(Blend),
+}
+
+/// Shares of each granule of a file that storage may find equal or empty, in percent of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blend {
+    /// Size of a granule.
+    pub granule_bytes: Bytes,
+    /// Equal to what other files have at the same place, and to nothing else.
+    pub across_percent: u8,
+    /// Equal in every granule of every file.
+    pub everywhere_percent: u8,
+    /// Equal in every granule of one file; files differ.
+    pub within_percent: u8,
+    /// Zeros.
+    pub zero_percent: u8,
+    /// Root of what is equal.
+    pub seed: Seed,
+    /// Makes files of the same name differ where they shall differ: on several machines.
+    pub skew: u32,
+}
+
+impl Blend {
+    /// What is wrong with it, if anything.
+    pub fn problem(&self) -> Option<String> {
+        let shares =
+            [self.across_percent, self.everywhere_percent, self.within_percent, self.zero_percent];
+        let sum: u32 = shares.iter().map(|share| u32::from(*share)).sum();
+        if sum > 100 {
+            return Some(format!("shares of {sum} % of each granule"));
+        }
+        let granule = self.granule_bytes.0;
+        let is_odd = granule == 0 || !granule.is_multiple_of(512);
+        is_odd.then(|| format!("a granule of {granule} bytes, which is no multiple of 512"))
+    }
 }
 
 /// What a worker needs of its lane.

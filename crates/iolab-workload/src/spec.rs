@@ -559,6 +559,11 @@ impl Workload {
                 "leave out the content: verification writes its own, which is incompressible",
             );
         }
+        if let Content::Blend(blend) = &self.content
+            && let Some(problem) = blend.problem()
+        {
+            return wrong(problem, "let shares add up to 100 % at most, of granules of sectors");
+        }
         let mut tenants = self.phases.iter().flat_map(|phase| &phase.tenants);
         if self.verify.is_on() && tenants.any(|tenant| !tenant.manner.replay.is_empty()) {
             return wrong("verify of a replay".into(), "leave one of them out");

@@ -66,6 +66,7 @@ struct InFlight {
 }
 
 /// One worker of a tenant.
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct StreamWorker<G> {
     group: G,
     tenant: Tenant,

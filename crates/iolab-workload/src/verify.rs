@@ -167,12 +167,11 @@ impl Story {
         for (tenant, _, _) in users(phase, name) {
             match tenant.opening {
                 Opening::Existing => {}
-                Opening::Keep if self.exists => {}
+                // An existing file is left alone if it is large enough: nothing new is certain.
+                Opening::Keep | Opening::LaidOut if self.exists => {}
                 Opening::Create | Opening::Keep => {
                     *self = Self { exists: true, trust: Trust::default() }
                 }
-                // An existing file is left alone if it is large enough: nothing new is certain.
-                Opening::LaidOut if self.exists => {}
                 Opening::LaidOut => {
                     let floor = Some(layout_step(index));
                     *self = Self { exists: true, trust: Trust { floor, ..Trust::default() } };

@@ -99,6 +99,16 @@ def _head(item: Exported) -> Iterator[str]:
     yield f"  cd DIRECTORY && fio {file_name(item)}"
     yield "Lines after a $ are for root and change the machine; they are never run by this file."
     yield from item.environment
+    refined = sorted(
+        {
+            name
+            for phase in item.workload["phases"]
+            for tenant in phase["tenants"]
+            for name in tenant.get("manner", {})
+        }
+    )
+    if refined:
+        yield f"{_NONE}{', '.join(refined)}: the workers' ops are those of the pattern alone."
     if item.memory_limit_bytes is not None:
         yield f"{_NONE}memory_limit; run fio in a control group, cache included:"
         yield f"$ systemd-run --scope -p MemoryMax={item.memory_limit_bytes} fio {file_name(item)}"
@@ -129,6 +139,8 @@ def _global(item: Exported) -> Iterator[Line]:
     yield "group_reporting", 1
     if workload["content"] == "zero":
         yield "zero_buffers", 1
+    elif isinstance(workload["content"], dict):
+        yield f"{_NONE}shares of the data that repeat ({workload['content']}): fio has others."
     else:
         yield "scramble_buffers", 1
         yield (

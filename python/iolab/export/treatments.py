@@ -6,12 +6,13 @@ mount, knobs) comes from the records, as far as trials have finished.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from iolab.errors import StudyError
-from iolab.export.command_lines import command_of, planned
+from iolab.export.command_lines import command_of, planned, without_ours
 from iolab.export.environment import Site, environment_lines
 from iolab.run.core import Core
 from iolab.run.trial import trial_spec
@@ -20,6 +21,9 @@ from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.study.load import parse_study
 from iolab.study.plan import Trial, make_plan
+
+_EXPORTED_DIALECT: Final = "iozone"
+"""The dialect whose rows are the phases that other programs know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,18 @@ def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list
 
 
 def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[Exported]:
-    """Rows of a dialect's plan, each a treatment."""
+    """Rows of a dialect's plan, each a treatment.
+
+    Raises
+    ------
+    StudyError : the dialect does what neither fio nor IOzone can be told.
+    """
+    if command[0] != _EXPORTED_DIALECT:
+        raise StudyError(
+            f"study '{data.study.name}' stands for a command line of {command[0]}, which is not"
+            " translated",
+            f"run that command: `{shlex.join([command[0], *without_ours(command[1:])])}`",
+        )
     plan = planned(core, command)
     environment = (f"{machine_text(data)}", f"It ran on the testbed {data.study.testbed}.")
     return [

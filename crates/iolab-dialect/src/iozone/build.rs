@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use iolab_model::op::{Access, Durability, TransferFlags};
-use iolab_model::target::Content;
+use iolab_model::target::{Blend, Content};
 use iolab_model::{Bytes, Ns, Seed};
 use iolab_workload::Workload;
 use iolab_workload::preset::IozoneTest as T;
@@ -145,6 +145,30 @@ impl Build<'_> {
         if is_kept && !self.is_elsewhere { Opening::Keep } else { Opening::Create }
     }
 
+    /// What is written.
+    fn content(&self) -> Content {
+        let (how, data) = (&self.typed.how, &self.typed.how.data);
+        if data.is_blended() {
+            let of = |whole: u8, share: u8| (u32::from(whole) * u32::from(share) / 100) as u8;
+            let duplicate = data.duplicate_percent;
+            let everywhere = of(duplicate, data.everywhere_percent);
+            let within = of(duplicate, data.within_percent);
+            return Content::Blend(Blend {
+                granule_bytes: Bytes(data.granule_bytes.unwrap_or(self.bytes(T::Write).1)),
+                across_percent: duplicate.saturating_sub(everywhere).saturating_sub(within),
+                everywhere_percent: everywhere,
+                within_percent: within,
+                zero_percent: of(100 - duplicate, data.zero_percent),
+                seed: Seed(u64::from(data.seed)),
+                skew: data.skew,
+            });
+        }
+        if self.typed.is_compat && how.verify.is_none() {
+            return Content::Zero;
+        }
+        Content::Incompressible
+    }
+
     /// What the preset says about a test.
     fn preset(&self, test: IozoneTest) -> Result<Workload, Problem> {
         let (how, children) = (&self.typed.how, &self.typed.children);
@@ -185,11 +209,7 @@ impl Build<'_> {
             seed: Seed(u64::from(how.verify.unwrap_or(0)) + 1),
             stride: how.stride,
             depth: how.depth.map_or(1, |(_, depth)| depth),
-            content: if self.typed.is_compat && how.verify.is_none() {
-                Content::Zero
-            } else {
-                Content::Incompressible
-            },
+            content: self.content(),
             verify: if how.verify.is_some() { Verify::Full } else { Verify::None },
             pin_cpus: Vec::new(),
         };

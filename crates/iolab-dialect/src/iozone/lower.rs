@@ -25,6 +25,11 @@ pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, 
     let tests =
         if is_throughput { throughput_tests(&mut typed)? } else { single_tests(&mut typed)? };
     note_page_cache(&mut typed, &tests);
+    if typed.how.data.is_blended() {
+        let text = "-+w, -+a: data are made between the operations, and the rate is that of the \
+                    time inside the calls";
+        typed.notes.push(text.into());
+    }
     let counts = children_counts(&typed);
     let children_max = counts.iter().copied().max().unwrap_or(1);
     let places = places(&typed, &common, children_max)?;
@@ -182,6 +187,16 @@ fn check_manner(typed: &Typed) -> Result<(), Problem> {
     if how.is_disturbed && (how.locks_records || how.depth.is_some_and(|(_, depth)| depth > 1)) {
         return wrong("-K jumps between records, one at a time", "leave out -+l, -+L, -H and -k");
     }
+    if u32::from(how.data.everywhere_percent) + u32::from(how.data.within_percent) > 100 {
+        return wrong("-+y and -+C are shares of -+w: together more than all", "use less of one");
+    }
+    let is_shared_only = how.data.everywhere_percent > 0 || how.data.within_percent > 0;
+    if is_shared_only && how.data.duplicate_percent == 0 && !is_silent {
+        return wrong("-+y and -+C are shares of -+w, which is not there", "add -+w PERCENT");
+    }
+    if how.data.is_blended() && how.verify.is_some() {
+        return wrong("-V and -+d write data of their own", "leave out -+w and -+a, or them");
+    }
     if how.burst.is_some() && how.is_mapped && (how.syncs || how.syncs_async) {
         return wrong("-+b flushes after each burst, -D and -G after each record", "use one");
     }
@@ -259,7 +274,7 @@ fn paused(typed: &Typed, tests: &[IozoneTest], recorded: &Recorded) -> Vec<Iozon
             _ => &None,
         };
         thinks
-            || (how.burst.is_some() && test.writes())
+            || ((how.burst.is_some() || how.data.is_blended()) && test.writes())
             || replay.as_ref().is_some_and(telemetry::Telemetry::has_pauses)
     };
     tests.iter().copied().filter(is_paused).collect()

@@ -115,9 +115,9 @@ fn different(option: &str, names: &[String]) -> Result<(), Problem> {
 }
 
 /// The names that a list of -+R holds, one a line.
-fn listed(list: &str, named: &[String]) -> Result<Vec<String>, Problem> {
+fn listed(list: &str, others: &[String]) -> Result<Vec<String>, Problem> {
     const REMEDY: &str = "name a text file with one file name a line";
-    if !named.is_empty() {
+    if !others.is_empty() {
         return Err(Problem::new("-F and -+R name files twice", "leave one of them out"));
     }
     let wrong = |why: &str| Problem::new(format!("-+R {list}: {why}"), REMEDY);

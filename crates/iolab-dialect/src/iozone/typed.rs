@@ -146,6 +146,34 @@ pub struct How {
     pub counts_compute: bool,
     /// -X and -Y.
     pub replays: Replays,
+    /// What the data are like.
+    pub data: Data,
+}
+
+/// What can be de-duplicated or compressed, in percent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Data {
+    /// -+w, of each granule.
+    pub duplicate_percent: u8,
+    /// -+y, of -+w.
+    pub everywhere_percent: u8,
+    /// -+C, of -+w.
+    pub within_percent: u8,
+    /// -+a, of what is not -+w.
+    pub zero_percent: u8,
+    /// -+S.
+    pub seed: u32,
+    /// -+W.
+    pub skew: u32,
+    /// -+Q.
+    pub granule_bytes: Option<u64>,
+}
+
+impl Data {
+    /// Whether data have shares at all.
+    pub fn is_blended(&self) -> bool {
+        self.duplicate_percent > 0 || self.zero_percent > 0
+    }
 }
 
 /// Pauses between bursts (-+b).
@@ -256,6 +284,7 @@ impl Default for How {
             burst: None,
             counts_compute: false,
             replays: Replays::default(),
+            data: Data::default(),
         }
     }
 }

@@ -243,3 +243,13 @@ pub(super) fn burst(t: &mut Typed, g: &Given<'_>) -> Result<(), Problem> {
     t.how.burst = Some(Burst { kb, ms });
     Ok(())
 }
+
+/// A share, 0 to 100.
+pub(super) fn percent(g: &Given<'_>) -> Result<u8, Problem> {
+    let percent: u32 = g.number("a percentage")?;
+    if percent > 100 {
+        let what = format!("{} {percent} is more than everything", g.name);
+        return Err(Problem::new(what, "write 0 to 100"));
+    }
+    Ok(percent as u8)
+}

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use iolab_model::target::Content;
 use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::spec::{Phase, Workload};
 use iolab_workload::{GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
@@ -14,6 +15,7 @@ use iolab_workload::{GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
 use super::events::Actor;
 use super::threads::lane_content;
 use super::worker::drive;
+use crate::blend::{BlendingLane, Composer};
 use crate::coordinate::{Observer, PhaseOutcome, assemble, watch};
 use crate::group::SharedGroup;
 use crate::recorder::Recorder;
@@ -49,6 +51,11 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
                 if let Some(plan) = LanePlan::layout(workload, phase, plan.names()) {
                     let random = workload.seed.stream("verify layout", 0);
                     let mut lane = VerifyingLane::new(lane, plan, 1, random);
+                    drive(&mut lane, &mut worker, &mut recorder, 1)?;
+                } else if let Content::Blend(blend) = &workload.content {
+                    let unique = workload.seed.stream("unique layout", u64::from(blend.skew));
+                    let mut lane =
+                        BlendingLane::new(lane, Composer::new(blend, plan.names(), unique));
                     drive(&mut lane, &mut worker, &mut recorder, 1)?;
                 } else {
                     drive(&mut lane, &mut worker, &mut recorder, 1)?;

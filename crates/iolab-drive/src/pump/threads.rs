@@ -14,6 +14,7 @@ use super::events::Actor;
 use super::inline::run_inline;
 use super::layout::{Laid, lay_out, nothing};
 use super::worker::drive;
+use crate::blend::{BlendingLane, Composer};
 use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
 use crate::group::SharedGroup;
 use crate::needs;
@@ -69,6 +70,11 @@ impl Seat<'_> {
         let Actor { mut lane, mut worker, mut recorder } = self.actor(target, directory, group)?;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
         let slots = self.tenant.slots().max(depth);
+        if let Some(composer) = self.composer() {
+            let mut lane = BlendingLane::new(lane, composer);
+            drive(&mut lane, &mut worker, &mut recorder, depth)?;
+            return Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder));
+        }
         let Some(plan) = self.lane_plan() else {
             drive(&mut lane, &mut worker, &mut recorder, depth)?;
             return Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder));
@@ -86,6 +92,15 @@ impl Seat<'_> {
         let who = (self.tenant_index, self.index, self.ordinal);
         let name = self.tenant.file_name(self.index);
         LanePlan::worker(self.workload, self.phase_index, &name, who)
+    }
+
+    /// Who makes its data, if the lane does not.
+    fn composer(&self) -> Option<Composer> {
+        let Content::Blend(blend) = &self.workload.content else { return None };
+        let name = self.tenant.file_name(self.index);
+        let number = ((self.phase_index as u64) << 32) + u64::from(self.ordinal);
+        let unique = Seed(self.workload.seed.0 ^ u64::from(blend.skew)).stream("unique", number);
+        Some(Composer::new(blend, core::iter::once(name.as_str()), unique))
     }
 
     /// This worker with a lane of `target`, ready to run.
@@ -131,7 +146,11 @@ impl Seat<'_> {
 
 /// What the lanes of a workload do with their buffers.
 pub(super) fn lane_content(workload: &Workload) -> Content {
-    if workload.verify.is_on() { Content::Prepared } else { workload.content }
+    match workload.content {
+        _ if workload.verify.is_on() => Content::Prepared,
+        Content::Blend(_) => Content::Prepared,
+        content => content,
+    }
 }
 
 /// Raises everybody's gates if its worker ends early (an error or a panic), so that nobody waits

@@ -65,3 +65,46 @@ fn files_have_the_names_that_are_listed_or_follow_the_stem() {
     tenant.files = vec!["left".into(), "right".into()];
     assert_eq!(tenant.file_names().collect::<Vec<_>>(), ["left", "right"]);
 }
+
+#[test]
+fn contradictions_of_refinements_are_named() {
+    type Break = fn(&mut Tenant);
+    let op = |at, length| ReplayOp::from((at, length, 0));
+    let cases: [(Break, &str); 9] = [
+        (|t| (t.manner.jumps_every, t.depth) = (100, 4), "jumps between records"),
+        (|t| (t.manner.buffers, t.depth) = (4, 4), "4 buffers in turn at depth 4"),
+        (|t| t.manner.burst = Some(Burst { bytes: Bytes(0), pause_ns: Ns(1) }), "bursts of 0"),
+        (|t| t.depth = 2, "a replay with a depth"),
+        (|t| t.manner.replay[1].at = Bytes(65536), "op 2 of the replay"),
+        (|t| t.manner.replay[0].length = Bytes(0), "op 1 of the replay"),
+        (|t| t.manner.replay[0].length = Bytes(8192), "larger than the buffer"),
+        (|t| (t.access, t.manner.replay[0].at) = (Access::Direct, Bytes(7)), "with direct I/O"),
+        (|t| t.files = vec!["/tmp/../etc/passwd".into()], "file name"),
+    ];
+    for (index, (change, wanted)) in cases.into_iter().enumerate() {
+        let mut workload = example();
+        let tenant = &mut workload.phases[0].tenants[0];
+        if index >= 3 {
+            tenant.manner.replay = vec![op(0, 4096), op(8192, 512)];
+        }
+        workload.check().unwrap();
+        change(&mut workload.phases[0].tenants[0]);
+        let error = workload.check().unwrap_err().to_string();
+        assert!(error.contains(wanted), "{wanted}: {error}");
+    }
+    let mut workload = example();
+    workload.phases[0].tenants[0].files = vec!["/mnt/disk/f".into()];
+    workload.check().unwrap();
+    workload.verify = Verify::Full;
+    workload.phases[0].tenants[0].manner.replay = vec![op(0, 4096)];
+    assert!(workload.check().unwrap_err().to_string().contains("verify of a replay"));
+}
+
+#[test]
+fn a_replay_is_as_long_as_its_list_and_its_file_as_large_as_it_says() {
+    let mut tenant = example().phases[0].tenants[0].clone();
+    (tenant.file_bytes, tenant.io_size_bytes) = (Bytes(10_000), Bytes(4096));
+    assert_eq!((tenant.ops_of_a_pass(), tenant.used_bytes()), (2, Bytes(8192)));
+    tenant.manner.replay = vec![ReplayOp::from((0, 10, 0)); 5];
+    assert_eq!((tenant.ops_of_a_pass(), tenant.used_bytes()), (5, Bytes(10_000)));
+}

@@ -44,7 +44,7 @@ impl<G: GroupState> StreamWorker<G> {
     pub(super) fn pause_after(&mut self, completion: &Completion, class: OpClass) {
         let mut pause = self.tenant.think_ns;
         if let Some(next) = self.tenant.manner.replay.get(self.issued as usize) {
-            pause = pause + next.pause_ns;
+            pause += next.pause_ns;
         }
         if let Some(burst) = self.tenant.manner.burst {
             self.burst_bytes += completion.outcome.map_or(0, |moved| moved.0);
@@ -52,7 +52,7 @@ impl<G: GroupState> StreamWorker<G> {
             let is_flush = class == OpClass::Sync && self.burst_bytes == 0;
             if self.burst_bytes >= burst.bytes.0 || is_flush {
                 self.burst_bytes = 0;
-                pause = pause + burst.pause_ns;
+                pause += burst.pause_ns;
             }
         }
         self.earliest = completion.completed + pause;

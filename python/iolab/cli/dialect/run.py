@@ -176,11 +176,11 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
                 raise StoppedError("stopped on request", "what was measured is stored")
             if conduct.writes is not None and (reason := conduct.writes.why_not(trial)):
                 raise RefusedError(reason, "what was measured is stored")
-            folder = side.log_folder(conduct.plan, conduct.out_dir)
-            record = _run_trial(conduct, store, runner, (trial, index), folder)
-            _store(conduct, store, session_id, trial, record)
-            row = conduct.plan.rows[index]
-            side.write_side_files(conduct.plan, conduct.core, row, record, folder)
+            with side.log_folder(conduct.plan, conduct.out_dir) as folder:
+                record = _run_trial(conduct, store, runner, (trial, index), folder)
+                _store(conduct, store, session_id, trial, record)
+                row = conduct.plan.rows[index]
+                side.write_side_files(conduct.plan, conduct.core, row, record, folder)
             _show_row(conduct, index, record)
     runner.close_testbed()
     event = {"event": "end", "rows": conduct.results}

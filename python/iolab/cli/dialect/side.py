@@ -13,7 +13,8 @@ import shutil
 import struct
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -41,14 +42,18 @@ class Child:
     report: Json
 
 
-def log_folder(plan: DialectPlan, out_dir: Path) -> Path | None:
-    """A new directory for the logs of a row, if any are wanted."""
+@contextmanager
+def log_folder(plan: DialectPlan, out_dir: Path) -> Generator[Path | None]:
+    """A directory for the logs of a row, if any are wanted; it is removed in the end."""
     if not plan.values.get("side", {}).get("logged"):
-        return None
-    folder = out_dir / _FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
+        yield None
+        return
+    folder = out_dir.resolve() / _FOLDER
     folder.mkdir()
-    return folder.resolve()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def logged(plan: DialectPlan, workload: Json, folder: Path | None) -> Json:
@@ -94,7 +99,7 @@ def write_side_files(
     plan, core : what was asked, and who knows how it looks.
     row : the plan's row.
     record : what was measured.
-    folder : where the logs of single operations are, if there are any; it is removed.
+    folder : where the logs of single operations are, if there are any.
 
     Raises
     ------
@@ -102,6 +107,7 @@ def write_side_files(
     """
     side: Json = plan.values.get("side", {})
     writer = _Writer(plan, core)
+    clock_ns = _wall_clock(plan, record)
     try:
         phases = {phase["name"]: phase for phase in row["workload"]["phases"]}
         for phase in record["phases"]:
@@ -109,7 +115,7 @@ def write_side_files(
             for child in children_of(plan, phases[name], phase):
                 who = {"test": name, "child": child.number, "is_writer": child.is_writer}
                 if side.get("has_stamps"):
-                    writer.append(_stamps(who, child.report))
+                    writer.append(_stamps(who, child.report, clock_ns))
                 log = None if folder is None else folder / f"{name}.{child.ordinal}"
                 # A phase that failed may have none.
                 if log is not None and log.exists():
@@ -118,9 +124,6 @@ def write_side_files(
         raise IolabError(
             f"{error.filename} cannot be written: {error.strerror}", "the results are stored"
         ) from None
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +176,19 @@ def _times(phase: Json) -> tuple[int, int, int]:
     return user, system, int(phase["elapsed_ns"])
 
 
-def _stamps(who: Json, report: Json) -> Json:
+def _wall_clock(plan: DialectPlan, record: Json) -> int:
+    """What is added to a worker's times to get those of the wall.
+
+    Its clock is the machine's monotonic one; a simulated one begins with the trial.
+    """
+    if str(plan.common["on"] or "").startswith("sim"):
+        return int(record.get("started_at_unix_ns") or 0)
+    return time.time_ns() - time.monotonic_ns()
+
+
+def _stamps(who: Json, report: Json, clock_ns: int) -> Json:
     """When a worker's timed region began and ended, on the clock of the wall."""
-    offset_ns = time.time_ns() - time.monotonic_ns()
-    began_ns = int(report["started_ns"]) + offset_ns
+    began_ns = int(report["started_ns"]) + clock_ns
     ended_ns = began_ns + int(report["elapsed_ns"])
     began, ended = (time.ctime(at // 1_000_000_000) for at in (began_ns, ended_ns))
     return {"part": "stamps", "who": who, "began": began, "ended": ended}

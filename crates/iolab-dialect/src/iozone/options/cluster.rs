@@ -1,4 +1,4 @@
-//! Options about several machines and other systems: all refused. Facts: the behaviour of `IOzone` 3.489.
+//! Options about several machines and other systems, all refused. Facts: `IOzone` 3.489.
 
 use super::{Row, refused};
 

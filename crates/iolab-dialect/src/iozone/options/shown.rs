@@ -1,4 +1,4 @@
-//! Options about reports, files beside them, checks and replays. Facts: the behaviour of `IOzone` 3.489.
+//! Options about reports, files beside them, checks and replays. Facts: `IOzone` 3.489.
 
 use super::super::typed::Unit;
 use super::{Row, flag, value};

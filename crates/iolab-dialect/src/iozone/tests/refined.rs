@@ -1,7 +1,8 @@
 //! Options that refine how children work, and the files beside the report.
 
 use iolab_model::op::Advice;
-use iolab_model::{Bytes, Ns};
+use iolab_model::target::{Blend, Content};
+use iolab_model::{Bytes, Ns, Seed};
 use iolab_workload::preset::IozoneTest as T;
 use iolab_workload::spec::{Burst, FsyncPolicy, LockPolicy, Opening, Phase, Tenant};
 
@@ -21,8 +22,7 @@ fn tenant(text: &str, index: usize) -> Tenant {
 
 /// Name of the file of a part, and what is appended to it.
 fn side(plan: &Plan, part: Part) -> (String, String) {
-    let shown: serde_json::Value =
-        serde_json::from_str(&render(plan, &Event::Side(part))).unwrap();
+    let shown: serde_json::Value = serde_json::from_str(&render(plan, &Event::Side(part))).unwrap();
     let text = |key: &str| shown[key].as_str().unwrap().to_owned();
     (text("name"), text("text"))
 }
@@ -187,4 +187,23 @@ fn refinements_reach_the_workload() {
     assert_eq!(tenant("-+b 40k,5 -i 0 -i 1 -r 16k", 2).manner.burst, None, "reads have no bursts");
     assert_eq!(plan("-J 5 -i 0").show.paused, [T::Write, T::Rewrite]);
     assert_eq!(plan("-J 5 -+J -i 0").show.paused, []);
+}
+
+#[test]
+fn shares_of_the_data_are_those_that_were_asked_for() {
+    let content = |text: &str| plan(text).rows[0].workload.content;
+    let wanted = Blend {
+        granule_bytes: Bytes(64 << 10),
+        across_percent: 20,
+        everywhere_percent: 10,
+        within_percent: 10,
+        zero_percent: 30,
+        seed: Seed(9),
+        skew: 2,
+    };
+    let all = "-+w 40 -+y 25 -+C 25 -+a 50 -+S 9 -+W 2 -i 0 -s 1m -r 64k";
+    assert_eq!(content(all), Content::Blend(wanted));
+    assert_eq!(content("-+S 9 -i 0"), Content::Incompressible);
+    assert_eq!(content("--compat -i 0"), Content::Zero);
+    assert_eq!(plan("-+w 40 -i 0 -i 1").show.paused, [T::Write, T::Rewrite]);
 }
