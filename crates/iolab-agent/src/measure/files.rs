@@ -14,9 +14,10 @@ use iolab_drive::clock::monotonic;
 use iolab_drive::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble};
 use iolab_drive::recorder::Recorder;
 use iolab_model::op::{Handle, Op, Submission, Token};
-use iolab_model::{Bytes, Completion, Error, Ns, Seed};
+use iolab_model::{Bytes, Completion, Error, Ns};
 use iolab_workload::StreamReport;
-use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
+use iolab_workload::draws::{Draws, Source};
+use iolab_workload::file_set::{DrawnSet, FileAction, FileOrder, FileSetWork, LinkKind};
 use iolab_workload::spec::{Phase, Tenant, Workload};
 
 /// Between two questions whether to stop.
@@ -78,7 +79,7 @@ fn failed(what: &str, path: &str, error: &io::Error) -> Error {
 
 struct Runner<'a, O> {
     work: &'a FileSetWork,
-    seed: Seed,
+    draws: Draws,
     observer: &'a mut O,
     recorder: Recorder,
     report: StreamReport,
@@ -97,7 +98,10 @@ impl<'a, O: Observer> Runner<'a, O> {
         workload.seed.stream("file contents", 0).fill(&mut buffer);
         Self {
             work,
-            seed: workload.seed,
+            draws: tenant.draws.clone().unwrap_or_else(|| Draws {
+                source: Source::CLibrary { seed: workload.seed.0 as u32 },
+                tickets: 0,
+            }),
             observer,
             recorder: Recorder::new(1, workload.interval_ns, None),
             report: StreamReport::default(),
@@ -109,11 +113,7 @@ impl<'a, O: Observer> Runner<'a, O> {
 
     fn run(&mut self) -> io::Result<()> {
         // Names and order are made before the clock runs.
-        let names = self.paths();
-        let sizes: Vec<Bytes> = match self.work.action {
-            FileAction::Create => self.work.sizes(self.seed).collect(),
-            _ => Vec::new(),
-        };
+        let (names, sizes) = self.paths_and_sizes();
         self.observer.starting();
         self.started = monotonic();
         self.observer.released();
@@ -129,23 +129,22 @@ impl<'a, O: Observer> Runner<'a, O> {
         done
     }
 
-    /// Paths in the order in which they are touched; none where the directory gives the order.
-    fn paths(&self) -> Vec<String> {
+    /// Paths in the order in which they are touched, none where the directory gives the order; and
+    /// the sizes of what is made.
+    fn paths_and_sizes(&self) -> (Vec<String>, Vec<Bytes>) {
         let work = self.work;
         let is_given = work.action == FileAction::Create || work.order == FileOrder::Random;
         if !is_given {
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         }
+        let DrawnSet { names, sizes, order } = work.drawn(&self.draws);
         let path = |(index, name): (u64, String)| {
             let folder = work.directory_name(work.directory_of(index));
             folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"))
         };
-        let mut paths: Vec<String> = (0..).zip(work.names(self.seed)).map(path).collect();
-        if work.action == FileAction::Create {
-            return paths;
-        }
-        let order = work.shuffled(self.seed);
-        order.iter().map(|&index| std::mem::take(&mut paths[index as usize])).collect()
+        let mut paths: Vec<String> = (0..).zip(names).map(path).collect();
+        let order = order.iter().map(|&index| std::mem::take(&mut paths[index as usize]));
+        (order.collect(), sizes)
     }
 
     fn create_all(&mut self, paths: &[String], sizes: &[Bytes]) -> io::Result<()> {

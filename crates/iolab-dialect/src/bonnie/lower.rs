@@ -348,5 +348,6 @@ fn tenant(file: &str) -> Tenant {
         share: None,
         limit: Limit::Once,
         file_set: None,
+        draws: None,
     }
 }

@@ -373,6 +373,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         priority: None,
         limit: Limit::Once,
         file_set: None,
+        draws: None,
     }
 }
 

@@ -226,6 +226,7 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         priority: stream.priority,
         share: stream.share,
         file_set: None,
+        draws: None,
         limit: match (stream.ops, stream.ends(request).since(stream.begins_ns)) {
             (Some(ops), within) => Limit::Ops { ops, within_ns: Some(within) },
             (None, duration_ns) => Limit::Time { duration_ns },
