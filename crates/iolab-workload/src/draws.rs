@@ -185,7 +185,8 @@ impl Tickets {
             self.numbers.skip(self.between);
         }
         let ticket = self.numbers.draw();
-        self.is_update = ticket.is_multiple_of(UPDATE_EVERY);
+        // An update is marked by its sign there, and zero has none.
+        self.is_update = ticket != 0 && ticket.is_multiple_of(UPDATE_EVERY);
         u64::from(ticket) % self.records
     }
 

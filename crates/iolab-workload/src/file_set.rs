@@ -46,6 +46,9 @@ pub struct FileSetWork {
     /// After each creation the file, and after each change the directory, is flushed.
     #[serde(default)]
     pub is_flushed: bool,
+    /// Of [`FileAction::Extend`]: only the length is set, and no block but the last is allocated.
+    #[serde(default)]
+    pub is_sparse: bool,
 }
 
 /// What is done with the files.
@@ -58,6 +61,9 @@ pub enum FileAction {
     Read,
     /// Removed; sync(2) at the end is timed.
     Remove,
+    /// One file, under the name of the set, is given its length and then written, as Solaris's
+    /// mkfile does; it stays.
+    Extend,
 }
 
 /// In which order.
@@ -97,6 +103,9 @@ impl FileSetWork {
             let problem = format!("files from {} to {}", self.size_min_bytes, self.size_max_bytes);
             return Some((problem, "name the smaller size as the smallest"));
         }
+        if self.action == FileAction::Extend && files != 1 {
+            return Some((format!("{files} files to extend"), "name them one by one"));
+        }
         let is_sized = self.size_max_bytes.0 > 0;
         (self.link != LinkKind::None && is_sized)
             .then(|| ("links of a size".into(), "leave out the sizes"))
@@ -122,7 +131,7 @@ impl FileSetWork {
         let (names, sizes) = self.names_and_sizes(self.order, &mut numbers);
         let mut order: Vec<u64> = (0..self.files).collect();
         let shuffles = match (self.order, self.action) {
-            (FileOrder::Sequential, _) | (_, FileAction::Create) => 0,
+            (FileOrder::Sequential, _) | (_, FileAction::Create | FileAction::Extend) => 0,
             (_, FileAction::Read) => 1,
             (_, FileAction::Remove) => 2,
         };
@@ -182,6 +191,7 @@ mod tests {
             size_max_bytes: Bytes(0),
             link: LinkKind::None,
             is_flushed: false,
+            is_sparse: false,
         }
     }
 

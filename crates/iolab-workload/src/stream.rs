@@ -104,7 +104,9 @@ impl<G: GroupState> StreamWorker<G> {
         let tickets = tenant.draws.as_ref().filter(|_| tenant.pattern == Pattern::Uniform);
         let budget = tickets.map_or(budget, |d| d.share(index, tenant.workers).min(budget));
         let generator = match tickets {
-            Some(draws) => Generator::of_tickets(draws.dealt(index, tenant.workers, tenant.records())),
+            Some(draws) => {
+                Generator::of_tickets(draws.dealt(index, tenant.workers, tenant.records()))
+            }
             None => Generator::new(tenant.pattern, tenant.records(), stream_seed),
         };
         Self {

@@ -4,6 +4,7 @@ use iolab_model::op::{Access, Durability, TransferFlags};
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Seed};
 use iolab_workload::Workload;
+use iolab_workload::draws::{Draws, Source};
 use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
 use iolab_workload::spec::{
     Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
@@ -16,6 +17,7 @@ use super::plan::{Plan, Row, Show};
 use super::typed::{CHUNK, Files, SEEKERS, SEEKS, Size, Typed};
 use crate::diagnostic::Problem;
 use crate::option::Common;
+use crate::plan::{Asked, WaitFor, Waits};
 
 /// Version that the tables and lines name: the one whose forms these are.
 const PROGRAM: &str = "2.00a";
@@ -56,10 +58,11 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
     if typed.concurrency > 1 {
         notes.push("-c starts no copies, in the original neither: it is printed only".into());
     }
+    check_together(typed, common.repeat)?;
     let seed = typed.seed.unwrap_or(host.seed);
     let file = format!("Bonnie.{}", host.process);
-    let lowering = Lowering { typed, size: &size, per_char_mib, file: &file };
-    let workload = lowering.workload(seed);
+    let lowering = Lowering { typed, size: &size, seed, per_char_mib, file: &file };
+    let workload = lowering.workload();
     workload.check().map_err(|error| Problem::new(error.to_string(), "see `--help`"))?;
     let rows = vec![row(typed, &size, workload)];
     let common = Common { repeat: typed.runs.unwrap_or(common.repeat), ..common };
@@ -69,8 +72,8 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
         notes,
         directory: typed.directory.clone(),
         files: vec![file],
-        user: typed.user.clone(),
         cache: "as_is".into(),
+        asked: asked(typed),
         show: Show {
             command,
             is_quiet: typed.is_quiet,
@@ -82,6 +85,34 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
         common,
         rows,
     })
+}
+
+/// What the front end does beside measuring.
+fn asked(typed: &Typed) -> Asked {
+    let number = |(number, name): (u16, &&str)| ((*name).to_owned(), number);
+    let numbers = || (0..).zip(PHASES.iter()).map(number).collect();
+    Asked {
+        user: typed.user.clone(),
+        is_scratch: true,
+        random_file: typed.random_file.clone(),
+        waits: typed.waits.map(|kind| Waits { kind, numbers: numbers() }),
+        semaphores: typed.semaphores,
+    }
+}
+
+/// What copies that wait for each other can do.
+fn check_together(typed: &Typed, repeat: u32) -> Result<(), Problem> {
+    if typed.semaphores.is_some() && typed.waits.is_some() {
+        return Err(Problem::new("-p and -y at the same time", "make the semaphores first"));
+    }
+    let runs = typed.runs.unwrap_or(repeat);
+    if typed.waits == Some(WaitFor::Semaphores) && runs > 1 {
+        return Err(Problem::new(
+            format!("-y s with {runs} runs: a semaphore that was counted down serves no second"),
+            "run it once for each set that -p makes",
+        ));
+    }
+    Ok(())
 }
 
 fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
@@ -178,7 +209,7 @@ fn line(typed: &Typed, size: &Size, host: &Host, seed: u32) -> Line {
         program: PROGRAM.into(),
         name: typed.name.clone().unwrap_or_else(|| host.name.clone()),
         concurrency: typed.concurrency.to_string(),
-        seed: seed.to_string(),
+        seed: typed.random_file.clone().unwrap_or_else(|| seed.to_string()),
         file_size: unless(!has_io, mib_text(size.mib)),
         chunk: String::new(),
         seeks: unless(!has_io, size.seeks.to_string()),
@@ -194,12 +225,13 @@ fn line(typed: &Typed, size: &Size, host: &Host, seed: u32) -> Line {
 struct Lowering<'a> {
     typed: &'a Typed,
     size: &'a Size,
+    seed: u32,
     per_char_mib: u64,
     file: &'a str,
 }
 
 impl Lowering<'_> {
-    fn workload(&self, seed: u32) -> Workload {
+    fn workload(&self) -> Workload {
         let mut phases = Vec::new();
         if self.size.mib > 0 {
             for (place, name) in PHASES[..IO_PHASES].iter().enumerate() {
@@ -219,7 +251,7 @@ impl Lowering<'_> {
             name: "bonnie++".into(),
             engine: "sync".into(),
             workers_as: WorkersAs::Threads,
-            seed: Seed(u64::from(seed)),
+            seed: Seed(u64::from(self.seed)),
             content: if self.typed.is_compat { Content::Zero } else { Content::Incompressible },
             verify: Verify::None,
             pin_cpus: Vec::new(),
@@ -254,7 +286,13 @@ impl Lowering<'_> {
         (!tenants.is_empty()).then(|| phase(name, tenants))
     }
 
-    /// Tickets are dealt evenly; where they do not go up, everybody has one more.
+    /// The numbers of the program: first a ticket for each seek, then names and sizes of files.
+    fn draws(&self) -> Draws {
+        let tickets = if self.size.mib > 0 { self.size.seeks } else { 0 };
+        Draws { source: Source::CLibrary { seed: self.seed }, tickets }
+    }
+
+    /// Tickets are dealt in turn; who has one less than others ends earlier.
     fn seekers(&self, base: &Tenant) -> Vec<Tenant> {
         let Size { seeks, seekers, .. } = *self.size;
         if seeks == 0 {
@@ -270,6 +308,7 @@ impl Lowering<'_> {
                 FsyncPolicy::Timed
             },
             limit: Limit::Ops { ops: seeks.div_ceil(seekers), within_ns: None },
+            draws: Some(self.draws()),
             ..base.clone()
         }]
     }
@@ -291,12 +330,14 @@ impl Lowering<'_> {
                 _ => LinkKind::None,
             },
             is_flushed: self.typed.is_flushed,
+            is_sparse: false,
         };
         Tenant {
             file_bytes: Bytes(chunk),
             io_size_bytes: Bytes(chunk),
             direction: if action == FileAction::Read { Direction::Read } else { Direction::Write },
             file_set: Some(work),
+            draws: Some(self.draws()),
             ..tenant(self.file)
         }
     }

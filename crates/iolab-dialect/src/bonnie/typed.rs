@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Problem;
 use crate::option::Given;
+use crate::plan::WaitFor;
 
 /// Bytes per transfer unless -s says otherwise.
 pub const CHUNK: u64 = 8192;
@@ -72,6 +73,12 @@ pub struct Typed {
     pub is_direct: bool,
     /// -z, if given.
     pub seed: Option<u32>,
+    /// -Z, if given after -z.
+    pub random_file: Option<String>,
+    /// -p, if given.
+    pub semaphores: Option<i32>,
+    /// -y, if given.
+    pub waits: Option<WaitFor>,
 }
 
 impl Typed {
@@ -93,6 +100,9 @@ impl Typed {
             is_flushed: false,
             is_direct: false,
             seed: None,
+            random_file: None,
+            semaphores: None,
+            waits: None,
         }
     }
 }
@@ -212,6 +222,54 @@ pub fn files(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
         ));
     }
     typed.files = files;
+    Ok(())
+}
+
+/// Reads -m, and what else stands in the line of results.
+pub fn field(given: &Given<'_>) -> Result<String, Problem> {
+    if given.value.contains([',', '\n', '\r']) {
+        let problem = format!("the name '{}' would break the CSV line", given.value);
+        return Err(Problem::new(problem, "use a name without commas and line ends"));
+    }
+    Ok(given.value.to_owned())
+}
+
+/// Reads -u and -g: user and group, of which the group may be said once.
+pub fn user(typed: &mut Typed, (user, group): (&str, &str)) -> Result<(), Problem> {
+    if !user.is_empty() {
+        user.clone_into(&mut typed.user.0);
+    }
+    if !group.is_empty() && !typed.user.1.is_empty() {
+        let problem = format!("two groups, {} and {group}", typed.user.1);
+        return Err(Problem::new(problem, "write -u USER:GROUP, or -u USER -g GROUP"));
+    }
+    if !group.is_empty() {
+        group.clone_into(&mut typed.user.1);
+    }
+    Ok(())
+}
+
+/// Reads -p.
+pub fn semaphores(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
+    let copies: i32 = given.number("a number of copies")?;
+    if copies != -1 && !(1..=32_767).contains(&copies) {
+        let what = format!("-p takes 1 to 32767 copies, or -1, not {copies}");
+        return Err(Problem::new(what, "write -p 2 before two copies, -p -1 after them"));
+    }
+    typed.semaphores = Some(copies);
+    Ok(())
+}
+
+/// Reads -y, which looks at the first letter only, as there.
+pub fn waits(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
+    typed.waits = Some(match given.value.chars().next() {
+        Some('s') => WaitFor::Semaphores,
+        Some('p') => WaitFor::FrontEnd,
+        _ => {
+            let what = format!("-y takes s or p, not '{}'", given.value);
+            return Err(Problem::new(what, "write -y s for semaphores, -y p for prompts"));
+        }
+    });
     Ok(())
 }
 
