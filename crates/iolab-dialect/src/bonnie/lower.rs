@@ -25,6 +25,8 @@ const PROGRAM: &str = "2.00a";
 const SIZE_MIB_MIN: u64 = 300;
 /// Memory of one file of the file phases: name, directory, pointer.
 const FILE_BYTES_IN_MEMORY: u64 = 37;
+/// All small files together; more fits into no file system.
+const FILES_KIB_MAX: u64 = 1 << 50;
 /// Share of the tickets that are updates.
 const UPDATE_SHARE: f64 = 0.1;
 
@@ -116,7 +118,7 @@ fn check_together(typed: &Typed, repeat: u32) -> Result<(), Problem> {
 }
 
 fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
-    let small = typed.files.thousands * typed.files.size_max.max(0).cast_unsigned();
+    let small = files_kib(&typed.files);
     let chunk = if size.mib > 0 { size.chunk } else { typed.files.chunk };
     let record_kb = (chunk >> 10).max(1);
     Row {
@@ -126,6 +128,11 @@ fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
         children: 1,
         workload,
     }
+}
+
+/// What all small files hold at most.
+fn files_kib(files: &Files) -> u64 {
+    files.thousands.saturating_mul(files.size_max.max(0).cast_unsigned())
 }
 
 /// Twice the memory; a rest of more than half a GiB is made a whole one.
@@ -153,8 +160,14 @@ fn check(typed: &Typed, size: &Size, ram_mib: u64) -> Result<(), Problem> {
             ),
         ));
     }
-    let files_kb = thousands * FILE_BYTES_IN_MEMORY;
-    if ram_mib > 0 && files_kb * 2 > ram_mib << 10 {
+    if files_kib(&typed.files) > FILES_KIB_MAX {
+        return Err(Problem::new(
+            format!("{thousands}K files of {} bytes", typed.files.size_max),
+            "use fewer or smaller files with -n",
+        ));
+    }
+    let files_kb = thousands.saturating_mul(FILE_BYTES_IN_MEMORY);
+    if ram_mib > 0 && files_kb.saturating_mul(2) > ram_mib << 10 {
         return Err(Problem::new(
             format!("{thousands}K files need {} MiB of memory for their names", files_kb >> 10),
             "use fewer files with -n, or -r 0",

@@ -122,8 +122,17 @@ fn same_layout(name: &str, line: &Line, size: &str) {
 fn recorded_errors_are_errors() {
     let cases = recorded(true);
     assert!(cases.len() >= 10, "{}", cases.len());
-    // What only the front end can know: directories, users; and what is better done than failed.
-    let elsewhere = ["err_dir", "err_unwritable", "err_user", "err_root_no_u", "direct_D_no_f"];
+    // What only the front end can know: directories, users, files of numbers, semaphores; and what
+    // is better done than failed.
+    let elsewhere = [
+        "err_dir",
+        "err_unwritable",
+        "err_user",
+        "err_root_no_u",
+        "err_y_without_p",
+        "err_z_file",
+        "direct_D_no_f",
+    ];
     for (name, text) in cases {
         let read = parse(&words(&text), &host());
         assert_eq!(read.is_ok(), elsewhere.contains(&name.as_str()), "{name}: {text}");
@@ -152,6 +161,8 @@ fn malformed_command_lines_are_refused_with_a_remedy() {
         ("-n 1:2:1:5000", "5000 directories for 1024 files"),
         ("-n 1:2:1:1:1:1", "at most 5 numbers"),
         ("-s 0 -n 99999m", "of memory for their names"),
+        ("-s 0 -n 9999g -r 0", "'9999g' has an unknown unit"),
+        ("-s 0 -n 1000:16384638463846384 -r 0", "1000K files of 16384638463846384 bytes"),
         ("-c 0", "-c takes 1 to 200, not 0"),
         ("-c 201", "-c takes 1 to 200, not 201"),
         ("-c two", "-c takes a whole number"),

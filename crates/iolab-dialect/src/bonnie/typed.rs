@@ -12,6 +12,8 @@ pub const SEEKS: u64 = 8192;
 pub const SEEKERS: u64 = 5;
 const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 const SIZE_MIB_MAX: u64 = 1 << 30;
+/// Files that could be counted; how many there is memory for is checked later.
+const FILES_MAX: u64 = 1 << 50;
 
 /// -s.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,6 +211,10 @@ pub fn files(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
         directories: of(3, COUNTS, 1)?.max(1),
         chunk: chunk(of(4, COUNTS, CHUNK)?)?,
     };
+    if files.thousands > FILES_MAX >> 10 {
+        let problem = format!("{} times 1024 files", files.thousands);
+        return Err(Problem::new(problem, "use fewer"));
+    }
     if files.size_max >= 0 && files.size_max.cast_unsigned() < files.size_min {
         return Err(Problem::new(
             format!("files of at most {size_max} and at least {} bytes", files.size_min),
