@@ -26,7 +26,7 @@ ORIGINAL = shutil.which("bonnie++", path="/usr/sbin:/usr/bin")
 
 def command(tmp_path, *words):
     out = tmp_path / f"out-{random.randrange(1 << 40):x}"
-    return [sys.executable, "-m", "iolab", "--out", str(out), "bonnie++", *map(str, words)]
+    return [sys.executable, "-m", "iolab.cli", "--out", str(out), "bonnie++", *map(str, words)]
 
 
 def start(arguments, tmp_path, **options):
@@ -207,35 +207,33 @@ def test_tickets_are_those_of_the_original(tmp_path, place, source, seekers):
     value = numbers if source == "-Z" else 42
     words = ["-s", f"1:16k:120:{seekers}", "-r", 0, "-n", 0, "-f", "-q", "-u", "root", source, value]
     seen = []
-    for program in (command(tmp_path), [ORIGINAL]):
-        log = tmp_path / "strace.txt"
+    for number, program in enumerate((command(tmp_path), [ORIGINAL])):
+        log = tmp_path / f"log-{number}"
         calls = "trace=open,openat,creat,close,read,write,lseek"
-        argv = ["strace", "-f", "-s", "0", "-e", calls, "-o", log, *program, *words]
+        argv = ["strace", "-ff", "-s", "0", "-e", calls, "-o", log, *program, *words]
         assert done([*map(str, argv), "-d", str(place)], tmp_path)[0] == 0
-        found = seeks(log.read_text())
-        seen.append((sorted(at for _, at, _ in found), sum(call == "write" for call, _, _ in found)))
+        # One log for each thread.
+        logs = [path.read_text() for path in tmp_path.glob(f"log-{number}.*")]
+        found = [transfer for text in logs for transfer in seeks(text)]
+        seen.append([sorted(at for call, at, _ in found if call == wanted) for wanted in CALLS])
+    assert [len(offsets) for offsets in seen[0]] == [120, len(seen[1][1])]
     assert seen[0] == seen[1]
-    assert len(seen[0][0]) == 120 + seen[0][1]
+
+
+CALLS = ("read", "write")
 
 
 def seeks(log):
-    """Transfers of the last phase: all threads, whose descriptors the log mixes."""
-    by_thread = {}
-    for line in log.splitlines():
-        pid = line.split(" ", 1)[0]
-        by_thread.setdefault(pid, []).append(line)
+    """Transfers of the last phase: those before it go through the file from its front."""
+    chunk, chunks = 16384, 64
+    in_order = [chunk * number for number in range(chunks)]
     found = []
-    for lines in by_thread.values():
-        of_one = [s.transfers for s in sessions("\n".join(lines), "") if s.transfers]
-        found.extend(of_one)
-    seekers = [transfers for transfers in found if transfers and all(s == 16384 for _, _, s in transfers)]
-    bulk = [offsets for offsets in seekers if [at for _, at, _ in offsets][:3] == [0, 16384, 32768]]
-    return [transfer for transfers in seekers if transfers not in bulk for transfer in transfers
-            if not is_rewrite(transfers)]
-
-
-def is_rewrite(transfers):
-    return [at for call, at, _ in transfers if call == "read"] == [16384 * n for n in range(64)]
+    for session in sessions(log, ""):
+        is_chunked = {size for _, _, size in session.transfers} == {chunk}
+        offsets = list(dict.fromkeys(at for _, at, _ in session.transfers))
+        if is_chunked and offsets != in_order:
+            found.extend(session.transfers)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -306,7 +304,7 @@ def test_after_all_were_killed_the_next_start_says_what_to_do(tmp_path, place, m
         assert (code, out) == (2, "")
         assert "run `iolab restore` first" in err
     finally:
-        restored = [sys.executable, "-m", "iolab", "restore"]
+        restored = [sys.executable, "-m", "iolab.cli", "restore"]
         code, out, err = done(restored, tmp_path)
     assert code == 0, err
     assert f"Bonnie.{running.pid} removed" in out

@@ -48,9 +48,7 @@ def run_as(plan: DialectPlan, testbed: Testbed, console: Console) -> dict[str, A
         if is_root:
             _say_root(plan, console)
         return None
-    uid, gid = _user(user) if user else (os.geteuid(), os.getegid())
-    if group:
-        gid = _group(group)
+    uid, gid = _ids(user, group)
     if not is_root and uid != os.geteuid():
         raise DialectError(
             f"-u {user}: only root can run as another user",
@@ -61,8 +59,7 @@ def run_as(plan: DialectPlan, testbed: Testbed, console: Console) -> dict[str, A
             f"-g {group}: only root can run as a group that one is not in",
             f"write `sudo iolab bonnie++ -u {uid} -g {group} ...`, or leave it out",
         )
-    if not plan.values["show"]["is_quiet"]:
-        console.note(f"Using uid:{uid}, gid:{gid}.")
+    _say_who(plan, console, (uid, gid))
     is_agent_root = is_root or testbed.needs_root
     if (uid, gid) == (os.geteuid(), os.getegid()) and is_root == is_agent_root:
         return None
@@ -72,6 +69,17 @@ def run_as(plan: DialectPlan, testbed: Testbed, console: Console) -> dict[str, A
             f"write `sg {group or gid} -c 'iolab bonnie++ ...'`",
         )
     return {"uid": uid, "gid": gid, "groups": _groups_of(uid, gid)}
+
+
+def _ids(user: str, group: str) -> tuple[int, int]:
+    uid, gid = _user(user) if user else (os.geteuid(), os.getegid())
+    return uid, _group(group) if group else gid
+
+
+def _say_who(plan: DialectPlan, console: Console, ids: tuple[int, int]) -> None:
+    """Tell user and group as the original does, if they were asked for."""
+    if any(plan.asked["user"]) and not plan.values["show"]["is_quiet"]:
+        console.note(f"Using uid:{ids[0]}, gid:{ids[1]}.")
 
 
 def _say_root(plan: DialectPlan, console: Console) -> None:
@@ -127,11 +135,13 @@ def set_semaphores(plan: DialectPlan, console: Console) -> bool:
 
     Raises
     ------
+    DialectError : there is no such user.
     TestbedError : there are none, or they belong to another user.
     """
     copies: int | None = plan.asked.get("semaphores")
     if copies is None:
         return False
+    _say_who(plan, console, _ids(*plan.asked["user"]))
     words = ["remove"] if copies < 0 else ["make", str(copies)]
     done = subprocess.run(
         [str(find_agent()), "semaphores", *words], capture_output=True, text=True, check=False
