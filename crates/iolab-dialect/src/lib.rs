@@ -11,6 +11,7 @@ pub mod iozone;
 pub mod mkfile;
 pub mod option;
 pub mod plan;
+pub mod workload;
 
 pub use diagnostic::{Diagnostic, Problem};
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 use crate::option::Common;
@@ -32,6 +33,22 @@ pub struct Plan<Show, Row> {
     pub show: Show,
     /// What is measured, in this order.
     pub rows: Vec<Row>,
+}
+
+/// What is measured at once, where there is no more to say about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// For messages and the store.
+    pub name: String,
+    /// Size of the file, or of what many files hold at most; at least a transfer.
+    pub file_kb: u64,
+    /// Bytes of a transfer, in KiB.
+    pub record_kb: u64,
+    /// Always 1.
+    pub children: u32,
+    /// What is measured.
+    pub workload: Workload,
 }
 
 /// What a command line asks of the front end beside measuring.

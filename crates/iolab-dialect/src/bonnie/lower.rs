@@ -1,23 +1,20 @@
 //! From what was typed to phases.
 
-use iolab_model::op::{Access, Durability, TransferFlags};
+use iolab_model::Bytes;
+use iolab_model::op::Access;
 use iolab_model::target::Content;
-use iolab_model::{Bytes, Ns, Seed};
 use iolab_workload::Workload;
 use iolab_workload::draws::{Draws, Source};
 use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
-use iolab_workload::spec::{
-    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
-    WorkersAs,
-};
-use iolab_workload::verify::Verify;
+use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Pattern, Phase, Tenant};
 
 use super::csv::{IO_PHASES, Line, PHASES};
-use super::plan::{Plan, Row, Show};
+use super::plan::{Plan, Show};
 use super::typed::{CHUNK, Files, SEEKERS, SEEKS, Size, Typed};
 use crate::diagnostic::Problem;
 use crate::option::Common;
-use crate::plan::{Asked, WaitFor, Waits};
+use crate::plan::{Asked, Row, WaitFor, Waits};
+use crate::workload::{phase, tenant, workload};
 
 /// Version that the tables and lines name: the one whose forms these are.
 const PROGRAM: &str = "2.00a";
@@ -259,19 +256,8 @@ impl Lowering<'_> {
                 phases.push(phase(name, vec![self.file_set(place - IO_PHASES)]));
             }
         }
-        Workload {
-            version: VERSION,
-            name: "bonnie++".into(),
-            engine: "sync".into(),
-            workers_as: WorkersAs::Threads,
-            seed: Seed(u64::from(self.seed)),
-            content: if self.typed.is_compat { Content::Zero } else { Content::Incompressible },
-            verify: Verify::None,
-            pin_cpus: Vec::new(),
-            interval_ns: Ns::from_ms(100),
-            is_calibrated: true,
-            phases,
-        }
+        let content = if self.typed.is_compat { Content::Zero } else { Content::Incompressible };
+        workload("bonnie++", u64::from(self.seed), content, phases)
     }
 
     /// One of the phases on the large file; `None` for one that is left out.
@@ -353,55 +339,5 @@ impl Lowering<'_> {
             draws: Some(self.draws()),
             ..tenant(self.file)
         }
-    }
-}
-
-fn phase(name: &str, tenants: Vec<Tenant>) -> Phase {
-    Phase {
-        name: name.to_owned(),
-        is_stonewalled: false,
-        keeps_files: true,
-        engine: None,
-        ignores: Vec::new(),
-        cuts_ns: Vec::new(),
-        tenants,
-    }
-}
-
-/// A worker that reads the large file from the front; the flush is inside the time, as there.
-fn tenant(file: &str) -> Tenant {
-    Tenant {
-        name: "main".into(),
-        workers: 1,
-        is_file_shared: true,
-        file: file.into(),
-        file_first: 0,
-        file_step: 1,
-        files: Vec::new(),
-        file_bytes: Bytes(0),
-        io_size_bytes: Bytes(0),
-        pattern: Pattern::Sequential,
-        direction: Direction::Read,
-        depth: 1,
-        access: Access::Plain,
-        durability: Durability::None,
-        fsync: FsyncPolicy::Timed,
-        is_close_timed: true,
-        flush: Flush::Fsync,
-        vectors: 0,
-        flags: TransferFlags::NONE,
-        lock: LockPolicy::None,
-        is_preallocated: false,
-        stream_buffer_bytes: Bytes(0),
-        opening: Opening::Existing,
-        primes_first_record: false,
-        rate_ops_per_s: None,
-        think_ns: Ns(0),
-        begins_ns: Ns(0),
-        priority: None,
-        share: None,
-        limit: Limit::Once,
-        file_set: None,
-        draws: None,
     }
 }

@@ -1,9 +1,9 @@
-//! What is bonnie++'s own of a plan: how results are shown, and what is measured.
+//! What is bonnie++'s own of a plan: how results are shown.
 
-use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 use super::csv::Line;
+use crate::plan::Row;
 
 /// Everything about one command line; it has one row.
 pub type Plan = crate::plan::Plan<Show, Row>;
@@ -24,20 +24,4 @@ pub struct Show {
     pub size: String,
     /// The result but for what is measured.
     pub line: Line,
-}
-
-/// One run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Row {
-    /// For messages and the store.
-    pub name: String,
-    /// Size of the large file, or of what the small files hold at most.
-    pub file_kb: u64,
-    /// Bytes of a transfer, in KiB.
-    pub record_kb: u64,
-    /// Always 1.
-    pub children: u32,
-    /// What is measured.
-    pub workload: Workload,
 }

@@ -2,22 +2,17 @@
 
 use std::path::Path;
 
-use iolab_model::op::{Access, Durability, TransferFlags};
+use iolab_model::Bytes;
 use iolab_model::target::Content;
-use iolab_model::{Bytes, Ns, Seed};
-use iolab_workload::Workload;
 use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
-use iolab_workload::spec::{
-    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase, Tenant, VERSION,
-    WorkersAs,
-};
-use iolab_workload::verify::Verify;
+use iolab_workload::spec::{Direction, FsyncPolicy, Opening, Tenant};
 use serde::{Deserialize, Serialize};
 
 use super::options::Typed;
 use crate::diagnostic::Problem;
 use crate::option::Common;
-use crate::plan::Asked;
+use crate::plan::{Asked, Row};
+use crate::workload::{phase, tenant, workload};
 
 /// Everything about one command line; each file is a row.
 pub type Plan = crate::plan::Plan<Show, Row>;
@@ -33,22 +28,6 @@ pub struct Show {
     pub is_verbose: bool,
     /// Size of each file.
     pub bytes: u64,
-}
-
-/// One file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Row {
-    /// Its name.
-    pub name: String,
-    /// Its size; at least the block.
-    pub file_kb: u64,
-    /// Bytes of a transfer, in KiB.
-    pub record_kb: u64,
-    /// Always 1.
-    pub children: u32,
-    /// What is measured.
-    pub workload: Workload,
 }
 
 /// The plan of a command line.
@@ -106,26 +85,16 @@ fn places(files: &[String]) -> Result<(String, Vec<String>), Problem> {
 }
 
 fn row(typed: &Typed, name: &str, bytes: u64) -> Result<Row, Problem> {
-    let workload = Workload {
-        version: VERSION,
-        name: "mkfile".into(),
-        engine: "sync".into(),
-        workers_as: WorkersAs::Threads,
-        seed: Seed(0),
-        content: if typed.is_random { Content::Incompressible } else { Content::Zero },
-        verify: Verify::None,
-        pin_cpus: Vec::new(),
-        interval_ns: Ns::from_ms(100),
-        is_calibrated: false,
-        phases: vec![phase(typed, name, bytes)],
-    };
+    let content = if typed.is_random { Content::Incompressible } else { Content::Zero };
+    let tenants = vec![tenant_of(typed, name, bytes)];
+    let workload = workload("mkfile", 0, content, vec![phase("mkfile", tenants)]);
     workload.check().map_err(|error| Problem::new(error.to_string(), "use another name"))?;
     let needed = if typed.is_sparse { BLOCK } else { bytes.max(BLOCK) };
     let name = name.to_owned();
     Ok(Row { name, file_kb: needed.div_ceil(1024), record_kb: BLOCK >> 10, children: 1, workload })
 }
 
-fn phase(typed: &Typed, name: &str, bytes: u64) -> Phase {
+fn tenant_of(typed: &Typed, name: &str, bytes: u64) -> Tenant {
     let work = FileSetWork {
         action: FileAction::Extend,
         order: FileOrder::Sequential,
@@ -137,50 +106,13 @@ fn phase(typed: &Typed, name: &str, bytes: u64) -> Phase {
         is_flushed: typed.is_synced,
         is_sparse: typed.is_sparse,
     };
-    Phase {
-        name: "mkfile".into(),
-        is_stonewalled: false,
-        keeps_files: true,
-        engine: None,
-        ignores: Vec::new(),
-        cuts_ns: Vec::new(),
-        tenants: vec![tenant(name, work)],
-    }
-}
-
-fn tenant(name: &str, work: FileSetWork) -> Tenant {
     Tenant {
-        name: "main".into(),
-        workers: 1,
-        is_file_shared: true,
-        file: name.into(),
-        file_first: 0,
-        file_step: 1,
-        files: Vec::new(),
-        file_bytes: Bytes(work.size_max_bytes.0.max(BLOCK)),
+        file_bytes: Bytes(bytes.max(BLOCK)),
         io_size_bytes: Bytes(BLOCK),
-        pattern: Pattern::Sequential,
         direction: Direction::Write,
-        depth: 1,
-        access: Access::Plain,
-        durability: Durability::None,
-        fsync: if work.is_flushed { FsyncPolicy::Timed } else { FsyncPolicy::None },
-        is_close_timed: true,
-        flush: Flush::Fsync,
-        vectors: 0,
-        flags: TransferFlags::NONE,
-        lock: LockPolicy::None,
-        is_preallocated: false,
-        stream_buffer_bytes: Bytes(0),
+        fsync: if typed.is_synced { FsyncPolicy::Timed } else { FsyncPolicy::None },
         opening: Opening::Create,
-        primes_first_record: false,
-        rate_ops_per_s: None,
-        think_ns: Ns(0),
-        begins_ns: Ns(0),
-        priority: None,
-        share: None,
-        limit: Limit::Once,
         file_set: Some(work),
-        draws: None,
+        ..tenant(name)
     }
 }
