@@ -174,6 +174,27 @@ def test_another_user_measures(tmp_path, place, words):
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.needs_loop
+@pytest.mark.parametrize("on", ["loop:300m", "dir"])
+def test_another_user_measures_on_a_testbed(tmp_path, place, on):
+    place.chmod(0o755)
+    tmp_path.chmod(0o755)
+    on = f"dir:{place}" if on == "dir" else on
+    words = ["--on", on, "-s", 8, "-r", 0, "-n", 1, "-f", "-q", "-u", "nobody"]
+    code, out, err = done(command(tmp_path, *words), tmp_path)
+    assert (code, out[:4]) == (0, "1.98"), err
+    assert list(place.iterdir()) == []
+
+
+def test_a_simulation_has_no_users_and_waits_for_nobody(tmp_path):
+    words = ["--on", "sim:sata7200-4tb", "-D", "-f", "-n", 0, "-s", 8, "-r", 0, "-q"]
+    code, out, err = done(command(tmp_path, *words, "-u", "root"), tmp_path)
+    assert (code, out[:4]) == (0, "1.98"), err
+    assert "-u and -g mean nothing in a simulation" in err
+    code, _, err = done(command(tmp_path, *words, "-y", "s"), tmp_path)
+    assert (code, "a simulation waits for nobody" in err) == (1, True)
+
+
 def test_what_the_other_user_may_not_is_refused(tmp_path, place):
     place.chmod(0o755)
     words = ["-d", place, "-s", "4", "-r", "0", "-n", "0", "-f", "-q", "-u", "nobody"]

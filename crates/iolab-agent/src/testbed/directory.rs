@@ -150,6 +150,10 @@ impl Testbed for DirectoryTestbed {
         &self.devices
     }
 
+    fn is_users(&self) -> bool {
+        self.token.is_none()
+    }
+
     fn loop_run(&self) -> Option<&str> {
         None
     }

@@ -48,7 +48,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         testbed.check_knobs(machine, &change.knobs)?;
     }
     let prepared = testbed.prepare(machine, spec)?;
-    hand_over(machine, &prepared, spec)?;
+    hand_over(machine, testbed, &prepared, spec)?;
     let applied = knobs.apply(machine, &spec.knobs)?;
     let mut facts = facts::machine(machine);
     for device in testbed.devices() {
@@ -91,7 +91,12 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
 }
 
 /// Gives a directory that is ours to whom measures there; one of the user's is as it is.
-fn hand_over(machine: &mut Machine, prepared: &Prepared, spec: &TrialSpec) -> Result<()> {
+fn hand_over(
+    machine: &Machine,
+    testbed: &dyn Testbed,
+    prepared: &Prepared,
+    spec: &TrialSpec,
+) -> Result<()> {
     let Some(run_as) = &spec.run_as else { return Ok(()) };
     if !nix::unistd::geteuid().is_root() {
         let what = format!("only root can measure as user {}", run_as.uid);
@@ -101,7 +106,7 @@ fn hand_over(machine: &mut Machine, prepared: &Prepared, spec: &TrialSpec) -> Re
         let what = "a device without a file system belongs to root";
         return Err(Error::refused(what, "choose a file system, or measure as root"));
     }
-    if prepared.token.is_some() && !machine.is_dry_run() {
+    if !testbed.is_users() && !machine.is_dry_run() {
         let folder = &prepared.folder;
         std::os::unix::fs::chown(folder, Some(run_as.uid), Some(run_as.gid))
             .map_err(|error| Error::io("hand over", folder, error))?;

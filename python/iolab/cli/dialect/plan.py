@@ -179,11 +179,9 @@ def _refuse_buffered(plan: DialectPlan, testbed: SimTestbed) -> None:
 
 
 def _refuse_company(plan: DialectPlan, testbed: SimTestbed) -> None:
-    """A simulation has no users, and its time does not wait for anybody."""
-    user, group = plan.asked.get("user", ("", ""))
-    if user or group or plan.asked.get("waits"):
-        what = "-y" if plan.asked.get("waits") else "-u and -g"
-        raise DialectError(f"{what} on {testbed.text} mean nothing", "leave them out")
+    """Nobody's time is that of a simulation."""
+    if plan.asked.get("waits"):
+        raise DialectError(f"-y on {testbed.text}: a simulation waits for nobody", "leave it out")
 
 
 def study_plan(plan: DialectPlan, testbed: Testbed, *, seed: int) -> Plan:
