@@ -164,7 +164,8 @@ def test_another_user_measures(tmp_path, place, words):
     nobody, daemon = pwd.getpwnam("nobody"), pwd.getpwnam("daemon")
     os.chown(place, nobody.pw_uid, daemon.pw_gid)
     running = start(
-        command(tmp_path, "-d", place, "-s", "64", "-r", "0", "-n", "1:3000", "-f", *words), tmp_path
+        command(tmp_path, "-d", place, "-s", "64", "-r", "0", "-n", "1:3000", "-f", *words),
+        tmp_path,
     )
     seen = owners(running, place)
     code, _, err = finish(running)
@@ -226,7 +227,20 @@ def test_tickets_are_those_of_the_original(tmp_path, place, source, seekers):
     drawn = [random.Random(3).randrange(-(1 << 31) + 1, 1 << 31) for _ in range(97)]
     numbers.write_bytes(struct.pack(">97i", *drawn))
     value = numbers if source == "-Z" else 42
-    words = ["-s", f"1:16k:120:{seekers}", "-r", 0, "-n", 0, "-f", "-q", "-u", "root", source, value]
+    words = [
+        "-s",
+        f"1:16k:120:{seekers}",
+        "-r",
+        0,
+        "-n",
+        0,
+        "-f",
+        "-q",
+        "-u",
+        "root",
+        source,
+        value,
+    ]
     seen = []
     for number, program in enumerate((command(tmp_path), [ORIGINAL])):
         log = tmp_path / f"log-{number}"

@@ -35,7 +35,7 @@ DEVIATIONS = {
 }
 """Case to (what differs, why)."""
 SETTINGS = (0, 1, 2, 3, 5, 6, 7, 8, 21, 22, 23, 24, 25)
-"""Fields of a line of results that are not measured; 4 is the seed, by default another each time."""
+"""Fields of a line of results that are not measured; 4 is the seed, often another each time."""
 _NUMBER = re.compile(r"(?<![\w:/-])[\d.+]+(?:us|ms|[kmgs])?(?![\w:/-])")
 _WRAPPER = """\
 #!/bin/sh
@@ -79,8 +79,12 @@ def run(command, programs, place):
         cwd=place,
         env={**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    ours = [line for line in done.stderr.splitlines() if not line.startswith("iolab: note: it runs")]
-    ours = [line for line in ours if not line.startswith(("iolab: stored as run", "iolab: note: -"))]
+    ours = [
+        line for line in done.stderr.splitlines() if not line.startswith("iolab: note: it runs")
+    ]
+    ours = [
+        line for line in ours if not line.startswith(("iolab: stored as run", "iolab: note: -"))
+    ]
     texts = {"stdout": done.stdout, "stderr": "\n".join(ours)}
     return Ran(done.returncode, texts, {path.name for path in place.iterdir()})
 
