@@ -31,7 +31,7 @@ PYTEST := $(IOLAB_VENV)/bin/python -m pytest
 TEST_PARTS := setup test-rust test-python tidy docs-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-aa bench-verdicts lint fmt fmt-check docs docs-check tidy golden bless types examples \
+.PHONY: help demo test fuzz bench bench-aa bench-verdicts lint fmt fmt-check docs docs-check tidy golden bless types examples \
         ci clean setup setup-lint test-rust test-python
 
 help:
@@ -56,6 +56,9 @@ bench-aa: setup ## does `iolab aa` hold on a loop device, and find a pause worth
 
 bench-verdicts: setup ## how often verdicts are wrong, by simulated studies with known truth
 	@python benches/verdicts.py
+
+fuzz: setup ## fuzz the command lines and importers, FUZZ_SECONDS (60) each; prints the seed
+	@python tools/fuzz.py --seconds "$${FUZZ_SECONDS:-60}"
 
 lint: setup-lint fmt-check types ## clippy, ruff, pyright, stubtest, shellcheck, cargo-deny
 	cargo clippy --workspace --all-targets --quiet -- -D warnings

@@ -34,6 +34,11 @@ pub trait Control {
     /// Looks, without waiting, whether it should end.
     fn urgency(&mut self) -> Urgency;
 
+    /// How often the front end has said `proceed` since the last question.
+    fn take_proceeds(&mut self) -> u32 {
+        0
+    }
+
     /// Waits until one of `readers` or the wire has something to say, and reads it.
     fn wait(&mut self, readers: &mut [&mut LineReader], timeout: Duration);
 }
@@ -44,6 +49,7 @@ pub struct Wire<W> {
     input: LineReader,
     output: W,
     interrupts: u32,
+    proceeds: u32,
     is_broken: bool,
 }
 
@@ -53,12 +59,12 @@ const SIGNAL_LATENCY: Duration = Duration::from_millis(250);
 impl<W: Write> Wire<W> {
     /// A wire to whoever holds the other ends.
     pub fn new(input: LineReader, output: W) -> Self {
-        Self { input, output, interrupts: 0, is_broken: false }
+        Self { input, output, interrupts: 0, proceeds: 0, is_broken: false }
     }
 
     /// The next line that is not empty; none at the end of input or after a termination signal.
     pub fn next_line(&mut self) -> Option<String> {
-        self.interrupts = 0;
+        (self.interrupts, self.proceeds) = (0, 0);
         loop {
             if sys::is_terminated() || self.is_broken {
                 return None;
@@ -80,12 +86,14 @@ impl<W: Write> Wire<W> {
         self.is_broken |= sent.is_err();
     }
 
+    /// Takes what may be said while a request runs.
     fn take_interrupts(&mut self) {
         while let Some(line) = self.input.peek_line() {
             match Request::parse(line) {
-                Ok(request) if request.method == "interrupt" => {
+                Ok(request) if matches!(&*request.method, "interrupt" | "proceed") => {
                     self.input.next_line();
-                    self.interrupts += 1;
+                    let is_interrupt = request.method == "interrupt";
+                    *if is_interrupt { &mut self.interrupts } else { &mut self.proceeds } += 1;
                     self.send(&Message::answer(request.id, Ok(json!({}))));
                 }
                 _ => return,
@@ -97,6 +105,12 @@ impl<W: Write> Wire<W> {
 impl<W: Write> Control for Wire<W> {
     fn progress(&mut self, params: Value) {
         self.send(&Message::Event { event: "progress", params });
+    }
+
+    fn take_proceeds(&mut self) -> u32 {
+        self.input.fill();
+        self.take_interrupts();
+        std::mem::take(&mut self.proceeds)
     }
 
     fn urgency(&mut self) -> Urgency {
@@ -159,6 +173,15 @@ mod tests {
         assert_eq!(wire.urgency(), Urgency::Interrupt);
         nix::unistd::write(&writer, STOP.as_bytes()).unwrap();
         assert_eq!(wire.urgency(), Urgency::Abort);
+    }
+
+    #[test]
+    fn each_proceed_counts_once() {
+        let go = "{\"id\":2,\"method\":\"proceed\",\"params\":{}}\n";
+        let (mut wire, _writer) = wire(&format!("{RUN}{go}{go}"));
+        assert!(wire.next_line().is_some());
+        assert_eq!(wire.urgency(), Urgency::Calm);
+        assert_eq!((wire.take_proceeds(), wire.take_proceeds()), (2, 0));
     }
 
     #[test]

@@ -58,6 +58,13 @@ pub enum Change {
         /// Also inside, in a file.
         token: String,
     },
+    /// A scratch file or directory beside the user's own files, named as bonnie++ names them.
+    ScratchCreated {
+        /// Ends with `Bonnie.` and a number.
+        path: PathBuf,
+        /// Nothing had this name before.
+        began_at_unix_ns: u64,
+    },
     /// An empty directory to mount on.
     MountPointCreated {
         /// Contains the run.
@@ -88,6 +95,7 @@ impl Change {
         match self {
             Self::ImageCreated { path }
             | Self::DirectoryCreated { path, .. }
+            | Self::ScratchCreated { path, .. }
             | Self::MountPointCreated { path }
             | Self::CgroupCreated { path } => Some(path),
             _ => None,
@@ -107,6 +115,7 @@ impl Change {
         match self {
             // A mount point lies in /run, which need not be a tmpfs.
             Self::DirectoryCreated { .. }
+            | Self::ScratchCreated { .. }
             | Self::ImageCreated { .. }
             | Self::MountPointCreated { .. } => false,
             Self::Knob { .. }

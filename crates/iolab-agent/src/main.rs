@@ -26,6 +26,8 @@ mod owned_directory;
 mod plausible;
 mod protocol;
 mod restore;
+#[allow(unsafe_code, reason = "System V semaphores have no safe wrapper; each call says why")]
+mod semaphores;
 mod serve;
 mod session;
 #[allow(unsafe_code, reason = "the system calls are here; every block says why it is sound")]
@@ -46,6 +48,8 @@ usage: iolab-agent [serve]      speak JSON lines on standard input and output (d
        iolab-agent measure      run one trial's workload (started by serve)
        iolab-agent watchdog STATE_DIR RUN
                                 restore when standard input ends (started by serve)
+       iolab-agent semaphores make N | remove
+                                those by which N copies of bonnie++ begin each phase together
        iolab-agent names        what may be typed for engines and knobs, as JSON
        iolab-agent --version | --help
 
@@ -60,6 +64,13 @@ fn main() -> ExitCode {
         [] | ["serve"] => serve::main(),
         ["measure"] => measure::main(),
         ["watchdog", state_dir, run] => watchdog::main(state_dir.as_ref(), run),
+        ["semaphores", ref words @ ..] => match semaphores::command(words) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => {
+                eprintln!("iolab-agent: {problem}");
+                ExitCode::from(EXIT_USAGE)
+            }
+        },
         ["names"] => {
             println!("{}", names::text());
             ExitCode::SUCCESS

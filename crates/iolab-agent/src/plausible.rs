@@ -42,6 +42,7 @@ pub fn check(run: &str, change: &Change) -> Result<()> {
             Change::DirectoryCreated { token, .. } => {
                 !token.is_empty() && name.is_some_and(|name| name.starts_with(".iolab-"))
             }
+            Change::ScratchCreated { .. } => name.is_some_and(is_scratch),
             Change::MountPointCreated { path } => {
                 path.starts_with(Path::new("/run/iolab").join(run))
             }
@@ -63,6 +64,13 @@ pub fn is_image_of(path: &str, run: &str) -> bool {
     let shown = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = Path::new(shown).file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(&format!(".iolab-{run}-")))
+}
+
+/// Whether bonnie++ gives this name to its file and its directory: `Bonnie.` and a process number.
+pub fn is_scratch(name: &str) -> bool {
+    name.strip_prefix("Bonnie.").is_some_and(|number| {
+        (1..=10).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// Absolute and without `..`.

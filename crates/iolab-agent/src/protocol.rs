@@ -14,6 +14,10 @@ pub use iolab_drive::record::Warning;
 
 use crate::error::{Error, Result};
 
+mod programs;
+
+pub use programs::{RunAs, WaitFor, Waits};
+
 /// Version of the protocol.
 pub const PROTOCOL: u32 = 1;
 
@@ -46,6 +50,8 @@ pub enum Call {
     Restore(RestoreParams),
     /// End the running request early.
     Interrupt,
+    /// The trial that waits for it may begin its next phase.
+    Proceed,
     /// Restore and exit.
     Shutdown,
 }
@@ -136,6 +142,12 @@ pub struct TrialSpec {
     pub reserve_bytes: u64,
     /// Wall-clock limit of the workload.
     pub time_limit_ns: u64,
+    /// What is waited for before each phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    /// Who measures, where that is not the agent's own user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_as: Option<RunAs>,
     /// Passed to the measuring child as it is.
     pub workload: Value,
 }
@@ -338,6 +350,10 @@ pub struct MeasureOrder<'a> {
     pub reserve_bytes: u64,
     /// Wall-clock limit.
     pub time_limit_ns: u64,
+    /// What is waited for before each phase.
+    pub waits: Option<&'a Waits>,
+    /// Whom to become.
+    pub run_as: Option<&'a RunAs>,
     /// What to do.
     pub workload: &'a Value,
 }
@@ -516,6 +532,7 @@ impl Request {
             "close_testbed" => typed(&method, params).map(|Nothing {}| Call::CloseTestbed),
             "restore" => typed(&method, params).map(Call::Restore),
             "interrupt" => typed(&method, params).map(|Nothing {}| Call::Interrupt),
+            "proceed" => typed(&method, params).map(|Nothing {}| Call::Proceed),
             "shutdown" => typed(&method, params).map(|Nothing {}| Call::Shutdown),
             _ => Err(Error::unknown("method", &method, METHODS)),
         }

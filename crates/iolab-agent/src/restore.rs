@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -169,6 +169,7 @@ fn describe(change: &Change) -> String {
         Change::DirectoryCreated { path, .. } | Change::MountPointCreated { path } => {
             format!("directory {} removed", path.display())
         }
+        Change::ScratchCreated { path, .. } => format!("scratch {} removed", path.display()),
         Change::CgroupCreated { path } => format!("cgroup {} removed", path.display()),
         Change::DeviceErased { device, .. } => format!(
             "{}: both ends are blank but for iolab's marker; what was written between them is \
@@ -201,6 +202,9 @@ fn undo_one(
                 owned_directory::remove(path, token)
             })?;
             Ok(Undone::Restored)
+        }
+        Change::ScratchCreated { path, began_at_unix_ns } => {
+            undo_scratch(machine, path, *began_at_unix_ns)
         }
         Change::MountPointCreated { path } => {
             let undone =
@@ -317,6 +321,29 @@ fn remove(
         patiently(|| how(path)).map_err(|error| Error::io("remove", path, error))
     })?;
     Ok(Undone::Restored)
+}
+
+/// Removes a scratch file or directory, if it can be the one that the run made.
+fn undo_scratch(machine: &mut Machine, path: &Path, began_at_unix_ns: u64) -> Result<Undone> {
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(Undone::Obsolete) };
+    // File systems note a time that is some ms old.
+    let began = UNIX_EPOCH + Duration::from_nanos(began_at_unix_ns) - Duration::from_secs(1);
+    if found.created().is_ok_and(|made| made < began) {
+        return Ok(Undone::Foreign("it is older than the run".into()));
+    }
+    if found.is_file() {
+        return remove(machine, ActionKind::RemoveFile, path, |path| fs::remove_file(path));
+    }
+    if !found.is_dir() {
+        return Ok(Undone::Foreign("it is neither a file nor a directory".into()));
+    }
+    // Whoever measured may just be dying, and make one more file in it.
+    remove(machine, ActionKind::RemoveDirectory, path, |path| match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+            Err(ErrorKind::ResourceBusy.into())
+        }
+        done => done,
+    })
 }
 
 /// Tries again while something is busy that is about to end.

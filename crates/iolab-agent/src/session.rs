@@ -64,7 +64,7 @@ impl Session {
             Call::RunTrial(spec) => self.run_trial(&spec, control),
             Call::CloseTestbed => self.close_testbed(),
             Call::Restore(params) => self.restore(&params),
-            Call::Interrupt => Ok(json!({})), // Nothing runs.
+            Call::Interrupt | Call::Proceed => Ok(json!({})), // Nothing runs.
             Call::Shutdown => {
                 let (problems, _) = self.close();
                 Ok(json!({"problems": problems}))

@@ -8,7 +8,10 @@
 pub mod bonnie;
 pub mod diagnostic;
 pub mod iozone;
+pub mod mkfile;
 pub mod option;
+pub mod plan;
+pub mod workload;
 
 pub use diagnostic::{Diagnostic, Problem};
 
@@ -45,6 +48,15 @@ pub struct RenderError {
     pub error: String,
 }
 
+/// A plan or event (`what`) of a dialect, from its JSON text.
+fn read_json<T: serde::de::DeserializeOwned>(
+    (dialect, what): (&'static str, &'static str),
+    text: &str,
+) -> Result<T, RenderError> {
+    let wrong = |error: serde_json::Error| RenderError { dialect, what, error: error.to_string() };
+    serde_json::from_str(text).map_err(wrong)
+}
+
 macro_rules! dialects {
     ($($Row:path,)+) => {
         /// Every dialect.
@@ -55,6 +67,7 @@ macro_rules! dialects {
 dialects! {
     iozone::Iozone,
     bonnie::Bonnie,
+    mkfile::Mkfile,
 }
 
 /// The dialect of this name.

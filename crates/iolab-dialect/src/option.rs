@@ -79,6 +79,30 @@ impl<S> Clone for OptionRow<S> {
 
 impl<S> Copy for OptionRow<S> {}
 
+impl<S: 'static> OptionRow<S> {
+    /// An option that stands alone.
+    pub const fn flag(
+        name: &'static str,
+        group: &'static str,
+        doc: &'static str,
+        standing: Standing,
+        update: Update<S>,
+    ) -> Self {
+        Self { name, takes: Takes::Nothing, group, doc, standing, update }
+    }
+
+    /// An option with a value.
+    pub const fn value(
+        (name, metavar): (&'static str, &'static str),
+        group: &'static str,
+        doc: &'static str,
+        standing: Standing,
+        update: Update<S>,
+    ) -> Self {
+        Self { name, takes: Takes::Value(metavar), group, doc, standing, update }
+    }
+}
+
 /// One use of an option, as its row sees it.
 #[derive(Clone, Debug)]
 pub struct Given<'a> {
@@ -230,7 +254,7 @@ pub fn read<S>(
         let index = reader.next;
         reader.next += 1;
         let read = if word.starts_with("--") {
-            reader.long(index, common)
+            reader.long(index, typed, common)
         } else if word.len() > 1 && word.starts_with('-') {
             reader.cluster(index, typed)
         } else {
@@ -272,8 +296,13 @@ impl<'a, S> Reader<'a, S> {
         take(typed, &given).map_err(|problem| (place, problem))
     }
 
-    fn long(&mut self, index: usize, common: &mut Common) -> Read {
+    fn long(&mut self, index: usize, typed: &mut S, common: &mut Common) -> Read {
         let word = &self.words[index];
+        if let Some(row) = self.grammar.rows.iter().find(|row| row.name == word) {
+            let place = self.whole(index);
+            let given = Given { name: row.name, value: "", words: &[], place: place.clone() };
+            return (row.update)(typed, &given).map_err(|problem| (place, problem));
+        }
         let (name, attached) =
             word.split_once('=').map_or((word.as_str(), None), |(n, v)| (n, Some(v)));
         let Some(row) = COMMON.iter().find(|row| row.name == name) else {

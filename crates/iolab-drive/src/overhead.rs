@@ -32,6 +32,7 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         limit: Limit::Ops { ops: OPS, within_ns: None },
         file_set: None,
         manner: Manner::default(),
+        draws: None,
         ..tenant.clone()
     };
     let phase = Phase {

@@ -2,15 +2,17 @@
 //!
 //! The scheme is bonnie++'s (2.00): a number of ten hexadecimal digits and up to twelve random
 //! letters and digits, number first where order matters (`Sequential`), last where it must not;
-//! files are dealt to directories in runs. Names, sizes and shuffles are functions of the
-//! workload's seed, so that the phases which make, read and remove a set agree on it.
+//! files are dealt to directories in runs. Names, sizes and shuffles are functions of one sequence
+//! of numbers ([`Draws`]), so that the phases which make, read and remove a set agree on it, and
+//! the program itself on the same numbers makes the same files.
 //!
 //! Left out: performing it. A directory's own order and sync(2) give answers that an op does not
 //! carry; who runs it reads them from the kernel.
 
-use iolab_model::seed::Stream;
-use iolab_model::{Bytes, Seed};
+use iolab_model::Bytes;
 use serde::{Deserialize, Serialize};
+
+use crate::draws::{Draws, Numbers};
 
 /// Random characters at most (facts of the program, as are all constants here).
 const TAIL_MAX: u64 = 12;
@@ -44,6 +46,9 @@ pub struct FileSetWork {
     /// After each creation the file, and after each change the directory, is flushed.
     #[serde(default)]
     pub is_flushed: bool,
+    /// Of [`FileAction::Extend`]: only the length is set, and no block but the last is allocated.
+    #[serde(default)]
+    pub is_sparse: bool,
 }
 
 /// What is done with the files.
@@ -56,6 +61,9 @@ pub enum FileAction {
     Read,
     /// Removed; sync(2) at the end is timed.
     Remove,
+    /// One file, under the name of the set, is given its length and then written, as Solaris's
+    /// mkfile does; it stays.
+    Extend,
 }
 
 /// In which order.
@@ -95,6 +103,9 @@ impl FileSetWork {
             let problem = format!("files from {} to {}", self.size_min_bytes, self.size_max_bytes);
             return Some((problem, "name the smaller size as the smallest"));
         }
+        if self.action == FileAction::Extend && files != 1 {
+            return Some((format!("{files} files to extend"), "name them one by one"));
+        }
         let is_sized = self.size_max_bytes.0 > 0;
         (self.link != LinkKind::None && is_sized)
             .then(|| ("links of a size".into(), "leave out the sizes"))
@@ -110,56 +121,64 @@ impl FileSetWork {
         (self.directories > 1).then(|| format!("{directory:05}"))
     }
 
-    fn stream(&self, seed: Seed, what: &str) -> Stream {
-        let order = u64::from(self.order == FileOrder::Random);
-        seed.stream(what, order)
+    /// Names, sizes and order of the files. What the set in order drew stands before what the one in
+    /// random order draws, as the program makes them one after the other.
+    pub fn drawn(&self, draws: &Draws) -> DrawnSet {
+        let mut numbers = draws.behind_tickets();
+        if self.order == FileOrder::Random {
+            self.names_and_sizes(FileOrder::Sequential, &mut numbers);
+        }
+        let (names, sizes) = self.names_and_sizes(self.order, &mut numbers);
+        let mut order: Vec<u64> = (0..self.files).collect();
+        let shuffles = match (self.order, self.action) {
+            (FileOrder::Sequential, _) | (_, FileAction::Create | FileAction::Extend) => 0,
+            (_, FileAction::Read) => 1,
+            (_, FileAction::Remove) => 2,
+        };
+        for _ in 0..shuffles {
+            for place in 0..order.len() {
+                order.swap(place, numbers.below(self.files) as usize);
+            }
+        }
+        DrawnSet { names, sizes, order }
     }
 
-    /// All names, in the order in which the files are made.
-    pub fn names(&self, seed: Seed) -> Vec<String> {
-        let mut random = self.stream(seed, "file names");
+    fn names_and_sizes(
+        &self,
+        order: FileOrder,
+        numbers: &mut Numbers,
+    ) -> (Vec<String>, Vec<Bytes>) {
         let mut name = |index: u64| {
-            let length = random.below(TAIL_MAX + 1);
+            let length = numbers.below(TAIL_MAX + 1);
             let tail: String = (0..length)
-                .map(|_| char::from(TAIL[random.below(TAIL.len() as u64) as usize]))
+                .map(|_| char::from(TAIL[numbers.below(TAIL.len() as u64) as usize]))
                 .collect();
-            match self.order {
+            match order {
                 FileOrder::Sequential => format!("{index:010x}{tail}"),
                 FileOrder::Random => format!("{tail}{index:010x}"),
             }
         };
-        (0..self.files).map(&mut name).collect()
+        let names = (0..self.files).map(&mut name).collect();
+        let span = (self.size_min_bytes, self.size_max_bytes);
+        (names, (0..self.files).map(|_| numbers.size(span)).collect())
     }
+}
 
-    /// All sizes, in the order in which the files are made.
-    pub fn sizes(&self, seed: Seed) -> impl Iterator<Item = Bytes> {
-        let mut random = self.stream(seed, "file sizes");
-        let (least, most) = (self.size_min_bytes.0, self.size_max_bytes.0);
-        (0..self.files).map(move |_| match most - least {
-            0 => Bytes(most),
-            span => Bytes(least + random.below(span + 1)),
-        })
-    }
-
-    /// File numbers in the order in which a random phase touches them: each one once.
-    pub fn shuffled(&self, seed: Seed) -> Vec<u64> {
-        let what = match self.action {
-            FileAction::Create => "made",
-            FileAction::Read => "read",
-            FileAction::Remove => "removed",
-        };
-        let mut random = self.stream(seed, what);
-        let mut order: Vec<u64> = (0..self.files).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, random.below(last as u64 + 1) as usize);
-        }
-        order
-    }
+/// What a set of files is called, how large its files are, and in which order they are touched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrawnSet {
+    /// All names, in the order in which the files are made.
+    pub names: Vec<String>,
+    /// Their sizes, in the same order.
+    pub sizes: Vec<Bytes>,
+    /// Their numbers in the order in which a random phase touches them: each one once.
+    pub order: Vec<u64>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::draws::Source;
     use std::collections::BTreeSet;
 
     fn work(files: u64, directories: u64) -> FileSetWork {
@@ -172,6 +191,7 @@ mod tests {
             size_max_bytes: Bytes(0),
             link: LinkKind::None,
             is_flushed: false,
+            is_sparse: false,
         }
     }
 
@@ -187,31 +207,48 @@ mod tests {
         assert!((0..2048).all(|index| deepest.directory_of(index) < 7));
     }
 
+    fn draws(tickets: u64) -> Draws {
+        Draws { source: Source::CLibrary { seed: 42 }, tickets }
+    }
+
+    #[test]
+    fn names_and_sizes_are_those_of_the_traced_program() {
+        // bonnie++ 2.00a -s 0 -n 1:3000:100 -z 42, glibc 2.36.
+        let mut work = work(1024, 1);
+        (work.size_min_bytes, work.size_max_bytes) = (Bytes(100), Bytes(3000));
+        let made = work.drawn(&draws(0));
+        let first = ["0000000000k9FkytmJl6r", "0000000001GGoomm1", "0000000002KDNhPZGhwp"];
+        assert_eq!(made.names[..3], first);
+        assert_eq!(made.sizes[..5], [975, 2545, 164, 1680, 2694].map(Bytes));
+        work.order = FileOrder::Random;
+        let random = work.drawn(&draws(0));
+        let first = ["HOGvoIlLiCss0000000000", "ShIvkFMwFn0000000001", "mf1y0000000002"];
+        assert_eq!(random.names[..3], first);
+    }
+
     #[test]
     fn names_are_distinct_and_of_the_scheme() {
         let mut work = work(3000, 1);
-        let names = work.names(Seed(42));
+        let names = work.drawn(&draws(5)).names;
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 3000);
         assert!(names.is_sorted(), "the number comes first");
         assert!(names.iter().all(|name| (10..=22).contains(&name.len())));
-        assert_eq!(names, work.names(Seed(42)));
+        assert_ne!(names, work.drawn(&draws(6)).names, "they begin behind the tickets");
         work.order = FileOrder::Random;
-        let random = work.names(Seed(42));
+        let random = work.drawn(&draws(5)).names;
         assert!(!random.is_sorted());
         assert!(random[17].ends_with("0000000011"), "{}", random[17]);
     }
 
     #[test]
-    fn sizes_reach_both_ends_and_a_shuffle_touches_each_once() {
+    fn a_shuffle_touches_each_once() {
         let mut work = work(4000, 1);
-        (work.size_min_bytes, work.size_max_bytes) = (Bytes(3), Bytes(5));
-        let seen: BTreeSet<Bytes> = work.sizes(Seed(1)).collect();
-        assert_eq!(seen, [Bytes(3), Bytes(4), Bytes(5)].into());
-        let order = work.shuffled(Seed(1));
-        assert_ne!(order, (0..4000).collect::<Vec<_>>());
-        assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 4000);
+        (work.order, work.action) = (FileOrder::Random, FileAction::Read);
+        let read = work.drawn(&draws(0)).order;
+        assert_ne!(read, (0..4000).collect::<Vec<_>>());
+        assert_eq!(read.iter().collect::<BTreeSet<_>>().len(), 4000);
         work.action = FileAction::Remove;
-        assert_ne!(order, work.shuffled(Seed(1)), "reading and removing differ");
+        assert_ne!(read, work.drawn(&draws(0)).order, "reading and removing differ");
     }
 
     #[test]

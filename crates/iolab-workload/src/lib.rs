@@ -4,6 +4,7 @@
 //! Nothing here blocks, sleeps, reads a clock or performs I/O, so the same worker runs against the
 //! kernel in real time and against a simulated stack in virtual time.
 
+pub mod draws;
 pub mod file_set;
 pub mod generator;
 pub mod group;

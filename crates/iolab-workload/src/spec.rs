@@ -9,6 +9,7 @@ use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Priority, Seed};
 use serde::{Deserialize, Serialize};
 
+use crate::draws::Draws;
 use crate::file_set::FileSetWork;
 use crate::verify::{self, Verify};
 
@@ -205,6 +206,10 @@ pub struct Tenant {
     /// Refinements that few tenants ask for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub manner: Manner,
+    /// Its random numbers are those of another program, not of the workload's seed: the records of
+    /// [`Pattern::Uniform`] and which of them are updated, or names and sizes of a set of files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws: Option<Draws>,
 }
 
 fn one() -> u32 {
@@ -477,6 +482,9 @@ impl Tenant {
             return wrong(format!("{what} share {share}"), "use a number from 0 to 1");
         }
         if let Some((problem, remedy)) = self.file_set.as_ref().and_then(FileSetWork::problem) {
+            return wrong(problem, remedy);
+        }
+        if let Some((problem, remedy)) = self.draws.as_ref().and_then(Draws::problem) {
             return wrong(problem, remedy);
         }
         if let Some(priority) = self.priority.filter(|priority| priority.level > 7) {

@@ -23,7 +23,7 @@ use iolab_model::{Bytes, Completion, Ns, Seed};
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
 use crate::report::StreamReport;
-use crate::spec::{Direction, Limit, Tenant};
+use crate::spec::{Direction, Limit, Pattern, Tenant};
 use crate::worker::{Step, Worker};
 use timed::{Chain, Unflushed};
 
@@ -115,12 +115,20 @@ impl<G: GroupState> StreamWorker<G> {
             Limit::Ops { ops, .. } => ops,
             Limit::Time { .. } => u64::MAX,
         };
+        let tickets = tenant.draws.as_ref().filter(|_| tenant.pattern == Pattern::Uniform);
+        let budget = tickets.map_or(budget, |d| d.share(index, tenant.workers).min(budget));
+        let generator = match tickets {
+            Some(draws) => {
+                Generator::of_tickets(draws.dealt(index, tenant.workers, tenant.records()))
+            }
+            None => Generator::new(tenant.pattern, tenant.records(), stream_seed),
+        };
         Self {
             group,
             is_stonewalled,
             is_owner: !tenant.is_file_shared || index == 0,
             stage: Stage::Open,
-            generator: Generator::new(tenant.pattern, tenant.records(), stream_seed),
+            generator,
             random: stream_seed.stream("direction", 0),
             free: (0..tenant.depth).rev().collect(),
             slots: vec![

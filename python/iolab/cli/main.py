@@ -53,7 +53,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ),
 )
 """Name, module of `iolab.cli` and help of each command; only the module asked for is imported."""
-DIALECTS: Final = ("iozone", "bonnie++")
+DIALECTS: Final = ("iozone", "bonnie++", "mkfile")
 """Other programs whose command lines are understood; also by the name of the program itself."""
 _BEFORE_DIALECT: Final = ("--on", "--repeat", "--out", "--image-dir", "--erase-serial")
 """Options with a value that may also stand before a dialect's name; `--compat` has none."""

@@ -209,6 +209,10 @@ class Agent:
             record.setdefault("warnings", []).append(_STOPPED_WARNING)
         return record
 
+    def proceed(self) -> None:
+        """Let the running trial, which waits, begin its next phase."""
+        self._send("proceed", {})
+
     def close_testbed(self, on_progress: OnProgress | None = None) -> dict[str, Any]:
         """Take the testbed apart and restore what was changed.
 

@@ -93,6 +93,8 @@ class DirectoryTestbed(RealTestbed):
     allow_knobs_on: tuple[str, ...] = ()
     is_in_place: bool = False
     """Files lie in the directory itself, under names that the user chose, as another program's."""
+    scratch: tuple[str, ...] = ()
+    """Names of these that are removed whatever happens."""
 
     @property
     def needs_root(self) -> bool:
@@ -117,6 +119,7 @@ class DirectoryTestbed(RealTestbed):
             "path": str(self.path),
             "allow_knobs_on": list(self.allow_knobs_on),
             **({"in_place": True} if self.is_in_place else {}),
+            **({"scratch": list(self.scratch)} if self.scratch else {}),
         }
 
     def check_space(self, file_bytes: int) -> None:

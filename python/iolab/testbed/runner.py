@@ -38,6 +38,10 @@ class Runner(Protocol):
         """Run one trial; returns its record."""
         ...
 
+    def proceed(self) -> None:
+        """Let a trial that waits for it begin its next phase."""
+        ...
+
     def close_testbed(self, on_progress: OnProgress | None = None) -> dict[str, Any]:
         """Take the testbed apart."""
         ...

@@ -260,6 +260,9 @@ class SimRunner:
         self._is_dry_run = is_dry_run
         return Hello(version="", is_root=False, boot_id="", open_journals=())
 
+    def proceed(self) -> None:
+        """Nothing waits in a simulation."""
+
     def open_testbed(
         self,
         spec: Mapping[str, Any],

@@ -17,14 +17,16 @@ use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
 use serde_json::json;
 
 use crate::owned_directory;
+use crate::semaphores::Passed;
 
 use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
 use super::files::run_files;
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
 use super::processes::run_processes;
-use super::request::{Answer, Request, Status};
+use super::request::{Answer, Request, RunAs, Status};
 use super::slices::{Sliced, Table};
+use super::waits::wait;
 
 /// Linux include/uapi/linux/magic.h: `TMPFS_MAGIC`.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
@@ -74,7 +76,24 @@ fn enter_and_run(mut request: Request) -> Answer {
         return failed(error.to_string());
     }
     request.directory = PathBuf::from(".");
+    if let Some(problem) = request.run_as.as_ref().and_then(|who| become_user(who).err()) {
+        return failed(problem);
+    }
     run(&request)
+}
+
+/// Gives up root for good. Who changes user no longer dies with the parent: that is asked anew.
+fn become_user(who: &RunAs) -> Result<(), String> {
+    use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid};
+    let parent = getppid();
+    let (uid, gid) = (Uid::from_raw(who.uid), Gid::from_raw(who.gid));
+    let groups: Vec<Gid> = who.groups.iter().copied().map(Gid::from_raw).collect();
+    let done = setgroups(&groups)
+        .and_then(|()| setresgid(gid, gid, gid))
+        .and_then(|()| setresuid(uid, uid, uid))
+        .and_then(|()| nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL));
+    done.map_err(|errno| format!("user {uid} and group {gid} cannot be taken: {errno}"))?;
+    if getppid() == parent { Ok(()) } else { Err("the agent is gone".into()) }
 }
 
 fn run(request: &Request) -> Answer {
@@ -218,6 +237,18 @@ impl Trial<'_> {
                 "trial": self.request.trial, "phase": phase.name, "message": "running",
                 "share": index as f64 / phases.len() as f64,
             }}));
+            match self.wait(phase) {
+                Ok(Passed::Together) => {}
+                Ok(Passed::Stopped) => answer.status = Status::Interrupted,
+                Err(error) => {
+                    answer.status = Status::Failed;
+                    answer.error = Some(format!("{}: {error}", phase.name));
+                }
+            }
+            if answer.status != Status::Ok {
+                self.remove_files(phase);
+                break;
+            }
             let ended = self.on_its_target(phase);
             let is_over = !matches!(&ended, Ok(ended) if ended.status == Status::Ok);
             if !phase.keeps_files || (is_over && self.makes_files()) {
@@ -243,6 +274,17 @@ impl Trial<'_> {
             pause(phase.pause_after_ns);
         }
         answer
+    }
+
+    /// Waits for others before a phase, if the trial does.
+    fn wait(&self, phase: &Phase) -> Result<Passed, String> {
+        let Some(waits) = &self.request.waits else { return Ok(Passed::Together) };
+        wait(waits, &phase.name, |number| {
+            print(&json!({"event": "progress", "params": {
+                "trial": self.request.trial, "phase": phase.name, "message": "waiting",
+                "number": number,
+            }}));
+        })
     }
 
     fn on_its_target(&self, phase: &Phase) -> Result<Ended, Error> {
@@ -338,10 +380,9 @@ impl Trial<'_> {
         for name in phase.tenants.iter().flat_map(Tenant::file_names) {
             // The agent sweeps its directory after the trial; this only frees space early.
             let path = self.request.directory.join(name);
-            let _ = if phase.tenants[0].file_set.is_some() {
-                std::fs::remove_dir_all(path)
-            } else {
-                std::fs::remove_file(path)
+            let _ = match path.symlink_metadata() {
+                Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
+                _ => std::fs::remove_file(path),
             };
         }
     }

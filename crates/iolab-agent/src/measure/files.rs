@@ -2,25 +2,31 @@
 //!
 //! The calls are those of bonnie++ 2.00, as traced: names relative to the set's own directory,
 //! subdirectories entered in sequential order and named in paths in random order, sync(2) at the
-//! end of what changes. A directory's order is the kernel's. Making the directories is not timed.
+//! end of what changes. A directory's order is the kernel's. A single file is made as by mkfile. Making the directories is not timed.
 //! Left out: several workers, and direct I/O, which many small files are not made with.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::Path;
 
 use iolab_drive::clock::monotonic;
 use iolab_drive::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble};
 use iolab_drive::recorder::Recorder;
 use iolab_model::op::{Handle, Op, Submission, Token};
-use iolab_model::{Bytes, Completion, Error, Ns, Seed};
+use iolab_model::target::Content;
+use iolab_model::{Bytes, Completion, Error, Ns};
 use iolab_workload::StreamReport;
-use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
+use iolab_workload::draws::{Draws, Source};
+use iolab_workload::file_set::{DrawnSet, FileAction, FileOrder, FileSetWork, LinkKind};
 use iolab_workload::spec::{Phase, Tenant, Workload};
 
 /// Between two questions whether to stop.
 const WATCH_EVERY: u64 = 32;
+/// Of a file to swap to: sticky, for its owner only (mkfile of Solaris and illumos).
+const SWAP_MODE: u32 = 0o1600;
 
 /// Runs the phase in the working directory.
 ///
@@ -36,7 +42,9 @@ pub fn run_files<O: Observer>(
         unreachable!("only phases of file sets come here");
     };
     let home = File::open(".").map_err(|error| failed("open", ".", &error))?;
-    enter(work, &tenant.file)?;
+    if work.action != FileAction::Extend {
+        enter(work, &tenant.file)?;
+    }
     observer.laid_out();
     let mut runner = Runner::new(work, (workload, tenant), observer);
     let outcome = runner.run();
@@ -78,7 +86,9 @@ fn failed(what: &str, path: &str, error: &io::Error) -> Error {
 
 struct Runner<'a, O> {
     work: &'a FileSetWork,
-    seed: Seed,
+    /// Of the set's directory, or of the one file.
+    name: String,
+    draws: Draws,
     observer: &'a mut O,
     recorder: Recorder,
     report: StreamReport,
@@ -94,10 +104,16 @@ impl<'a, O: Observer> Runner<'a, O> {
         observer: &'a mut O,
     ) -> Self {
         let mut buffer = vec![0; tenant.io_size_bytes.0 as usize];
-        workload.seed.stream("file contents", 0).fill(&mut buffer);
+        if workload.content != Content::Zero {
+            workload.seed.stream("file contents", 0).fill(&mut buffer);
+        }
         Self {
             work,
-            seed: workload.seed,
+            name: tenant.file.clone(),
+            draws: tenant.draws.clone().unwrap_or_else(|| Draws {
+                source: Source::CLibrary { seed: workload.seed.0 as u32 },
+                tickets: 0,
+            }),
             observer,
             recorder: Recorder::new(1, workload.interval_ns, None),
             report: StreamReport::default(),
@@ -109,16 +125,13 @@ impl<'a, O: Observer> Runner<'a, O> {
 
     fn run(&mut self) -> io::Result<()> {
         // Names and order are made before the clock runs.
-        let names = self.paths();
-        let sizes: Vec<Bytes> = match self.work.action {
-            FileAction::Create => self.work.sizes(self.seed).collect(),
-            _ => Vec::new(),
-        };
+        let (names, sizes) = self.paths_and_sizes();
         self.observer.starting();
         self.started = monotonic();
         self.observer.released();
         let done = match (self.work.action, self.work.order) {
             (FileAction::Create, _) => self.create_all(&names, &sizes),
+            (FileAction::Extend, _) => self.extend(),
             (_, FileOrder::Sequential) => self.in_order_of_directory(),
             (_, FileOrder::Random) => self.in_given_order(&names),
         };
@@ -129,23 +142,22 @@ impl<'a, O: Observer> Runner<'a, O> {
         done
     }
 
-    /// Paths in the order in which they are touched; none where the directory gives the order.
-    fn paths(&self) -> Vec<String> {
+    /// Paths in the order in which they are touched, none where the directory gives the order; and
+    /// the sizes of what is made.
+    fn paths_and_sizes(&self) -> (Vec<String>, Vec<Bytes>) {
         let work = self.work;
         let is_given = work.action == FileAction::Create || work.order == FileOrder::Random;
         if !is_given {
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         }
+        let DrawnSet { names, sizes, order } = work.drawn(&self.draws);
         let path = |(index, name): (u64, String)| {
             let folder = work.directory_name(work.directory_of(index));
             folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"))
         };
-        let mut paths: Vec<String> = (0..).zip(work.names(self.seed)).map(path).collect();
-        if work.action == FileAction::Create {
-            return paths;
-        }
-        let order = work.shuffled(self.seed);
-        order.iter().map(|&index| std::mem::take(&mut paths[index as usize])).collect()
+        let mut paths: Vec<String> = (0..).zip(names).map(path).collect();
+        let order = order.iter().map(|&index| std::mem::take(&mut paths[index as usize]));
+        (order.collect(), sizes)
     }
 
     fn create_all(&mut self, paths: &[String], sizes: &[Bytes]) -> io::Result<()> {
@@ -178,6 +190,37 @@ impl<'a, O: Observer> Runner<'a, O> {
             flush_directory(Path::new(path).parent())?;
         }
         Ok(size)
+    }
+
+    /// The calls of mkfile: length, zeros from the front in blocks of the file's own size, mode.
+    fn extend(&mut self) -> io::Result<()> {
+        let size = self.work.size_max_bytes.0;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(SWAP_MODE);
+        let file = options.open(&self.name)?;
+        if size > 0 {
+            self.step(|runner| file.write_all_at(&runner.buffer[..1], size - 1).map(|()| 1))?;
+        }
+        self.buffer.resize(file.metadata()?.blksize() as usize, 0);
+        let mut at = 0;
+        while at < size && !self.work.is_sparse && !self.is_stopped {
+            let length = (size - at).min(self.buffer.len() as u64);
+            let written = self.step(|runner| {
+                file.write_all_at(&runner.buffer[..length as usize], at).map(|()| length)
+            });
+            written.map_err(|error| {
+                let what = format!("initialized {at} of {size} bytes: {error}");
+                io::Error::new(error.kind(), what)
+            })?;
+            at += length;
+        }
+        if self.work.is_flushed {
+            file.sync_all()?;
+        }
+        drop(file);
+        // The sticky bit is root's to set; without it the file is as good.
+        let _ = fs::set_permissions(&self.name, fs::Permissions::from_mode(SWAP_MODE));
+        Ok(())
     }
 
     /// Reads or removes what each directory holds, in its own order.
@@ -247,7 +290,7 @@ impl<'a, O: Observer> Runner<'a, O> {
         let (handle, length) = (Handle(0), Bytes(moved));
         let op = match self.work.action {
             FileAction::Read => Op::read(handle, Bytes(0), length),
-            FileAction::Create | FileAction::Remove => Op::write(handle, Bytes(0), length),
+            _ => Op::write(handle, Bytes(0), length),
         };
         let token = Token(0);
         self.recorder.submitted(&Submission { token, intended: begin, is_timed: true, op });
@@ -258,7 +301,7 @@ impl<'a, O: Observer> Runner<'a, O> {
         report.bytes += moved;
         match self.work.action {
             FileAction::Read => report.read_bytes += moved,
-            FileAction::Create => report.write_bytes += moved,
+            FileAction::Create | FileAction::Extend => report.write_bytes += moved,
             FileAction::Remove => {}
         }
         if report.ops.is_multiple_of(WATCH_EVERY) && self.observer.should_stop() {
@@ -277,7 +320,7 @@ impl<'a, O: Observer> Runner<'a, O> {
                 fs::remove_dir(name)?;
             }
         }
-        if self.work.action != FileAction::Read {
+        if matches!(self.work.action, FileAction::Create | FileAction::Remove) {
             nix::unistd::sync();
         }
         Ok(())
@@ -287,7 +330,10 @@ impl<'a, O: Observer> Runner<'a, O> {
         let mut report = self.report;
         if let Err(error) = outcome {
             report.errors = 1;
-            report.first_error = Some(format!("file number {}: {error}", report.ops));
+            report.first_error = Some(match self.work.action {
+                FileAction::Extend => format!("{}: {error}", self.name),
+                _ => format!("file number {}: {error}", report.ops),
+            });
         }
         WorkerOutcome::new(0, report, self.recorder)
     }

@@ -13,5 +13,6 @@ mod observer;
 mod processes;
 mod request;
 mod slices;
+mod waits;
 
 pub use child::main;

@@ -6,7 +6,7 @@ use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-pub use crate::protocol::RawDevice;
+pub use crate::protocol::{RawDevice, RunAs, Waits};
 
 /// One trial's work.
 #[derive(Clone, Debug, Deserialize)]
@@ -40,6 +40,12 @@ pub struct Request {
     /// The phase is stopped when the trial has lasted this long; 0 = no limit.
     #[serde(default)]
     pub time_limit_ns: u64,
+    /// What is waited for before each phase.
+    #[serde(default)]
+    pub waits: Option<Waits>,
+    /// Whom to become before any file is opened.
+    #[serde(default)]
+    pub run_as: Option<RunAs>,
     /// What to do.
     pub workload: Workload,
 }

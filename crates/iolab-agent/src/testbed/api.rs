@@ -48,6 +48,11 @@ pub trait Testbed {
     /// The directory that is ours.
     fn directory(&self) -> &Path;
 
+    /// Whether that is the user's own, with what he has in it.
+    fn is_users(&self) -> bool {
+        false
+    }
+
     /// Block devices under it.
     fn devices(&self) -> &[String];
 

@@ -3,11 +3,13 @@
 //! Without root (class A) nothing else is touched. As root (class A+) knobs of the devices below
 //! may change; if a device carries the running system, only if the user named it. `in_place` works
 //! in the directory itself, as the programs do whose command lines are understood: their files are
-//! named by the user, made and removed by the measuring, and nothing else there is touched. Left
-//! out: the file system itself, which stays as it is.
+//! named by the user, made and removed by the measuring, and nothing else there is touched; names
+//! that are only scratch are in the journal, so that no kill leaves them. Left out: the file system itself, which stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,6 +23,7 @@ use crate::knob::{Scope, find};
 use crate::machine::Machine;
 use crate::mounts;
 use crate::owned_directory;
+use crate::plausible;
 use crate::protocol::{ActionKind, TrialSpec, Warning, typed};
 
 #[derive(Debug, Deserialize)]
@@ -30,6 +33,9 @@ struct Spec {
     allow_knobs_on: Vec<String>,
     #[serde(default)]
     in_place: bool,
+    /// Names in it that are made and removed again, if it is worked in place.
+    #[serde(default)]
+    scratch: Vec<String>,
 }
 
 /// An open directory testbed.
@@ -58,6 +64,7 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         return Err(Error::refused(what, "make it first, or name another"));
     }
     let devices = leaves_of(machine, &spec.path);
+    promise_scratch(machine, &spec)?;
     let (folder, token) = if spec.in_place {
         (spec.path.clone(), None)
     } else {
@@ -73,6 +80,26 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         allowed: spec.allow_knobs_on,
         warnings,
     }))
+}
+
+/// Notes what will lie beside the user's files, so that it is removed whoever is killed.
+fn promise_scratch(machine: &mut Machine, spec: &Spec) -> Result<()> {
+    let mut changes = Vec::new();
+    for name in &spec.scratch {
+        if !spec.in_place || !plausible::is_scratch(name) {
+            return Err(Error::protocol(format!("'{name}' is no name of a scratch file")));
+        }
+        let path = spec.path.join(name);
+        if fs::symlink_metadata(&path).is_ok() {
+            let what = format!("{} exists: perhaps bonnie++ was killed there", path.display());
+            return Err(Error::refused(what, "look at it and remove it, then start again"));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let began_at_unix_ns = now.map_or(0, |now| now.as_nanos() as u64);
+        changes.push(Change::ScratchCreated { path, began_at_unix_ns });
+    }
+    let ids = machine.intend(changes)?;
+    machine.applied(&ids)
 }
 
 /// Makes a sub-directory that is ours.
@@ -121,6 +148,10 @@ impl Testbed for DirectoryTestbed {
 
     fn devices(&self) -> &[String] {
         &self.devices
+    }
+
+    fn is_users(&self) -> bool {
+        self.token.is_none()
     }
 
     fn loop_run(&self) -> Option<&str> {

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
@@ -55,6 +55,8 @@ struct Running {
     result: Option<MeasureResult>,
     /// When its timed region began, until that is passed on.
     released_ns: Option<u64>,
+    /// Where it is told to go on, if it waits for that.
+    input: Option<ChildStdin>,
     /// Why it was killed.
     killed: Option<String>,
     is_asked_to_end: bool,
@@ -84,6 +86,9 @@ pub fn measure(
         }
         if Instant::now() > deadline {
             running.end("it exceeded its time limit");
+        }
+        for _ in 0..control.take_proceeds() {
+            running.proceed();
         }
         match control.urgency() {
             Urgency::Calm => {}
@@ -117,6 +122,7 @@ impl Running {
             last_complaints: VecDeque::new(),
             result: None,
             released_ns: None,
+            input: None,
             killed: None,
             is_asked_to_end: false,
         })
@@ -137,7 +143,15 @@ impl Running {
         let mut pipe = self.child.stdin.take().expect("it was piped");
         // A child that is dead already tells more by how it died.
         let _ = pipe.write_all(line.as_bytes());
+        self.input = order.waits.is_some().then_some(pipe);
         Ok(())
+    }
+
+    /// Lets it begin the phase that it waits with.
+    fn proceed(&mut self) {
+        if let Some(pipe) = &mut self.input {
+            let _ = pipe.write_all(b"\n");
+        }
     }
 
     fn listen(&mut self, control: &mut dyn Control, timeout: Duration) {
@@ -289,6 +303,8 @@ mod tests {
             may_drop_caches: false,
             reserve_bytes: 0,
             time_limit_ns: 1_000_000_000,
+            waits: None,
+            run_as: None,
             workload: &workload,
         };
         let mut control = Script { urgency, heard: Vec::new() };

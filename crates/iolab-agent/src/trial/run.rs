@@ -10,7 +10,7 @@ use super::changes::Changes;
 use super::child::{MeasureProgram, measure};
 use crate::cgroup::MemoryLimit;
 use crate::control::Control;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::facts;
 use crate::io_group::IoGroups;
 use crate::journal::Change;
@@ -48,6 +48,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         testbed.check_knobs(machine, &change.knobs)?;
     }
     let prepared = testbed.prepare(machine, spec)?;
+    hand_over(machine, testbed, &prepared, spec)?;
     let applied = knobs.apply(machine, &spec.knobs)?;
     let mut facts = facts::machine(machine);
     for device in testbed.devices() {
@@ -87,6 +88,30 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         actions: machine.take_actions(),
         phases: measured.phases,
     })
+}
+
+/// Gives a directory that is ours to whom measures there; one of the user's is as it is.
+fn hand_over(
+    machine: &Machine,
+    testbed: &dyn Testbed,
+    prepared: &Prepared,
+    spec: &TrialSpec,
+) -> Result<()> {
+    let Some(run_as) = &spec.run_as else { return Ok(()) };
+    if !nix::unistd::geteuid().is_root() {
+        let what = format!("only root can measure as user {}", run_as.uid);
+        return Err(Error::refused(what, "run it as root or with sudo"));
+    }
+    if prepared.raw.is_some() {
+        let what = "a device without a file system belongs to root";
+        return Err(Error::refused(what, "choose a file system, or measure as root"));
+    }
+    if !testbed.is_users() && !machine.is_dry_run() {
+        let folder = &prepared.folder;
+        std::os::unix::fs::chown(folder, Some(run_as.uid), Some(run_as.gid))
+            .map_err(|error| Error::io("hand over", folder, error))?;
+    }
+    Ok(())
 }
 
 /// What is measured, where, and for whom.
@@ -150,6 +175,8 @@ fn measure_now(
         may_drop_caches,
         reserve_bytes: prepared.reserve_bytes,
         time_limit_ns: spec.time_limit_ns,
+        waits: spec.waits.as_ref(),
+        run_as: spec.run_as.as_ref(),
         workload: &spec.workload,
     };
     let shown = prepared.folder.display().to_string();

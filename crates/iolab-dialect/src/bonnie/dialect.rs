@@ -1,24 +1,13 @@
 //! The dialect as the list of dialects knows it: JSON in, JSON and text out.
 
-use serde::de::DeserializeOwned;
-
 use crate::diagnostic::Diagnostic;
 use crate::option::{help_text, reference_text};
-use crate::{Dialect, RenderError};
+use crate::{Dialect, RenderError, read_json};
 
 use super::{lower, options, parse, render, result};
 
 /// The dialect.
 pub struct Bonnie;
-
-fn json<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, RenderError> {
-    let wrong = |error: serde_json::Error| RenderError {
-        dialect: "bonnie++",
-        what,
-        error: error.to_string(),
-    };
-    serde_json::from_str(text).map_err(wrong)
-}
 
 impl Dialect for Bonnie {
     fn name(&self) -> &'static str {
@@ -31,9 +20,10 @@ impl Dialect for Bonnie {
     }
 
     fn render(&self, plan: &str, event: &str) -> Result<String, RenderError> {
-        match json("event", event)? {
+        let plan_of = |text| read_json((self.name(), "plan"), text);
+        match read_json((self.name(), "event"), event)? {
             result::Event::Table { text } => Ok(render::convert(&text)),
-            event => Ok(render::render(&json("plan", plan)?, &event)),
+            event => Ok(render::render(&plan_of(plan)?, &event)),
         }
     }
 

@@ -1,21 +1,22 @@
 //! From what was typed to phases.
 
-use iolab_model::op::{Access, Durability, TransferFlags};
+use iolab_model::Bytes;
+use iolab_model::op::Access;
 use iolab_model::target::Content;
-use iolab_model::{Bytes, Ns, Seed};
 use iolab_workload::Workload;
+use iolab_workload::draws::{Draws, Source};
 use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
 use iolab_workload::spec::{
-    Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant,
-    VERSION, WorkersAs,
+    Direction, FsyncPolicy, Limit, Manner, Opening, Pattern, Phase, Tenant,
 };
-use iolab_workload::verify::Verify;
 
 use super::csv::{IO_PHASES, Line, PHASES};
-use super::plan::{Plan, Row, Show};
-use super::typed::{CHUNK, Files, SEEKERS, SEEKS, Size, Typed};
+use super::plan::{Plan, Show};
+use super::typed::{CHUNK, Files, SEEKERS, SEEKS, STEP, Size, Typed};
 use crate::diagnostic::Problem;
 use crate::option::Common;
+use crate::plan::{Asked, Row, WaitFor, Waits};
+use crate::workload::{phase, tenant, workload};
 
 /// Version that the tables and lines name: the one whose forms these are.
 const PROGRAM: &str = "2.00a";
@@ -23,6 +24,8 @@ const PROGRAM: &str = "2.00a";
 const SIZE_MIB_MIN: u64 = 300;
 /// Memory of one file of the file phases: name, directory, pointer.
 const FILE_BYTES_IN_MEMORY: u64 = 37;
+/// All small files together; more fits into no file system.
+const FILES_KIB_MAX: u64 = 1 << 50;
 /// Share of the tickets that are updates.
 const UPDATE_SHARE: f64 = 0.1;
 
@@ -56,10 +59,11 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
     if typed.concurrency > 1 {
         notes.push("-c starts no copies, in the original neither: it is printed only".into());
     }
+    check_together(typed, common.repeat)?;
     let seed = typed.seed.unwrap_or(host.seed);
     let file = format!("Bonnie.{}", host.process);
-    let lowering = Lowering { typed, size: &size, per_char_mib, file: &file };
-    let workload = lowering.workload(seed);
+    let lowering = Lowering { typed, size: &size, seed, per_char_mib, file: &file };
+    let workload = lowering.workload();
     workload.check().map_err(|error| Problem::new(error.to_string(), "see `--help`"))?;
     let rows = vec![row(typed, &size, workload)];
     let common = Common { repeat: typed.runs.unwrap_or(common.repeat), ..common };
@@ -69,8 +73,8 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
         notes,
         directory: typed.directory.clone(),
         files: vec![file],
-        user: typed.user.clone(),
         cache: "as_is".into(),
+        asked: asked(typed),
         show: Show {
             command,
             is_quiet: typed.is_quiet,
@@ -84,8 +88,36 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
     })
 }
 
+/// What the front end does beside measuring.
+fn asked(typed: &Typed) -> Asked {
+    let number = |(number, name): (u16, &&str)| ((*name).to_owned(), number);
+    let numbers = || (0..).zip(PHASES.iter()).map(number).collect();
+    Asked {
+        user: typed.user.clone(),
+        is_scratch: true,
+        random_file: typed.random_file.clone(),
+        waits: typed.waits.map(|kind| Waits { kind, numbers: numbers() }),
+        semaphores: typed.semaphores,
+    }
+}
+
+/// What copies that wait for each other can do.
+fn check_together(typed: &Typed, repeat: u32) -> Result<(), Problem> {
+    if typed.semaphores.is_some() && typed.waits.is_some() {
+        return Err(Problem::new("-p and -y at the same time", "make the semaphores first"));
+    }
+    let runs = typed.runs.unwrap_or(repeat);
+    if typed.waits == Some(WaitFor::Semaphores) && runs > 1 {
+        return Err(Problem::new(
+            format!("-y s with {runs} runs: a semaphore that was counted down serves no second"),
+            "run it once for each set that -p makes",
+        ));
+    }
+    Ok(())
+}
+
 fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
-    let small = typed.files.thousands * typed.files.size_max.max(0).cast_unsigned();
+    let small = files_kib(&typed.files);
     let chunk = if size.mib > 0 { size.chunk } else { typed.files.chunk };
     let record_kb = (chunk >> 10).max(1);
     Row {
@@ -95,6 +127,11 @@ fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
         children: 1,
         workload,
     }
+}
+
+/// What all small files hold at most.
+fn files_kib(files: &Files) -> u64 {
+    files.thousands.saturating_mul(files.size_max.max(0).cast_unsigned())
 }
 
 /// Twice the memory; a rest of more than half a GiB is made a whole one.
@@ -122,8 +159,14 @@ fn check(typed: &Typed, size: &Size, ram_mib: u64) -> Result<(), Problem> {
             ),
         ));
     }
-    let files_kb = thousands * FILE_BYTES_IN_MEMORY;
-    if ram_mib > 0 && files_kb * 2 > ram_mib << 10 {
+    if files_kib(&typed.files) > FILES_KIB_MAX {
+        return Err(Problem::new(
+            format!("{thousands}K files of {} bytes", typed.files.size_max),
+            "use fewer or smaller files with -n",
+        ));
+    }
+    let files_kb = thousands.saturating_mul(FILE_BYTES_IN_MEMORY);
+    if ram_mib > 0 && files_kb.saturating_mul(2) > ram_mib << 10 {
         return Err(Problem::new(
             format!("{thousands}K files need {} MiB of memory for their names", files_kb >> 10),
             "use fewer files with -n, or -r 0",
@@ -178,7 +221,7 @@ fn line(typed: &Typed, size: &Size, host: &Host, seed: u32) -> Line {
         program: PROGRAM.into(),
         name: typed.name.clone().unwrap_or_else(|| host.name.clone()),
         concurrency: typed.concurrency.to_string(),
-        seed: seed.to_string(),
+        seed: typed.random_file.clone().unwrap_or_else(|| seed.to_string()),
         file_size: unless(!has_io, mib_text(size.mib)),
         chunk: String::new(),
         seeks: unless(!has_io, size.seeks.to_string()),
@@ -194,12 +237,13 @@ fn line(typed: &Typed, size: &Size, host: &Host, seed: u32) -> Line {
 struct Lowering<'a> {
     typed: &'a Typed,
     size: &'a Size,
+    seed: u32,
     per_char_mib: u64,
     file: &'a str,
 }
 
 impl Lowering<'_> {
-    fn workload(&self, seed: u32) -> Workload {
+    fn workload(&self) -> Workload {
         let mut phases = Vec::new();
         if self.size.mib > 0 {
             for (place, name) in PHASES[..IO_PHASES].iter().enumerate() {
@@ -214,19 +258,8 @@ impl Lowering<'_> {
                 phases.push(phase(name, vec![self.file_set(place - IO_PHASES)]));
             }
         }
-        Workload {
-            version: VERSION,
-            name: "bonnie++".into(),
-            engine: "sync".into(),
-            workers_as: WorkersAs::Threads,
-            seed: Seed(u64::from(seed)),
-            content: if self.typed.is_compat { Content::Zero } else { Content::Incompressible },
-            verify: Verify::None,
-            pin_cpus: Vec::new(),
-            interval_ns: Ns::from_ms(100),
-            is_calibrated: true,
-            phases,
-        }
+        let content = if self.typed.is_compat { Content::Zero } else { Content::Incompressible };
+        workload("bonnie++", u64::from(self.seed), content, phases)
     }
 
     /// One of the phases on the large file; `None` for one that is left out.
@@ -236,12 +269,13 @@ impl Lowering<'_> {
             return None;
         }
         let mib = if is_per_char { self.per_char_mib } else { self.size.mib };
-        let io = if is_per_char { 1 } else { self.size.chunk };
+        let io = if is_per_char { STEP } else { self.size.chunk };
         let is_direct = self.typed.is_direct && (place == 1 || !self.typed.is_compat);
         let base = Tenant {
             file_bytes: Bytes(mib << 20),
             io_size_bytes: Bytes(io),
             access: if is_direct { Access::Direct } else { Access::Plain },
+            manner: Manner { call_bytes: u32::from(is_per_char), ..Manner::default() },
             ..tenant(self.file)
         };
         let write = |base| Tenant { opening: Opening::Create, direction: Direction::Write, ..base };
@@ -254,7 +288,13 @@ impl Lowering<'_> {
         (!tenants.is_empty()).then(|| phase(name, tenants))
     }
 
-    /// Tickets are dealt evenly; where they do not go up, everybody has one more.
+    /// The numbers of the program: first a ticket for each seek, then names and sizes of files.
+    fn draws(&self) -> Draws {
+        let tickets = if self.size.mib > 0 { self.size.seeks } else { 0 };
+        Draws { source: Source::CLibrary { seed: self.seed }, tickets }
+    }
+
+    /// Tickets are dealt in turn; who has one less than others ends earlier.
     fn seekers(&self, base: &Tenant) -> Vec<Tenant> {
         let Size { seeks, seekers, .. } = *self.size;
         if seeks == 0 {
@@ -270,6 +310,7 @@ impl Lowering<'_> {
                 FsyncPolicy::Timed
             },
             limit: Limit::Ops { ops: seeks.div_ceil(seekers), within_ns: None },
+            draws: Some(self.draws()),
             ..base.clone()
         }]
     }
@@ -291,64 +332,15 @@ impl Lowering<'_> {
                 _ => LinkKind::None,
             },
             is_flushed: self.typed.is_flushed,
+            is_sparse: false,
         };
         Tenant {
             file_bytes: Bytes(chunk),
             io_size_bytes: Bytes(chunk),
             direction: if action == FileAction::Read { Direction::Read } else { Direction::Write },
             file_set: Some(work),
+            draws: Some(self.draws()),
             ..tenant(self.file)
         }
-    }
-}
-
-fn phase(name: &str, tenants: Vec<Tenant>) -> Phase {
-    Phase {
-        name: name.to_owned(),
-        is_stonewalled: false,
-        keeps_files: true,
-        engine: None,
-        ignores: Vec::new(),
-        cuts_ns: Vec::new(),
-        pause_after_ns: Ns(0),
-        tenants,
-    }
-}
-
-/// A worker that reads the large file from the front; the flush is inside the time, as there.
-fn tenant(file: &str) -> Tenant {
-    Tenant {
-        name: "main".into(),
-        workers: 1,
-        is_file_shared: true,
-        file: file.into(),
-        file_first: 0,
-        file_step: 1,
-        files: Vec::new(),
-        file_bytes: Bytes(0),
-        io_size_bytes: Bytes(0),
-        pattern: Pattern::Sequential,
-        direction: Direction::Read,
-        depth: 1,
-        access: Access::Plain,
-        durability: Durability::None,
-        fsync: FsyncPolicy::Timed,
-        is_close_timed: true,
-        flush: Flush::Fsync,
-        vectors: 0,
-        flags: TransferFlags::NONE,
-        lock: LockPolicy::None,
-        is_preallocated: false,
-        stream_buffer_bytes: Bytes(0),
-        opening: Opening::Existing,
-        primes_first_record: false,
-        rate_ops_per_s: None,
-        think_ns: Ns(0),
-        begins_ns: Ns(0),
-        priority: None,
-        share: None,
-        limit: Limit::Once,
-        file_set: None,
-        manner: Manner::default(),
     }
 }

@@ -1,10 +1,10 @@
 //! The options of bonnie++, one row each. Facts: the program's behaviour, version 2.00a.
 
-use super::typed::{Typed, bounded, files, size};
+use super::typed::{Typed, bounded, field, files, semaphores, size, user, waits};
 use crate::diagnostic::Problem;
 use crate::option::{Given, Grammar, OptionRow, Standing, Takes};
 
-use Standing::{Differs, Done, Ignored, Refused};
+use Standing::{Differs, Done, Ignored};
 
 const WHAT: &str = "What is run";
 const HOW: &str = "How I/O is done";
@@ -13,7 +13,6 @@ const WHO: &str = "Who runs it";
 const TOGETHER: &str = "Several copies";
 
 type Row = OptionRow<Typed>;
-type Update = fn(&mut Typed, &Given<'_>) -> Result<(), Problem>;
 
 /// The command line.
 pub const GRAMMAR: Grammar<Typed> =
@@ -33,43 +32,13 @@ fn stray(_: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
     ))
 }
 
-const fn row(
-    (name, takes): (&'static str, Takes<Typed>),
-    group: &'static str,
-    doc: &'static str,
-    standing: Standing,
-    update: Update,
-) -> Row {
-    OptionRow { name, takes, group, doc, standing, update }
-}
-
-const fn flag(
-    name: &'static str,
-    group: &'static str,
-    doc: &'static str,
-    standing: Standing,
-    update: Update,
-) -> Row {
-    row((name, Takes::Nothing), group, doc, standing, update)
-}
-
-const fn value(
-    (name, metavar): (&'static str, &'static str),
-    group: &'static str,
-    doc: &'static str,
-    standing: Standing,
-    update: Update,
-) -> Row {
-    row((name, Takes::Value(metavar)), group, doc, standing, update)
-}
-
 /// All options.
 pub const OPTIONS: &[Row] = &[
-    value(("-d", "DIR"), WHAT, "directory of the files (.)", Done, |typed, given| {
+    Row::value(("-d", "DIR"), WHAT, "directory of the files (.)", Done, |typed, given| {
         given.value.clone_into(&mut typed.directory);
         Ok(())
     }),
-    value(
+    Row::value(
         ("-s", "SIZE[:CHUNK[:SEEKS[:SEEKERS]]]"),
         WHAT,
         "file size in MiB or with m, g, t; chunk in bytes or with k (8k); tickets of the seek \
@@ -78,7 +47,7 @@ pub const OPTIONS: &[Row] = &[
         Differs("an unknown unit is refused, not ignored"),
         size,
     ),
-    value(
+    Row::value(
         ("-n", "NUMBER[:MAX[:MIN[:DIRS[:CHUNK]]]]"),
         WHAT,
         "files in units of 1024 (16), their largest and smallest size in bytes or with k, m, g \
@@ -87,20 +56,21 @@ pub const OPTIONS: &[Row] = &[
         Differs("an unknown unit is refused, not ignored"),
         files,
     ),
-    row(
-        ("-f", Takes::Attached("MIB")),
-        WHAT,
-        "MiB of the per-character phases (3), written without a blank; alone: leave them out",
-        Differs("a value behind a blank is refused with a hint"),
-        |typed, given| {
+    Row {
+        name: "-f",
+        takes: Takes::Attached("MIB"),
+        group: WHAT,
+        doc: "MiB of the per-character phases (3), written without a blank; alone: leave them out",
+        standing: Differs("a value behind a blank is refused with a hint"),
+        update: |typed, given| {
             typed.per_char_mib = match given.value {
                 "" => 0,
                 _ => bounded(given, 0, 1 << 20)?,
             };
             Ok(())
         },
-    ),
-    value(
+    },
+    Row::value(
         ("-r", "MIB"),
         WHAT,
         "memory that the checks of sizes suppose; 0: no checks (that of the machine)",
@@ -110,7 +80,7 @@ pub const OPTIONS: &[Row] = &[
             Ok(())
         },
     ),
-    value(
+    Row::value(
         ("-x", "N"),
         WHAT,
         "N runs; only CSV lines, with a header above several",
@@ -120,24 +90,22 @@ pub const OPTIONS: &[Row] = &[
             Ok(())
         },
     ),
-    value(
-        ("-z", "SEED"),
+    Row::value(("-z", "SEED"), WHAT, "random seed", Done, |typed, given| {
+        typed.seed = Some(given.number("a whole number of 32 bits")?);
+        typed.random_file = None;
+        Ok(())
+    }),
+    Row::value(
+        ("-Z", "FILE"),
         WHAT,
-        "random seed",
-        Differs("our random numbers, not the C library's: another order of seeks, other names"),
+        "random numbers of 32 bits from a file, high byte first, used again from its front",
+        Differs("of at most 65536 numbers"),
         |typed, given| {
-            typed.seed = Some(given.number("a whole number of 32 bits")?);
+            typed.random_file = Some(field(given)?);
             Ok(())
         },
     ),
-    value(
-        ("-Z", "FILE"),
-        WHAT,
-        "random numbers from a file",
-        Refused("random numbers come from a seed here", "use -z SEED"),
-        |_, _| Ok(()),
-    ),
-    flag(
+    Row::flag(
         "-b",
         HOW,
         "flush after every update of the seek phase, and after every file made or removed",
@@ -147,7 +115,7 @@ pub const OPTIONS: &[Row] = &[
             Ok(())
         },
     ),
-    flag(
+    Row::flag(
         "-D",
         HOW,
         "direct I/O",
@@ -160,15 +128,11 @@ pub const OPTIONS: &[Row] = &[
             Ok(())
         },
     ),
-    value(("-m", "NAME"), SHOWN, "name of the machine (its own)", Done, |typed, given| {
-        if given.value.contains([',', '\n', '\r']) {
-            let problem = format!("the name '{}' would break the CSV line", given.value);
-            return Err(Problem::new(problem, "use a name without commas and line ends"));
-        }
-        typed.name = Some(given.value.to_owned());
+    Row::value(("-m", "NAME"), SHOWN, "name of the machine (its own)", Done, |typed, given| {
+        typed.name = Some(field(given)?);
         Ok(())
     }),
-    flag(
+    Row::flag(
         "-q",
         SHOWN,
         "the table to standard error, only the CSV line to standard output",
@@ -178,31 +142,21 @@ pub const OPTIONS: &[Row] = &[
             Ok(())
         },
     ),
-    value(
+    Row::value(
         ("-u", "USER[:GROUP]"),
         WHO,
         "user to run as",
-        Differs("must be the user who runs iolab; root need not say it"),
-        |typed, given| {
-            let (user, group) = given.value.split_once(':').unwrap_or((given.value, ""));
-            user.clone_into(&mut typed.user.0);
-            if !group.is_empty() {
-                group.clone_into(&mut typed.user.1);
-            }
-            Ok(())
-        },
+        Differs("root need not say it, a note tells then; only root can become another user"),
+        |typed, given| user(typed, given.value.split_once(':').unwrap_or((given.value, ""))),
     ),
-    value(
+    Row::value(
         ("-g", "GROUP"),
         WHO,
         "group to run as",
-        Differs("must be a group of the user who runs iolab"),
-        |typed, given| {
-            given.value.clone_into(&mut typed.user.1);
-            Ok(())
-        },
+        Differs("without root one of the groups that one has"),
+        |typed, given| user(typed, ("", given.value)),
     ),
-    value(
+    Row::value(
         ("-c", "N"),
         TOGETHER,
         "copies that run at the same time, for the check of sizes and the report (1)",
@@ -212,19 +166,20 @@ pub const OPTIONS: &[Row] = &[
             Ok(())
         },
     ),
-    value(
+    Row::value(
         ("-p", "N"),
         TOGETHER,
-        "make semaphores for N copies",
-        Refused("copies do not wait for each other here", "use streams of `iolab compare`"),
-        |_, _| Ok(()),
+        "make the semaphores for N copies and end; -1: remove them",
+        Differs("-p 0 is refused, not ignored"),
+        semaphores,
     ),
-    value(
+    Row::value(
         ("-y", "s|p"),
         TOGETHER,
-        "wait for the other copies before each phase",
-        Refused("copies do not wait for each other here", "use streams of `iolab compare`"),
-        |_, _| Ok(()),
+        "wait before each phase: s for the other copies, by semaphores; p for a line on standard \
+         input, after the phase's number was printed",
+        Differs("the wait is never inside the time; s serves for one run"),
+        waits,
     ),
-    value(("-l", "X"), SHOWN, "nothing", Ignored("as in the original"), |_, _| Ok(())),
+    Row::value(("-l", "X"), SHOWN, "nothing", Ignored("as in the original"), |_, _| Ok(())),
 ];

@@ -122,8 +122,17 @@ fn same_layout(name: &str, line: &Line, size: &str) {
 fn recorded_errors_are_errors() {
     let cases = recorded(true);
     assert!(cases.len() >= 10, "{}", cases.len());
-    // What only the front end can know: directories, users; and what is better done than failed.
-    let elsewhere = ["err_dir", "err_unwritable", "err_user", "err_root_no_u", "direct_D_no_f"];
+    // What only the front end can know: directories, users, files of numbers, semaphores; and what
+    // is better done than failed.
+    let elsewhere = [
+        "err_dir",
+        "err_unwritable",
+        "err_user",
+        "err_root_no_u",
+        "err_y_without_p",
+        "err_z_file",
+        "direct_D_no_f",
+    ];
     for (name, text) in cases {
         let read = parse(&words(&text), &host());
         assert_eq!(read.is_ok(), elsewhere.contains(&name.as_str()), "{name}: {text}");
@@ -152,6 +161,8 @@ fn malformed_command_lines_are_refused_with_a_remedy() {
         ("-n 1:2:1:5000", "5000 directories for 1024 files"),
         ("-n 1:2:1:1:1:1", "at most 5 numbers"),
         ("-s 0 -n 99999m", "of memory for their names"),
+        ("-s 0 -n 9999g -r 0", "'9999g' has an unknown unit"),
+        ("-s 0 -n 1000:16384638463846384 -r 0", "1000K files of 16384638463846384 bytes"),
         ("-c 0", "-c takes 1 to 200, not 0"),
         ("-c 201", "-c takes 1 to 200, not 201"),
         ("-c two", "-c takes a whole number"),
@@ -160,10 +171,16 @@ fn malformed_command_lines_are_refused_with_a_remedy() {
         ("-x 0", "-x takes 1 to 1000, not 0"),
         ("-z 4294967296", "of 32 bits"),
         ("-z", "-z needs a value"),
-        ("-Z file", "use -z SEED"),
-        ("-p 2", "use streams of `iolab compare`"),
-        ("-y s", "use streams of `iolab compare`"),
-        ("-y", "use streams of `iolab compare`"),
+        ("-Z a,b", "would break the CSV line"),
+        ("-p 0", "-p takes 1 to 32767 copies"),
+        ("-p -2", "-p takes 1 to 32767 copies"),
+        ("-p two", "-p takes a number of copies"),
+        ("-p 2 -y s", "-p and -y at the same time"),
+        ("-y x", "-y takes s or p"),
+        ("-y", "-y needs a value"),
+        ("-y s -x 2 -s 4g", "a semaphore that was counted down"),
+        ("-y s --repeat 3 -s 4g", "a semaphore that was counted down"),
+        ("-u a:b -g c", "two groups, b and c"),
         ("-m a,b", "would break the CSV line"),
         ("DIR", "'DIR' is neither an option"),
         ("--sizes 4", "there is no option --sizes"),
@@ -191,6 +208,15 @@ fn phases_are_what_the_options_say() {
     assert_eq!(phases(&small).len(), 6);
     assert!(small.rows[0].file_kb >= small.rows[0].record_kb, "the store checks it");
     assert_eq!(plan("-x 3").common.repeat, 3);
+    assert_eq!(plan("-p -1").asked.semaphores, Some(-1));
+    let waits = plan("-yp").asked.waits.unwrap();
+    assert_eq!(
+        (waits.kind, waits.numbers["putc"], waits.numbers["ran_del"]),
+        (crate::plan::WaitFor::FrontEnd, 0, 11)
+    );
+    let named = plan("-z 5 -Z numbers");
+    assert_eq!(named.show.line.seed, "numbers");
+    assert_eq!(plan("-Z numbers -z 5").asked.random_file, None, "the last one counts");
     assert!(plan("--help").only_text.unwrap().contains("-n NUMBER[:MAX"));
 }
 
@@ -199,12 +225,15 @@ fn all_tickets_are_dealt() {
     for (seeks, seekers, workers, each) in
         [(8192, 5, 5, 1639), (10, 3, 3, 4), (2, 5, 2, 1), (7, 1, 1, 7), (6, 3, 3, 2)]
     {
-        let plan = plan(&format!("-s 4g:8k:{seeks}:{seekers} -n 0"));
-        let [tenant] = &plan.rows[0].workload.phases.last().unwrap().tenants[..] else {
-            panic!("one tenant")
-        };
+        let plan = plan(&format!("-s 4g:8k:{seeks}:{seekers} -n 1"));
+        let phases = &plan.rows[0].workload.phases;
+        let [tenant] = &phases[5].tenants[..] else { panic!("one tenant") };
         assert_eq!((tenant.workers, tenant.asked_ops()), (workers, Some(each)));
         assert!(tenant.is_file_shared);
+        let draws = tenant.draws.as_ref().unwrap();
+        assert_eq!((0..workers).map(|index| draws.share(index, workers)).sum::<u64>(), seeks);
+        let behind = phases[6].tenants[0].draws.as_ref().unwrap();
+        assert_eq!(behind.tickets, seeks, "names are drawn behind the tickets");
     }
     assert_eq!(phases(&plan("-s 4g:8k:0 -n 0")).last(), Some(&"get_block"));
 }

@@ -2,15 +2,20 @@
 
 use crate::diagnostic::Problem;
 use crate::option::Given;
+use crate::plan::WaitFor;
 
 /// Bytes per transfer unless -s says otherwise.
 pub const CHUNK: u64 = 8192;
+/// Calls of one byte each that bonnie++ times together, per character.
+pub const STEP: u64 = 8192;
 /// Tickets of the seek phase.
 pub const SEEKS: u64 = 8192;
 /// Who works them off.
 pub const SEEKERS: u64 = 5;
 const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 const SIZE_MIB_MAX: u64 = 1 << 30;
+/// Files that could be counted; how many there is memory for is checked later.
+const FILES_MAX: u64 = 1 << 50;
 
 /// -s.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +77,12 @@ pub struct Typed {
     pub is_direct: bool,
     /// -z, if given.
     pub seed: Option<u32>,
+    /// -Z, if given after -z.
+    pub random_file: Option<String>,
+    /// -p, if given.
+    pub semaphores: Option<i32>,
+    /// -y, if given.
+    pub waits: Option<WaitFor>,
 }
 
 impl Typed {
@@ -93,6 +104,9 @@ impl Typed {
             is_flushed: false,
             is_direct: false,
             seed: None,
+            random_file: None,
+            semaphores: None,
+            waits: None,
         }
     }
 }
@@ -199,6 +213,10 @@ pub fn files(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
         directories: of(3, COUNTS, 1)?.max(1),
         chunk: chunk(of(4, COUNTS, CHUNK)?)?,
     };
+    if files.thousands > FILES_MAX >> 10 {
+        let problem = format!("{} times 1024 files", files.thousands);
+        return Err(Problem::new(problem, "use fewer"));
+    }
     if files.size_max >= 0 && files.size_max.cast_unsigned() < files.size_min {
         return Err(Problem::new(
             format!("files of at most {size_max} and at least {} bytes", files.size_min),
@@ -212,6 +230,54 @@ pub fn files(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
         ));
     }
     typed.files = files;
+    Ok(())
+}
+
+/// Reads -m, and what else stands in the line of results.
+pub fn field(given: &Given<'_>) -> Result<String, Problem> {
+    if given.value.contains([',', '\n', '\r']) {
+        let problem = format!("the name '{}' would break the CSV line", given.value);
+        return Err(Problem::new(problem, "use a name without commas and line ends"));
+    }
+    Ok(given.value.to_owned())
+}
+
+/// Reads -u and -g: user and group, of which the group may be said once.
+pub fn user(typed: &mut Typed, (user, group): (&str, &str)) -> Result<(), Problem> {
+    if !user.is_empty() {
+        user.clone_into(&mut typed.user.0);
+    }
+    if !group.is_empty() && !typed.user.1.is_empty() {
+        let problem = format!("two groups, {} and {group}", typed.user.1);
+        return Err(Problem::new(problem, "write -u USER:GROUP, or -u USER -g GROUP"));
+    }
+    if !group.is_empty() {
+        group.clone_into(&mut typed.user.1);
+    }
+    Ok(())
+}
+
+/// Reads -p.
+pub fn semaphores(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
+    let copies: i32 = given.number("a number of copies")?;
+    if copies != -1 && !(1..=32_767).contains(&copies) {
+        let what = format!("-p takes 1 to 32767 copies, or -1, not {copies}");
+        return Err(Problem::new(what, "write -p 2 before two copies, -p -1 after them"));
+    }
+    typed.semaphores = Some(copies);
+    Ok(())
+}
+
+/// Reads -y, which looks at the first letter only, as there.
+pub fn waits(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
+    typed.waits = Some(match given.value.chars().next() {
+        Some('s') => WaitFor::Semaphores,
+        Some('p') => WaitFor::FrontEnd,
+        _ => {
+            let what = format!("-y takes s or p, not '{}'", given.value);
+            return Err(Problem::new(what, "write -y s for semaphores, -y p for prompts"));
+        }
+    });
     Ok(())
 }
 

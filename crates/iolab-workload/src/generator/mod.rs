@@ -6,6 +6,7 @@ mod reverse;
 mod same;
 mod sequential;
 mod stride;
+mod tickets;
 mod uniform;
 
 pub use api::{Generator, Records};
@@ -18,4 +19,5 @@ api::generators! {
     Permutation(permutation::Permutation),
     Uniform(uniform::Uniform),
     Same(same::Same),
+    Tickets(crate::draws::Tickets),
 }

@@ -380,6 +380,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         limit: Limit::Once,
         file_set: None,
         manner: Manner::default(),
+        draws: None,
     }
 }
 

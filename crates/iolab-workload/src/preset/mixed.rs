@@ -228,6 +228,7 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         share: stream.share,
         file_set: None,
         manner: Manner::default(),
+        draws: None,
         limit: match (stream.ops, stream.ends(request).since(stream.begins_ns)) {
             (Some(ops), within) => Limit::Ops { ops, within_ns: Some(within) },
             (None, duration_ns) => Limit::Time { duration_ns },

@@ -138,7 +138,11 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// After the read of a record perhaps its writing back.
     fn update(&mut self, transfer: Transfer, write_share: f64) {
-        if self.random.unit() < write_share {
+        let is_written = match self.generator.is_update() {
+            Some(is_update) => is_update,
+            None => self.random.unit() < write_share,
+        };
+        if is_written {
             if let Position::At(at) = transfer.at {
                 self.unflushed.add(at.0, transfer.length.0);
             }

@@ -27,9 +27,12 @@ NAMED_FACTOR: Final = "direct"
 """What a study of one configuration is called by."""
 _FSYNC: Final = {"none": "none", "after": "after", "timed": "timed", "every": "after"}
 _FLUSHES: Final = {"every": "1"}
+KEEPING: Final = "mkfile"
+"""The dialect whose files are what it is run for."""
 _DIRECT_ONLY: Final = {
     "iozone": "add -I, select tests with -i 0 to -i 5, or use --on loop:1g",
     "bonnie++": "add -D -f -n 0 for what is direct, or use --on loop:8g",
+    "mkfile": "use --on loop:1g",
 }
 Json = Mapping[str, Any]
 
@@ -83,6 +86,18 @@ class DialectPlan:
         return self.values["common"]
 
     @property
+    def asked(self) -> Json:
+        """What the front end is to do beside measuring."""
+        return self.values.get("asked", {})
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of the files that stay when it is done."""
+        if self.dialect != KEEPING or not self.is_in_place:
+            return 0
+        return sum(int(row["file_kb"]) << 10 for row in self.rows)
+
+    @property
     def rounds(self) -> int:
         """How often the whole is measured."""
         return max(1, int(self.common["repeat"]))
@@ -114,7 +129,8 @@ def testbed_of(plan: DialectPlan) -> Testbed:
             ) from None
         if not path.is_dir():
             raise TestbedError(f"{directory} is not a directory", "name a file in a directory")
-        testbed = DirectoryTestbed(path, is_in_place=True)
+        scratch = tuple(plan.values["files"]) if plan.asked.get("is_scratch") else ()
+        testbed = DirectoryTestbed(path, is_in_place=True, scratch=scratch)
         is_read_only = bool(plan.values.get("is_read_only"))
         _refuse_special_files(path, plan.values["files"], is_read_only=is_read_only)
         return testbed
@@ -129,6 +145,7 @@ def testbed_of(plan: DialectPlan) -> Testbed:
         testbed = replace(testbed, erase_serial=serial)
     if isinstance(testbed, SimTestbed):
         _refuse_buffered(plan, testbed)
+        _refuse_company(plan, testbed)
     return testbed
 
 
@@ -165,6 +182,12 @@ def _refuse_buffered(plan: DialectPlan, testbed: SimTestbed) -> None:
                         "buffered files in simulation come with a later release",
                         _DIRECT_ONLY.get(plan.dialect, _DIRECT_ONLY["iozone"]),
                     )
+
+
+def _refuse_company(plan: DialectPlan, testbed: SimTestbed) -> None:
+    """Nobody's time is that of a simulation."""
+    if plan.asked.get("waits"):
+        raise DialectError(f"-y on {testbed.text}: a simulation waits for nobody", "leave it out")
 
 
 def study_plan(plan: DialectPlan, testbed: Testbed, *, seed: int) -> Plan:

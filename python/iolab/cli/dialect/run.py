@@ -22,7 +22,14 @@ from iolab.cli.confirm import Device, check_key, confirm_erasure, confirm_wear
 from iolab.cli.console import Console
 from iolab.cli.dialect import bonnie, side
 from iolab.cli.dialect.files import check_workbook, write_files
-from iolab.cli.dialect.plan import DialectCore, DialectPlan, in_order, study_plan, testbed_of
+from iolab.cli.dialect.plan import (
+    KEEPING,
+    DialectCore,
+    DialectPlan,
+    in_order,
+    study_plan,
+    testbed_of,
+)
 from iolab.cli.services import Services, iolab_version
 from iolab.cli.writes import begin_counting, open_counted, wear_of
 from iolab.errors import IolabError, RefusedError, StoppedError, StudyError, TestbedError
@@ -59,6 +66,10 @@ class Conduct:
     results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """Rows that were measured, of all rounds, as the renderer takes them."""
     n_stored: int = 0
+    n_failed: int = 0
+    """Files that could not be made, where the next ones are tried all the same."""
+    run_as: Json | None = None
+    """Whom the measuring child becomes."""
     accepted: Accepted | None = None
     """What may be written to a whole device."""
     writes: WriteBudget | None = None
@@ -83,23 +94,27 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Con
     if plan.values["only_text"] is not None:
         console.result(str(plan.values["only_text"]).rstrip("\n"))
         return 0
+    if bonnie.set_semaphores(plan, console):
+        return 0
     testbed = testbed_of(plan)
+    run_as = None
     if dialect == bonnie.NAME:
-        bonnie.check_user(plan, console)
+        plan = bonnie.with_numbers(plan)
+        run_as = bonnie.run_as(plan, testbed, console)
     study = study_plan(plan, testbed, seed=secrets.randbelow(_SEED_MAX))
-    testbed.check_space(study.round_cost().file_bytes)
+    testbed.check_space(max(study.round_cost().file_bytes, plan.kept_bytes))
     check_workbook(plan.values.get("workbook"))
     asked = plan.common["out"]
     out_dir = Path(asked) if asked else outputs.fresh_directory(dialect)
     outputs.check_free(out_dir)
     run_id = f"{dialect.rstrip('+')}-{secrets.token_hex(4)}"
-    conduct = Conduct(plan, study, testbed, out_dir, core, console, run_id)
+    conduct = Conduct(plan, study, testbed, out_dir, core, console, run_id, run_as=run_as)
     start_runner = choose_runner(testbed, needs_root=testbed.needs_root)
     conduct = _confirmed(conduct, start_runner)
     for note in plan.values["notes"]:
         console.note(f"iolab: note: {note}")
     _measure(conduct, start_runner)
-    return 0
+    return 1 if conduct.n_failed else 0
 
 
 def _confirmed(conduct: Conduct, start_runner: StartRunner) -> Conduct:
@@ -177,7 +192,7 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
             if conduct.writes is not None and (reason := conduct.writes.why_not(trial)):
                 raise RefusedError(reason, "what was measured is stored")
             with side.log_folder(conduct.plan, conduct.out_dir) as folder:
-                record = _run_trial(conduct, store, runner, (trial, index), folder)
+                record = _run_trial(conduct, store, (runner, stop), (trial, index), folder)
                 _store(conduct, store, session_id, trial, record)
                 row = conduct.plan.rows[index]
                 side.write_side_files(conduct.plan, conduct.core, row, record, folder)
@@ -191,19 +206,24 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
 def _run_trial(
     conduct: Conduct,
     store: Store,
-    runner: Runner,
+    served: tuple[Runner, StopSwitch],
     planned: tuple[Trial, int],
     folder: Path | None,
 ) -> dict[str, Any]:
+    runner, stop = served
     trial, index = planned
     is_first = trial.round == 1 and index == 0
     spec = surroundings(trial, is_fresh_fs=is_first)
     spec["time_limit_ns"] = _TIME_LIMIT_NS
     workload = _pinned(conduct.plan, conduct.plan.rows[index]["workload"])
     spec["workload"] = side.logged(conduct.plan, workload, folder)
+    beside = {"waits": conduct.plan.asked.get("waits"), "run_as": conduct.run_as}
+    spec |= {key: value for key, value in beside.items() if value is not None}
+    answer = bonnie.answer_prompts(stop, conduct.console, runner.proceed)
     n_planned = conduct.plan.rounds * len(conduct.plan.rows)
 
     def on_progress(params: Json) -> None:
+        answer(params)
         message = str(params.get("phase") or params.get("message") or "")
         conduct.console.progress(
             Progress(
@@ -264,6 +284,10 @@ def _show_row(conduct: Conduct, index: int, record: Json) -> None:
         return
     if record["status"] == "interrupted":
         raise StoppedError("stopped on request", "what was measured is stored")
+    if conduct.plan.dialect == KEEPING:
+        conduct.n_failed += 1
+        conduct.console.note(f"iolab: {record.get('error')}; the incomplete file was removed")
+        return
     raise TestbedError(str(record.get("error") or "the row failed without saying why"))
 
 

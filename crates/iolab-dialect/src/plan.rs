@@ -1,0 +1,88 @@
+//! What a command line means, as it crosses to the front end and comes back for rendering: the part
+//! that is the same in all dialects. How results are shown and what a row is, is each one's own.
+
+use std::collections::BTreeMap;
+
+use iolab_workload::Workload;
+use serde::{Deserialize, Serialize};
+
+use crate::option::Common;
+
+/// Everything about one command line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan<Show, Row> {
+    /// Name of the dialect.
+    pub dialect: String,
+    /// What iolab adds.
+    pub common: Common,
+    /// Only this text is wanted; nothing is measured.
+    pub only_text: Option<String>,
+    /// What the user must know before it begins.
+    pub notes: Vec<String>,
+    /// Directory of the files; empty: the current one.
+    pub directory: String,
+    /// Names of the files and directories.
+    pub files: Vec<String>,
+    /// `as_is` or `cold`.
+    pub cache: String,
+    /// What else the front end is to do.
+    #[serde(default)]
+    pub asked: Asked,
+    /// How it is shown.
+    pub show: Show,
+    /// What is measured, in this order.
+    pub rows: Vec<Row>,
+}
+
+/// What is measured at once, where there is no more to say about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// For messages and the store.
+    pub name: String,
+    /// Size of the file, or of what many files hold at most; at least a transfer.
+    pub file_kb: u64,
+    /// Bytes of a transfer, in KiB.
+    pub record_kb: u64,
+    /// Always 1.
+    pub children: u32,
+    /// What is measured.
+    pub workload: Workload,
+}
+
+/// What a command line asks of the front end beside measuring.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// User and group to work as, as typed; empty: not said.
+    pub user: (String, String),
+    /// The files are only scratch: whatever happens, they are removed.
+    pub is_scratch: bool,
+    /// Random numbers come from this file, not from a seed.
+    pub random_file: Option<String>,
+    /// What is waited for before each phase.
+    pub waits: Option<Waits>,
+    /// Nothing is measured; the semaphores are made for so many copies, or removed (-1).
+    pub semaphores: Option<i32>,
+}
+
+/// What is waited for before each phase, as the agent takes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Waits {
+    /// For whom.
+    pub kind: WaitFor,
+    /// Number of each phase.
+    pub numbers: BTreeMap<String, u16>,
+}
+
+/// For whom a phase waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitFor {
+    /// For other copies, by semaphores.
+    Semaphores,
+    /// For a line on standard input.
+    FrontEnd,
+}
