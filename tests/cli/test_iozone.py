@@ -13,6 +13,7 @@ import io
 import re
 import shlex
 import shutil
+import time
 from pathlib import Path
 from typing import Final
 
@@ -291,6 +292,23 @@ def test_options_of_iolab_may_stand_before_the_name(folder: Path) -> None:
     assert code == 0, err.getvalue()
     assert "Children see throughput for  1 initial writers" in out.getvalue()
     assert (folder / "work" / "out.xls").read_bytes()[:4] == b"\x09\x00\x04\x00"
+
+
+def test_files_beside_the_report_are_written_in_simulation_too(folder: Path) -> None:
+    words = ["-t", "2", "-Q", "-+z", "-+T", "-I", "-i", "0", "-+n", "-x", "-s", "256k", "-r", "8k"]
+    began_s = int(time.time())
+    assert iozone("--on", SIMULATED, "--out", str(folder / "stored"), *words)[0] == 0
+    place = folder / "work"
+    for child in range(2):
+        rows = (place / f"Child_{child}_wol.dat").read_text().splitlines()[1:]
+        assert [int(row.split()[0]) for row in rows] == list(range(0, 256, 8))
+        assert {row.split()[2] for row in rows} == {"8192"}
+        band = (place / f"Iozone_histogram_child_{child}.txt").read_text()
+        counts = re.findall(r":(\d+) ", band.partition("\n")[2])
+        assert sum(map(int, counts)) == 32
+        start = (place / f"Child_{child}.log").read_text().splitlines()[0]
+        when = time.mktime(time.strptime(start.partition(":")[2].strip()))
+        assert began_s <= when <= time.time()
 
 
 def test_buffered_io_in_simulation_is_refused_with_what_to_do(folder: Path) -> None:

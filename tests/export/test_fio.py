@@ -300,7 +300,7 @@ WORKLOAD_FIELDS = """
 version name engine workers_as seed content verify pin_cpus interval_ns is_calibrated phases
 """
 PHASE_FIELDS = """
-name is_stonewalled keeps_files engine ignores cuts_ns tenants
+name is_stonewalled keeps_files engine ignores cuts_ns pause_after_ns tenants
 """
 TENANT_FIELDS = """
 name workers is_file_shared file file_first file_step file_bytes io_size_bytes pattern
@@ -310,8 +310,17 @@ share limit
 """
 
 
-DIALECT_FIELDS = "files file_set is_close_timed"
-"""Only the command lines of other programs ask for these; no study that is exported has them."""
+DIALECT_FIELDS = " files file_set is_close_timed manner"
+"""Only the command lines of other programs ask for these: exports of theirs say so in comments."""
+
+
+def test_what_only_command_lines_ask_for_is_said(exported, with_fields):
+    manner = {"jumps_every": 100, "buffers": 4}
+    item = with_fields(exported()[0], manner=manner, is_close_timed=True, opening="keep")
+    item.workload["phases"][0]["pause_after_ns"] = 2_000_000_000
+    notes = " ".join(fio_job(item).replace("#", " ").split())
+    for text in ("buffers, jumps_every", "closing the file", "a first write", "a pause of 2 s"):
+        assert f"no equivalent: {text}" in notes
 
 
 def test_lowered_workloads_have_no_field_that_nobody_translates(exported):

@@ -99,16 +99,7 @@ def _head(item: Exported) -> Iterator[str]:
     yield f"  cd DIRECTORY && fio {file_name(item)}"
     yield "Lines after a $ are for root and change the machine; they are never run by this file."
     yield from item.environment
-    refined = sorted(
-        {
-            name
-            for phase in item.workload["phases"]
-            for tenant in phase["tenants"]
-            for name in tenant.get("manner", {})
-        }
-    )
-    if refined:
-        yield f"{_NONE}{', '.join(refined)}: the workers' ops are those of the pattern alone."
+    yield from _of_dialects(item)
     if item.memory_limit_bytes is not None:
         yield f"{_NONE}memory_limit; run fio in a control group, cache included:"
         yield f"$ systemd-run --scope -p MemoryMax={item.memory_limit_bytes} fio {file_name(item)}"
@@ -129,6 +120,23 @@ def _ioengine(name: str) -> Iterator[Line]:
     yield "ioengine", ENGINES[name]
     for option in _ENGINE_OPTIONS.get(name, ()):
         yield option, 1
+
+
+def _of_dialects(item: Exported) -> Iterator[str]:
+    """What only command lines of other programs ask for, and a job file cannot."""
+    phases = item.workload["phases"]
+    tenants = [tenant for phase in phases for tenant in phase["tenants"]]
+    refined = sorted({name for tenant in tenants for name in tenant.get("manner", {})})
+    if refined:
+        yield f"{_NONE}{', '.join(refined)}: the workers' ops are those of the pattern alone."
+    if any(tenant.get("is_close_timed") for tenant in tenants):
+        yield f"{_NONE}closing the file inside the time."
+    if any(tenant["opening"] == "keep" for tenant in tenants):
+        yield f"{_NONE}a first write into the file that is there, if there is one."
+    pauses_ns = {phase.get("pause_after_ns", 0) for phase in phases} - {0}
+    if pauses_ns:
+        seconds = max(pauses_ns) / 1e9
+        yield f"{_NONE}a pause of {seconds:g} s after each phase."
 
 
 def _global(item: Exported) -> Iterator[Line]:

@@ -179,10 +179,12 @@ def _times(phase: Json) -> tuple[int, int, int]:
 def _wall_clock(plan: DialectPlan, record: Json) -> int:
     """What is added to a worker's times to get those of the wall.
 
-    Its clock is the machine's monotonic one; a simulated one begins with the trial.
+    Its clock is the machine's monotonic one; of a simulated one only differences mean something,
+    and its first phase begins with the trial.
     """
     if str(plan.common["on"] or "").startswith("sim"):
-        return int(record.get("started_at_unix_ns") or 0)
+        first_ns = min((int(phase["started_ns"]) for phase in record["phases"]), default=0)
+        return int(record.get("started_at_unix_ns") or 0) - first_ns
     return time.time_ns() - time.monotonic_ns()
 
 
