@@ -112,7 +112,7 @@ impl<'a, O: Observer> Runner<'a, O> {
         Self {
             work,
             name: tenant.file.clone(),
-            draws: tenant.draws.clone().unwrap_or_else(|| Draws {
+            draws: tenant.draws.clone().unwrap_or(Draws {
                 source: Source::CLibrary { seed: workload.seed.0 as u32 },
                 tickets: 0,
             }),
