@@ -1,15 +1,19 @@
 """`iolab mkfile` as it is typed: what it makes, prints and stores; errors; a disk that is full."""
 
 import io
+import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
+from iolab import _core
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.store.db import Store
+from iolab.testbed.command import find_agent
 
 
 def mkfile(tmp_path, *arguments):
@@ -74,6 +78,7 @@ def test_repeated_on_another_place_with_intervals(tmp_path, place):
         (["1m", "none/a"], 1, "none cannot be used"),
         (["1m", "link"], 1, "is a symbolic link"),
         (["1m", "folder"], 1, "is not a regular file"),
+        (["1m", "x" * 256], 1, "File name too long"),
         (["999999g", "a"], 2, "would use more than 80 %"),
         (["--on", "sim:sata7200-4tb", "1m", "a"], 1, "--on loop:1g"),
     ],
@@ -91,20 +96,45 @@ def test_wrong_command_lines_make_nothing(tmp_path, place, monkeypatch, words, c
 
 
 @pytest.mark.needs_loop
-@pytest.mark.timeout(90)
-def test_a_full_disk_keeps_no_half_file_and_tries_the_next(tmp_path):
+def test_a_file_that_fails_is_told_and_the_next_is_made(tmp_path):
     mount = tmp_path / "small"
     mount.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=8m", "small", str(mount)]
-    subprocess.run(["mount", *options], check=True)
+    options = "size=64m,nr_inodes=3"  # its root and two files
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "small", mount], check=True)
     try:
-        # Sparse files pass the check of space; then there is none left.
-        code, out, err = mkfile(tmp_path, "-nv", "64m", mount / "sparse")
-        assert (code, out) == (0, "sparse 67108864 bytes\n"), err
-        (mount / "ballast").write_bytes(bytes(7 << 20))
-        code, out, err = mkfile(tmp_path, "-v", "512k", mount / "a", mount / "b")
-        assert code in (1, 2)
-        assert not (mount / "b").exists()
+        (mount / "old").write_text("before")
+        (mount / "filler").touch()
+        code, out, err = mkfile(tmp_path, "-v", "3k", mount / "new", mount / "old")
+        assert (code, out) == (1, "new 3072 bytes\nold 3072 bytes\n"), err
+        assert "new: No space left on device" in err
+        assert (mount / "old").read_bytes() == bytes(3072)
+        assert not (mount / "new").exists()
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+@pytest.mark.needs_loop
+def test_a_disk_that_fills_up_keeps_no_half_file(tmp_path):
+    """The check of space comes before; somebody else may fill the disk after it."""
+    mount = tmp_path / "small"
+    mount.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "small", mount], check=True)
+    try:
+        plan = json.loads(_core.dialect_parse("mkfile", ["16m", "file"]))
+        trial = {"trial": "t1", "directory": str(mount), "workload": plan["rows"][0]["workload"]}
+        done = subprocess.run(
+            [find_agent(), "measure"],
+            input=json.dumps(trial) + "\n",
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        result = json.loads(done.stdout.splitlines()[-1])["result"]
+        assert result["status"] == "failed"
+        told = re.search(r"file: initialized (\d+) of 16777216 bytes: No space", result["error"])
+        assert told, result["error"]
+        assert 4 << 20 < int(told[1]) <= 8 << 20
+        assert list(mount.iterdir()) == []
     finally:
         subprocess.run(["umount", mount], check=True)
 

@@ -124,6 +124,10 @@ mod tests {
             Change::CgroupCreated { path: path("/somewhere/iolab-run-1") },
             Change::CgroupCreated { path: path("/sys/fs/cgroup/memory/other") },
             Change::DirectoryCreated { path: path("/somewhere/data"), token: token() },
+            Change::ScratchCreated { path: path("/somewhere/thesis"), began_at_unix_ns: 1 },
+            Change::ScratchCreated { path: path("/somewhere/Bonnie."), began_at_unix_ns: 1 },
+            Change::ScratchCreated { path: path("/somewhere/Bonnie.7/x"), began_at_unix_ns: 1 },
+            Change::ScratchCreated { path: path("/x/../y/Bonnie.7"), began_at_unix_ns: 1 },
         ];
         for change in foreign {
             assert!(check("run-1", &change).is_err(), "{change:?}");
@@ -131,6 +135,7 @@ mod tests {
         let ours = [
             knob("sda", "mq-deadline"),
             knob("loop8", "-1"),
+            Change::ScratchCreated { path: path("/somewhere/Bonnie.77"), began_at_unix_ns: 1 },
             Change::ImageCreated { path: path("/var/tmp/.iolab-run-1-0.img") },
             Change::MountPointCreated { path: path("/run/iolab/run-1/mnt") },
             Change::CgroupCreated { path: path("/sys/fs/cgroup/memory/iolab-run-1") },

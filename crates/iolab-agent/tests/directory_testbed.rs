@@ -74,6 +74,46 @@ fn in_place_files_have_the_names_that_were_given_and_nothing_else_is_touched() {
     assert_eq!(fs::read_to_string(folder.path().join("thesis")).unwrap(), "years");
 }
 
+/// A testbed in the user's own directory with these scratch files.
+fn with_scratch(folder: &Path, names: &[&str]) -> Value {
+    json!({"kind": "directory", "path": folder, "allow_knobs_on": [], "in_place": true,
+        "scratch": names})
+}
+
+#[test]
+fn scratch_of_a_killed_agent_is_removed_and_what_is_older_is_left_alone() {
+    let (folder, state) = places();
+    let (mut agent, _) = Agent::start("dir-scratch", state.path(), false);
+    agent.ask("open_testbed", &with_scratch(folder.path(), &["Bonnie.7", "Bonnie.8"])).unwrap();
+    fs::write(folder.path().join("Bonnie.7"), "data").unwrap();
+    fs::create_dir_all(folder.path().join("Bonnie.8/00001")).unwrap();
+    fs::write(folder.path().join("Bonnie.8/00001/file"), "data").unwrap();
+    fs::write(folder.path().join("Bonnie.9"), "somebody's").unwrap();
+    agent.child.kill().unwrap();
+    agent.child.wait().unwrap();
+    wait_until(Duration::from_secs(5), "the scratch is removed", || {
+        let mut left = names(folder.path());
+        left.sort();
+        left == ["Bonnie.9", "thesis"] && names(&state.path().join("journal")).is_empty()
+    });
+}
+
+#[test]
+fn scratch_has_the_program_s_names_and_replaces_nothing() {
+    let (folder, state) = places();
+    fs::write(folder.path().join("Bonnie.7"), "somebody's").unwrap();
+    let (mut agent, _) = Agent::start("dir-scratch", state.path(), false);
+    for (name, code) in [("Bonnie.7", "refused"), ("thesis", "usage"), ("Bonnie.x", "usage")] {
+        let asked = with_scratch(folder.path(), &[name]);
+        let error = agent.ask("open_testbed", &asked).unwrap_err();
+        assert_eq!(error["code"], code, "{name}: {error}");
+    }
+    assert_eq!(agent.end_input(), Some(0));
+    let mut left = names(folder.path());
+    left.sort();
+    assert_eq!(left, ["Bonnie.7", "thesis"]);
+}
+
 #[test]
 fn knobs_of_the_system_disk_need_to_be_allowed_by_name() {
     let (_folder, state) = places();

@@ -121,8 +121,8 @@ impl FileSetWork {
         (self.directories > 1).then(|| format!("{directory:05}"))
     }
 
-    /// Names, sizes and order of the files. What the set in order drew stands before what the one in
-    /// random order draws, as the program makes them one after the other.
+    /// Names, sizes and order of the files. What the set in order drew stands before what the one
+    /// in random order draws, as the program makes them one after the other.
     pub fn drawn(&self, draws: &Draws) -> DrawnSet {
         let mut numbers = draws.behind_tickets();
         if self.order == FileOrder::Random {

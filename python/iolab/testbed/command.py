@@ -72,3 +72,16 @@ def agent_command(agent: Path, *, needs_root: bool) -> list[str]:
         "this needs root, and sudo does not give it without a password",
         "run `sudo -v` first, run as root, or use dir:PATH without knobs",
     )
+
+
+def tell_agent(*words: str, hint: str) -> None:
+    """Let the agent do one thing, as the user who asks.
+
+    Raises
+    ------
+    TestbedError : it could not; with what it said.
+    """
+    command = [str(find_agent()), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TestbedError(done.stderr.strip().removeprefix(f"{AGENT_NAME}: "), hint)

@@ -2,7 +2,9 @@
 //!
 //! The calls are those of bonnie++ 2.00, as traced: names relative to the set's own directory,
 //! subdirectories entered in sequential order and named in paths in random order, sync(2) at the
-//! end of what changes. A directory's order is the kernel's. A single file is made as by mkfile. Making the directories is not timed.
+//! end of what changes. A directory's order is the kernel's. Making the directories is not timed. A
+//! single file of a size is made as by mkfile.
+//!
 //! Left out: several workers, and direct I/O, which many small files are not made with.
 
 use std::fs::{self, File, OpenOptions};
@@ -110,7 +112,7 @@ impl<'a, O: Observer> Runner<'a, O> {
         Self {
             work,
             name: tenant.file.clone(),
-            draws: tenant.draws.clone().unwrap_or_else(|| Draws {
+            draws: tenant.draws.clone().unwrap_or(Draws {
                 source: Source::CLibrary { seed: workload.seed.0 as u32 },
                 tickets: 0,
             }),

@@ -4,7 +4,8 @@
 //! may change; if a device carries the running system, only if the user named it. `in_place` works
 //! in the directory itself, as the programs do whose command lines are understood: their files are
 //! named by the user, made and removed by the measuring, and nothing else there is touched; names
-//! that are only scratch are in the journal, so that no kill leaves them. Left out: the file system itself, which stays as it is.
+//! that are only scratch are in the journal, so that no kill leaves them. Left out: the file system
+//! itself, which stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

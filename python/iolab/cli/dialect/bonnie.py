@@ -14,7 +14,6 @@ import os
 import pwd
 import select
 import struct
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,10 +21,10 @@ from typing import Any, Final
 
 from iolab.cli.console import Console
 from iolab.cli.dialect.plan import DialectCore, DialectPlan, Json
-from iolab.errors import DialectError, TestbedError
+from iolab.errors import DialectError
 from iolab.run.stop import StopSwitch
 from iolab.study.factors import nearest
-from iolab.testbed.command import find_agent
+from iolab.testbed.command import tell_agent
 from iolab.testbed.model import Testbed
 from iolab.testbed.sim import SimTestbed
 
@@ -148,12 +147,7 @@ def set_semaphores(plan: DialectPlan, console: Console) -> bool:
         return False
     _say_who(plan, console, _ids(*plan.asked["user"]))
     words = ["remove"] if copies < 0 else ["make", str(copies)]
-    done = subprocess.run(
-        [str(find_agent()), "semaphores", *words], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        problem = done.stderr.strip().removeprefix("iolab-agent: ")
-        raise TestbedError(problem, "see `ipcs -s`")
+    tell_agent("semaphores", *words, hint="see `ipcs -s`")
     console.result(
         "Semaphore removed." if copies < 0 else f"Creating semaphore for {copies} procs."
     )

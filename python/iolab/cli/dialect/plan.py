@@ -159,6 +159,13 @@ def _refuse_special_files(directory: Path, names: Sequence[str], *, is_read_only
     """A test file may be made or replaced; anything else is somebody's."""
     for name in names:
         path = directory / name
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise TestbedError(f"{path} cannot be used: {reason}", "name another file") from None
         if (path.exists() or path.is_symlink()) and (path.is_symlink() or not path.is_file()):
             what = "a symbolic link" if path.is_symlink() else "not a regular file"
             raise TestbedError(
