@@ -37,7 +37,7 @@ from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.location import bca_interval, median_interval
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.steady_state import steady_state
-from iolab.stats.methods.trial_shape import TrialShape, trial_shape
+from iolab.stats.methods.trial_shape import Course, TrialShape, trial_shapes
 from iolab.stats.metrics import METRICS, Metric
 from iolab.stats.pairing import pooled_log_ratios, without_parts
 from iolab.stats.verdict import Comparison
@@ -97,12 +97,12 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
     factor = ledger.data.study.compared_factor
     is_direct = _directness(ledger)
     courses: dict[tuple[str, str, bool | None, str | None], _Course] = {}
-    for series in ledger.data.series:
-        trial = trials.get(series.trial_id)
-        if trial is None or series.interval_ns <= 0:
-            continue
-        work = series.bytes if any(series.bytes) else series.ops
-        shape = trial_shape(work, series.ops, series.interval_ns)
+    known = [s for s in ledger.data.series if s.trial_id in trials and s.interval_ns > 0]
+    shapes = trial_shapes(
+        [Course(s.bytes if any(s.bytes) else s.ops, s.ops, s.interval_ns) for s in known]
+    )
+    for series, shape in zip(known, shapes, strict=True):
+        trial = trials[series.trial_id]
         key = (
             trial.workload,
             series.operation,
