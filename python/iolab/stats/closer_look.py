@@ -28,6 +28,7 @@ from iolab.stats.closer import (
 )
 from iolab.stats.ledger import Group, Ledger
 from iolab.stats.level_table import LevelTable, level_table, mean_log
+from iolab.stats.lookups import modes
 from iolab.stats.methods.all_pairs import all_pairs
 from iolab.stats.methods.dunnett import dunnett
 from iolab.stats.methods.effect_size import hedges_g, superiority
@@ -95,7 +96,7 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
     """Describe the stored series by workload, operation and level."""
     trials = {trial.trial_id: trial for trial in ledger.data.trials}
     factor = ledger.data.study.compared_factor
-    is_direct = _directness(ledger)
+    is_direct = modes(ledger.data)
     courses: dict[tuple[str, str, bool | None, str | None], _Course] = {}
     known = [s for s in ledger.data.series if s.trial_id in trials and s.interval_ns > 0]
     shapes = trial_shapes(
@@ -106,7 +107,7 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
         key = (
             trial.workload,
             series.operation,
-            is_direct.get(series.operation, {}).get(series.trial_id, False),
+            is_direct.get((series.trial_id, series.operation), False),
             trial.levels.get(factor),
         )
         courses.setdefault(key, _Course()).add(shape)
@@ -123,14 +124,6 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
         )
         for key, course in courses.items()
     ]
-
-
-def _directness(ledger: Ledger) -> dict[str, dict[str, bool | None]]:
-    """Whether operations were direct, by operation and trial."""
-    found: dict[str, dict[str, bool | None]] = {}
-    for m in ledger.data.measurements:
-        found.setdefault(m.operation, {})[m.trial_id] = m.is_direct
-    return found
 
 
 # Between levels.

@@ -188,8 +188,9 @@ def _build(data: StudyData) -> Ledger:
     unknown: dict[str, None] = {}
     is_bound, here = False, dict[str, Samples]()
     by_place: dict[tuple[CellKey, str], dict[str, Samples]] = {}
+    places: dict[tuple[str, str, bool | None, int], dict[str, Samples]] = {}
     last: Measurement | None = None
-    for m in _in_order(data.measurements):
+    for m in _in_order(data.measurements):  # Millions in a large study: few calls per value.
         if status.get(m.trial_id, "ok") != "ok":
             continue
         if m.metric not in METRIC_BY_NAME:
@@ -202,16 +203,22 @@ def _build(data: StudyData) -> Ledger:
             last = m
             # Comparing direct with buffered is a question of its own, not pooling.
             is_direct = m.is_direct and factor != "direct"
-            levels = _cell_levels(m.workload, m.levels, factor, nested)
-            key = CellKey(m.workload, m.operation, is_direct, levels)
-            level = m.levels.get(factor, "")
-            here = by_place.setdefault((key, level), {})
+            # Trials of a treatment share their levels: these are looked at once.
+            place = (m.workload, m.operation, is_direct, id(m.levels))
+            known = places.get(place)
+            if known is None:
+                levels = _cell_levels(m.workload, m.levels, factor, nested)
+                key = CellKey(m.workload, m.operation, is_direct, levels)
+                known = by_place.setdefault((key, m.levels.get(factor, "")), {})
+                places[place] = known
+            here = known
             is_bound = m.trial_id in bound or _has(m.caveats, "generator_bound")
         samples = here.get(m.metric)
         if samples is None:
             samples = here[m.metric] = Samples()
         samples.add(m)
-        samples.is_generator_bound |= is_bound
+        if is_bound:
+            samples.is_generator_bound = True
     for (key, level), by_metric in by_place.items():
         for metric, samples in by_metric.items():
             cells.setdefault(metric, {}).setdefault(key, {})[level] = samples

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
+from iolab.stats.lookups import of_metric
 from iolab.stats.metrics.metric import format_bytes_per_s
 from iolab.store.rows import StudyData, StudyRow
 from iolab.study.influence import READING_TESTS
@@ -74,9 +75,9 @@ def upper_bounds(data: StudyData) -> list[UpperBound]:
         place.workers = max(place.workers, len(detail.get("workers") or []))
         if detail.get("harness_ns_per_op"):
             place.costs.append(float(detail["harness_ns_per_op"]))
-    for m in data.measurements:
+    for m in of_metric(data, METRIC):
         key = sizes.get((m.trial_id, m.operation))
-        if key is not None and m.metric == METRIC and m.value > places[key].best:
+        if key is not None and m.value > places[key].best:
             places[key].best = m.value
             places[key].is_cached = (m.cache_share or 0.0) >= 0.5
     promised = _specification(data.study)

@@ -42,7 +42,7 @@ class Entry:
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one map per workload and mode that has at least two cells and two levels."""
-    ledger = ledger_of(data, verdict)
+    ledger = ledger_of(data)
     specs: list[ChartSpec] = []
     alone: dict[str, list[Entry]] = {}
     for group in ledger.groups():

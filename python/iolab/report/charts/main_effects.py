@@ -14,7 +14,7 @@ from iolab.report.balanced import Balanced, Place, balanced
 from iolab.report.chart import GREY, Axis, Band, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import grey_note, group_title, level_slots, slug
 from iolab.report.charts.interaction_map import interaction_text
-from iolab.report.ledgers import ledger_of
+from iolab.report.ledgers import balanced_of, ledger_of
 from iolab.stats.ledger import level_text
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
@@ -29,10 +29,10 @@ COLUMNS = ("factor", "level", "ratio to the mean", "95 % low", "95 % high", "rou
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one chart of main effects per group with two factors or more, and its interactions."""
-    ledger = ledger_of(data, verdict)
+    ledger = ledger_of(data)
     specs: list[ChartSpec] = []
     for group in ledger.groups():
-        table = balanced(ledger, group)
+        table = balanced_of(data, group)
         if table is None or len(table.rounds) < 2 or data.study.kind == "imported":
             continue
         factors = _factors(table, verdict, data)

@@ -11,6 +11,7 @@ from iolab.report.charts.common import (
     level_slots,
     operations_first,
 )
+from iolab.stats.lookups import of_metric
 from iolab.stats.methods.stalls import SLICES_MIN, find_stalls
 from iolab.stats.metrics.metric import MIB
 from iolab.stats.verdict import StudyVerdict
@@ -48,7 +49,14 @@ def _long(panels: Panels) -> Panels:
 
 
 def chosen_panels(data: StudyData, verdict: StudyVerdict) -> dict[str, Panels]:
-    """Series of the median trials, by workload."""
+    """Series of the median trials, by workload; several charts draw them."""
+    known = data.derived.get("chosen_panels")
+    if known is None:
+        known = data.derived["chosen_panels"] = _chosen_panels(data, verdict)
+    return known
+
+
+def _chosen_panels(data: StudyData, verdict: StudyVerdict) -> dict[str, Panels]:
     series = {(s.trial_id, s.operation): s for s in data.series if s.bytes and s.interval_ns > 0}
     found: dict[str, Panels] = {}
     for (workload, panel, level), m in _median_trials(data, verdict).items():
@@ -80,8 +88,8 @@ def _median_trials(
     """Pick, per (workload, panel, level), the trial with the lower median throughput."""
     by_treatment: dict[tuple[str, str, str], list[Measurement]] = {}
     varying = {f for f, levels in data.study.factors.items() if len(levels) > 1}
-    for m in data.measurements:
-        if m.metric != "throughput_bytes_per_s" or not m.value > 0:
+    for m in of_metric(data, "throughput_bytes_per_s"):
+        if not m.value > 0:
             continue
         rest = [
             level

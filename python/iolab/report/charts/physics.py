@@ -16,6 +16,7 @@ from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Val
 from iolab.report.charts.common import cell_name, cells_in_order, operations_first
 from iolab.stats import upper_bound
 from iolab.stats.ledger import PAGE_CACHE_SHARE
+from iolab.stats.lookups import of_metric
 from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
 from iolab.stats.metrics.metric import MIB, format_bytes_per_s
 from iolab.stats.sentence import percent
@@ -118,14 +119,9 @@ def _cells(data: StudyData, verdict: StudyVerdict) -> list[Cell]:
     trials = {trial.trial_id: trial for trial in data.trials if trial.status == "ok"}
     details = {(d["trial_id"], d["operation"]): d for d in data.phase_details}
     found: dict[tuple[str, str, bool | None], dict[str, list[Measurement]]] = {}
-    for m in data.measurements:
+    for m in of_metric(data, upper_bound.METRIC):
         trial = trials.get(m.trial_id)
-        if (
-            m.metric == "throughput_bytes_per_s"
-            and trial
-            and m.value > 0
-            and "@" not in m.operation
-        ):
+        if trial and m.value > 0 and "@" not in m.operation:
             key = (m.workload, cell_name(data, verdict, trial, m.operation), m.is_direct)
             level = m.levels.get(verdict.compared_factor, "all")
             found.setdefault(key, {}).setdefault(level, []).append(m)
