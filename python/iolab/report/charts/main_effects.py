@@ -76,9 +76,10 @@ def _orientation(table: Balanced) -> int:
 
 def _effect(table: Balanced, read: Callable[[Place], str], level: str) -> MeanEstimate:
     """Estimate how far a level lies from the mean of everything, on ln and oriented."""
-    whole, mine = table.round_means(), [place for place in table.values if read(place) == level]
+    whole = table.round_means()
+    mine = table.means([place for place in table.values if read(place) == level])
     return estimate_mean(
-        [_orientation(table) * (table.mean(r, mine) - whole[r]) for r in table.rounds]
+        [_orientation(table) * (mine[r] - whole[r]) for r in table.rounds]
     )
 
 
@@ -184,10 +185,11 @@ def _inside(
 def _difference(
     table: Balanced, levels: tuple[str, str], is_there: Callable[[Place], bool]
 ) -> MeanEstimate:
-    ours, theirs = ([p for p in table.values if p[1] == v and is_there(p)] for v in levels)
-    return estimate_mean(
-        [_orientation(table) * (table.mean(r, ours) - table.mean(r, theirs)) for r in table.rounds]
+    ours, theirs = (
+        table.means([p for p in table.values if p[1] == level and is_there(p)]) for level in levels
     )
+    sign = _orientation(table)
+    return estimate_mean([sign * (ours[r] - theirs[r]) for r in table.rounds])
 
 
 def _inside_caption(
