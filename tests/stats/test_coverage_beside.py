@@ -20,9 +20,9 @@ from iolab.stats.methods.hodges_lehmann import hodges_lehmann
 from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.location import bca_interval, median_interval
 from iolab.stats.methods.power import chance_of_difference, chance_of_same
+from iolab.stats.methods.stalls import find_stalls
 from iolab.stats.methods.stein import stein_rounds
 from iolab.stats.methods.student import estimate_mean
-from iolab.stats.methods.stalls import find_stalls
 from iolab.stats.methods.trial_shape import Course, trial_shape, trial_shapes
 from iolab.stats.methods.verdict_rule import decide
 from iolab.study.plan import look_rounds

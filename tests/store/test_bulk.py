@@ -48,7 +48,7 @@ def test_anything_else_is_left_to_the_careful_reader(text: str) -> None:
     assert whole_numbers(["[1]", text, "[2,3]"]) is None
 
 
-@given(st.lists(st.text("[]1,{}\"a: -", max_size=8), max_size=4))
+@given(st.lists(st.text('[]1,{}"a: -', max_size=8), max_size=4))
 def test_what_is_accepted_is_what_the_careful_reader_accepts(texts: list[str]) -> None:
     found = lists(texts, "workers_json")
     try:

@@ -55,9 +55,9 @@ class Samples:
     """Whether any of the trials behind it was limited by the load generator."""
     shares_total: float = 0.0
     shares_known: int = 0
-    """Shares of bytes that never reached the device: their sum and number; a mean is asked often."""
+    """Shares of bytes that never reached the device: sum and number; the mean is asked often."""
     log_ratios: dict[int, tuple[Samples, dict[int, float]]] = field(
-        default_factory=lambda: dict[int, tuple["Samples", dict[int, float]]]()
+        default_factory=dict[int, tuple["Samples", dict[int, float]]]
     )
     """Other samples (by `id`), with oriented ln-ratios by round, as far as `pairing` was asked."""
 

@@ -166,7 +166,7 @@ def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, T
         trial = tried[trial_id] = TrialRow(
             trial_id,
             *plan,
-            sys.intern(status),
+            status,
             None if is_imported else started,
             None if is_imported else elapsed,
             error,
@@ -175,8 +175,7 @@ def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, T
         if status == "ok":
             finished[record_id] = trial
     trials = [
-        tried.get(trial_id) or TrialRow(trial_id, *plan, None)
-        for trial_id, plan in planned.items()
+        tried.get(trial_id) or TrialRow(trial_id, *plan, None) for trial_id, plan in planned.items()
     ]
     return trials, finished
 
@@ -394,19 +393,12 @@ def _phase_details(
     found: list[dict[str, Any]] = []
     while rows := cursor.fetchmany(_TOGETHER):
         texts = [row[-1] for row in rows]
-        workers = lists(texts, "workers_json") or [
+        workers: list[Any] = lists(texts, "workers_json") or [
             read_json(row[-1], "phase", f"{row[0]} {row[1]}", "workers_json") for row in rows
         ]
-        found += [
-            dict(
-                zip(
-                    keys,
-                    (finished[row[0]].trial_id, sys.intern(row[1]), *row[2:-1], own),
-                    strict=True,
-                )
-            )
-            for row, own in zip(rows, workers, strict=True)
-        ]
+        for row, own in zip(rows, workers, strict=True):
+            values = (finished[row[0]].trial_id, sys.intern(row[1]), *row[2:-1], own)
+            found.append(dict[str, Any](zip(keys, values, strict=True)))
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from iolab.report.balanced import Balanced, Place, balanced
+from iolab.report.balanced import Balanced, Place
 from iolab.report.chart import GREY, Axis, Band, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import grey_note, group_title, level_slots, slug
 from iolab.report.charts.interaction_map import interaction_text
@@ -78,9 +78,7 @@ def _effect(table: Balanced, read: Callable[[Place], str], level: str) -> MeanEs
     """Estimate how far a level lies from the mean of everything, on ln and oriented."""
     whole = table.round_means()
     mine = table.means([place for place in table.values if read(place) == level])
-    return estimate_mean(
-        [_orientation(table) * (mine[r] - whole[r]) for r in table.rounds]
-    )
+    return estimate_mean([_orientation(table) * (mine[r] - whole[r]) for r in table.rounds])
 
 
 def _ends(estimate: MeanEstimate) -> tuple[float | None, float | None]:
