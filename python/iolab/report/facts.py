@@ -1,4 +1,4 @@
-"""Facts that changed between trials, as rows: every value with the trials that saw it.
+"""Rows that page and workbook share: facts that changed between trials, factors and settings.
 
 A fact that is never twice the same (load, free memory) would fill the page: it gets one row.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from iolab.store.rows import StudyData
+from iolab.store.rows import StudyData, StudyRow
 
 VALUES_MAX: Final = 20
 
@@ -25,3 +25,12 @@ def varying_rows(data: StudyData) -> list[tuple[str, str, int]]:
         else:
             rows += [(name, value, counts[value]) for value in sorted(counts)]
     return rows
+
+
+def setting_rows(study: StudyRow) -> list[tuple[str, str, str]]:
+    """Return factors and settings with their levels and what was done to them."""
+    rows = [
+        (name, ", ".join(levels), "varied" if len(levels) > 1 else "named")
+        for name, levels in study.factors.items()
+    ]
+    return rows + [(name, level, "held") for name, level in study.settings.items()]
