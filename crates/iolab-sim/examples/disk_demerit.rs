@@ -126,7 +126,7 @@ fn residuals(rows: &[Row], simulated: &[u64]) {
         let mean = errors.iter().sum::<f64>() / errors.len() as f64;
         let middle = errors[errors.len() / 2];
         println!(
-            "{class:29} {:6} commands  simulated - real: mean {mean:+7.3} ms  median {middle:+7.3} ms",
+            "{class:29} {:6} commands  simulated - real: mean {mean:+.3} median {middle:+.3} ms",
             errors.len()
         );
     }
