@@ -4,7 +4,8 @@ A file of 256 MiB on ext4 on a loop device on a tmpfs of its own is read and ove
 I/O. In each round every cell (engine, direction, order, record size) is run once by iolab and once
 by the peer, cells and programs in random order, pinned to one CPU. A cell's ratio is iolab's
 throughput over the peer's, paired by round, on ln; user CPU is per operation, an empty run's
-subtracted. Peers: fio, and IOzone where it is installed (its own tests, engine ``sync``).
+subtracted. Both programs of a cell use the same file: one that lies elsewhere on the device is
+faster or slower. Peers: fio, and IOzone where it is installed (its own tests, engine ``sync``).
 
 ``python benches/peers.py [--rounds N] [--agent PATH] [--only NAME]``; needs root.
 """
@@ -20,25 +21,23 @@ import random
 import re
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from paired import command, device_over_ram, random_file, report
 
 from iolab.testbed.command import find_agent
 
 FILE_BYTES = 256 << 20
-IMAGE_BYTES = 880 << 20
+IMAGE_BYTES = 1800 << 20
 ROOT = Path(__file__).resolve().parent.parent
 OPS_MAX = 16_384
 DEPTHS = {"psync": 1, "libaio": 32, "io_uring": 32}
 RECORDS = (4 << 10, 64 << 10, 1 << 20)
 CPU = max(os.sched_getaffinity(0))
-BAR_POOLED, BAR_CELL = 0.97, 0.95
 IOZONE = {("read", "sequential"): "1", ("write", "sequential"): "0"}
 
 
@@ -61,6 +60,18 @@ class Cell:
     def ops(self) -> int:
         """Enough for some tenths of a second."""
         return min(OPS_MAX, FILE_BYTES // self.record)
+
+    @property
+    def file(self) -> str:
+        """The file that both programs use: where it lies on the device changes its speed."""
+        if self.peer == "iozone":
+            return f"iozone.{self.direction}.{self.record >> 10}k"
+        return "data.0"
+
+    @property
+    def file_bytes(self) -> int:
+        """IOzone's passes are over a file of their own, from its start to its end."""
+        return self.ops * self.record if self.peer == "iozone" else FILE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +99,8 @@ def ours(agent: Path, directory: Path, cell: Cell, ops: int) -> Result:
         "name": "main",
         "workers": 1,
         "is_file_shared": True,
-        "file": "data.0",
-        "file_bytes": FILE_BYTES,
+        "file": cell.file,
+        "file_bytes": cell.file_bytes,
         "io_size_bytes": cell.record,
         "pattern": {"kind": "sequential" if cell.order == "sequential" else "permutation"},
         "direction": {"kind": cell.direction},
@@ -115,7 +126,12 @@ def ours(agent: Path, directory: Path, cell: Cell, ops: int) -> Result:
 def fio(directory: Path, cell: Cell, ops: int) -> Result:
     """The same by fio."""
     order = "rand" if cell.order == "random" else ""
-    argv = ["fio", "--name=bench", f"--filename={directory}/data.0", f"--ioengine={cell.engine}"]
+    argv = [
+        "fio",
+        "--name=bench",
+        f"--filename={directory}/{cell.file}",
+        f"--ioengine={cell.engine}",
+    ]
     argv += [f"--rw={order}{cell.direction}", f"--bs={cell.record}", f"--size={FILE_BYTES}"]
     argv += [f"--io_size={ops * cell.record}", f"--iodepth={DEPTHS[cell.engine]}", "--direct=1"]
     argv += ["--output-format=json", "--thread", "--overwrite=1"]
@@ -127,14 +143,13 @@ def fio(directory: Path, cell: Cell, ops: int) -> Result:
 
 
 def iozone(directory: Path, cell: Cell, ops: int) -> Result:
-    """The same by IOzone: the second pass. It reads what it wrote itself, and a write truncates."""
-    file = f"iozone.{cell.direction}"
-    if not (directory / file).exists():
-        size = f"{FILE_BYTES >> 10}k"
-        command(["iozone", "-i", "0", "-w", "-s", size, "-r", "1m", "-f", str(directory / file)])
+    """The same by IOzone: the second pass. A write begins with a new file of the size asked for."""
+    file = directory / (cell.file if ops == cell.ops else "iozone.empty")
+    size, record = f"{ops * cell.record >> 10}k", f"{cell.record >> 10}k"
     argv = ["iozone", "-I", "-w", "-i", IOZONE[cell.direction, cell.order]]
-    argv += ["-s", f"{ops * cell.record >> 10}k", "-r", f"{cell.record >> 10}k"]
-    argv += ["-f", str(directory / file)]
+    argv += ["-s", size, "-r", record, "-f", str(file)]
+    if cell.direction == "read" and ops != cell.ops:
+        iozone_file(file, size)
 
     def throughput(text: str) -> float:
         cells = re.findall(r"^\s+\d+\s+\d+\s+(\d+)\s+(\d+)", text, re.MULTILINE)
@@ -143,42 +158,9 @@ def iozone(directory: Path, cell: Cell, ops: int) -> Result:
     return run(argv, "", throughput)
 
 
-@contextmanager
-def device_over_ram() -> Iterator[Path]:
-    """A directory on ext4 on a loop device on a tmpfs, all of it ours and gone afterwards."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        ram, mounted = Path(name) / "ram", Path(name) / "fs"
-        undo: list[list[str]] = []
-        try:
-            for path in (ram, mounted):
-                path.mkdir()
-            command(["mount", "-t", "tmpfs", "-o", "size=1g", "iolab-bench", str(ram)])
-            undo.append(["umount", str(ram)])
-            image = ram / "image"
-            with image.open("wb") as file:
-                for seed in range(IMAGE_BYTES >> 20):
-                    file.write(random.Random(seed).randbytes(1 << 20))
-            loop = command(["losetup", "--find", "--show", str(image)]).strip()
-            undo.append(["losetup", "--detach", loop])
-            command(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", loop])
-            command(["mount", loop, str(mounted)])
-            undo.append(["umount", str(mounted)])
-            with (mounted / "data.0").open("wb") as file:
-                for seed in range(FILE_BYTES >> 20):
-                    file.write(random.Random(seed).randbytes(1 << 20))
-                os.fsync(file.fileno())
-            yield mounted
-        finally:
-            for argv in reversed(undo):
-                command(argv)
-
-
-def command(argv: list[str]) -> str:
-    """A command that must succeed."""
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(argv)}: {done.stderr.strip()}")
-    return done.stdout
+def iozone_file(file: Path, size: str) -> None:
+    """A file as IOzone's own tests make it."""
+    command(["iozone", "-i", "0", "-w", "-s", size, "-r", "4k", "-f", str(file)])
 
 
 def cells(only: str) -> list[Cell]:
@@ -201,11 +183,14 @@ def cells(only: str) -> list[Cell]:
 
 def measure(
     agent: Path, directory: Path, chosen: list[Cell], rounds: int
-) -> tuple[dict[Cell, list[float]], dict[Cell, list[tuple[float, float]]]]:
+) -> tuple[dict[str, list[float]], dict[str, list[tuple[float, float]]]]:
     """Logarithms of throughput ratios, and user CPU per op of both, by cell and round."""
     order = random.Random(1)
-    ratios: dict[Cell, list[float]] = {cell: [] for cell in chosen}
-    user: dict[Cell, list[tuple[float, float]]] = {cell: [] for cell in chosen}
+    for cell in chosen:
+        if cell.peer == "iozone":
+            iozone_file(directory / cell.file, f"{cell.file_bytes >> 10}k")
+    ratios: dict[str, list[float]] = {cell.name: [] for cell in chosen}
+    user: dict[str, list[tuple[float, float]]] = {cell.name: [] for cell in chosen}
 
     def once(who: str, cell: Cell, ops: int) -> Result:
         if who == "iolab":
@@ -218,55 +203,9 @@ def measure(
             for who in order.sample(["iolab", cell.peer], 2):
                 full, empty = once(who, cell, cell.ops), once(who, cell, 1)
                 got[who] = full.bytes_per_s, (full.user_s - empty.user_s) * 1e9 / cell.ops
-            ratios[cell].append(math.log(got["iolab"][0] / got[cell.peer][0]))
-            user[cell].append((got["iolab"][1], got[cell.peer][1]))
+            ratios[cell.name].append(math.log(got["iolab"][0] / got[cell.peer][0]))
+            user[cell.name].append((got["iolab"][1], got[cell.peer][1]))
     return ratios, user
-
-
-def below(values: list[float], bar: float) -> float:
-    """One-sided p of the hypothesis that the ratio is at least `bar`."""
-    from scipy import stats
-
-    return float(stats.ttest_1samp(values, math.log(bar), alternative="less").pvalue)
-
-
-def holm(p_values: dict[Cell, float]) -> dict[Cell, float]:
-    """Holm's adjusted p values."""
-    adjusted, largest = {}, 0.0
-    for rank, (cell, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
-        largest = max(largest, min(1.0, p * (len(p_values) - rank)))
-        adjusted[cell] = largest
-    return adjusted
-
-
-def bounds(values: list[float]) -> tuple[float, float, float]:
-    """Geometric mean and 95 % t interval of ratios given as ln."""
-    from scipy import stats
-
-    mean, n = statistics.fmean(values), len(values)
-    half = float(stats.t.ppf(0.975, n - 1)) * statistics.stdev(values) / math.sqrt(n)
-    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
-
-
-def report(
-    ratios: dict[Cell, list[float]], user: dict[Cell, list[tuple[float, float]]]
-) -> dict[str, object]:
-    """Print all cells and the pooled ratio; the answer is what is written."""
-    adjusted = holm({cell: below(values, BAR_CELL) for cell, values in ratios.items()})
-    print(f"{'throughput, iolab / peer':40} {'ratio':>6}  {'95 %':14} {'user ns/op':>13}")
-    rows = []
-    for cell, values in ratios.items():
-        center, low, high = bounds(values)
-        mine, theirs = (statistics.median(v) for v in zip(*user[cell], strict=True))
-        mark = f"  below {BAR_CELL} (p {adjusted[cell]:.3f})" if adjusted[cell] < 0.05 else ""
-        interval = f"[{low:.3f}, {high:.3f}]"
-        print(f"{cell.name:40} {center:6.3f}  {interval:14} {mine:6.0f} {theirs:6.0f}{mark}")
-        rows.append({"cell": cell.name, "ratio": [center, low, high], "user_ns": [mine, theirs]})
-    rounds = list(zip(*ratios.values(), strict=True))
-    center, low, high = bounds([statistics.fmean(values) for values in rounds])
-    met = "met" if low >= BAR_POOLED and min(adjusted.values()) >= 0.05 else "MISSED"
-    print(f"{'pooled':40} {center:6.3f}  [{low:.3f}, {high:.3f}]  bar {BAR_POOLED}: {met}")
-    return {"cells": rows, "pooled": [center, low, high], "rounds": len(rounds)}
 
 
 def main() -> int:
@@ -280,7 +219,8 @@ def main() -> int:
     if shutil.which("fio") is None or os.geteuid() != 0 or options.rounds < 2:
         sys.exit("needs fio (apt-get install fio), root (a loop device) and at least 2 rounds")
     agent = (options.agent or Path(find_agent())).resolve()
-    with device_over_ram() as directory:
+    with device_over_ram(IMAGE_BYTES) as directory:
+        random_file(directory / "data.0", FILE_BYTES)
         ratios, user = measure(agent, directory, cells(options.only), options.rounds)
     found = report(ratios, user)
     options.out.parent.mkdir(parents=True, exist_ok=True)

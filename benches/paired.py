@@ -1,0 +1,116 @@
+"""Two programs side by side: a device over RAM, and ratios with intervals.
+
+Ratios are paired by round and analysed on ln; a cell is below the bar if a one-sided t test says so
+after Holm's correction over all cells.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+BAR_POOLED, BAR_CELL = 0.97, 0.95
+MIB = 1 << 20
+
+
+def command(argv: Sequence[str]) -> str:
+    """Standard output of a command that must succeed."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(argv)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def random_file(path: Path, size_bytes: int) -> None:
+    """A file whose content no device shrinks, on the device."""
+    with path.open("wb") as file:
+        for seed in range(size_bytes // MIB):
+            file.write(random.Random(seed).randbytes(MIB))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def device_over_ram(size_bytes: int) -> Iterator[Path]:
+    """A directory on ext4 on a loop device on a tmpfs, all of it ours and gone afterwards."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        ram, mounted = Path(name) / "ram", Path(name) / "fs"
+        undo: list[list[str]] = []
+        try:
+            for path in (ram, mounted):
+                path.mkdir()
+            room = f"size={size_bytes + 64 * MIB}"
+            command(["mount", "-t", "tmpfs", "-o", room, "iolab-bench", str(ram)])
+            undo.append(["umount", str(ram)])
+            image = ram / "image"
+            random_file(image, size_bytes)
+            loop = command(["losetup", "--find", "--show", str(image)]).strip()
+            undo.append(["losetup", "--detach", loop])
+            command(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", loop])
+            command(["mount", loop, str(mounted)])
+            undo.append(["umount", str(mounted)])
+            yield mounted
+        finally:
+            for argv in reversed(undo):
+                command(argv)
+
+
+def below(values: Sequence[float], bar: float) -> float:
+    """One-sided p of the hypothesis that the ratio is at least `bar`."""
+    from scipy import stats
+
+    return float(stats.ttest_1samp(values, math.log(bar), alternative="less").pvalue)
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Holm's adjusted p values."""
+    adjusted, largest = {}, 0.0
+    for rank, (cell, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        largest = max(largest, min(1.0, p * (len(p_values) - rank)))
+        adjusted[cell] = largest
+    return adjusted
+
+
+def bounds(values: Sequence[float]) -> tuple[float, float, float]:
+    """Geometric mean and 95 % t interval of ratios given as ln."""
+    from scipy import stats
+
+    mean, n = statistics.fmean(values), len(values)
+    half = float(stats.t.ppf(0.975, n - 1)) * statistics.stdev(values) / math.sqrt(n)
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def report(
+    ratios: Mapping[str, Sequence[float]], user: Mapping[str, Sequence[tuple[float, float]]]
+) -> dict[str, object]:
+    """Print all cells and the pooled ratio; the answer is what is written.
+
+    `ratios` are ln of throughput, by cell and round; `user` is nanoseconds of user CPU per op of
+    both programs, by cell and round, empty for cells without.
+    """
+    adjusted = holm({cell: below(values, BAR_CELL) for cell, values in ratios.items()})
+    print(f"{'throughput, iolab / peer':40} {'ratio':>6}  {'95 %':14} {'user ns/op':>13}")
+    rows = list[dict[str, object]]()
+    for cell, values in ratios.items():
+        center, low, high = bounds(values)
+        row: dict[str, object] = {"cell": cell, "ratio": [center, low, high]}
+        costs = ""
+        if cell in user:
+            mine, theirs = (statistics.median(v) for v in zip(*user[cell], strict=True))
+            row["user_ns"], costs = [mine, theirs], f" {mine:6.0f} {theirs:6.0f}"
+        mark = f"  below {BAR_CELL} (p {adjusted[cell]:.3f})" if adjusted[cell] < 0.05 else ""
+        interval = f"[{low:.3f}, {high:.3f}]"
+        print(f"{cell:40} {center:6.3f}  {interval:14}{costs}{mark}")
+        rows.append(row)
+    rounds = list(zip(*ratios.values(), strict=True))
+    center, low, high = bounds([statistics.fmean(values) for values in rounds])
+    met = "met" if low >= BAR_POOLED and min(adjusted.values()) >= 0.05 else "MISSED"
+    print(f"{'pooled':40} {center:6.3f}  [{low:.3f}, {high:.3f}]  bar {BAR_POOLED}: {met}")
+    return {"cells": rows, "pooled": [center, low, high], "rounds": len(rounds)}
