@@ -167,7 +167,7 @@ def test_main_effects_have_the_known_size(canned: ModuleType) -> None:
 
 def test_residuals_leave_nothing_of_place_or_round(canned: ModuleType) -> None:
     data = canned.factorial()
-    ledger = ledger_of(data, judge(data))
+    ledger = ledger_of(data)
     table = balanced(ledger, ledger.groups()[0])
     assert table is not None
     left = table.residuals()

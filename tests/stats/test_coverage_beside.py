@@ -20,9 +20,10 @@ from iolab.stats.methods.hodges_lehmann import hodges_lehmann
 from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.location import bca_interval, median_interval
 from iolab.stats.methods.power import chance_of_difference, chance_of_same
+from iolab.stats.methods.stalls import find_stalls
 from iolab.stats.methods.stein import stein_rounds
 from iolab.stats.methods.student import estimate_mean
-from iolab.stats.methods.trial_shape import find_stalls, trial_shape
+from iolab.stats.methods.trial_shape import Course, trial_shape, trial_shapes
 from iolab.stats.methods.verdict_rule import decide
 from iolab.study.plan import look_rounds
 
@@ -190,3 +191,56 @@ def test_stalls_are_counted_and_slow_operations_are_none() -> None:
     # One operation in every other slice: nothing stalls, the slices are too fine.
     slow = find_stalls([1, 0] * 200, 100_000_000)
     assert (slow.longest_ns, slow.resolution_ns > 100_000_000) == (0, True)
+
+
+@pytest.mark.parametrize("begin", [0, 10, 25, 40])
+def test_a_stall_that_fills_more_than_half_of_a_trial_is_found(begin: int) -> None:
+    rng = random.Random(begin)
+    ops = [int(500 * math.exp(rng.gauss(0, 0.1))) for _ in range(100)]
+    ops[begin : begin + 60] = [0] * 60
+    found = find_stalls(ops, 100_000_000)
+    assert (found.longest_ns, found.share) == (6_000_000_000, 0.6)
+    ops[begin + 30] = 1  # A single completion does not end it.
+    assert find_stalls(ops, 100_000_000).longest_ns == 6_000_000_000
+
+
+def test_a_slow_trial_and_one_that_fell_to_a_lower_level_do_not_stall() -> None:
+    rng = random.Random(1)
+    slow = [int(7 * math.exp(rng.gauss(0, 0.1))) for _ in range(100)]
+    assert find_stalls(slow, 100_000_000).longest_ns == 0
+    # A cache is full after a tenth of the time: what follows is a hundredth, but it goes on.
+    fell = [2000] * 12 + [20 + rng.randrange(4) for _ in range(88)]
+    assert find_stalls(fell, 100_000_000).longest_ns == 0
+    assert trial_shape([4096 * n for n in fell], fell, 100_000_000).shape == "decay"
+    few = [rng.randrange(2) for _ in range(60)]
+    assert find_stalls(few, 100_000_000).longest_ns == 0
+
+
+@pytest.mark.parametrize(("busy", "idle"), [(4, 6), (7, 5), (2, 8)])
+def test_a_rhythm_is_no_stall_but_rare_quiet_slices_are(busy: int, idle: int) -> None:
+    ops = ([300] * busy + [0] * idle) * 10
+    found = trial_shape([4096 * n for n in ops], ops, 100_000_000)
+    assert (found.shape, found.stalls.longest_ns) == ("cyclic", 0)
+    every_two_seconds = ([300] * 18 + [0] * 2) * 5
+    assert find_stalls(every_two_seconds, 100_000_000).longest_ns == 200_000_000
+
+
+def test_trials_looked_at_together_are_described_as_each_alone() -> None:
+    rng = random.Random(5)
+    courses: list[Course] = []
+    for length in (12, 41, 100, 300):
+        for shape in SHAPES.values():
+            for _ in range(5):
+                work = [
+                    int(1e6 * shape(i / length) * math.exp(rng.gauss(0, 0.05)))
+                    for i in range(length)
+                ]
+                ops = [n // 1000 for n in work]
+                if rng.random() < 0.5:
+                    ops[length // 2 :] = [0] * (length - length // 2)
+                courses.append(Course(work, ops, 100_000_000))
+    courses += [Course([0] * 60, [0] * 60, 1), Course([7] * 60, [7] * 60, 1), Course([], [], 1)]
+    rng.shuffle(courses)
+    together = trial_shapes(courses)
+    assert len({found.shape for found in together}) == 6
+    assert together == [trial_shape(*course) for course in courses]

@@ -11,7 +11,14 @@ from iolab import units
 from iolab.errors import StudyError
 from iolab.stats.judge import judge
 from iolab.stats.rules import check_rules
-from iolab.stats.upper_bound import GENERATOR, SPECIFICATION, upper_bound_sentence, upper_bounds
+from iolab.stats.upper_bound import (
+    GENERATOR,
+    MEMORY,
+    MEMORY_FACT,
+    SPECIFICATION,
+    upper_bound_sentence,
+    upper_bounds,
+)
 from iolab.store.rows import StudyData
 from iolab.study.load import parse_study
 from iolab.study.plan import make_plan
@@ -122,3 +129,36 @@ def test_the_picture_of_bounds_shows_what_the_study_says_of_its_device(canned: M
     (series,) = [s for s in spec.panels[0].series if s.name == "device specification"]
     assert series.points[0].x == pytest.approx(3e9 / (1 << 20))
     assert "No bound is known of memory" in spec.caption
+
+
+@pytest.mark.parametrize("times_best", [4.0, 0.5])
+def test_memory_is_a_bound_and_what_is_above_it_came_from_caches(
+    canned: ModuleType, times_best: float
+) -> None:
+    data = _data(canned)
+    best = max(b.best_bytes_per_s for b in upper_bounds(data))
+    measured = str(round(best * times_best))
+    # Every start of the agent measures again: the most is the bound.
+    data = dataclasses.replace(data, varying_facts={MEMORY_FACT: {"t1": measured, "t2": "17"}})
+    found = [b for b in upper_bounds(data) if b.name == MEMORY]
+    assert {b.operation for b in found} == {"write", "read"}
+    assert all(b.bytes_per_s == float(measured) for b in found)
+    sentence = upper_bound_sentence(upper_bounds(data))
+    if times_best > 1:
+        assert "memory (copied by all processors): at most" in sentence
+        assert "with 25 % of it" in sentence
+    else:
+        assert "was 2.0 times as fast as these" in sentence
+        assert "it came from the processors' caches" in sentence
+
+
+def test_the_picture_names_memory_and_how_much_of_it_was_reached(canned: ModuleType) -> None:
+    from iolab.report.charts import physics
+
+    data = _data(canned)
+    data = dataclasses.replace(data, facts=data.facts | {MEMORY_FACT: "10000000000"})
+    (spec,) = physics.build(data, judge(data))
+    names = [series.name for series in spec.panels[0].series]
+    assert "memory (copied by all processors)" in names
+    assert "reached 0.8 % of the" in spec.caption
+    assert "memory (not measured" not in spec.caption

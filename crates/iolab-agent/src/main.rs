@@ -19,6 +19,7 @@ mod knob;
 mod lines;
 mod machine;
 mod measure;
+mod memory;
 mod mounts;
 mod names;
 mod noise;

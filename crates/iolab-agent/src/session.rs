@@ -13,6 +13,7 @@ use crate::facts;
 use crate::journal::{self, Change, Journal};
 use crate::knob::{KnobSet, offered_schedulers};
 use crate::machine::Machine;
+use crate::memory;
 use crate::noise;
 use crate::protocol::{
     ActionKind, Call, Hello, OpenJournal, OpenedTestbed, PROTOCOL, RestoreParams, TrialSpec,
@@ -225,6 +226,7 @@ fn opened(open: &mut Open) -> Value {
     let (machine, testbed) = (&open.machine, &open.testbed);
     let devices = testbed.devices().to_vec();
     let mut facts = facts::machine(machine);
+    facts.extend(memory::fact(machine));
     for device in &devices {
         facts.extend(facts::device(machine, device));
     }

@@ -5,10 +5,14 @@
 //! microseconds, and the pause until the next command in microseconds. As in the published
 //! validation, one command is in flight at a time and the pause is kept.
 //!
+//! Below the figures stands what is left of each class of commands: direction, direction of the
+//! command before, and whether it continues that one; simulated minus real time, mean and median.
+//!
 //! ```text
 //! cargo run --release -p iolab-sim --example disk_demerit -- cheetah9lp-1998 cheetah9LP.trace
 //! ```
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use iolab_model::{Ns, Sector, Seed};
@@ -103,6 +107,31 @@ fn report(label: &str, rows: &[Row], simulated: &[u64], chosen: impl Fn(&Row) ->
     );
 }
 
+/// Direction of a command in a word.
+fn word(row: &Row) -> &'static str {
+    if row.bio.operation == Operation::Read { "read" } else { "write" }
+}
+
+/// Prints what is left of every class of commands: simulated minus real, in milliseconds.
+fn residuals(rows: &[Row], simulated: &[u64]) {
+    let mut classes: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (pair, &time) in rows.windows(2).zip(&simulated[1..]) {
+        let [before, row] = pair else { unreachable!("a window of two has two rows") };
+        let place = if row.bio.sector == before.bio.end() { "contiguous" } else { "elsewhere" };
+        let class = format!("{} after {}, {place}", word(row), word(before));
+        classes.entry(class).or_default().push((time as f64 - row.service.0 as f64) * 1e-6);
+    }
+    for (class, mut errors) in classes {
+        errors.sort_unstable_by(f64::total_cmp);
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        let middle = errors[errors.len() / 2];
+        println!(
+            "{class:29} {:6} commands  simulated - real: mean {mean:+.3} median {middle:+.3} ms",
+            errors.len()
+        );
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let dump = arguments.get(3);
@@ -142,5 +171,6 @@ fn main() -> ExitCode {
     report("all", rows, simulated, |_| true);
     report("reads", rows, simulated, |row| row.bio.operation == Operation::Read);
     report("writes", rows, simulated, |row| row.bio.operation == Operation::Write);
+    residuals(rows, simulated);
     ExitCode::SUCCESS
 }

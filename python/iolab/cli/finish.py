@@ -85,6 +85,7 @@ def _show_results(place: Place, services: Services, console: Console, is_strict:
     ):
         console.result(f"{label + ':':10}{path}")
     is_open = verdict.headline_word == "undecided" and data.study.is_comparison
+    data.derived.clear()  # It refers back to the data: nothing is left for the garbage collector.
     return EXIT_UNDECIDED if is_strict and is_open else 0
 
 

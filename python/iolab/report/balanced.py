@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from iolab.stats.ledger import CellKey, Group, Ledger
 from iolab.stats.metrics import Metric
@@ -22,14 +22,19 @@ class Balanced:
     rounds: list[int]
     values: dict[Place, dict[int, float]]
     ordinals: dict[tuple[CellKey, str, int], int]
+    derived: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
+    """What was made of the values and is asked for again."""
 
     def round_means(self) -> dict[int, float]:
         """Mean over all places, by round."""
-        return {r: self.mean(r, self.values) for r in self.rounds}
+        if "round_means" not in self.derived:
+            self.derived["round_means"] = self.means(self.values)
+        return self.derived["round_means"]
 
-    def mean(self, round_number: int, places: Collection[Place]) -> float:
-        """Mean of some places in one round."""
-        return math.fsum(self.values[place][round_number] for place in places) / len(places)
+    def means(self, places: Collection[Place]) -> dict[int, float]:
+        """Mean of some places, by round."""
+        rows = [self.values[place] for place in places]
+        return {r: math.fsum([row[r] for row in rows]) / len(rows) for r in self.rounds}
 
     def residuals(self) -> list[tuple[int, Place, float]]:
         """Ordinal, place and what neither place nor round explains, as ln."""

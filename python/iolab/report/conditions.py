@@ -53,7 +53,7 @@ class Condition:
 
 def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
     """Collect the rows, groups in the study's order and levels as given."""
-    ledger = ledger_of(data, verdict)
+    ledger = ledger_of(data)
     cpu = _cpu_per_op(data, verdict.compared_factor)
     found: list[Condition] = []
     for group in ledger.groups():

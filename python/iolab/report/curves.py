@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from iolab.report.charts.common import cell_name
+from iolab.stats.lookups import modes, of_metric
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.verdict import StudyVerdict
@@ -46,7 +47,7 @@ Distributions = dict[Where, list[Step]]
 def distributions(data: StudyData, verdict: StudyVerdict) -> Distributions:
     """Return the steps of every treatment; without stored histograms the metrics must do."""
     trials = {trial.trial_id: trial for trial in data.trials if trial.status == "ok"}
-    mode = {(m.trial_id, m.operation): m.is_direct for m in data.measurements}
+    mode = modes(data)
     found: dict[Where, dict[float, list[float]]] = {}
     for curve in data.curves or _from_metrics(data):
         trial = trials.get(curve.trial_id)
@@ -90,12 +91,12 @@ def _from_metrics(data: StudyData) -> Iterable[CurveRow]:
 def _longest(
     data: StudyData, verdict: StudyVerdict, trials: dict[str, TrialRow]
 ) -> Iterable[tuple[Where, float]]:
-    for m in data.measurements:
-        clock, _, name = m.metric.partition("_ns_")
-        trial = trials.get(m.trial_id)
-        if clock in CLOCKS and name == "max" and trial is not None and m.value > 0:
-            curve = CurveRow(m.trial_id, m.operation, clock, 0, {})
-            yield _where(data, verdict, trial, curve, m.is_direct), m.value
+    for clock in CLOCKS:
+        for m in of_metric(data, f"{clock}_ns_max"):
+            trial = trials.get(m.trial_id)
+            if trial is not None and m.value > 0:
+                curve = CurveRow(m.trial_id, m.operation, clock, 0, {})
+                yield _where(data, verdict, trial, curve, m.is_direct), m.value
 
 
 def _steps(by_quantile: dict[float, list[float]]) -> list[Step]:

@@ -1,6 +1,6 @@
-"""Facts that changed between trials, as rows: every value with the trials that saw it.
+"""Rows that page and workbook share: facts that changed between trials, factors and settings.
 
-A fact that is never twice the same (load, free memory) would fill the page: it gets one row.
+A fact that is hardly ever twice the same (load, free memory) would fill the page: it gets one row.
 """
 
 from __future__ import annotations
@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from iolab.store.rows import StudyData
+from iolab.store.rows import StudyData, StudyRow
 
 VALUES_MAX: Final = 20
+FEW_VALUES: Final = 3
+"""So many are listed even if no two trials saw the same."""
 
 
 def varying_rows(data: StudyData) -> list[tuple[str, str, int]]:
@@ -18,10 +20,20 @@ def varying_rows(data: StudyData) -> list[tuple[str, str, int]]:
     rows = list[tuple[str, str, int]]()
     for name, values in sorted(data.varying_facts.items()):
         counts = Counter(values.values())
-        if len(counts) > VALUES_MAX:
+        is_its_own = len(counts) > FEW_VALUES and 2 * len(counts) > len(values)
+        if len(counts) > VALUES_MAX or is_its_own:
             example = next(iter(counts))
             text = f"{len(counts)} different values, such as {example}"
             rows.append((name, text, len(values)))
         else:
             rows += [(name, value, counts[value]) for value in sorted(counts)]
     return rows
+
+
+def setting_rows(study: StudyRow) -> list[tuple[str, str, str]]:
+    """Return factors and settings with their levels and what was done to them."""
+    rows = [
+        (name, ", ".join(levels), "varied" if len(levels) > 1 else "named")
+        for name, levels in study.factors.items()
+    ]
+    return rows + [(name, level, "held") for name, level in study.settings.items()]

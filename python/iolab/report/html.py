@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib.resources import files
 
-from iolab.report.appendix import citation, configuration, environment, raw_data
+from iolab.report.appendix import configuration, environment, raw_data
 from iolab.report.chart import Table
 from iolab.report.closer_tables import closer_parts
 from iolab.report.collect import (
@@ -20,10 +20,11 @@ from iolab.report.collect import (
 from iolab.report.figures import by_figure, figure
 from iolab.report.first_page import answer_part, times, trust_box
 from iolab.report.markup import Markup, join, tag
+from iolab.report.methods import citation_bibtex, methods_paragraph
 from iolab.report.streams import NOTE, ONE_RUN, change_table, stream_table
 from iolab.report.tables import cell_table, data_table, plain_table, verdict_table
 from iolab.stats.methods import METHODS
-from iolab.stats.sentence import kind_word, margin_text, source_text
+from iolab.stats.sentence import kind_word, margin_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
@@ -150,9 +151,10 @@ def _sections(
     title = titles.get(data.study.kind, "Environment")
     parts.append(_section(title, environment(data)))
     parts.append(_section("Configuration", configuration(data)))
-    parts.append(_section("Methods", *_methods(data, verdict)))
+    methods = tag("p", methods_paragraph(data, verdict))
+    parts.append(_section("Methods", methods, _method_list()))
     parts.append(_section("Raw data", raw_data(data)))
-    parts.append(_section("Cite this study", citation(data)))
+    parts.append(_section("Cite this study", tag("pre", citation_bibtex(data))))
     if data.study.kind == "imported":
         return parts
     parts.append(
@@ -257,43 +259,6 @@ def _caveats(verdict: StudyVerdict) -> Markup:
             )
             for c in verdict.caveats
         ),
-    )
-
-
-def _methods(data: StudyData, verdict: StudyVerdict) -> list[Markup]:
-    """Return the methods paragraph, ready to be quoted, and the sources."""
-    study, trials = data.study, verdict.trials
-    if study.kind == "imported":
-        return [tag("p", _methods_of_table(data)), _method_list()]
-    kind = "a real stack"
-    if study.kind == "simulated":
-        kind = "a simulated stack (deterministic: rounds differ only by seed)"
-    text = (
-        f"{study.rounds_planned} rounds were planned, each running every treatment once in a fresh"
-        " random order (hard-to-change factors as whole plots of their own random order; seed"
-        f" {study.seed}) on {kind}, testbed {study.testbed}; {trials.ok} of {trials.planned}"
-        " planned trials finished. The unit of analysis is one trial, never one I/O. Levels of"
-        f" {study.compared_factor} were compared with {study.baseline} by the ratio of their"
-        " values, paired by round inside each cell and averaged over cells on the ln scale;"
-        " intervals are Student's t over rounds. A verdict is 'same' if the 90 % interval lies"
-        f" within ±{margin_text(study.margin)} (as a ratio), 'trivial' if it does and the 95 %"
-        " interval excludes 1, 'better' or 'worse' if the 95 % interval lies wholly beyond the"
-        " margin, else 'undecided'. Buffered and direct results are never pooled."
-    )
-    return [tag("p", text), _method_list()]
-
-
-def _methods_of_table(data: StudyData) -> str:
-    study = data.study
-    return (
-        f"{source_text(study)}; iolab measured nothing of it. The unit of analysis is one run."
-        f" Levels of {study.compared_factor} were compared with {study.baseline} by the ratio of"
-        " their values on the ln scale, as two independent samples of runs (Welch's t), since"
-        " nobody knows the order of the runs; for the pooled comparison the cells of a run were"
-        " averaged first. A verdict is 'same' if the 90 % interval lies within"
-        f" ±{margin_text(study.margin)} (as a ratio), 'trivial' if it does and the 95 % interval"
-        " excludes 1, 'better' or 'worse' if the 95 % interval lies wholly beyond the margin, else"
-        " 'undecided'. Printed means are not runs: they were checked against the runs."
     )
 
 

@@ -56,6 +56,7 @@ FACTS: Final = {
     "cpu.smt": "simultaneous multithreading",
     "clocksource": "clock source",
     "memory.total": "memory",
+    "memory.copy_bytes_per_s": "memory copied by all processors (bytes/s)",
     "memory.swap": "swap",
     "memory.transparent_hugepages": "transparent huge pages",
     "virtualization": "virtualisation",

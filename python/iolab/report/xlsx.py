@@ -14,14 +14,14 @@ from io import BytesIO
 from typing import Any, Final
 
 from iolab.report.chart import ChartSpec, Value
-from iolab.report.charts.common import summary_point
+from iolab.report.charts.common import summary_columns, summary_point, summary_row
 from iolab.report.collect import (
     DrawnChart,
     kind_figures,
     throughput_mode,
     trust_figures,
 )
-from iolab.report.facts import varying_rows
+from iolab.report.facts import setting_rows, varying_rows
 from iolab.report.html import question
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.report.streams import change_table, stream_table
@@ -39,7 +39,7 @@ from iolab.report.xlsx_closer import write_closer
 from iolab.report.xlsx_runs import write_rounds, write_runs
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, source_text
-from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary, mode_word
+from iolab.stats.verdict import Comparison, StudyVerdict, mode_word
 from iolab.store.rows import StudyData
 
 SHEETS: Final = (
@@ -232,45 +232,18 @@ def _percentiles_sheet(
     sheet: tuple[SheetWriter, Links], verdict: StudyVerdict, specs: list[ChartSpec]
 ) -> None:
     out, links = sheet
-    columns = (
-        "workload",
-        "operation",
-        "mode",
-        verdict.compared_factor,
-        "cell",
-        "metric",
-        "geometric mean (µs)",
-        "95 % low (µs)",
-        "95 % high (µs)",
-        "n",
-    )
+    columns = summary_columns(verdict, "µs")
     out.sheet.set_column(0, len(columns), 16)
     rows: list[tuple[Value, ...]] = []
     for t in verdict.treatments:
         if METRIC_BY_NAME[t.metric].unit != "ns":
             continue
-        rows.append(_percentile_row(t))
+        rows.append(summary_row(t))
         place = Place.of_row(out.name, len(rows), 6)
         point = summary_point(t, None, 0)
         links.add(point.title, (point.x, point.low, point.high), place)
     end = write_table(out, 0, columns, rows)
     write_charts(out, specs, Spot(end + 2, 0, len(columns) + 1), links)
-
-
-def _percentile_row(t: TreatmentSummary) -> tuple[Value, ...]:
-    metric = METRIC_BY_NAME[t.metric]
-    return (
-        t.workload,
-        t.operation,
-        mode_word(t.is_direct),
-        t.level,
-        t.cell_label,
-        t.metric,
-        metric.display(t.geometric_mean),
-        metric.display(t.interval.low) if t.interval else None,
-        metric.display(t.interval.high) if t.interval else None,
-        t.n,
-    )
 
 
 def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
@@ -306,11 +279,8 @@ def _environment_sheet(out: SheetWriter, data: StudyData, verdict: StudyVerdict)
     row = write_table(out, row, columns, varying_rows(data)) + 1
     columns = ("fact, the same in all trials", "value")
     row = write_table(out, row, columns, sorted(data.facts.items())) + 1
-    settings: list[tuple[Value, ...]] = [
-        (name, ", ".join(levels), "varied") for name, levels in data.study.factors.items()
-    ]
-    settings += [(name, level, "held") for name, level in data.study.settings.items()]
-    row = write_table(out, row, ("factor or setting", "levels", "role"), settings) + 1
+    columns = ("factor or setting", "levels", "role")
+    row = write_table(out, row, columns, setting_rows(data.study)) + 1
     if data.study.kind == "imported":
         return
     out.text(row, 0, "study.toml that reproduces this", "header")

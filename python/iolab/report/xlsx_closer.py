@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from iolab.report.chart import Axis, Value
 from iolab.report.xlsx_cells import (
@@ -179,6 +179,26 @@ def _insert(out: SheetWriter, row: int, chart: Any, part: Ratios | Shares, rows:
 # The tables.
 
 
+class _Judged(Protocol):
+    """Anything that belongs to a group of cells that may be pooled."""
+
+    @property
+    def workload(self) -> str: ...
+
+    @property
+    def is_direct(self) -> bool | None: ...
+
+
+_Row = TypeVar("_Row", bound=_Judged)
+
+
+def _by_group(rows: Sequence[_Row]) -> Iterator[tuple[tuple[str, bool | None], list[_Row]]]:
+    groups: dict[tuple[str, bool | None], list[_Row]] = {}
+    for row in rows:
+        groups.setdefault((row.workload, row.is_direct), []).append(row)
+    yield from groups.items()
+
+
 def _group(workload: str, is_direct: bool | None) -> str:
     return workload if is_direct is None else f"{workload}, {mode_word(is_direct)}"
 
@@ -199,8 +219,7 @@ def _winners(look: CloserLook) -> Iterator[Ratios]:
 
 
 def _joint(look: CloserLook) -> Iterator[Ratios]:
-    for group in dict.fromkeys((j.workload, j.is_direct) for j in look.joint):
-        found = [j for j in look.joint if (j.workload, j.is_direct) == group]
+    for group, found in _by_group(look.joint):
         yield Ratios(
             f"Against {found[0].baseline}, jointly: {_group(*group)}",
             "Dunnett's intervals: all of them cover in 95 % of studies, if levels are equally"
@@ -214,8 +233,7 @@ def _joint(look: CloserLook) -> Iterator[Ratios]:
 
 
 def _quantiles(look: CloserLook) -> Iterator[Ratios]:
-    for group in dict.fromkeys((q.workload, q.is_direct) for q in look.quantile_effects):
-        found = [q for q in look.quantile_effects if (q.workload, q.is_direct) == group]
+    for group, found in _by_group(look.quantile_effects):
         yield Ratios(
             f"Quantiles of latency against {found[0].baseline}: {_group(*group)}",
             "Each trial's own quantile, compared by round (Hodges-Lehmann, Wilcoxon's interval);"
@@ -229,8 +247,7 @@ def _quantiles(look: CloserLook) -> Iterator[Ratios]:
 
 
 def _robust(look: CloserLook) -> Iterator[Ratios]:
-    for group in dict.fromkeys((r.workload, r.is_direct) for r in look.robust):
-        found = [r for r in look.robust if (r.workload, r.is_direct) == group]
+    for group, found in _by_group(look.robust):
         yield Ratios(
             f"Without normality: {_group(*group)}",
             "The pooled ratios by their median (order statistics, six rounds or more); beside it"
@@ -247,8 +264,7 @@ def _robust(look: CloserLook) -> Iterator[Ratios]:
 
 
 def _pairs(look: CloserLook) -> Iterator[Ratios]:
-    for group in dict.fromkeys((p.workload, p.is_direct) for p in look.pairs):
-        found = [p for p in look.pairs if (p.workload, p.is_direct) == group]
+    for group, found in _by_group(look.pairs):
         yield Ratios(
             f"All pairs of levels: {_group(*group)}",
             "Paired by round, Holm over all pairs; exact p by sign flips (unadjusted); in which"
@@ -262,8 +278,7 @@ def _pairs(look: CloserLook) -> Iterator[Ratios]:
 
 
 def _factors(look: CloserLook) -> Iterator[Shares]:
-    for group in dict.fromkeys((e.workload, e.is_direct) for e in look.factor_effects):
-        found = [e for e in look.factor_effects if (e.workload, e.is_direct) == group]
+    for group, found in _by_group(look.factor_effects):
         yield Shares(
             f"What the factors explain: {_group(*group)}",
             "Share of the variance of ln-values, rounds taken off (omega squared).",

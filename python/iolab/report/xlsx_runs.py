@@ -25,6 +25,7 @@ from iolab.report.xlsx_cells import (
     write_headers,
     write_value,
 )
+from iolab.stats.lookups import of_metric
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word
 from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary, mode_word
@@ -191,9 +192,18 @@ def write_runs(out: SheetWriter, data: StudyData, verdict: StudyVerdict, links: 
 def _values_by_cell(data: StudyData, metrics: set[str]) -> Values:
     ok = {t.trial_id for t in data.trials if t.status == "ok"}
     found: Values = {}
-    for m in data.measurements:
-        if m.metric in metrics and m.trial_id in ok:
-            found.setdefault(_cell_of(m), {}).setdefault(m.round, []).append(m.value)
+    # Trials of a treatment share their levels: the cell is looked up once for all of them.
+    cells: dict[tuple[str, str, bool | None, int], dict[int, list[float]]] = {}
+    for metric in metrics:
+        cells.clear()
+        for m in of_metric(data, metric):
+            if m.trial_id not in ok:
+                continue
+            place = (m.workload, m.operation, m.is_direct, id(m.levels))
+            by_round = cells.get(place)
+            if by_round is None:
+                by_round = cells[place] = found.setdefault(_cell_of(m), {})
+            by_round.setdefault(m.round, []).append(m.value)
     return found
 
 

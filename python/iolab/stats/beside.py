@@ -72,9 +72,10 @@ def position_note(ledger: Ledger) -> PositionNote | None:
     metric = next((m for m in order if m.name in ledger.cells), None)
     if metric is None:
         return None
-    last = Counter[int]()
+    last: dict[int, int] = {}
     for trial in ledger.data.trials:
-        last[trial.round] = max(last[trial.round], trial.position)
+        last[trial.round] = max(last.get(trial.round, 0), trial.position)
+    treatments: dict[tuple[str, int], tuple[tuple[str, str], ...]] = {}
     operations: dict[str, list[tuple[str, float]]] = {}
     trials = {trial.trial_id: trial for trial in ledger.data.trials}
     for by_level in ledger.cells[metric.name].values():
@@ -87,15 +88,15 @@ def position_note(ledger: Ledger) -> PositionNote | None:
         if trial is None or last[trial.round] == 0:
             continue
         # Trials that miss an operation are a treatment of their own: their mean is not comparable.
-        treatment = (
-            trial.workload,
-            tuple(sorted(trial.levels.items())),
-            tuple(sorted(name for name, _ in values)),
-        )
-        mean = math.fsum(value for _, value in values) / len(values)
-        place = trial.position / last[trial.round]
+        place = (trial.workload, id(trial.levels))
+        if place not in treatments:
+            treatments[place] = tuple(sorted(trial.levels.items()))
+        named = tuple(sorted([name for name, _ in values]))
+        treatment = (trial.workload, treatments[place], named)
+        mean = math.fsum([value for _, value in values]) / len(values)
         sign = 1 if metric.is_higher_better else -1
-        placed.append(PlacedValue(sign * mean, treatment, trial.round, place))
+        where = trial.position / last[trial.round]
+        placed.append(PlacedValue(sign * mean, treatment, trial.round, where))
     effect = position_effect(placed)
     return (
         None

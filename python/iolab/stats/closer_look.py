@@ -28,6 +28,7 @@ from iolab.stats.closer import (
 )
 from iolab.stats.ledger import Group, Ledger
 from iolab.stats.level_table import LevelTable, level_table, mean_log
+from iolab.stats.lookups import modes
 from iolab.stats.methods.all_pairs import all_pairs
 from iolab.stats.methods.dunnett import dunnett
 from iolab.stats.methods.effect_size import hedges_g, superiority
@@ -37,7 +38,7 @@ from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.location import bca_interval, median_interval
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.steady_state import steady_state
-from iolab.stats.methods.trial_shape import TrialShape, trial_shape
+from iolab.stats.methods.trial_shape import Course, TrialShape, trial_shapes
 from iolab.stats.metrics import METRICS, Metric
 from iolab.stats.pairing import pooled_log_ratios, without_parts
 from iolab.stats.verdict import Comparison
@@ -95,18 +96,18 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
     """Describe the stored series by workload, operation and level."""
     trials = {trial.trial_id: trial for trial in ledger.data.trials}
     factor = ledger.data.study.compared_factor
-    is_direct = _directness(ledger)
+    is_direct = modes(ledger.data)
     courses: dict[tuple[str, str, bool | None, str | None], _Course] = {}
-    for series in ledger.data.series:
-        trial = trials.get(series.trial_id)
-        if trial is None or series.interval_ns <= 0:
-            continue
-        work = series.bytes if any(series.bytes) else series.ops
-        shape = trial_shape(work, series.ops, series.interval_ns)
+    known = [s for s in ledger.data.series if s.trial_id in trials and s.interval_ns > 0]
+    shapes = trial_shapes(
+        [Course(s.bytes if any(s.bytes) else s.ops, s.ops, s.interval_ns) for s in known]
+    )
+    for series, shape in zip(known, shapes, strict=True):
+        trial = trials[series.trial_id]
         key = (
             trial.workload,
             series.operation,
-            is_direct.get(series.operation, {}).get(series.trial_id, False),
+            is_direct.get((series.trial_id, series.operation), False),
             trial.levels.get(factor),
         )
         courses.setdefault(key, _Course()).add(shape)
@@ -123,14 +124,6 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
         )
         for key, course in courses.items()
     ]
-
-
-def _directness(ledger: Ledger) -> dict[str, dict[str, bool | None]]:
-    """Whether operations were direct, by operation and trial."""
-    found: dict[str, dict[str, bool | None]] = {}
-    for m in ledger.data.measurements:
-        found.setdefault(m.operation, {})[m.trial_id] = m.is_direct
-    return found
 
 
 # Between levels.

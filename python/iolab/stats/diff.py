@@ -252,7 +252,7 @@ def _cells(data: StudyData, other: StudyData) -> dict[str, dict[_Place, Samples]
             tuple(sorted((name, known[name]) for name in varied if name in known)),
         )
         samples = found.setdefault(m.metric, {}).setdefault(place, Samples())
-        samples.by_round.setdefault(m.round, []).append(m)
+        samples.add(m)
     return found
 
 

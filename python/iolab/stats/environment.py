@@ -51,7 +51,9 @@ def environment_changes(data: StudyData, facts: tuple[str, ...]) -> list[Change]
     """Compare the named facts over the finished trials; those unknown in a trial say nothing."""
     changes: list[Change] = []
     for fact in facts:
-        by_trial = data.varying_facts.get(fact, {})
+        by_trial = data.varying_facts.get(fact)
+        if not by_trial:
+            continue
         seen: dict[str, str] = {}
         by_round: dict[int, set[str]] = {}
         for trial in sorted(data.trials, key=lambda trial: trial.started_at_unix_ns or 0):

@@ -53,18 +53,24 @@ class Samples:
     by_round: dict[int, list[Measurement]] = field(default_factory=dict[int, list[Measurement]])
     is_generator_bound: bool = False
     """Whether any of the trials behind it was limited by the load generator."""
-    share: float | None = None
-    """What `cache_share` found, once it was asked: it is asked often."""
-    is_share_known: bool = False
+    shares_total: float = 0.0
+    shares_known: int = 0
+    """Shares of bytes that never reached the device: sum and number; the mean is asked often."""
+    log_ratios: dict[int, tuple[Samples, dict[int, float]]] = field(
+        default_factory=dict[int, tuple["Samples", dict[int, float]]]
+    )
+    """Other samples (by `id`), with oriented ln-ratios by round, as far as `pairing` was asked."""
 
     def add(self, m: Measurement) -> None:
         """Put a measurement into its round."""
-        self.is_share_known = False
         known = self.by_round.get(m.round)
         if known is None:
             self.by_round[m.round] = [m]
         else:
             known.append(m)
+        if m.cache_share is not None:
+            self.shares_total += m.cache_share
+            self.shares_known += 1
 
     def all(self) -> list[Measurement]:
         """Return the measurements in round order."""
@@ -72,12 +78,7 @@ class Samples:
 
     def cache_share(self) -> float | None:
         """Mean share of bytes that never reached the device; None if never known."""
-        if not self.is_share_known:
-            found = (m.cache_share for known in self.by_round.values() for m in known)
-            shares = [share for share in found if share is not None]
-            self.share = sum(shares) / len(shares) if shares else None
-            self.is_share_known = True
-        return self.share
+        return self.shares_total / self.shares_known if self.shares_known else None
 
 
 Cells = dict[CellKey, dict[str, Samples]]
@@ -186,32 +187,41 @@ def _build(data: StudyData) -> Ledger:
     cells: dict[str, Cells] = {}
     rejected: Counter[str] = Counter()
     unknown: dict[str, None] = {}
-    is_bound, here = False, dict[str, Samples]()
+    is_ok, is_bound, here = True, False, dict[str, Samples]()
     by_place: dict[tuple[CellKey, str], dict[str, Samples]] = {}
+    places: dict[tuple[str, str, bool | None, int], dict[str, Samples]] = {}
     last: Measurement | None = None
-    for m in _in_order(data.measurements):
-        if status.get(m.trial_id, "ok") != "ok":
-            continue
+    for m in _in_order(data.measurements):  # Millions in a large study: few calls per value.
         if m.metric not in METRIC_BY_NAME:
-            unknown[m.metric] = None
+            if status.get(m.trial_id, "ok") == "ok":
+                unknown[m.metric] = None
+            continue
+        if last is None or not _is_same_phase(m, last):
+            last = m
+            is_ok = status.get(m.trial_id, "ok") == "ok"
+            # Comparing direct with buffered is a question of its own, not pooling.
+            is_direct = m.is_direct and factor != "direct"
+            # Trials of a treatment share their levels: these are looked at once.
+            place = (m.workload, m.operation, is_direct, id(m.levels))
+            known = places.get(place)
+            if known is None:
+                levels = _cell_levels(m.workload, m.levels, factor, nested)
+                key = CellKey(m.workload, m.operation, is_direct, levels)
+                known = by_place.setdefault((key, m.levels.get(factor, "")), {})
+                places[place] = known
+            here = known
+            is_bound = m.trial_id in bound or _has(m.caveats, "generator_bound")
+        if not is_ok:
             continue
         if not is_usable(m.value):
             rejected[m.metric] += 1
             continue
-        if last is None or not _is_same_phase(m, last):
-            last = m
-            # Comparing direct with buffered is a question of its own, not pooling.
-            is_direct = m.is_direct and factor != "direct"
-            levels = _cell_levels(m.workload, m.levels, factor, nested)
-            key = CellKey(m.workload, m.operation, is_direct, levels)
-            level = m.levels.get(factor, "")
-            here = by_place.setdefault((key, level), {})
-            is_bound = m.trial_id in bound or _has(m.caveats, "generator_bound")
         samples = here.get(m.metric)
         if samples is None:
             samples = here[m.metric] = Samples()
         samples.add(m)
-        samples.is_generator_bound |= is_bound
+        if is_bound:
+            samples.is_generator_bound = True
     for (key, level), by_metric in by_place.items():
         for metric, samples in by_metric.items():
             cells.setdefault(metric, {}).setdefault(key, {})[level] = samples

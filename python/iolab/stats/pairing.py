@@ -63,15 +63,25 @@ def pair_cells(
         if ours is None or theirs is None:
             left_out += 1
             continue
-        ratios = {
-            r: oriented_log_ratio(metric, ours.by_round[r], theirs.by_round[r])
-            for r in sorted(ours.by_round.keys() & theirs.by_round.keys())
-        }
+        ratios = log_ratios(metric, ours, theirs)
         if ratios:
             pairs.append(CellPairs(key, ratios, ours, theirs))
         else:
             left_out += 1
     return pairs, left_out
+
+
+def log_ratios(metric: Metric, ours: Samples, theirs: Samples) -> dict[int, float]:
+    """Return `oriented_log_ratio` of every round that both have; kept, as it is asked often."""
+    known = ours.log_ratios.get(id(theirs))
+    if known is None:
+        mine, other = ours.by_round, theirs.by_round
+        ratios = {
+            r: oriented_log_ratio(metric, mine[r], other[r])
+            for r in sorted(mine.keys() & other.keys())
+        }
+        known = ours.log_ratios[id(theirs)] = theirs, ratios
+    return known[1]
 
 
 def without_parts(cells: Cells) -> Cells:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iolab.stats.ledger import CellKey, Ledger, Samples, cache_share, is_page_cache
-from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
+from iolab.stats.methods.log_ratio import geometric_mean_and_interval
 from iolab.stats.metrics import METRICS, Metric
 from iolab.stats.verdict import Interval, TreatmentSummary
 
@@ -23,7 +23,7 @@ def _summary(
     ledger: Ledger, metric: Metric, key: CellKey, level: str, samples: Samples
 ) -> TreatmentSummary:
     values = [m.value for m in samples.all()]
-    bounds = geometric_interval(values)
+    mean, bounds = geometric_mean_and_interval(values)
     share = cache_share((samples,))
     levels = dict(key.levels) | ({ledger.data.study.compared_factor: level} if level else {})
     return TreatmentSummary(
@@ -34,7 +34,7 @@ def _summary(
         levels=levels,
         cell_label=ledger.label(key),
         metric=metric.name,
-        geometric_mean=geometric_mean(values),
+        geometric_mean=mean,
         interval=None if bounds is None else Interval(*bounds, 0.95),
         n=len(values),
         minimum=min(values),

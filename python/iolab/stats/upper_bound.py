@@ -1,10 +1,11 @@
 """The most that a throughput could have been, by name, beside what it was.
 
-Two bounds are known. *Load generator alone*: what the harness costs an operation on the null
+Three bounds are known. *Load generator alone*: what the harness costs an operation on the null
 target, measured beside the trial, times records and workers; a throughput near it measures iolab.
 *Device specification*: what the data sheet promises, if the study says it; a throughput above it
-never came from the device. Left out: the bandwidth of memory, which nothing here measures; where
-most bytes came from the page cache the cell says so.
+never came from the device. *Memory*: what all processors together copy, measured by the agent
+before the first trial; a throughput near it measures memory, one above it came from the caches of
+the processors.
 
 Source: Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems, SC'15, rule 11.
 """
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
+from iolab.stats.lookups import of_metric
 from iolab.stats.metrics.metric import format_bytes_per_s
 from iolab.store.rows import StudyData, StudyRow
 from iolab.study.influence import READING_TESTS
@@ -26,6 +28,8 @@ from iolab.units import format_bytes, parse_rate
 METRIC: Final = "throughput_bytes_per_s"
 GENERATOR: Final = "load generator alone (null target)"
 SPECIFICATION: Final = "device specification"
+MEMORY: Final = "memory (copied by all processors)"
+MEMORY_FACT: Final = "memory.copy_bytes_per_s"
 ABOVE: Final = 1.02
 """Beyond the bound by more than its rounding."""
 
@@ -74,24 +78,31 @@ def upper_bounds(data: StudyData) -> list[UpperBound]:
         place.workers = max(place.workers, len(detail.get("workers") or []))
         if detail.get("harness_ns_per_op"):
             place.costs.append(float(detail["harness_ns_per_op"]))
-    for m in data.measurements:
+    for m in of_metric(data, METRIC):
         key = sizes.get((m.trial_id, m.operation))
-        if key is not None and m.metric == METRIC and m.value > places[key].best:
+        if key is not None and m.value > places[key].best:
             places[key].best = m.value
             places[key].is_cached = (m.cache_share or 0.0) >= 0.5
     promised = _specification(data.study)
+    memory = memory_bytes_per_s(data)
     return [
         bound
         for key, place in places.items()
         if place.best > 0
-        for bound in _bounds(key, place, promised)
+        for bound in _bounds(key, place, promised, memory)
     ]
+
+
+def memory_bytes_per_s(data: StudyData) -> float | None:
+    """Return what memory allowed: the most that any start of the agent measured; None if none."""
+    told = [data.facts.get(MEMORY_FACT, ""), *data.varying_facts.get(MEMORY_FACT, {}).values()]
+    return max((float(text) for text in told if text.isdecimal() and int(text)), default=None)
 
 
 def upper_bound_sentence(bounds: list[UpperBound]) -> str:
     """Say how far from their bounds the results are; empty if no bound is known."""
     said: list[str] = []
-    for name in (GENERATOR, SPECIFICATION):
+    for name in (GENERATOR, SPECIFICATION, MEMORY):
         known = [bound for bound in bounds if bound.name == name]
         if not known:
             continue
@@ -107,11 +118,18 @@ def upper_bound_sentence(bounds: list[UpperBound]) -> str:
                 f"{name}: {most.operation} was {most.share:.1f} times as fast as the"
                 f" {format_bytes_per_s(most.bytes_per_s)} promised: {where}"
             )
+        if name == MEMORY and most.share > ABOVE:
+            text = (
+                f"{name}: {most.operation}{record} was {most.share:.1f} times as fast as these"
+                f" {format_bytes_per_s(most.bytes_per_s)}: it came from the processors' caches"
+            )
         said.append(text)
     return f"Upper bounds: {'; '.join(said)}." if said else ""
 
 
-def _bounds(key: tuple[str, str, int], place: _Place, promised: dict[str, int]) -> list[UpperBound]:
+def _bounds(
+    key: tuple[str, str, int], place: _Place, promised: dict[str, int], memory: float | None
+) -> list[UpperBound]:
     workload, operation, size = key
     found: list[UpperBound] = []
     reached = (place.best, place.is_cached)
@@ -123,6 +141,8 @@ def _bounds(key: tuple[str, str, int], place: _Place, promised: dict[str, int]) 
     if direction in promised:
         most = float(promised[direction])
         found.append(UpperBound(SPECIFICATION, workload, operation, "", most, *reached))
+    if memory is not None:
+        found.append(UpperBound(MEMORY, workload, operation, format_bytes(size), memory, *reached))
     return found
 
 

@@ -15,7 +15,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -326,6 +326,7 @@ class Store:
 
     def load_data(self) -> StudyData:
         """Everything stored, ready to be judged and drawn."""
+        _read_ahead(self.path)
         with errors_named(self.path):
             return load_study_data(self._connection)
 
@@ -492,6 +493,12 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
             if query == "immutable=1":
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _read_ahead(path: Path) -> None:
+    """Let the kernel read the file in its order; tables asked for one by one lie scattered."""
+    with suppress(OSError), path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
 
 
 @contextmanager

@@ -7,12 +7,13 @@ import sqlite3
 import sys
 import tomllib
 from array import array
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
+from iolab.store.bulk import lists, whole_numbers
 from iolab.store.cells import CellError, read_json, unpack_record
 from iolab.store.rows import (
     Caveat,
@@ -25,6 +26,8 @@ from iolab.store.rows import (
 )
 from iolab.study.influence import STREAM_TESTS
 
+_TOGETHER: Final = 2000
+"""Rows whose JSON cells are read together."""
 _FINISHED = "SELECT record_id FROM record WHERE status = 'ok'"
 
 
@@ -143,35 +146,42 @@ def _is_imported(connection: sqlite3.Connection) -> bool:
 def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, TrialRow]]:
     """Trials in planned order, and those that finished by record."""
     texts = _Texts()
-    trials: dict[str, TrialRow] = {}
+    planned: dict[str, _Planned] = {}
     for trial_id, ordinal, round_number, position, workload, levels in connection.execute(
         "SELECT trial_id, ordinal, round, position, workload, levels_json FROM trial "
         "ORDER BY ordinal"
     ):
         chosen = texts.read(levels, "trial", trial_id, "levels_json")
-        trials[trial_id] = TrialRow(
-            trial_id, ordinal, round_number, position, sys.intern(workload), chosen, None
-        )
+        planned[trial_id] = ordinal, round_number, position, sys.intern(workload), chosen
+    tried: dict[str, TrialRow] = {}
     finished: dict[int, TrialRow] = {}
     is_imported = _is_imported(connection)
     for record_id, trial_id, status, started, elapsed, error, caveats in connection.execute(
         "SELECT record_id, trial_id, status, started_at_unix_ns, elapsed_ns, error, caveats_json "
         "FROM record ORDER BY record_id"
     ):
-        if trial_id not in trials:
+        plan = planned.get(trial_id)
+        if plan is None:
             raise CellError(f"table record, row {record_id}: there is no trial {trial_id!r}")
-        trials[trial_id] = replace(
-            trials[trial_id],
-            status=sys.intern(status),
-            started_at_unix_ns=None if is_imported else started,
-            elapsed_ns=None if is_imported else elapsed,
-            error=error,
-            caveats=texts.caveats(caveats, "record", record_id),
+        trial = tried[trial_id] = TrialRow(
+            trial_id,
+            *plan,
+            status,
+            None if is_imported else started,
+            None if is_imported else elapsed,
+            error,
+            texts.caveats(caveats, "record", record_id),
         )
         if status == "ok":
-            finished[record_id] = trials[trial_id]
-    return list(trials.values()), finished
+            finished[record_id] = trial
+    trials = [
+        tried.get(trial_id) or TrialRow(trial_id, *plan, None) for trial_id, plan in planned.items()
+    ]
+    return trials, finished
 
+
+_Planned = tuple[int, int, int, str, dict[str, str]]
+"""Ordinal, round, position, workload and levels of a trial."""
 
 _Phase = tuple[int, float | None, tuple[Caveat, ...]]
 """Place inside its record, cache share, caveats."""
@@ -185,51 +195,54 @@ def _measurements(
     is_imported = _is_imported(connection)
     phases = _phases(connection, finished)
     found = list[Measurement]()
-    here = list[tuple[int, Measurement]]()
-    record = -1
-    phase: _Phase | None = None
-    operation, trial, direct = "", None, None
+    here: dict[int, list[Measurement]] = {}
+    record, operation = -1, ""
+    trial: TrialRow | None = None
+    shared: tuple[Any, ...] = ()
+    own: list[Measurement] | None = None
     for record_id, name, metric, value in connection.execute(
         "SELECT record_id, operation, metric, value FROM measurement "
         "ORDER BY record_id, operation, metric"
     ):
         if record_id != record or name != operation:
             if record_id != record:
-                here.sort(key=_place)
-                found += [m for _, m in here]
-                here.clear()
-            record, operation = record_id, sys.intern(name)
+                _append_in_order(found, here)
+            record, operation, own = record_id, sys.intern(name), None
             trial, phase = finished.get(record_id), phases.get((record_id, name))
-            # Streams of the C library are never direct, whatever their trial asked for.
-            direct = None
-            if trial is not None and not is_imported:
-                direct = bool(is_direct[trial.trial_id]) and name not in STREAM_TESTS
-        if trial is None or phase is None:
+            if trial is not None and phase is not None:
+                # Streams of the C library are never direct, whatever their trial asked for.
+                direct = None
+                if not is_imported:
+                    direct = bool(is_direct[trial.trial_id]) and name not in STREAM_TESTS
+                own = here.setdefault(phase[0], [])
+                shared = direct, phase[1], phase[2]
+        if trial is None or own is None:
             continue
-        m = Measurement(
-            trial.trial_id,
-            trial.ordinal,
-            trial.round,
-            trial.position,
-            trial.workload,
-            trial.levels,
-            operation,
-            sys.intern(metric),
-            value,
-            direct,
-            phase[1],
-            phase[2],
+        own.append(
+            Measurement(
+                trial.trial_id,
+                trial.ordinal,
+                trial.round,
+                trial.position,
+                trial.workload,
+                trial.levels,
+                operation,
+                sys.intern(metric),
+                value,
+                *shared,
+            )
         )
-        here.append((phase[0], m))
-    here.sort(key=_place)
-    found += [m for _, m in here]
+    _append_in_order(found, here)
     if any(a.ordinal > b.ordinal for a, b in pairwise(finished.values())):
         found.sort(key=lambda row: row.ordinal)
     return found
 
 
-def _place(item: tuple[int, Measurement]) -> int:
-    return item[0]
+def _append_in_order(found: list[Measurement], here: dict[int, list[Measurement]]) -> None:
+    """Add the measurements of a record by the place of their phase in it."""
+    for place in sorted(here):
+        found += here[place]
+    here.clear()
 
 
 def _phases(
@@ -251,21 +264,28 @@ def _phases(
 
 def _series(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> list[SeriesRow]:
     columns = ("ops_json", "bytes_json", "latency_ns_max_json")
-    rows = connection.execute(
+    cursor = connection.execute(
         f"SELECT record_id, operation, interval_ns, {', '.join(columns)} "
         f"FROM series WHERE record_id IN ({_FINISHED}) ORDER BY record_id, operation"
     )
+    found: list[SeriesRow] = []
+    while rows := cursor.fetchmany(_TOGETHER):
+        places, operations, intervals, *texts = zip(*rows, strict=True)
+        values = [
+            whole_numbers(cells) or _one_by_one(cells, column, places, operations)
+            for cells, column in zip(texts, columns, strict=True)
+        ]
+        names = [finished[record_id].trial_id for record_id in places]
+        found += map(SeriesRow, names, map(sys.intern, operations), intervals, *values)
+    return found
+
+
+def _one_by_one(
+    texts: Sequence[str], column: str, places: Sequence[int], operations: Sequence[str]
+) -> list[Sequence[int]]:
     return [
-        SeriesRow(
-            finished[record_id].trial_id,
-            sys.intern(operation),
-            interval_ns,
-            *(
-                _packed(read_json(text, "series", f"{record_id} {operation}", column))
-                for text, column in zip(texts, columns, strict=True)
-            ),
-        )
-        for record_id, operation, interval_ns, *texts in rows
+        _packed(read_json(text, "series", f"{record_id} {operation}", column))
+        for text, record_id, operation in zip(texts, places, operations, strict=True)
     ]
 
 
@@ -313,12 +333,20 @@ def _facts(
     # Most trials see what the first one saw: only differences are kept.
     usual: set[str] | None = None
     changed: list[tuple[str, set[str], set[str]]] = []
-    for record_id, digests in zip(sorted(finished), _digests(connection), strict=True):
+    without = set(finished)
+    for record_id, joined in connection.execute(
+        "SELECT record_id, group_concat(digest) FROM record_fact GROUP BY record_id"
+    ):
+        if record_id not in finished:
+            continue
+        without.discard(record_id)
+        digests = set(joined.split(","))
         if usual is None:
             usual = digests
         if digests != usual:
             changed.append((finished[record_id].trial_id, digests - usual, usual - digests))
     usual = usual or set()
+    changed += [(finished[record_id].trial_id, set(), usual) for record_id in without]
     sometimes = set[str]().union(*(missing for _, _, missing in changed))
     constant = dict(sorted(known[d] for d in usual - sometimes if d in known))
     differences = {trial_id: (more, missing) for trial_id, more, missing in changed}
@@ -331,15 +359,6 @@ def _facts(
                 name, value = known[digest]
                 varying.setdefault(name, {})[trial_id] = value
     return constant, dict(sorted(varying.items()))
-
-
-def _digests(connection: sqlite3.Connection) -> Iterator[set[str]]:
-    """Digests of the facts of every finished trial, in the order of records; maybe none."""
-    for (joined,) in connection.execute(
-        f"SELECT (SELECT group_concat(digest) FROM record_fact WHERE record_fact.record_id ="
-        f" done.record_id) FROM ({_FINISHED}) AS done ORDER BY done.record_id"
-    ):
-        yield set(joined.split(",")) if joined else set()
 
 
 def _study_caveats(connection: sqlite3.Connection) -> tuple[Caveat, ...]:
@@ -366,24 +385,21 @@ def _phase_details(
         "device_flushed_write_bytes",
         "depth_reached_mean",
     )
-    rows = connection.execute(
-        f"SELECT record_id, operation, workers_json, {', '.join(names)} FROM phase "
+    cursor = connection.execute(
+        f"SELECT record_id, operation, {', '.join(names)}, workers_json FROM phase "
         f"WHERE record_id IN ({_FINISHED}) ORDER BY record_id, ordinal"
     )
-    return [
-        {
-            "trial_id": finished[record_id].trial_id,
-            "operation": sys.intern(operation),
-            **dict(zip(names, values, strict=True)),
-            "workers": [
-                {sys.intern(name): value for name, value in worker.items()}
-                for worker in read_json(
-                    workers, "phase", f"{record_id} {operation}", "workers_json"
-                )
-            ],
-        }
-        for record_id, operation, workers, *values in rows
-    ]
+    keys = ("trial_id", "operation", *names, "workers")
+    found: list[dict[str, Any]] = []
+    while rows := cursor.fetchmany(_TOGETHER):
+        texts = [row[-1] for row in rows]
+        workers: list[Any] = lists(texts, "workers_json") or [
+            read_json(row[-1], "phase", f"{row[0]} {row[1]}", "workers_json") for row in rows
+        ]
+        for row, own in zip(rows, workers, strict=True):
+            values = (finished[row[0]].trial_id, sys.intern(row[1]), *row[2:-1], own)
+            found.append(dict[str, Any](zip(keys, values, strict=True)))
+    return found
 
 
 def parse_caveats(text: str, table: str, row: object) -> tuple[Caveat, ...]:

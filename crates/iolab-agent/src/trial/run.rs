@@ -16,6 +16,7 @@ use crate::io_group::IoGroups;
 use crate::journal::Change;
 use crate::knob::KnobSet;
 use crate::machine::Machine;
+use crate::memory;
 use crate::noise::Noise;
 use crate::protocol::{
     ActionKind, Cache, Counter, MeasureOrder, MeasureResult, Record, Status, TrialSpec, Warning,
@@ -51,6 +52,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     hand_over(machine, testbed, &prepared, spec)?;
     let applied = knobs.apply(machine, &spec.knobs)?;
     let mut facts = facts::machine(machine);
+    facts.extend(memory::fact(machine));
     for device in testbed.devices() {
         facts.extend(facts::device(machine, device));
     }

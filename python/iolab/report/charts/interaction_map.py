@@ -19,7 +19,7 @@ from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.numeric_levels import numeric_level
-from iolab.stats.pairing import oriented_log_ratio, without_parts
+from iolab.stats.pairing import log_ratios, without_parts
 from iolab.stats.verdict import Effect, StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -42,7 +42,7 @@ class Entry:
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one map per workload and mode that has at least two cells and two levels."""
-    ledger = ledger_of(data, verdict)
+    ledger = ledger_of(data)
     specs: list[ChartSpec] = []
     alone: dict[str, list[Entry]] = {}
     for group in ledger.groups():
@@ -71,10 +71,7 @@ def _entries(ledger: Ledger, metric: Metric, cells: Cells, key: CellKey) -> list
     entries: list[Entry] = []
     for level, ours in cells[key].items():
         ratio = means[level] / means[best]
-        logs = [
-            oriented_log_ratio(metric, ours.by_round[r], theirs.by_round[r])
-            for r in sorted(ours.by_round.keys() & theirs.by_round.keys())
-        ]
+        logs = list(log_ratios(metric, ours, theirs).values())
         effect = None
         if level != best and logs and ledger.data.study.kind != "imported":
             effect = effect_of(estimate_mean(logs), ledger.data.study.margin, 1.0, None)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from iolab.report.balanced import Balanced, Place, balanced
+from iolab.report.balanced import Balanced, Place
 from iolab.report.chart import GREY, Axis, Band, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import grey_note, group_title, level_slots, slug
 from iolab.report.charts.interaction_map import interaction_text
-from iolab.report.ledgers import ledger_of
+from iolab.report.ledgers import balanced_of, ledger_of
 from iolab.stats.ledger import level_text
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
@@ -29,10 +29,10 @@ COLUMNS = ("factor", "level", "ratio to the mean", "95 % low", "95 % high", "rou
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one chart of main effects per group with two factors or more, and its interactions."""
-    ledger = ledger_of(data, verdict)
+    ledger = ledger_of(data)
     specs: list[ChartSpec] = []
     for group in ledger.groups():
-        table = balanced(ledger, group)
+        table = balanced_of(data, group)
         if table is None or len(table.rounds) < 2 or data.study.kind == "imported":
             continue
         factors = _factors(table, verdict, data)
@@ -76,10 +76,9 @@ def _orientation(table: Balanced) -> int:
 
 def _effect(table: Balanced, read: Callable[[Place], str], level: str) -> MeanEstimate:
     """Estimate how far a level lies from the mean of everything, on ln and oriented."""
-    whole, mine = table.round_means(), [place for place in table.values if read(place) == level]
-    return estimate_mean(
-        [_orientation(table) * (table.mean(r, mine) - whole[r]) for r in table.rounds]
-    )
+    whole = table.round_means()
+    mine = table.means([place for place in table.values if read(place) == level])
+    return estimate_mean([_orientation(table) * (mine[r] - whole[r]) for r in table.rounds])
 
 
 def _ends(estimate: MeanEstimate) -> tuple[float | None, float | None]:
@@ -184,10 +183,11 @@ def _inside(
 def _difference(
     table: Balanced, levels: tuple[str, str], is_there: Callable[[Place], bool]
 ) -> MeanEstimate:
-    ours, theirs = ([p for p in table.values if p[1] == v and is_there(p)] for v in levels)
-    return estimate_mean(
-        [_orientation(table) * (table.mean(r, ours) - table.mean(r, theirs)) for r in table.rounds]
+    ours, theirs = (
+        table.means([p for p in table.values if p[1] == level and is_there(p)]) for level in levels
     )
+    sign = _orientation(table)
+    return estimate_mean([sign * (ours[r] - theirs[r]) for r in table.rounds])
 
 
 def _inside_caption(

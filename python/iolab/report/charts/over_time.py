@@ -11,6 +11,8 @@ from iolab.report.charts.common import (
     level_slots,
     operations_first,
 )
+from iolab.stats.lookups import of_metric
+from iolab.stats.methods.stalls import SLICES_MIN, find_stalls
 from iolab.stats.metrics.metric import MIB
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import Measurement, SeriesRow, StudyData
@@ -47,7 +49,14 @@ def _long(panels: Panels) -> Panels:
 
 
 def chosen_panels(data: StudyData, verdict: StudyVerdict) -> dict[str, Panels]:
-    """Series of the median trials, by workload."""
+    """Series of the median trials, by workload; several charts draw them."""
+    known = data.derived.get("chosen_panels")
+    if known is None:
+        known = data.derived["chosen_panels"] = _chosen_panels(data, verdict)
+    return known
+
+
+def _chosen_panels(data: StudyData, verdict: StudyVerdict) -> dict[str, Panels]:
     series = {(s.trial_id, s.operation): s for s in data.series if s.bytes and s.interval_ns > 0}
     found: dict[str, Panels] = {}
     for (workload, panel, level), m in _median_trials(data, verdict).items():
@@ -79,8 +88,8 @@ def _median_trials(
     """Pick, per (workload, panel, level), the trial with the lower median throughput."""
     by_treatment: dict[tuple[str, str, str], list[Measurement]] = {}
     varying = {f for f, levels in data.study.factors.items() if len(levels) > 1}
-    for m in data.measurements:
-        if m.metric != "throughput_bytes_per_s" or not m.value > 0:
+    for m in of_metric(data, "throughput_bytes_per_s"):
+        if not m.value > 0:
             continue
         rest = [
             level
@@ -118,14 +127,7 @@ def _spec(
         titles = {panel.title for panel in drawn}
         tabled = [r for r in rows if r[0] in titles and slots.get(r[1], GREY) != GREY]
         note += " The table has what is drawn in colour; study.db has all."
-    slow = sum(_slow_share(row) > 0 for *_, row in rows)
-    caption = (
-        f"{slow} of {len(rows)} median trials stall at least once (an interval below a tenth of"
-        " the trial's median throughput)."
-        if slow
-        else f"None of the {len(rows)} median trials stalls (no interval below a tenth of its"
-        " median throughput)."
-    )
+    caption = _stalls_said([row for *_, row in rows])
     return ChartSpec(
         name=f"over_time-{workload}",
         kind="plane",
@@ -172,8 +174,15 @@ def _table_rows(rows: list[tuple[str, str, SeriesRow]]) -> list[tuple[Value, ...
     ]
 
 
-def _slow_share(row: SeriesRow) -> float:
-    """Return the share of intervals below a tenth of the median one."""
-    rates = sorted(y for _, y in _rates(row))
-    median = rates[len(rates) // 2]
-    return sum(rate < median / 10 for rate in rates) / len(rates)
+def _stalls_said(rows: list[SeriesRow]) -> str:
+    """Say how many median trials stall, of those that are long enough to tell."""
+    told = [find_stalls(r.ops[:-1], r.interval_ns) for r in rows if len(r.ops) > SLICES_MIN]
+    if not told:
+        return f"Trials of {SLICES_MIN} slices or fewer do not tell whether they stall."
+    slow = sum(stalls.longest_ns > 0 for stalls in told)
+    whose = f"the {len(told)} median trials"
+    if len(told) < len(rows):
+        whose += f" that are long enough to tell (of {len(rows)})"
+    if not slow:
+        return f"None of {whose} stalls."
+    return f"{slow} of {whose} {'stalls' if slow == 1 else 'stall'} at least once."

@@ -1,8 +1,9 @@
 """Physics check: what was measured against bounds that have a name, cell by cell.
 
-Bounds: the generator (what the same program submits to a null target), memory (the fastest result
-of this study that the page cache served), a device's specification where a fact names one. What is
-above a bound cannot be right; what is near the generator's measures the generator.
+Bounds: the generator (what the same program submits to a null target), memory (what all processors
+copy together; where the agent did not measure that, the fastest result of this study that the page
+cache served), a device's specification where one is known. What is above a bound cannot be right;
+what is near the generator's measures the generator.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Val
 from iolab.report.charts.common import cell_name, cells_in_order, operations_first
 from iolab.stats import upper_bound
 from iolab.stats.ledger import PAGE_CACHE_SHARE
+from iolab.stats.lookups import of_metric
 from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
 from iolab.stats.metrics.metric import MIB, format_bytes_per_s
 from iolab.stats.sentence import percent
@@ -38,12 +40,16 @@ COLUMNS: Final = (
     "n",
     "generator's ceiling (MiB/s)",
     "share of it",
-    "memory, fastest cached (MiB/s)",
+    "memory (MiB/s)",
     "device specification (MiB/s)",
     "page-cache share",
     "depth asked",
     "depth reached",
 )
+
+
+Bound = tuple[str, float]
+"""Name, and bytes/s."""
 
 
 @dataclass(slots=True)
@@ -76,7 +82,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     cells = _cells(data, verdict)
     if not cells or data.study.kind == "imported":
         return []
-    memory = max((c.mean for c in cells if c.is_cached), default=None)
+    memory = _memory(data, cells)
     device = _device(data, verdict)
     names = [_name(c, data) for c in cells]
     kept = set(operations_first(names)[:ROWS_MAX])
@@ -94,6 +100,15 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             table=Table(COLUMNS, tuple(_row(c, memory, device) for c in cells)),
         )
     ]
+
+
+def _memory(data: StudyData, cells: list[Cell]) -> Bound | None:
+    """What memory can do at most: as measured, else as the page cache once did."""
+    measured = upper_bound.memory_bytes_per_s(data)
+    if measured is not None:
+        return upper_bound.MEMORY, measured
+    cached = max((c.mean for c in cells if c.is_cached), default=None)
+    return None if cached is None else ("memory: fastest cached result", cached)
 
 
 def _device(data: StudyData, verdict: StudyVerdict) -> float | None:
@@ -118,14 +133,9 @@ def _cells(data: StudyData, verdict: StudyVerdict) -> list[Cell]:
     trials = {trial.trial_id: trial for trial in data.trials if trial.status == "ok"}
     details = {(d["trial_id"], d["operation"]): d for d in data.phase_details}
     found: dict[tuple[str, str, bool | None], dict[str, list[Measurement]]] = {}
-    for m in data.measurements:
+    for m in of_metric(data, upper_bound.METRIC):
         trial = trials.get(m.trial_id)
-        if (
-            m.metric == "throughput_bytes_per_s"
-            and trial
-            and m.value > 0
-            and "@" not in m.operation
-        ):
+        if trial and m.value > 0 and "@" not in m.operation:
             key = (m.workload, cell_name(data, verdict, trial, m.operation), m.is_direct)
             level = m.levels.get(verdict.compared_factor, "all")
             found.setdefault(key, {}).setdefault(level, []).append(m)
@@ -180,7 +190,7 @@ def _stream_depths(spec_toml: str) -> dict[str, str]:
         return {}
 
 
-def _series(shown: list[Cell], memory: float | None, device: float | None) -> tuple[Series, ...]:
+def _series(shown: list[Cell], memory: Bound | None, device: float | None) -> tuple[Series, ...]:
     measured: list[Point] = []
     ceilings: list[Point] = []
     for row, cell in enumerate(shown):
@@ -202,9 +212,9 @@ def _series(shown: list[Cell], memory: float | None, device: float | None) -> tu
     series = [Series("measured, fastest level", tuple(measured), 0)]
     if ceilings:
         series.append(Series("generator (null target)", tuple(ceilings), 9))
-    for name, bound, slot in (
-        ("memory: fastest cached result", memory, 18),
-        ("device specification", device, 27),
+    for (name, bound), slot in (
+        (memory or ("", None), 18),
+        ((upper_bound.SPECIFICATION, device), 27),
     ):
         if bound is not None:
             points = (Point(bound / MIB, row, title=name) for row in range(len(shown)))
@@ -212,7 +222,7 @@ def _series(shown: list[Cell], memory: float | None, device: float | None) -> tu
     return tuple(series)
 
 
-def _caption(cells: list[Cell], memory: float | None, device: float | None) -> str:
+def _caption(cells: list[Cell], memory: Bound | None, device: float | None) -> str:
     near = [(c.mean / c.ceiling, c) for c in cells if c.ceiling]
     parts: list[str] = []
     if near:
@@ -225,6 +235,12 @@ def _caption(cells: list[Cell], memory: float | None, device: float | None) -> s
     above = [c for c in cells if device is not None and not c.is_cached and c.mean > device]
     if above:
         parts.append(f"{len(above)} cells are faster than the device can be: look for a cache")
+    if memory is not None and memory[0] == upper_bound.MEMORY:
+        fastest = max(cells, key=lambda c: c.mean)
+        parts.append(
+            f"{fastest.name} reached {percent(fastest.mean / memory[1])} of the"
+            f" {format_bytes_per_s(memory[1])} that all processors copy in memory"
+        )
     cached = sum(c.is_cached for c in cells)
     known = [c.cache_share for c in cells if c.cache_share is not None]
     if known:
@@ -239,16 +255,13 @@ def _caption(cells: list[Cell], memory: float | None, device: float | None) -> s
         span = f"{low:.3g}" if high - low < 0.05 else f"{low:.3g} to {high:.3g}"
         verb = f", short of what was asked in {len(short)} of {known} cells" if known else ""
         parts.append(f"depth reached {span}{verb}")
-    missing = [
-        name
-        for name, bound in (("memory (no cached result)", memory), ("the device", device))
-        if bound is None
-    ]
+    unknown = (("memory (not measured, no cached result)", memory), ("the device", device))
+    missing = [name for name, bound in unknown if bound is None]
     text = "; ".join(parts) or "Nothing is known of the generator"
     return text + (f". No bound is known of {' and '.join(missing)}." if missing else ".")
 
 
-def _row(c: Cell, memory: float | None, device: float | None) -> tuple[Value, ...]:
+def _row(c: Cell, memory: Bound | None, device: float | None) -> tuple[Value, ...]:
     interval = geometric_interval(c.values)
     return (
         c.workload,
@@ -261,7 +274,7 @@ def _row(c: Cell, memory: float | None, device: float | None) -> tuple[Value, ..
         len(c.values),
         c.ceiling / MIB if c.ceiling else None,
         c.mean / c.ceiling if c.ceiling else None,
-        memory / MIB if memory else None,
+        memory[1] / MIB if memory else None,
         device / MIB if device else None,
         c.cache_share,
         c.depth_asked or None,

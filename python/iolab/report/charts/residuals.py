@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from iolab.report.balanced import Balanced, balanced
+from iolab.report.balanced import Balanced
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table
 from iolab.report.charts.common import group_title, level_slots, slug
-from iolab.report.ledgers import ledger_of
+from iolab.report.ledgers import balanced_of, ledger_of
 from iolab.stats.methods.student import estimate_mean, t_cdf
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
@@ -22,10 +22,10 @@ VALUES_MIN = 8
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw the residuals of each group: by order, and by normal quantiles as a second view."""
-    ledger = ledger_of(data, verdict)
+    ledger = ledger_of(data)
     specs: list[ChartSpec] = []
     for group in ledger.groups():
-        table = balanced(ledger, group)
+        table = balanced_of(data, group)
         if table is None or len(table.rounds) < 2 or data.study.kind != "real":
             continue
         if len(table.values) * len(table.rounds) >= VALUES_MIN:

@@ -14,13 +14,12 @@ from iolab.report.chart import PANELS_MAX, Axis, ChartSpec, Panel, Point, Series
 from iolab.report.charts.common import level_slots
 from iolab.report.charts.over_time import Panels, chosen_panels
 from iolab.stats.methods.change_points import change_points
+from iolab.stats.methods.stalls import SLICES_MIN, quiet_slices
 from iolab.stats.methods.steady_state import RANGE_MAX, WINDOW
 from iolab.stats.methods.trial_shape import (
     LEVEL_CHANGE_MIN,
     PARTS,
     POINTS_MAX,
-    SLICES_MIN,
-    STALL_SHARE,
     TrialShape,
     joined,
     trial_shape,
@@ -218,15 +217,13 @@ def _shapes(course: Course, edges: list[float]) -> tuple[Shape, ...]:
 
 
 def _stalls(course: Course, edges: list[float]) -> tuple[Shape, ...]:
-    """Mark the slices that completed less than a tenth of the median one, if the trial stalls."""
-    ops = course.row.ops[:-1]
-    if not course.shape.stalls.share or len(ops) < SLICES_MIN:
-        return ()
-    limit = STALL_SHARE * sorted(ops)[len(ops) // 2]
+    """Mark the slices that are stalls; those may be wider than the slices that are drawn."""
+    is_quiet, width = quiet_slices(course.row.ops[:-1], course.row.interval_ns)
+    wide = width // course.row.interval_ns
     return tuple(
-        Shape("stall", (edges[i], edges[i + 1]), label="stall")
-        for i, completed in enumerate(ops)
-        if completed < limit and i + 1 < len(edges)
+        Shape("stall", (edges[i * wide], edges[(i + 1) * wide]), label="stall")
+        for i, quiet in enumerate(is_quiet)
+        if quiet and (i + 1) * wide < len(edges)
     )
 
 

@@ -62,8 +62,14 @@ METHODS: Final[tuple[Method, ...]] = (
     ),
     Method(
         "trial_shape",
-        "a trial is flat, warming up, decaying, cyclic or never steady; stalls are counted",
+        "a trial is flat, warming up, decaying, cyclic or never steady",
         "Barrett et al., OOPSLA 2017",
+        "closer look",
+    ),
+    Method(
+        "stalls",
+        "slices that completed next to nothing are stalls, unless they are a trial's rhythm",
+        "bounds of our own",
         "closer look",
     ),
     Method(

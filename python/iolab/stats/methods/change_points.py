@@ -40,11 +40,13 @@ def change_points(
     -------
     Indices at which a new level begins, increasing.
     """
-    if len(values) < 2 * segment_min or not _may_change(values, smallest_change, segment_min):
+    if len(values) < 2 * segment_min:
         return []
     import numpy as np
 
     series = np.asarray(values, dtype=np.float64)
+    if not may_change(series[None, :], smallest_change, segment_min)[0]:
+        return []
     found: list[int] = []
     pending = [(0, len(series))]
     while pending:
@@ -57,15 +59,24 @@ def change_points(
     return _without_weak(series, sorted(found), smallest_change)
 
 
-def _may_change(values: Sequence[float], smallest_change: float, segment_min: int) -> bool:
-    """Whether any split has means that differ enough; if not, no split can ever stay."""
-    n, total, left = len(values), math.fsum(values), math.fsum(values[: segment_min - 1])
-    for m in range(segment_min, n - segment_min + 1):
-        left += values[m - 1]
-        a, b = left / m, (total - left) / (n - m)
-        if abs(a - b) > smallest_change * max(abs(a), abs(b)) * (1 - 1e-9):
-            return True
-    return False
+def may_change(
+    series: npt.NDArray[np.float64], smallest_change: float, segment_min: int = SEGMENT_MIN
+) -> npt.NDArray[np.bool_]:
+    """Say of many series whether any split has means that differ enough; if not, none can stay.
+
+    Parameters
+    ----------
+    series : shape (m, n), one per row, n at least twice `segment_min`.
+    """
+    import numpy as np
+
+    n = series.shape[1]
+    sizes = np.arange(segment_min, n - segment_min + 1)
+    sums = np.cumsum(series, axis=1)
+    left = sums[:, sizes - 1] / sizes
+    right = (sums[:, -1:] - sums[:, sizes - 1]) / (n - sizes)
+    largest = np.maximum(np.abs(left), np.abs(right))
+    return (np.abs(left - right) > smallest_change * largest * (1 - 1e-9)).any(axis=1)
 
 
 def energy_statistics(series: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -17,7 +17,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Stratum = Literal["whole plot", "trial"]
 ORDER_MAX: Final = 3
@@ -126,19 +130,30 @@ def _sums_of_squares(
     table: Mapping[tuple[object, ...], float], sizes: tuple[int, ...]
 ) -> dict[tuple[int, ...], float]:
     """Return the sum of squares of every subset of round and factors."""
+    import numpy as np
+
     grand = math.fsum(table.values()) / len(table)
-    centred = {key: value - grand for key, value in table.items()}
+    centred = np.fromiter(table.values(), np.float64, len(table)) - grand
+    codes = [_codes([key[i] for key in table]) for i in range(len(sizes))]
     squares: dict[tuple[int, ...], float] = {}
     for subset in _subsets(len(sizes)):
-        sums: dict[tuple[object, ...], float] = {}
-        for key, value in centred.items():
-            place = tuple(key[i] for i in subset)
-            sums[place] = sums.get(place, 0.0) + value
+        places = np.zeros(len(table), np.int64)
+        for i in subset:
+            places = places * sizes[i] + codes[i]
+        sums: list[float] = np.bincount(places, weights=centred).tolist()
         per = len(table) // math.prod(sizes[i] for i in subset)
-        raw = math.fsum(total * total for total in sums.values()) / per
+        raw = math.fsum(total * total for total in sums) / per
         inner = (ss for other, ss in squares.items() if set(other) < set(subset))
         squares[subset] = max(0.0, raw - math.fsum(inner))
     return squares
+
+
+def _codes(levels: Sequence[object]) -> npt.NDArray[np.int64]:
+    """Number the levels of a factor."""
+    import numpy as np
+
+    numbers = {level: number for number, level in enumerate(dict.fromkeys(levels))}
+    return np.fromiter((numbers[level] for level in levels), np.int64, len(levels))
 
 
 def _freedom(key: tuple[int, ...], sizes: tuple[int, ...]) -> int:

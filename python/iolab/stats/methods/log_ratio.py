@@ -42,11 +42,18 @@ def geometric_interval(
     -------
     (low, high), or None below two values.
     """
-    estimate = estimate_mean([math.log(value) for value in values])
-    half = estimate.half_width(confidence)
+    return geometric_mean_and_interval(values, confidence=confidence)[1]
+
+
+def geometric_mean_and_interval(
+    values: Sequence[float], *, confidence: float = 0.95
+) -> tuple[float, tuple[float, float] | None]:
+    """Return `geometric_mean` and `geometric_interval` at the price of one."""
+    estimate = estimate_mean(list(map(math.log, values)))
+    mean, half = math.exp(estimate.mean), estimate.half_width(confidence)
     if not math.isfinite(half):
-        return None
-    return ratio_of_log(estimate.mean - half), ratio_of_log(estimate.mean + half)
+        return mean, None
+    return mean, (ratio_of_log(estimate.mean - half), ratio_of_log(estimate.mean + half))
 
 
 def ratio_of_log(value: float) -> float:

@@ -11,12 +11,16 @@ Conference (batches of five).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 BATCH: Final = 5
+BATCHES_MIN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +44,37 @@ def truncate_warm_up(values: Sequence[float], *, batch: int = BATCH) -> Truncati
     -------
     None with fewer than four batches.
     """
-    count = len(values) // batch
-    if count < 4:
+    if len(values) // batch < BATCHES_MIN:
         return None
-    means = [math.fsum(values[i * batch : (i + 1) * batch]) / batch for i in range(count)]
-    errors = [_squared_error(means[dropped:]) for dropped in range(count // 2 + 1)]
-    best = min(range(len(errors)), key=lambda dropped: (errors[dropped], dropped))
-    return Truncation(best * batch, best < count // 2)
+    import numpy as np
+
+    dropped, is_settled = truncate_warm_ups(np.asarray([values], dtype=np.float64), batch=batch)
+    return Truncation(int(dropped[0]), bool(is_settled[0]))
 
 
-def _squared_error(rest: Sequence[float]) -> float:
-    mean = math.fsum(rest) / len(rest)
-    return math.fsum((value - mean) ** 2 for value in rest) / len(rest) ** 2
+def truncate_warm_ups(
+    series: npt.NDArray[np.float64], *, batch: int = BATCH
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Find the end of the warm-up of many series of equal length.
+
+    Parameters
+    ----------
+    series : shape (m, n), one per row, each of at least four batches.
+
+    Returns
+    -------
+    Values to drop, and whether that place lies before the last one allowed: shape (m,) each.
+    """
+    import numpy as np
+
+    count = series.shape[1] // batch
+    means = series[:, : count * batch].reshape(len(series), count, batch).sum(axis=2) / batch
+    # What all batches have in common is taken off first: equal ones then differ by exactly 0.
+    means = means - means[:, -1:]
+    errors = np.empty((len(series), count // 2 + 1))
+    for dropped in range(count // 2 + 1):
+        rest = means[:, dropped:]
+        apart = rest - rest.mean(axis=1, keepdims=True)
+        errors[:, dropped] = (apart * apart).sum(axis=1) / rest.shape[1] ** 2
+    best = errors.argmin(axis=1)
+    return best * batch, best < count // 2

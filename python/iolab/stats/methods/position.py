@@ -78,18 +78,17 @@ def _codes(keys: Sequence[Hashable]) -> list[int]:
 
 def _project_out(values: list[float], *groupings: list[int]) -> list[float]:
     """Subtract group means of each grouping in turn until nothing changes."""
-    current = list(values)
+    import numpy as np
+
+    current = np.asarray(values, np.float64)
+    parts = [np.asarray(groups) for groups in groupings]
+    counts = [np.bincount(groups) for groups in parts]
     for _ in range(SWEEPS_MAX):
         largest = 0.0
-        for groups in groupings:
-            sums = [0.0] * (max(groups) + 1)
-            counts = [0] * len(sums)
-            for value, group in zip(current, groups, strict=True):
-                sums[group] += value
-                counts[group] += 1
-            means = [total / count for total, count in zip(sums, counts, strict=True)]
-            largest = max(largest, *(abs(mean) for mean in means))
-            current = [v - means[g] for v, g in zip(current, groups, strict=True)]
+        for groups, sizes in zip(parts, counts, strict=True):
+            means = np.bincount(groups, weights=current) / sizes
+            largest = max(largest, float(np.abs(means).max()))
+            current = current - means[groups]
         if largest < SWEEP_TOLERANCE:
             break
-    return current
+    return current.tolist()

@@ -9,10 +9,13 @@ Source: SNIA Solid State Storage Performance Test Specification, "steady state".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 WINDOW: Final = 5
 RANGE_MAX: Final = 0.20
@@ -42,24 +45,38 @@ def steady_state(values: Sequence[float]) -> SteadyState | None:
     """
     if len(values) < WINDOW:
         return None
-    windows = [_window(values[i : i + WINDOW]) for i in range(len(values) - WINDOW + 1)]
-    last = windows[-1]
-    if last is None:
-        return None
-    steady = [i for i, window in enumerate(windows) if window and _is_steady(window)]
-    reached = steady[0] + WINDOW if steady else None
-    return SteadyState(reached, _is_steady(last), last[0], last[1])
+    import numpy as np
+
+    return steady_states(np.asarray([values], dtype=np.float64))[0]
 
 
-def _window(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return range and fitted change, both over the mean."""
-    mean = math.fsum(values) / WINDOW
-    if not mean > 0:
-        return None
+def steady_states(series: npt.NDArray[np.float64]) -> list[SteadyState | None]:
+    """Judge many series of equal length, as `steady_state` does each.
+
+    Parameters
+    ----------
+    series : shape (m, n), one per row, n at least `WINDOW`.
+    """
+    import numpy as np
+
+    windows = np.lib.stride_tricks.sliding_window_view(series, WINDOW, axis=1)
+    means = windows.sum(axis=2) / WINDOW
+    is_known = means > 0
+    safe = np.where(is_known, means, 1.0)
+    ranges = (windows.max(axis=2) - windows.min(axis=2)) / safe
     # Least squares at -2, -1, 0, 1, 2, whose squares add up to 10.
-    slope = (2 * (values[4] - values[0]) + (values[3] - values[1])) / 10
-    return (max(values) - min(values)) / mean, slope * (WINDOW - 1) / mean
-
-
-def _is_steady(window: tuple[float, float]) -> bool:
-    return window[0] <= RANGE_MAX and abs(window[1]) <= SLOPE_MAX
+    slopes = (2 * (windows[..., 4] - windows[..., 0]) + (windows[..., 3] - windows[..., 1])) / 10
+    changes = slopes * (WINDOW - 1) / safe
+    is_steady = is_known & (ranges <= RANGE_MAX) & (np.abs(changes) <= SLOPE_MAX)
+    first = np.where(is_steady.any(axis=1), is_steady.argmax(axis=1) + WINDOW, 0)
+    return [
+        SteadyState(reached or None, at_end, range_share, change) if known else None
+        for reached, at_end, range_share, change, known in zip(
+            first.tolist(),
+            is_steady[:, -1].tolist(),
+            ranges[:, -1].tolist(),
+            changes[:, -1].tolist(),
+            is_known[:, -1].tolist(),
+            strict=True,
+        )
+    ]

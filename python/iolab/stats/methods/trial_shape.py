@@ -8,54 +8,52 @@ Work per slice of time, without the last slice, which is cut off by the end. Fiv
 - `cyclic`: a period repeats at least three times;
 - `never_steady`: anything else. Below `SLICES_MIN` slices it is `too_short` to say.
 
-A stall is a slice that completes less than a tenth of the median slice; slices are first joined
-until the median one completes `OPS_MIN` operations, so that slow operations are no stalls.
+A large study has 100,000 of them: trials of equal length are looked at together (`trial_shapes`).
 Left out: causes; shapes shorter than a slice.
 
 Source: classes after Barrett et al. (2017), OOPSLA; warm-up by `mser`, levels by
-`change_points`, bounds by `steady_state`.
+`change_points`, bounds by `steady_state`, periods by `autocorrelation`, stalls by `stalls`.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from iolab.stats.methods.change_points import change_points
-from iolab.stats.methods.mser import truncate_warm_up
-from iolab.stats.methods.steady_state import SteadyState, steady_state
+from iolab.stats.methods.autocorrelation import are_cyclic
+from iolab.stats.methods.change_points import change_points, may_change
+from iolab.stats.methods.mser import truncate_warm_ups
+from iolab.stats.methods.stalls import SLICES_MIN, Stalls, find_stalls, without_stalls
+from iolab.stats.methods.steady_state import SteadyState, steady_states
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 ShapeClass = Literal["flat", "warm_up", "decay", "cyclic", "never_steady", "too_short"]
 
-SLICES_MIN: Final = 40
 POINTS_MAX: Final = 120
 """Longer series are joined to at most this many points before levels are looked for."""
 PARTS: Final = 10
 """Equal parts of a trial that stand for the rounds of SNIA's rule."""
 LEVEL_CHANGE_MIN: Final = 0.10
 """Smaller changes of level are within SNIA's bound for the slope."""
-CYCLE_CORRELATION_MIN: Final = 0.5
-CYCLE_SPREAD_MIN: Final = 0.05
-CYCLES_MIN: Final = 3
-STALL_SHARE: Final = 0.10
-OPS_MIN: Final = 5
-"""With fewer operations in the median slice, an empty one is chance."""
+TOGETHER_MAX: Final = 1 << 17
+"""Slices that are looked at together: bounds the memory that is needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stalls:
-    """Slices in which (almost) nothing was completed."""
+class Course(NamedTuple):
+    """What is stored of one operation of one trial over time."""
 
-    longest_ns: int
-    total_ns: int
-    share: float
-    """Of the time looked at."""
-    resolution_ns: int
-    """Shorter stalls cannot be seen."""
+    work: Sequence[int]
+    """Bytes (or operations) per slice, in order."""
+    ops: Sequence[int]
+    """Operations completed per slice, as many."""
+    interval_ns: int
+    """Length of a slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,68 +71,115 @@ class TrialShape:
 
 
 def trial_shape(work: Sequence[int], ops: Sequence[int], interval_ns: int) -> TrialShape:
-    """Describe one series.
-
-    Parameters
-    ----------
-    work : bytes (or operations) per slice, in order.
-    ops : operations completed per slice, as many.
-    interval_ns : length of a slice.
-    """
-    stalls = find_stalls(ops[:-1], interval_ns)
-    values = [float(value) for value in work[:-1]] if len(work) > SLICES_MIN else []
-    total = math.fsum(values)
-    if not total > 0:
-        return TrialShape("too_short", 0, 1.0, None, stalls)
-    cut = truncate_warm_up(values)
-    dropped = cut.n_dropped if cut is not None and cut.is_settled else 0
-    rest = values[dropped:]
-    steady = steady_state(joined(values, PARTS))
-    return TrialShape(
-        shape=_classify(joined(values, POINTS_MAX), steady),
-        warm_up_ns=dropped * interval_ns,
-        change=math.fsum(rest) / len(rest) / (total / len(values)),
-        steady=steady,
-        stalls=stalls,
-    )
+    """Describe one series; parameters as in `Course`."""
+    return trial_shapes([Course(work, ops, interval_ns)])[0]
 
 
-def find_stalls(ops: Sequence[int], interval_ns: int) -> Stalls:
-    """Find the slices in which less than a tenth of the median slice was completed."""
-    slices, width = list(ops), interval_ns
-    middle = 0
-    while len(slices) >= SLICES_MIN and (middle := _median(slices)) < OPS_MIN:
-        slices = [a + b for a, b in zip(slices[::2], slices[1::2], strict=False)]
-        width *= 2
-    if len(slices) < SLICES_MIN:
-        return Stalls(0, 0, 0.0, width)
-    limit = STALL_SHARE * middle
-    if min(slices) >= limit:
-        return Stalls(0, 0, 0.0, width)
-    longest = current = total = 0
-    for completed in slices:
-        current = current + 1 if completed < limit else 0
-        total += completed < limit
-        longest = max(longest, current)
-    return Stalls(longest * width, total * width, total / len(slices), width)
+def trial_shapes(courses: Sequence[Course]) -> list[TrialShape]:
+    """Describe many series, in the order given."""
+    by_length: dict[tuple[int, int], list[int]] = {}
+    for place, course in enumerate(courses):
+        by_length.setdefault((len(course.work), len(course.ops)), []).append(place)
+    found: dict[int, TrialShape] = {}
+    for lengths, places in by_length.items():
+        length = min(lengths)
+        together = max(1, TOGETHER_MAX // max(1, length))
+        for begin in range(0, len(places), together):
+            part = places[begin : begin + together]
+            same = [courses[place] for place in part]
+            shapes = _of_equal_length(same) if length > SLICES_MIN else map(_too_short, same)
+            found.update(zip(part, shapes, strict=True))
+    return [found[place] for place in range(len(courses))]
 
 
 def joined(values: Sequence[float], parts: int) -> list[float]:
     """Average neighbours, so that at most `parts` values of (almost) equal width are left."""
     if len(values) <= parts:
         return list(values)
-    edges = [i * len(values) // parts for i in range(parts + 1)]
+    edges = _edges(len(values), parts)
     return [math.fsum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
 
 
-def _median(values: Sequence[int]) -> int:
-    return sorted(values)[len(values) // 2]
+def _joined_rows(series: npt.NDArray[np.float64], parts: int) -> npt.NDArray[np.float64]:
+    """Average neighbours in every row, as `joined` does."""
+    import numpy as np
+
+    if series.shape[1] <= parts:
+        return series
+    edges = np.asarray(_edges(series.shape[1], parts))
+    return np.add.reduceat(series, edges[:-1], axis=1) / np.diff(edges)
 
 
-def _classify(values: list[float], steady: SteadyState | None) -> ShapeClass:
-    if _is_cyclic(values):
-        return "cyclic"
-    is_steady = steady is not None and steady.is_steady_at_end
+def _edges(count: int, parts: int) -> list[int]:
+    return [i * count // parts for i in range(parts + 1)]
+
+
+def _too_short(course: Course) -> TrialShape:
+    stalls = find_stalls(course.ops[:-1], course.interval_ns)
+    return TrialShape("too_short", 0, 1.0, None, stalls)
+
+
+def _of_equal_length(courses: Sequence[Course]) -> list[TrialShape]:
+    """Describe series of one length, which is long enough to tell."""
+    import numpy as np
+
+    work = np.asarray([course.work for course in courses], dtype=np.float64)[:, :-1]
+    totals = work.sum(axis=1)
+    dropped, is_settled = truncate_warm_ups(work)
+    cuts = np.where(is_settled, dropped, 0)
+    rests = totals - np.where(np.arange(work.shape[1]) < cuts[:, None], work, 0.0).sum(axis=1)
+    n = work.shape[1]
+    changes = rests / (n - cuts) / np.where(totals > 0, totals / n, 1.0)
+    steady = steady_states(_joined_rows(work, PARTS))
+    shapes = _classes(_joined_rows(work, POINTS_MAX), steady)
+    return [
+        TrialShape(shape, cut * course.interval_ns, change, state, stalls)
+        if total > 0
+        else TrialShape("too_short", 0, 1.0, None, stalls)
+        for course, total, cut, change, state, shape, stalls in zip(
+            courses,
+            totals.tolist(),
+            cuts.tolist(),
+            changes.tolist(),
+            steady,
+            shapes,
+            _all_stalls(courses),
+            strict=True,
+        )
+    ]
+
+
+def _all_stalls(courses: Sequence[Course]) -> list[Stalls]:
+    import numpy as np
+
+    ops = np.asarray([course.ops for course in courses], dtype=np.float64)[:, :-1]
+    return [
+        Stalls(0, 0, 0.0, course.interval_ns)
+        if is_without
+        else find_stalls(course.ops[:-1], course.interval_ns)
+        for course, is_without in zip(courses, without_stalls(ops).tolist(), strict=True)
+    ]
+
+
+def _classes(
+    series: npt.NDArray[np.float64], steady: Sequence[SteadyState | None]
+) -> list[ShapeClass]:
+    """Classify every row; only few have levels that may differ, and these are searched."""
+    cyclic = are_cyclic(series).tolist()
+    moved = may_change(series, LEVEL_CHANGE_MIN).tolist()
+    found: list[ShapeClass] = []
+    for row, state in enumerate(steady):
+        is_steady = state is not None and state.is_steady_at_end
+        if cyclic[row]:
+            found.append("cyclic")
+        elif moved[row]:
+            found.append(_by_levels(series[row].tolist(), is_steady=is_steady))
+        else:
+            found.append("flat" if is_steady else "never_steady")
+    return found
+
+
+def _by_levels(values: list[float], *, is_steady: bool) -> ShapeClass:
     places = change_points(values, smallest_change=LEVEL_CHANGE_MIN)
     edges = [0, *places, len(values)]
     levels = [math.fsum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
@@ -149,21 +194,3 @@ def _classify(values: list[float], steady: SteadyState | None) -> ShapeClass:
     if not is_steady or abs(levels[-1] - levels[0]) <= LEVEL_CHANGE_MIN * levels[0]:
         return "never_steady"
     return "warm_up" if levels[-1] > levels[0] else "decay"
-
-
-def _is_cyclic(values: list[float]) -> bool:
-    """Whether the series, its straight line taken off, is like itself one period later."""
-    n = len(values)
-    mean, middle = math.fsum(values) / n, (n - 1) / 2
-    spread = math.fsum((i - middle) ** 2 for i in range(n))
-    slope = math.fsum((i - middle) * value for i, value in enumerate(values)) / spread
-    rest = [value - mean - slope * (i - middle) for i, value in enumerate(values)]
-    power = math.fsum(value * value for value in rest)
-    if math.sqrt(power / n) < CYCLE_SPREAD_MIN * mean:
-        return False
-    correlations = [
-        math.fsum(map(operator.mul, rest, rest[lag:])) / power * n / (n - lag)
-        for lag in range(n // CYCLES_MIN + 1)
-    ]
-    below = next((lag for lag, r in enumerate(correlations) if r < 0), None)
-    return below is not None and max(correlations[below:]) >= CYCLE_CORRELATION_MIN
