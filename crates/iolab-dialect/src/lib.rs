@@ -27,7 +27,10 @@ pub trait Dialect: Sync {
     fn render(&self, plan: &str, event: &str) -> Result<String, RenderError>;
 
     /// A file that the dialect writes at the end of a plan, if it writes one of that kind.
-    fn file(&self, plan: &str, event: &str) -> Result<Vec<u8>, RenderError>;
+    fn file(&self, plan: &str, event: &str) -> Result<Vec<u8>, RenderError> {
+        let _ = (plan, event);
+        Ok(Vec::new())
+    }
 
     /// The text of `--help`.
     fn help(&self) -> String;

@@ -1,9 +1,8 @@
 //! What a command line means, as it crosses to the front end and comes back for rendering: the part
 //! that is the same in all dialects. How results are shown and what a row is, is each one's own.
 
-use std::collections::BTreeMap;
-
 use iolab_workload::Workload;
+use iolab_workload::waits::Waits;
 use serde::{Deserialize, Serialize};
 
 use crate::option::Common;
@@ -65,24 +64,4 @@ pub struct Asked {
     pub waits: Option<Waits>,
     /// Nothing is measured; the semaphores are made for so many copies, or removed (-1).
     pub semaphores: Option<i32>,
-}
-
-/// What is waited for before each phase, as the agent takes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Waits {
-    /// For whom.
-    pub kind: WaitFor,
-    /// Number of each phase.
-    pub numbers: BTreeMap<String, u16>,
-}
-
-/// For whom a phase waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitFor {
-    /// For other copies, by semaphores.
-    Semaphores,
-    /// For a line on standard input.
-    FrontEnd,
 }

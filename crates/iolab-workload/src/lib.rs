@@ -14,6 +14,7 @@ pub mod report;
 pub mod spec;
 pub mod stream;
 pub mod verify;
+pub mod waits;
 pub mod worker;
 
 pub use group::{Gate, GroupState};

@@ -27,10 +27,6 @@ impl Dialect for Bonnie {
         }
     }
 
-    fn file(&self, _plan: &str, _event: &str) -> Result<Vec<u8>, RenderError> {
-        Ok(Vec::new())
-    }
-
     fn help(&self) -> String {
         parse::HELP.to_owned() + &help_text(&options::GRAMMAR)
     }

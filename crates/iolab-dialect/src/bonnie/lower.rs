@@ -9,13 +9,14 @@ use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
 use iolab_workload::spec::{
     Direction, FsyncPolicy, Limit, Manner, Opening, Pattern, Phase, Tenant,
 };
+use iolab_workload::waits::{WaitFor, Waits};
 
 use super::csv::{IO_PHASES, Line, PHASES};
 use super::plan::{Plan, Show};
 use super::typed::{CHUNK, Files, SEEKERS, SEEKS, STEP, Size, Typed};
 use crate::diagnostic::Problem;
 use crate::option::Common;
-use crate::plan::{Asked, Row, WaitFor, Waits};
+use crate::plan::{Asked, Row};
 use crate::workload::{phase, tenant, workload};
 
 /// Version that the tables and lines name: the one whose forms these are.

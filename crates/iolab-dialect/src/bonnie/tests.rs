@@ -212,7 +212,7 @@ fn phases_are_what_the_options_say() {
     let waits = plan("-yp").asked.waits.unwrap();
     assert_eq!(
         (waits.kind, waits.numbers["putc"], waits.numbers["ran_del"]),
-        (crate::plan::WaitFor::FrontEnd, 0, 11)
+        (iolab_workload::waits::WaitFor::FrontEnd, 0, 11)
     );
     let named = plan("-z 5 -Z numbers");
     assert_eq!(named.show.line.seed, "numbers");

@@ -1,8 +1,9 @@
 //! What was typed, checked value by value; what it means together is the business of `lower`.
 
+use iolab_workload::waits::WaitFor;
+
 use crate::diagnostic::Problem;
 use crate::option::Given;
-use crate::plan::WaitFor;
 
 /// Bytes per transfer unless -s says otherwise.
 pub const CHUNK: u64 = 8192;

@@ -24,10 +24,6 @@ impl Dialect for Mkfile {
         Ok(render::render(&read_json((self.name(), "plan"), plan)?, &event))
     }
 
-    fn file(&self, _plan: &str, _event: &str) -> Result<Vec<u8>, RenderError> {
-        Ok(Vec::new())
-    }
-
     fn help(&self) -> String {
         parse::HELP.to_owned() + &help_text(&options::GRAMMAR)
     }

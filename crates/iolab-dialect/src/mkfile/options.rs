@@ -14,6 +14,7 @@ type Row = OptionRow<Typed>;
 
 /// What was typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Typed {
     /// -n.
     pub is_sparse: bool,
