@@ -47,6 +47,8 @@ test: ## all tests, the rules of tidy, and the documents' checks
 bench: setup ## ours against the peers; prints tables, writes target/bench.json
 	@python benches/run.py
 	@[ "$$(id -u)" != 0 ] || python benches/peers.py
+	@if command -v iozone && command -v bonnie++ && [ "$$(id -u)" = 0 ]; then python benches/dialects.py; \
+	else echo "benches/dialects.py: left out, it needs root, iozone and bonnie++"; fi
 	@python benches/simulator.py
 	@python benches/verdicts.py
 	@python benches/analysis.py
