@@ -45,6 +45,9 @@ PACKAGES: Final[Picture] = {
 }
 """Sub-package of iolab to those it points at; `errors`, `units` and `visible` are for everybody."""
 
+ENTRANCES: Final = ("__init__.py", "__main__.py")
+"""Modules outside the sub-packages through which one comes in; they may import any."""
+
 SHARED_MODULES: Final = frozenset({"errors", "units", "visible"})
 CORE_USERS: Final = ("run/", "testbed/", "cli/", "stats/metrics/")
 """Where the compiled extension may be imported."""
@@ -110,7 +113,7 @@ def _import_violations(name: str, tree: ast.Module) -> Iterator[str]:
         if used == "_core":
             if not name.startswith(CORE_USERS):
                 yield f"{name} imports iolab._core; only {', '.join(CORE_USERS)} may"
-        elif used in PACKAGES and not owner and name != "__init__.py":
+        elif used in PACKAGES and not owner and name not in ENTRANCES:
             yield f"{name} is for everybody and must not import {used}"
         elif used in PACKAGES and owner and used not in allowed:
             yield f"{name}: {owner} ─► {used}"

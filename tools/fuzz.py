@@ -13,7 +13,6 @@ import argparse
 import importlib
 import mmap
 import random
-import resource
 import struct
 import subprocess
 import sys
@@ -69,6 +68,15 @@ def find_target(place: str) -> Target:
     return getattr(importlib.import_module(module), name)
 
 
+def peak_bytes() -> int:
+    """Largest resident memory of this process since it began to be this program.
+
+    ru_maxrss is no measure: it holds what the process was before exec, a copy of its parent.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
 def work(place: str, seed: int, first: int, cases: int, board: Path) -> int:
     """Run cases in this process, writing the number of each onto the board before it begins."""
     target = find_target(place)
@@ -83,7 +91,7 @@ def work(place: str, seed: int, first: int, cases: int, board: Path) -> int:
                     raise
                 traceback.print_exc()
                 return _EXIT_FINDING
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+            peak = peak_bytes()
             if peak > MEMORY_MAX:
                 sys.stderr.write(f"{peak >> 20} MiB of memory, more than {MEMORY_MAX >> 20}\n")
                 return _EXIT_FINDING

@@ -13,7 +13,7 @@ minutes_of() {
     case $1 in
         setup) echo 7 ;;
         test-rust) echo 9 ;;
-        test-python) echo 15 ;;
+        test-python) echo 17 ;;
         *) echo 1 ;;
     esac
 }

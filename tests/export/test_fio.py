@@ -310,7 +310,7 @@ share limit
 """
 
 
-DIALECT_FIELDS = " files file_set is_close_timed manner"
+DIALECT_FIELDS = " files file_set is_close_timed manner draws"
 """Only the command lines of other programs ask for these: exports of theirs say so in comments."""
 
 

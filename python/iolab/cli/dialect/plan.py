@@ -162,6 +162,8 @@ def _refuse_special_files(directory: Path, names: Sequence[str], *, is_read_only
         try:
             path.lstat()
         except FileNotFoundError:
+            if is_read_only:
+                raise TestbedError(f"there is no file {path}", "name one that exists") from None
             continue
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
@@ -174,8 +176,6 @@ def _refuse_special_files(directory: Path, names: Sequence[str], *, is_read_only
         what, access = ("read", os.R_OK) if is_read_only else ("written", os.W_OK)
         if path.exists() and not os.access(path, access):
             raise TestbedError(f"{path} may not be {what}", "name another file")
-        if is_read_only and not path.exists():
-            raise TestbedError(f"there is no file {path}", "name one that exists")
 
 
 def _refuse_buffered(plan: DialectPlan, testbed: SimTestbed) -> None:
