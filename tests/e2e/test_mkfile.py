@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import zlib
+from pathlib import Path
 
 import pytest
 
@@ -54,7 +56,9 @@ def test_sparse_odd_and_empty_files(tmp_path, place):
     assert mkfile(tmp_path, "0", place / "empty")[0] == 0
     assert (place / "empty").stat().st_size == 0
     assert mkfile(tmp_path, "--random", "--sync", "64k", place / "full")[0] == 0
-    assert len(set((place / "full").read_bytes())) > 200
+    content = (place / "full").read_bytes()
+    assert len({content[at : at + 4096] for at in range(0, len(content), 4096)}) == 16
+    assert len(zlib.compress(content)) > 65536
     # As there, what had the name is replaced.
     assert mkfile(tmp_path, "3b", place / "full")[0] == 0
     assert (place / "full").read_bytes() == bytes(1536)
@@ -152,3 +156,14 @@ def test_a_link_of_the_name_selects_the_dialect(tmp_path, place):
     )
     assert done.returncode == 0, done.stderr
     assert (place / "made").stat().st_size == 4096
+
+
+def test_a_file_that_cannot_be_opened_stays(tmp_path, place):
+    busy = place / "busy"
+    busy.write_bytes(Path("/bin/sleep").read_bytes())
+    busy.chmod(0o755)
+    with subprocess.Popen([busy, "30"]) as running:
+        code, _, err = mkfile(tmp_path, "64k", busy)
+        running.kill()
+    assert (code, "Text file busy" in err, "removed" in err) == (1, True, False), err
+    assert busy.read_bytes() == Path("/bin/sleep").read_bytes()

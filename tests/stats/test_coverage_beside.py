@@ -244,3 +244,11 @@ def test_trials_looked_at_together_are_described_as_each_alone() -> None:
     together = trial_shapes(courses)
     assert len({found.shape for found in together}) == 6
     assert together == [trial_shape(*course) for course in courses]
+
+
+def test_a_standstill_in_a_trial_with_a_rhythm_is_seen():
+    """Seven busy slices and three quiet ones, again and again; once eight seconds of nothing."""
+    ops = ([100] * 7 + [1] * 3) * 40
+    assert find_stalls(ops, 100_000_000).longest_ns == 0
+    ops[200:280] = [0] * 80
+    assert find_stalls(ops, 100_000_000).longest_ns >= 8_000_000_000

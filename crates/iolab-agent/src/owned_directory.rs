@@ -97,6 +97,14 @@ pub fn enter(path: &Path, token: Option<&str>) -> Result<()> {
     nix::unistd::fchdir(&folder).map_err(|error| Error::io("enter", path, error))
 }
 
+/// Gives our directory itself, not what its path leads to by now, to a user and a group.
+pub fn give(path: &Path, token: Option<&str>, owner: (u32, u32)) -> Result<()> {
+    let (uid, gid) = owner;
+    let folder = open_owned(path, token)?;
+    std::os::unix::fs::fchown(&folder, Some(uid), Some(gid))
+        .map_err(|error| Error::io("hand over", path, error))
+}
+
 fn open_owned(path: &Path, token: Option<&str>) -> Result<OwnedFd> {
     let folder =
         open(path, FOLDER, Mode::empty()).map_err(|error| Error::io("open", path, error))?;
@@ -203,6 +211,19 @@ mod tests {
         remove(&owned, "token-1").unwrap();
         assert!(!owned.exists());
         assert_eq!(fs::read_to_string(foreign.join("thesis")).unwrap(), "years");
+    }
+
+    #[test]
+    fn what_is_given_away_is_ours_and_no_link() {
+        use std::os::unix::fs::MetadataExt as _;
+        let (place, owned, foreign) = planted();
+        let me = fs::metadata(&owned).unwrap();
+        give(&owned, Some("token-1"), (me.uid(), me.gid())).unwrap();
+        assert!(give(&owned, Some("token-2"), (me.uid(), me.gid())).is_err());
+        assert!(give(&foreign, Some("token-1"), (me.uid(), me.gid())).is_err());
+        let link = place.path().join("link");
+        symlink(&owned, &link).unwrap();
+        assert!(give(&link, Some("token-1"), (me.uid(), me.gid())).is_err());
     }
 
     #[test]

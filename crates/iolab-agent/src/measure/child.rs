@@ -13,6 +13,7 @@ use iolab_drive::target::{Memory, Null};
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns, Target};
 use iolab_real::{Engine, EngineVisitor, affinity, alignment};
+use iolab_workload::file_set::FileAction;
 use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
 use serde_json::json;
 
@@ -373,7 +374,13 @@ impl Trial<'_> {
     /// when it fails.
     fn makes_files(&self) -> bool {
         let tenants = self.request.workload.phases.iter().flat_map(|phase| &phase.tenants);
-        tenants.into_iter().any(|t| matches!(t.opening, Opening::Create | Opening::LaidOut))
+        // A file that is extended is what the user wants to have; it goes where it fails.
+        let extends =
+            |t: &Tenant| t.file_set.as_ref().is_some_and(|work| work.action == FileAction::Extend);
+        tenants
+            .into_iter()
+            .filter(|t| !extends(t))
+            .any(|t| matches!(t.opening, Opening::Create | Opening::LaidOut))
     }
 
     fn remove_files(&self, phase: &Phase) {

@@ -18,6 +18,7 @@ use iolab_drive::clock::monotonic;
 use iolab_drive::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble};
 use iolab_drive::recorder::Recorder;
 use iolab_model::op::{Handle, Op, Submission, Token};
+use iolab_model::seed::Stream;
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Completion, Error, Ns};
 use iolab_workload::StreamReport;
@@ -95,6 +96,8 @@ struct Runner<'a, O> {
     recorder: Recorder,
     report: StreamReport,
     buffer: Vec<u8>,
+    /// What fills it; absent: zeros.
+    contents: Option<Stream>,
     started: Ns,
     is_stopped: bool,
 }
@@ -106,8 +109,10 @@ impl<'a, O: Observer> Runner<'a, O> {
         observer: &'a mut O,
     ) -> Self {
         let mut buffer = vec![0; tenant.io_size_bytes.0 as usize];
-        if workload.content != Content::Zero {
-            workload.seed.stream("file contents", 0).fill(&mut buffer);
+        let is_zero = workload.content == Content::Zero;
+        let mut contents = (!is_zero).then(|| workload.seed.stream("file contents", 0));
+        if let Some(contents) = &mut contents {
+            contents.fill(&mut buffer);
         }
         Self {
             work,
@@ -120,6 +125,7 @@ impl<'a, O: Observer> Runner<'a, O> {
             recorder: Recorder::new(1, workload.interval_ns, None),
             report: StreamReport::default(),
             buffer,
+            contents,
             started: Ns(0),
             is_stopped: false,
         }
@@ -195,11 +201,23 @@ impl<'a, O: Observer> Runner<'a, O> {
     }
 
     /// The calls of mkfile: length, zeros from the front in blocks of the file's own size, mode.
+    ///
+    /// A file that could not be filled is removed; one that could not be opened is not ours.
     fn extend(&mut self) -> io::Result<()> {
-        let size = self.work.size_max_bytes.0;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true).mode(SWAP_MODE);
-        let file = options.open(&self.name)?;
+        let file = options.custom_flags(libc::O_NOFOLLOW).open(&self.name)?;
+        self.fill(file).map_err(|error| {
+            let end = match fs::remove_file(&self.name) {
+                Ok(()) => "the incomplete file was removed",
+                Err(_) => "the incomplete file is still there",
+            };
+            io::Error::new(error.kind(), format!("{error}; {end}"))
+        })
+    }
+
+    fn fill(&mut self, file: File) -> io::Result<()> {
+        let size = self.work.size_max_bytes.0;
         if size > 0 {
             self.step(|runner| file.write_all_at(&runner.buffer[..1], size - 1).map(|()| 1))?;
         }
@@ -207,6 +225,9 @@ impl<'a, O: Observer> Runner<'a, O> {
         let mut at = 0;
         while at < size && !self.work.is_sparse && !self.is_stopped {
             let length = (size - at).min(self.buffer.len() as u64);
+            if let Some(contents) = &mut self.contents {
+                contents.fill(&mut self.buffer[..length as usize]);
+            }
             let written = self.step(|runner| {
                 file.write_all_at(&runner.buffer[..length as usize], at).map(|()| length)
             });
@@ -219,9 +240,8 @@ impl<'a, O: Observer> Runner<'a, O> {
         if self.work.is_flushed {
             file.sync_all()?;
         }
-        drop(file);
         // The sticky bit is root's to set; without it the file is as good.
-        let _ = fs::set_permissions(&self.name, fs::Permissions::from_mode(SWAP_MODE));
+        let _ = file.set_permissions(fs::Permissions::from_mode(SWAP_MODE));
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use crate::knob::KnobSet;
 use crate::machine::Machine;
 use crate::memory;
 use crate::noise::Noise;
+use crate::owned_directory;
 use crate::protocol::{
     ActionKind, Cache, Counter, MeasureOrder, MeasureResult, Record, Status, TrialSpec, Warning,
 };
@@ -110,8 +111,7 @@ fn hand_over(
     }
     if !testbed.is_users() && !machine.is_dry_run() {
         let folder = &prepared.folder;
-        std::os::unix::fs::chown(folder, Some(run_as.uid), Some(run_as.gid))
-            .map_err(|error| Error::io("hand over", folder, error))?;
+        owned_directory::give(folder, prepared.token.as_deref(), (run_as.uid, run_as.gid))?;
     }
     Ok(())
 }

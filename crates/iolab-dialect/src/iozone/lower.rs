@@ -30,6 +30,13 @@ pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, 
                     time inside the calls";
         typed.notes.push(text.into());
     }
+    if typed.how.times_close && !paused(&typed, &tests, &recorded).is_empty() {
+        return Err(Problem::new(
+            "-c counts the close, and with -J, -+b, -+w, -+a or telemetry with pauses only the \
+             time inside reads, writes and flushes is known",
+            "use -e in place of -c, or leave the pauses out",
+        ));
+    }
     let counts = children_counts(&typed);
     let children_max = counts.iter().copied().max().unwrap_or(1);
     let places = places(&typed, &common, children_max)?;

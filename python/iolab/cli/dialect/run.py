@@ -286,7 +286,7 @@ def _show_row(conduct: Conduct, index: int, record: Json) -> None:
         raise StoppedError("stopped on request", "what was measured is stored")
     if conduct.plan.dialect == KEEPING:
         conduct.n_failed += 1
-        conduct.console.note(f"iolab: {record.get('error')}; the incomplete file was removed")
+        conduct.console.note(f"iolab: {record.get('error')}")
         return
     raise TestbedError(str(record.get("error") or "the row failed without saying why"))
 

@@ -16,6 +16,7 @@ Source: none; the bounds are ours, checked by the tests of `stalls`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -84,8 +85,15 @@ def quiet_slices(ops: Sequence[int], interval_ns: int) -> tuple[list[bool], int]
         limit = min(STANDSTILL_SHARE * _at(slices, UPPER), OPS_MIN)
     is_quiet = [completed < limit for completed in slices]
     if sum(is_quiet) > RHYTHM_SHARE * len(slices) and _is_cyclic(slices):
-        is_quiet = [False] * len(slices)
+        is_quiet = _out_of_rhythm(is_quiet)
     return is_quiet, width
+
+
+def _out_of_rhythm(is_quiet: Sequence[bool]) -> list[bool]:
+    """Keep what lasts longer than twice the usual pause of a trial with a rhythm."""
+    runs = [(flag, len(list(group))) for flag, group in itertools.groupby(is_quiet)]
+    usual = _at([length for flag, length in runs if flag], 0.5)
+    return [flag and length > 2 * usual for flag, length in runs for _ in range(length)]
 
 
 def without_stalls(ops: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
