@@ -122,4 +122,4 @@ test-rust:
 	@tools/on_file_systems.sh cargo test -p iolab-real --test conformance --quiet -- --nocapture
 
 test-python: setup
-	$(PYTEST) $(PYTEST_ARGS)
+	@tools/python_tests.sh $(IOLAB_VENV)/bin/python $(PYTEST_ARGS)
