@@ -178,8 +178,6 @@ def test_what_is_not_done_is_refused_by_name(folder: Path) -> None:
 
 
 MALFORMED: Final = (
-    "-c -i 0 -s 1m -+w 50",
-    "-c -i 0 -s 1m -J 1",
     "-y2 -5",
     "-s 64k --json",
     "-+9 -s 64k",

@@ -62,6 +62,12 @@ pub struct Asked {
     pub random_file: Option<String>,
     /// What is waited for before each phase.
     pub waits: Option<Waits>,
+    /// CPU of the first child; children are pinned to it and the following ones.
+    pub first_cpu: Option<u32>,
+    /// Where the report is written as a workbook.
+    pub workbook: Option<String>,
+    /// Files are those of others: nothing is written.
+    pub is_read_only: bool,
     /// Nothing is measured; the semaphores are made for so many copies, or removed (-1).
     pub semaphores: Option<i32>,
 }

@@ -8,6 +8,7 @@
 //! speed, and crash consistency.
 
 mod kinds;
+mod runs;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ fn read_write<T: Target>(target: &T) -> OpenHow {
 ///
 /// The answer is empty when the target conforms.
 pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure> {
-    let checks: [(&'static str, Check<T>); 15] = [
+    let checks: [(&'static str, Check<T>); 16] = [
         ("every submission completes exactly once", exactly_once),
         ("a full queue says busy", busy_when_full),
         ("sizes add up, also at the end of the file", sizes),
@@ -64,6 +65,7 @@ pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure>
         ("an appending handle appends", append),
         ("vectored transfers move the same bytes", kinds::vectors),
         ("several calls move the same bytes as one", kinds::small_calls),
+        ("a run is what its transfers are one by one", runs::runs),
         ("flags of transfers are obeyed or declined", kinds::flags),
         ("streams buffer and give back", kinds::streams),
         ("mapped files give back", kinds::mapped),

@@ -192,7 +192,8 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// Something of its timed region has ended.
     #[inline]
-    fn ended_at(&mut self, completed: Ns) {
+    fn ended_at(&mut self, submitted: Ns, completed: Ns) {
+        self.report.call_ns += completed.since(submitted).0;
         self.report.gap_ns_max = self.report.gap_ns_max.max(completed.since(self.ended).0);
         self.ended = completed;
     }
@@ -247,6 +248,20 @@ impl<G: GroupState> StreamWorker<G> {
             Gate::Start => self.stage > Stage::ArriveStart,
             Gate::End => self.stage > Stage::ArriveEnd,
         }
+    }
+
+    /// A read found the end of the file, which is no failure of the storage.
+    #[cold]
+    fn fell_short(&mut self, at: u64, length: u64, moved: u64) {
+        self.report.errors += 1;
+        let file = self.tenant.file_name(self.report.worker);
+        self.report.first_error.get_or_insert_with(|| {
+            format!(
+                "file {file} is too short: reading {length} bytes at offset {at} gave {moved}; use \
+                 a file of at least {} bytes, or read less of it",
+                self.tenant.file_bytes
+            )
+        });
     }
 
     fn fail(&mut self, errno: Errno, what: &str) {
@@ -316,7 +331,7 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         if self.is_cut_off() && !is_timed_end {
             return false;
         }
-        self.ended_at(completion.completed);
+        self.ended_at(completion.submitted, completion.completed);
         if is_aside {
             return false;
         }
@@ -325,10 +340,7 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         }
         match class {
             OpClass::Read if moved < length => {
-                let what = format!(
-                    "reading {length} bytes at offset {at} gave only {moved}, the file ends there,"
-                );
-                self.fail(Errno::EIO, &what);
+                self.fell_short(at, length, moved);
                 return false;
             }
             OpClass::Read => self.report.read_bytes += moved,
@@ -359,8 +371,8 @@ impl<G: GroupState> Worker for StreamWorker<G> {
     }
 
     #[inline]
-    fn ended_in_run(&mut self, completed: Ns, length: Bytes) -> bool {
-        self.plain_ended(completed, length)
+    fn ended_in_run(&mut self, submitted: Ns, completed: Ns, length: Bytes) -> bool {
+        self.plain_ended(submitted, completed, length)
     }
 
     fn leave_run(&mut self, transfer: &Transfer, now: Ns) -> Option<Submission> {

@@ -38,8 +38,8 @@ pub trait Worker {
 
     /// Takes the end of a transfer of a run that moved all its bytes; answers like
     /// [`Worker::complete`].
-    fn ended_in_run(&mut self, completed: Ns, length: Bytes) -> bool {
-        let _ = (completed, length);
+    fn ended_in_run(&mut self, submitted: Ns, completed: Ns, length: Bytes) -> bool {
+        let _ = (submitted, completed, length);
         false
     }
 

@@ -99,6 +99,7 @@ fn asked(typed: &Typed) -> Asked {
         random_file: typed.random_file.clone(),
         waits: typed.waits.map(|kind| Waits { kind, numbers: numbers() }),
         semaphores: typed.semaphores,
+        ..Asked::default()
     }
 }
 

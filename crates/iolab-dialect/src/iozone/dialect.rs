@@ -1,23 +1,12 @@
 //! The dialect's face to the front end: JSON in, text out.
 
-use serde::de::DeserializeOwned;
-
 use super::{biff, options, parse, render, report, result};
 use crate::diagnostic::Diagnostic;
 use crate::option::{help_text, reference_text};
-use crate::{Dialect, RenderError};
+use crate::{Dialect, RenderError, read_json};
 
 /// The dialect.
 pub struct Iozone;
-
-fn json<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, RenderError> {
-    let wrong = |error: serde_json::Error| RenderError {
-        dialect: "iozone",
-        what,
-        error: error.to_string(),
-    };
-    serde_json::from_str(text).map_err(wrong)
-}
 
 impl Dialect for Iozone {
     fn name(&self) -> &'static str {
@@ -30,13 +19,15 @@ impl Dialect for Iozone {
     }
 
     fn render(&self, plan: &str, event: &str) -> Result<String, RenderError> {
-        Ok(render::render(&json("plan", plan)?, &json("event", event)?))
+        let event = read_json((self.name(), "event"), event)?;
+        Ok(render::render(&read_json((self.name(), "plan"), plan)?, &event))
     }
 
     fn file(&self, plan: &str, event: &str) -> Result<Vec<u8>, RenderError> {
-        match json("event", event)? {
+        match read_json((self.name(), "event"), event)? {
             result::Event::End { rows } => {
-                Ok(biff::worksheet(&report::cells(&json("plan", plan)?, &rows)))
+                let plan = read_json((self.name(), "plan"), plan)?;
+                Ok(biff::worksheet(&report::cells(&plan, &rows)))
             }
             _ => Ok(Vec::new()),
         }

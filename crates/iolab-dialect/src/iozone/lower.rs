@@ -13,6 +13,7 @@ use super::telemetry::{self, Recorded};
 use super::typed::{Typed, Unit};
 use crate::diagnostic::Problem;
 use crate::option::Common;
+use crate::plan::Asked;
 
 /// What the words mean; `command` is the whole command line.
 pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, Problem> {
@@ -29,13 +30,6 @@ pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, 
         let text = "-+w, -+a: data are made between the operations, and the rate is that of the \
                     time inside the calls";
         typed.notes.push(text.into());
-    }
-    if typed.how.times_close && !paused(&typed, &tests, &recorded).is_empty() {
-        return Err(Problem::new(
-            "-c counts the close, and with -J, -+b, -+w, -+a or telemetry with pauses only the \
-             time inside reads, writes and flushes is known",
-            "use -e in place of -c, or leave the pauses out",
-        ));
     }
     let counts = children_counts(&typed);
     let children_max = counts.iter().copied().max().unwrap_or(1);
@@ -61,11 +55,13 @@ pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, 
         notes: typed.notes.clone(),
         directory: places.directory,
         files: places.names,
-        first_cpu: typed.children.first_cpu,
         cache: if typed.how.is_cold { "cold" } else { "as_is" }.into(),
-        workbook: typed.shown.workbook.clone(),
-        is_read_only: typed.children.is_foreign,
-        side: Side::of(&typed, &tests),
+        asked: Asked {
+            first_cpu: typed.children.first_cpu,
+            workbook: typed.shown.workbook.clone(),
+            is_read_only: typed.children.is_foreign,
+            ..Asked::default()
+        },
         show: show(&typed, (&tests, &counts), &recorded, command),
         common,
         rows,
@@ -256,6 +252,7 @@ fn show(
                 _ => counts[0],
             },
         }),
+        side: Side::of(typed, tests),
     }
 }
 

@@ -1,5 +1,4 @@
-//! What an `IOzone` command line means: which rows are measured, on which files, and how it is
-//! shown. This is what crosses to the front end and comes back for rendering.
+//! What is `IOzone`'s own of a plan: rows of several tests, and how they are shown.
 
 use iolab_workload::Workload;
 use iolab_workload::preset::IozoneTest;
@@ -7,39 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::side::Side;
 use super::typed::Unit;
-use crate::option::Common;
 
 /// Everything about one command line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plan {
-    /// `iozone`.
-    pub dialect: String,
-    /// What iolab adds.
-    pub common: Common,
-    /// Only this text is wanted; nothing is measured.
-    pub only_text: Option<String>,
-    /// What the user must know before it begins.
-    pub notes: Vec<String>,
-    /// Directory of the files; empty: the current one.
-    pub directory: String,
-    /// Names of the files, for messages.
-    pub files: Vec<String>,
-    /// CPU of the first child; children are pinned to it and the following ones.
-    pub first_cpu: Option<u32>,
-    /// `as_is` or `cold`.
-    pub cache: String,
-    /// Where the Excel report is written.
-    pub workbook: Option<String>,
-    /// Files are those of others: nothing is written.
-    pub is_read_only: bool,
-    /// Files beside the report.
-    pub side: Side,
-    /// How it is shown.
-    pub show: Show,
-    /// What is measured, in this order.
-    pub rows: Vec<Row>,
-}
+pub type Plan = crate::plan::Plan<Show, Row>;
 
 /// How results are shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,6 +47,8 @@ pub struct Show {
     pub columns: Columns,
     /// Throughput mode, if it is that.
     pub throughput: Option<Throughput>,
+    /// Files beside the report.
+    pub side: Side,
 }
 
 /// Which columns the table has.

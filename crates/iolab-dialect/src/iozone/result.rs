@@ -59,8 +59,6 @@ pub struct PhaseResult {
     pub elapsed_ns: u64,
     /// CPU time of all workers.
     pub cpu_ns: u64,
-    /// Time inside the calls, of all workers.
-    pub service_ns: u64,
     /// In the order of the files.
     pub workers: Vec<WorkerResult>,
 }
@@ -77,6 +75,8 @@ pub struct WorkerResult {
     pub bytes: u64,
     /// Its timed region.
     pub elapsed_ns: u64,
+    /// Time inside the calls of it.
+    pub call_ns: u64,
 }
 
 impl PhaseResult {
@@ -86,15 +86,18 @@ impl PhaseResult {
     pub fn cell(&self, plan: &Plan) -> u64 {
         let (ops, bytes): (u64, u64) =
             self.workers.iter().fold((0, 0), |sum, w| (sum.0 + w.ops, sum.1 + w.bytes));
-        let elapsed_ns = self.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0);
-        let has_pauses = plan.show.paused.contains(&self.name);
-        let ns = if has_pauses { self.service_ns } else { elapsed_ns }.max(1);
-        let seconds = ns as f64 / 1e9;
+        let ns = self.workers.iter().map(|w| self.counted_ns(w, plan)).max().unwrap_or(0);
+        let seconds = ns.max(1) as f64 / 1e9;
         match plan.show.unit {
             Unit::KiloBytes => (bytes as f64 / seconds) as u64 >> 10,
             Unit::Operations => (ops as f64 / seconds) as u64,
             Unit::Microseconds => (1e6 * seconds / ops.max(1) as f64) as u64,
         }
+    }
+
+    /// What the rate of a worker is about: all of its time, or that of its calls if it pauses.
+    fn counted_ns(&self, worker: &WorkerResult, plan: &Plan) -> u64 {
+        if plan.show.paused.contains(&self.name) { worker.call_ns } else { worker.elapsed_ns }
     }
 
     /// CPU use in percent of one processor.
@@ -109,9 +112,7 @@ impl PhaseResult {
             Unit::Operations => worker.ops as f64,
             _ => worker.bytes as f64 / 1024.0,
         };
-        let has_pauses = plan.show.paused.contains(&self.name);
-        let mean_ns = self.service_ns / self.workers.len().max(1) as u64;
-        let ns = if has_pauses { mean_ns } else { worker.elapsed_ns };
+        let ns = self.counted_ns(worker, plan);
         if moved == 0.0 || ns == 0 {
             return (0.0, 0.0);
         }

@@ -33,10 +33,10 @@ fn golden(name: &str) -> String {
 
 /// A phase of one child whose cell is exactly `kb_per_s`.
 fn phase(name: T, kb_per_s: u64) -> PhaseResult {
-    let workers =
-        vec![WorkerResult { child: 0, ops: 4, bytes: kb_per_s << 10, elapsed_ns: 1_000_000_000 }];
-    let cpu_ns = 0;
-    PhaseResult { name, elapsed_ns: 1_000_000_000, cpu_ns, service_ns: 0, workers }
+    let second = 1_000_000_000;
+    let bytes = kb_per_s << 10;
+    let worker = WorkerResult { child: 0, ops: 4, bytes, elapsed_ns: second, call_ns: second };
+    PhaseResult { name, elapsed_ns: second, cpu_ns: 0, workers: vec![worker] }
 }
 
 /// The table lines of a recording, as results of a plan.

@@ -99,7 +99,7 @@ impl<W: Worker, const WRITES: bool> Run for Counted<'_, W, WRITES> {
 
     #[inline]
     fn ended(&mut self, submitted: Ns, completed: Ns, length: Bytes) {
-        if self.worker.ended_in_run(completed, length) {
+        if self.worker.ended_in_run(submitted, completed, length) {
             let class = if WRITES { OpClass::Write } else { OpClass::Read };
             self.recorder.count(class, submitted, completed, length.0);
         }

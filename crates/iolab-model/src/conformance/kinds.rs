@@ -19,7 +19,7 @@ const OTHER: Handle = Handle(1);
 
 impl<L: Lane> Probe<L> {
     /// What the buffer holds, if the target has any.
-    fn held(&mut self) -> Vec<u8> {
+    pub(super) fn held(&mut self) -> Vec<u8> {
         self.lane
             .buffer(Token(0))
             .map(|buffer| buffer[..RECORD.0 as usize].to_vec())
@@ -27,7 +27,7 @@ impl<L: Lane> Probe<L> {
     }
 
     /// Empties the buffer, so that only a read can fill it again.
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         if let Some(buffer) = self.lane.buffer(Token(0)) {
             buffer.fill(0);
         }

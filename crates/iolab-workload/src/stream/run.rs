@@ -47,11 +47,11 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// Counts a whole transfer.
     #[inline]
-    pub(super) fn plain_ended(&mut self, completed: Ns, length: Bytes) -> bool {
+    pub(super) fn plain_ended(&mut self, submitted: Ns, completed: Ns, length: Bytes) -> bool {
         if self.is_cut_off() {
             return false;
         }
-        self.ended_at(completed);
+        self.ended_at(submitted, completed);
         let moved = match self.tenant.direction {
             Direction::Write => &mut self.report.write_bytes,
             _ => &mut self.report.read_bytes,

@@ -41,7 +41,7 @@ def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> No
     ------
     IolabError : a file cannot be written; results are stored all the same.
     """
-    name: str | None = plan.values.get("workbook")
+    name: str | None = plan.asked.get("workbook")
     if name is None:
         return
     try:

@@ -131,7 +131,7 @@ def testbed_of(plan: DialectPlan) -> Testbed:
             raise TestbedError(f"{directory} is not a directory", "name a file in a directory")
         scratch = tuple(plan.values["files"]) if plan.asked.get("is_scratch") else ()
         testbed = DirectoryTestbed(path, is_in_place=True, scratch=scratch)
-        is_read_only = bool(plan.values.get("is_read_only"))
+        is_read_only = bool(plan.asked.get("is_read_only"))
         _refuse_special_files(path, plan.values["files"], is_read_only=is_read_only)
         return testbed
     kind, _, argument = str(asked).partition(":")

@@ -103,7 +103,7 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Con
         run_as = bonnie.run_as(plan, testbed, console)
     study = study_plan(plan, testbed, seed=secrets.randbelow(_SEED_MAX))
     testbed.check_space(max(study.round_cost().file_bytes, plan.kept_bytes))
-    check_workbook(plan.values.get("workbook"))
+    check_workbook(plan.asked.get("workbook"))
     asked = plan.common["out"]
     out_dir = Path(asked) if asked else outputs.fresh_directory(dialect)
     outputs.check_free(out_dir)
@@ -245,7 +245,7 @@ def _run_trial(
 
 def _pinned(plan: DialectPlan, workload: Json) -> Json:
     """The workload with children on the CPU that was asked for and those after it."""
-    first = plan.values.get("first_cpu")
+    first = plan.asked.get("first_cpu")
     if first is None:
         return workload
     count = os.cpu_count() or 1
@@ -299,30 +299,22 @@ def row_phases(plan: DialectPlan, record: Json) -> list[dict[str, Any]]:
     found = list[dict[str, Any]]()
     for phase in record["phases"]:
         workers = list[dict[str, Any]]()
-        service_ns = 0
         for child in side.children_of(plan, workload_phases[phase["name"]], phase):
             worker = child.report
             workers.append(
                 {
                     "child": child.number,
-                    **{key: int(worker[key]) for key in ("ops", "bytes", "elapsed_ns")},
+                    **{key: int(worker[key]) for key in ("ops", "bytes", "elapsed_ns", "call_ns")},
                 }
             )
             if worker.get("errors"):
                 return found
-        for tenant in phase["tenants"]:
-            service_ns += sum(
-                int(histogram["sum"])
-                for histogram in (tenant["service"] or {}).values()
-                if histogram
-            )
         cpu: Json = phase.get("cpu") or {}
         found.append(
             {
                 "name": phase["name"],
                 "elapsed_ns": int(phase["elapsed_ns"]),
                 "cpu_ns": int(cpu.get("user_ns") or 0) + int(cpu.get("system_ns") or 0),
-                "service_ns": service_ns,
                 "workers": workers,
             }
         )

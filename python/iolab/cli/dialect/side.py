@@ -42,10 +42,15 @@ class Child:
     report: Json
 
 
+def _side(plan: DialectPlan) -> Json:
+    """Which files are wanted; only one dialect has any."""
+    return plan.values["show"].get("side", {})
+
+
 @contextmanager
 def log_folder(plan: DialectPlan, out_dir: Path) -> Generator[Path | None]:
     """A directory for the logs of a row, if any are wanted; it is removed in the end."""
-    if not plan.values.get("side", {}).get("logged"):
+    if not _side(plan).get("logged"):
         yield None
         return
     folder = out_dir.resolve() / _FOLDER
@@ -60,7 +65,7 @@ def logged(plan: DialectPlan, workload: Json, folder: Path | None) -> Json:
     """The workload, with its single operations logged where that is wanted."""
     if folder is None:
         return workload
-    wanted = plan.values["side"]["logged"]
+    wanted = _side(plan)["logged"]
 
     def with_log(phase: Json) -> Json:
         if phase["name"] not in wanted:
@@ -105,7 +110,7 @@ def write_side_files(
     ------
     IolabError : a file cannot be written; what was measured is stored all the same.
     """
-    side: Json = plan.values.get("side", {})
+    side = _side(plan)
     writer = _Writer(plan, core)
     clock_ns = _wall_clock(plan, record)
     try:

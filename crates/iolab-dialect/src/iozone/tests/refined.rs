@@ -64,9 +64,9 @@ fn recorded_files_of_latencies_are_written_byte_for_byte() {
         };
         assert_eq!(side(&children, part), (name, wanted));
     }
-    assert_eq!(alone.side.logged, [T::Write, T::Rewrite, T::Read, T::Reread]);
-    assert_eq!(plan("-Q -i 2 -i 3").side.logged, [], "alone only the first two tests");
-    assert_eq!(plan("-t 2 -Q -i 3").side.logged, [T::BackwardRead]);
+    assert_eq!(alone.show.side.logged, [T::Write, T::Rewrite, T::Read, T::Reread]);
+    assert_eq!(plan("-Q -i 2 -i 3").show.side.logged, [], "alone only the first two tests");
+    assert_eq!(plan("-t 2 -Q -i 3").show.side.logged, [T::BackwardRead]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn recorded_histograms_and_times_are_written_byte_for_byte() {
             line.split(':').skip(2).map(|cell| cell.split_whitespace().next().unwrap().to_owned())
         });
         let counts: Vec<u64> = cells.map(|cell| cell.parse().unwrap()).collect();
-        assert_eq!(counts.len(), plan.side.limits_ns.len() + 1);
+        assert_eq!(counts.len(), plan.show.side.limits_ns.len() + 1);
         let (name, text) = side(&plan, Part::Histogram { who: who(test, 0), counts });
         assert_eq!(name, "Iozone_histogram_child_0.txt");
         found += &text;
@@ -163,7 +163,7 @@ fn what_is_found_is_kept_or_only_read_if_that_is_asked_for() {
     assert_eq!(tenant("-t 2 -i 0", 0).opening, Opening::Create);
     assert_eq!(tenant("-t 2 -i 0 --compat", 0).opening, Opening::Keep, "children never truncate");
     let foreign = plan("-+E -i 1 -i 2 -f precious -s 64k");
-    assert!(foreign.is_read_only);
+    assert!(foreign.asked.is_read_only);
     assert_eq!(foreign.rows[0].tests, [T::Read, T::Reread, T::RandomRead]);
     for phase in &foreign.rows[0].workload.phases {
         assert!(phase.keeps_files && phase.tenants.iter().all(|t| !t.writes()));
@@ -187,6 +187,7 @@ fn refinements_reach_the_workload() {
     assert_eq!(tenant("-+b 40k,5 -i 0 -i 1 -r 16k", 2).manner.burst, None, "reads have no bursts");
     assert_eq!(plan("-J 5 -i 0").show.paused, [T::Write, T::Rewrite]);
     assert_eq!(plan("-J 5 -+J -i 0").show.paused, []);
+    assert_eq!(plan("-c -J 5 -i 0").show.paused, [T::Write, T::Rewrite], "the close is a call");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::drive;
 use crate::recorder::Recorder;
 
 const RECORD: Bytes = Bytes(4096);
+const CLOSE: Ns = Ns(31);
 
 /// What happens to the n-th transfer.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +41,8 @@ impl GroupState for Group<'_> {
     }
 }
 
-/// A synchronous lane in a time of its own: transfers take different times, all else none.
+/// A synchronous lane in a time of its own: transfers take different times, a close takes
+/// [`CLOSE`], all else none.
 struct Synthetic<'a, const HAS_RUNS: bool> {
     now: Ns,
     mishap: Mishap,
@@ -101,6 +103,10 @@ impl<const HAS_RUNS: bool> Lane for Synthetic<'_, HAS_RUNS> {
             let outcome = match op {
                 Op::Read(transfer) => self.transfer(&transfer, false),
                 Op::Write(transfer) => self.transfer(&transfer, true),
+                Op::Close { .. } => {
+                    self.now = self.now + CLOSE;
+                    Ok(Bytes(0))
+                }
                 _ => Ok(Bytes(0)),
             };
             done.push(Completion { token, submitted, completed: self.now, outcome });
@@ -184,5 +190,22 @@ proptest! {
         let (in_runs, left) = driven::<true>(&tenant, mishap, is_stonewalled);
         prop_assert!((1..=2).contains(&left), "one by itself before a run: {left}");
         prop_assert_eq!(in_runs, one_by_one);
+    }
+}
+
+#[test]
+fn time_of_calls_holds_a_timed_close_and_no_pauses() {
+    let limit = Limit::Ops { ops: 10, within_ns: None };
+    for (think_ns, is_close_timed) in [(0, false), (0, true), (700, false), (700, true)] {
+        let tenant = Tenant {
+            think_ns: Ns(think_ns),
+            is_close_timed,
+            ..tenant(Direction::Read, Pattern::Sequential, limit)
+        };
+        let ((.., report, _, _), _) = driven::<true>(&tenant, Mishap::None, false);
+        let transfers: u64 = (0..10).map(|number| 100 + number * 7919 % 5000).sum();
+        let close = if is_close_timed { CLOSE.0 } else { 0 };
+        assert_eq!(report.call_ns, transfers + close, "{think_ns} {is_close_timed}");
+        assert!(report.elapsed_ns >= report.call_ns + 9 * think_ns, "{think_ns} {is_close_timed}");
     }
 }
