@@ -13,15 +13,12 @@ bonnie++.
 
 from __future__ import annotations
 
-import argparse
 import csv
-import json
 import math
 import os
 import random
 import re
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -29,11 +26,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from paired import device_over_ram, report
+from paired import device_over_ram, read_options, report, write
 
-from iolab.testbed.command import find_agent
-
-ROOT = Path(__file__).resolve().parent.parent
 DEVICE_BYTES = 5 << 30
 CPU = max(os.sched_getaffinity(0))
 COLUMNS = (
@@ -162,16 +156,8 @@ def show_user(user: dict[str, list[tuple[float, float]]]) -> dict[str, list[floa
 
 def main() -> int:
     """Run everything and write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--agent", type=Path, help="default: the installed one")
-    parser.add_argument("--out", type=Path, default=ROOT / "target" / "dialects.json")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--only", default="", help="commands whose name contains this")
-    options = parser.parse_args()
-    missing = [name for name in ("iozone", "bonnie++") if shutil.which(name) is None]
-    if missing or os.geteuid() != 0 or options.rounds < 2:
-        sys.exit("needs iozone (iozone3 of Debian non-free), bonnie++, root and at least 2 rounds")
-    os.environ["IOLAB_AGENT"] = str((options.agent or Path(find_agent())).resolve())
+    options = read_options(__doc__, "dialects", ["iozone", "bonnie++"])
+    os.environ["IOLAB_AGENT"] = str(options.agent)
     chosen = [one for one in commands() if options.only in one.name]
     if not chosen:
         sys.exit(f"no command's name contains {options.only!r}")
@@ -183,9 +169,7 @@ def main() -> int:
     for cell in quick:
         print(f"{cell}: too quick for bonnie++ to print a number in some round; not counted")
     found["user_s"] = show_user(user)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps({"version": 1, **found}, indent=1))
-    print(f"written: {options.out}")
+    write(options.out, found)
     return 0
 
 

@@ -6,18 +6,50 @@ after Holm's correction over all cells.
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
 import os
 import random
+import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from iolab.testbed.command import find_agent
+
+ROOT = Path(__file__).resolve().parent.parent
 BAR_POOLED, BAR_CELL = 0.97, 0.95
 MIB = 1 << 20
+
+
+def read_options(document: str, name: str, needs: Sequence[str]) -> argparse.Namespace:
+    """The command line of a bench called `name`, which needs root and some programs.
+
+    The answer has `rounds`, `only`, `agent` (resolved) and `out`.
+    """
+    parser = argparse.ArgumentParser(description=document.splitlines()[0])
+    parser.add_argument("--agent", type=Path, help="default: the installed one")
+    parser.add_argument("--out", type=Path, default=ROOT / "target" / f"{name}.json")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--only", default="", help="those whose name contains this")
+    options = parser.parse_args()
+    missing = [program for program in needs if shutil.which(program) is None]
+    if missing or os.geteuid() != 0 or options.rounds < 2:
+        sys.exit(f"needs {', '.join(needs)} (apt-get install), root and at least 2 rounds")
+    options.agent = (options.agent or Path(find_agent())).resolve()
+    return options
+
+
+def write(path: Path, found: Mapping[str, object]) -> None:
+    """Keep what was found as JSON, and say where."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"version": 1, **found}, indent=1))
+    print(f"written: {path}")
 
 
 def command(argv: Sequence[str]) -> str:

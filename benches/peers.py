@@ -12,7 +12,6 @@ faster or slower. Peers: fio, and IOzone where it is installed (its own tests, e
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import math
@@ -27,13 +26,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from paired import command, device_over_ram, random_file, report
-
-from iolab.testbed.command import find_agent
+from paired import command, device_over_ram, random_file, read_options, report, write
 
 FILE_BYTES = 256 << 20
 IMAGE_BYTES = 1800 << 20
-ROOT = Path(__file__).resolve().parent.parent
 OPS_MAX = 16_384
 DEPTHS = {"psync": 1, "libaio": 32, "io_uring": 32}
 RECORDS = (4 << 10, 64 << 10, 1 << 20)
@@ -210,22 +206,11 @@ def measure(
 
 def main() -> int:
     """Run everything and write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--agent", type=Path, help="default: the installed one")
-    parser.add_argument("--out", type=Path, default=ROOT / "target" / "peers.json")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--only", default="", help="cells whose name contains this")
-    options = parser.parse_args()
-    if shutil.which("fio") is None or os.geteuid() != 0 or options.rounds < 2:
-        sys.exit("needs fio (apt-get install fio), root (a loop device) and at least 2 rounds")
-    agent = (options.agent or Path(find_agent())).resolve()
+    options = read_options(__doc__, "peers", ["fio"])
     with device_over_ram(IMAGE_BYTES) as directory:
         random_file(directory / "data.0", FILE_BYTES)
-        ratios, user = measure(agent, directory, cells(options.only), options.rounds)
-    found = report(ratios, user)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps({"version": 1, **found}, indent=1))
-    print(f"written: {options.out}")
+        ratios, user = measure(options.agent, directory, cells(options.only), options.rounds)
+    write(options.out, report(ratios, user))
     return 0
 
 
