@@ -59,6 +59,11 @@ impl LayoutPlan {
         self.files.is_empty()
     }
 
+    /// Whether room is filled or allocated; otherwise files are only made.
+    pub fn has_data(&self) -> bool {
+        self.files.iter().any(|file| file.is_filled || file.is_preallocated)
+    }
+
     /// Names of the files; [`PathId`] counts in this order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| file.name.as_str())

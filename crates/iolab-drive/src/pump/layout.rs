@@ -1,8 +1,10 @@
 //! Making a phase's files, by somebody who is not measured.
 //!
 //! In real time that is a thread of its own, which has ended before the workers begin: the kernel
-//! then keeps no memory of them as writers, and a single worker is alone in its process again. In
-//! virtual time it is an actor with a lane of its own.
+//! then keeps no memory of them as writers. Where no data are written, there is no thread: the C
+//! library takes every call of a process that ever had a second one for a cancellation point, and
+//! every stream for shared, which a cached small read feels as much as the clock. In virtual time
+//! it is an actor with a lane of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +32,8 @@ pub enum Laid {
     Stopped,
 }
 
-/// Makes the files of `phase` on a thread of its own, while `observer` is asked whether to stop.
+/// Makes the files of `phase`, on a thread of its own if data are written, while `observer` is
+/// asked whether to stop.
 ///
 /// # Errors
 ///
@@ -41,37 +44,50 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
     directory: &Path,
     observer: &mut O,
 ) -> Result<Laid, Error> {
-    if !LayoutPlan::of(phase).is_empty() {
-        let group = &SharedGroup::default();
-        let laid = std::thread::scope(|scope| {
-            let work = || {
-                let actor = layout_actor(target, (workload, phase), directory, group)?;
-                let Actor { mut lane, mut worker, mut recorder } = actor;
-                let plan = LayoutPlan::of(phase);
-                if let Some(plan) = LanePlan::layout(workload, phase, plan.names()) {
-                    let random = workload.seed.stream("verify layout", 0);
-                    let mut lane = VerifyingLane::new(lane, plan, 1, random);
-                    drive(&mut lane, &mut worker, &mut recorder, 1)?;
-                } else if let Content::Blend(blend) = &workload.content {
-                    let unique = workload.seed.stream("unique layout", u64::from(blend.skew));
-                    let mut lane =
-                        BlendingLane::new(lane, Composer::new(blend, plan.names(), unique));
-                    drive(&mut lane, &mut worker, &mut recorder, 1)?;
-                } else {
-                    drive(&mut lane, &mut worker, &mut recorder, 1)?;
-                }
-                checked(&worker)
-            };
+    let plan = LayoutPlan::of(phase);
+    let group = &SharedGroup::default();
+    let work = || write_files(target, (workload, phase), directory, group);
+    let laid = if plan.is_empty() {
+        Laid::Done
+    } else if plan.has_data() {
+        std::thread::scope(|scope| {
             let thread = scope.spawn(work);
             watch(group, observer, || thread.is_finished());
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })?;
-        if laid == Laid::Stopped {
-            return Ok(laid);
-        }
+        })?
+    } else if observer.should_stop() {
+        Laid::Stopped
+    } else {
+        work()?
+    };
+    if laid == Laid::Done {
+        observer.laid_out();
     }
-    observer.laid_out();
-    Ok(Laid::Done)
+    Ok(laid)
+}
+
+/// Makes the files of `phase` on the calling thread, unless `group` is stopped.
+fn write_files<T: Target>(
+    target: &T,
+    (workload, phase): (&Workload, &Phase),
+    directory: &Path,
+    group: &SharedGroup,
+) -> Result<Laid, Error> {
+    let actor = layout_actor(target, (workload, phase), directory, group)?;
+    let Actor { mut lane, mut worker, mut recorder } = actor;
+    let plan = LayoutPlan::of(phase);
+    if let Some(plan) = LanePlan::layout(workload, phase, plan.names()) {
+        let random = workload.seed.stream("verify layout", 0);
+        let mut lane = VerifyingLane::new(lane, plan, 1, random);
+        drive(&mut lane, &mut worker, &mut recorder, 1)?;
+    } else if let Content::Blend(blend) = &workload.content {
+        let unique = workload.seed.stream("unique layout", u64::from(blend.skew));
+        let mut lane = BlendingLane::new(lane, Composer::new(blend, plan.names(), unique));
+        drive(&mut lane, &mut worker, &mut recorder, 1)?;
+    } else {
+        drive(&mut lane, &mut worker, &mut recorder, 1)?;
+    }
+    checked(&worker)
 }
 
 /// The layout of `phase` with a lane of `target`, ready to run.

@@ -13,7 +13,7 @@ use iolab_model::{
 
 use crate::affinity::last_errno;
 use crate::buffer::Buffers;
-use crate::clock::{monotonic, sleep_until};
+use crate::clock::{LaneClock, sleep_until};
 use crate::files::{Files, Opened};
 use crate::priority;
 use crate::vectors::Vectors;
@@ -111,6 +111,7 @@ pub struct SynchronousLane<M> {
     files: Files,
     buffers: Buffers,
     vectors: Vectors,
+    clock: LaneClock,
     method: PhantomData<M>,
 }
 
@@ -135,6 +136,7 @@ impl<M: Method> Target for Synchronous<M> {
             files: Files::new(request.paths.clone(), M::CAPABILITIES),
             buffers: Buffers::new(request)?,
             vectors: Vectors::default(),
+            clock: LaneClock::new(),
             method: PhantomData,
         })
     }
@@ -294,7 +296,7 @@ impl<M: Method> Lane for SynchronousLane<M> {
             } else {
                 self.transfer::<false>(token, &transfer)
             };
-            let completed = monotonic();
+            let completed = self.clock.now();
             if outcome != Ok(transfer.length) {
                 let completion = Completion { token, submitted, completed, outcome };
                 return RunEnd::FellShort(transfer, completion);
@@ -307,7 +309,7 @@ impl<M: Method> Lane for SynchronousLane<M> {
 
     #[inline]
     fn now(&self) -> Ns {
-        monotonic()
+        self.clock.now()
     }
 
     #[inline]
@@ -320,7 +322,7 @@ impl<M: Method> Lane for SynchronousLane<M> {
         let mut submitted = now;
         for submission in batch {
             let outcome = self.perform(submission.token, &submission.op);
-            let completed = monotonic();
+            let completed = self.clock.now();
             done.push(Completion { token: submission.token, submitted, completed, outcome });
             submitted = completed;
         }
