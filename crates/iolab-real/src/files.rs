@@ -21,6 +21,7 @@ use iolab_model::{Bytes, Capabilities, Ns, error::Errno};
 
 use crate::affinity::last_errno;
 use crate::clock::{monotonic, sleep_until};
+use crate::kernel;
 use crate::mapping::Mapping;
 use crate::stream::Stream;
 
@@ -114,9 +115,7 @@ impl Opened {
         if self.position == at.0 {
             return true;
         }
-        // SAFETY: a plain system call on an open descriptor.
-        let reached = unsafe { libc::lseek(self.fd, at.0 as i64, libc::SEEK_SET) };
-        if reached < 0 {
+        if kernel::seek(self.fd, at.0) < 0 {
             return false;
         }
         self.position = at.0;

@@ -12,6 +12,7 @@ mod clock;
 pub mod engine;
 mod fault;
 mod files;
+mod kernel;
 mod mapping;
 pub mod priority;
 pub mod shared;

@@ -22,4 +22,4 @@ pub use layout::{LayoutFailure, LayoutPlan, LayoutWorker};
 pub use report::StreamReport;
 pub use spec::Workload;
 pub use stream::StreamWorker;
-pub use worker::{Step, Worker};
+pub use worker::{RunKind, Step, Worker};

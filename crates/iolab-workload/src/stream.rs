@@ -24,7 +24,7 @@ use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
 use crate::report::StreamReport;
 use crate::spec::{Direction, Limit, Pattern, Tenant};
-use crate::worker::{Step, Worker};
+use crate::worker::{RunKind, Step, Worker};
 use timed::{Chain, Unflushed};
 
 const FILE: Handle = Handle(0);
@@ -103,6 +103,8 @@ pub struct StreamWorker<G> {
     has_pauses: bool,
     /// Its ops are transfers of the pattern's records, one after the other ([`run`]).
     is_plain: bool,
+    /// What every transfer of a run is, but for its place.
+    of_a_run: Transfer,
     report: StreamReport,
 }
 
@@ -151,6 +153,7 @@ impl<G: GroupState> StreamWorker<G> {
             pace_ns: tenant.period_ns().unwrap_or(0.0),
             has_pauses: tenant.has_pauses(),
             is_plain: run::is_plain(tenant),
+            of_a_run: run::transfer_of(tenant),
             report: StreamReport { worker: index, ..StreamReport::default() },
             tenant: tenant.clone(),
         }
@@ -360,18 +363,21 @@ impl<G: GroupState> Worker for StreamWorker<G> {
     }
 
     #[inline]
-    fn run_writes(&self) -> Option<bool> {
+    fn run_kind(&self) -> Option<RunKind> {
         let may_run = self.is_plain && self.stage == Stage::Timed && self.report.errors == 0;
-        may_run.then(|| self.tenant.direction == Direction::Write)
+        may_run.then(|| RunKind {
+            writes: self.tenant.direction == Direction::Write,
+            is_counted_at_once: self.is_stonewalled,
+        })
     }
 
     #[inline]
-    fn next_of_run(&mut self, now: Ns) -> Option<Transfer> {
-        self.next_plain(now)
+    fn next_of_run<const WRITES: bool>(&mut self, now: Ns) -> Option<Transfer> {
+        self.next_plain::<WRITES>(now)
     }
 
     #[inline]
-    fn ended_in_run(&mut self, submitted: Ns, completed: Ns, length: Bytes) -> bool {
+    fn ended_in_run(&mut self, submitted: Ns, completed: &[Ns], length: Bytes) -> bool {
         self.plain_ended(submitted, completed, length)
     }
 

@@ -16,6 +16,15 @@ pub enum Step {
     Finished,
 }
 
+/// What the transfers of a run are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunKind {
+    /// They write; otherwise they read.
+    pub writes: bool,
+    /// Whether a transfer counts is known only when it ends (a stonewall may fall).
+    pub is_counted_at_once: bool,
+}
+
 /// One actor of a workload. It never blocks, sleeps or reads a clock.
 pub trait Worker {
     /// What to do at `now`, the latest reading of the target's clock.
@@ -25,20 +34,20 @@ pub trait Worker {
     fn complete(&mut self, completion: &Completion) -> bool;
 
     /// Whether nothing but alike transfers comes next, so that the following three may be called in
-    /// place of [`Worker::next`] and [`Worker::complete`]; the answer is whether they write.
-    fn run_writes(&self) -> Option<bool> {
+    /// place of [`Worker::next`] and [`Worker::complete`].
+    fn run_kind(&self) -> Option<RunKind> {
         None
     }
 
-    /// The next transfer of a run; `None`: ask [`Worker::next`].
-    fn next_of_run(&mut self, now: Ns) -> Option<Transfer> {
+    /// The next transfer of a run that writes or reads; `None`: ask [`Worker::next`].
+    fn next_of_run<const WRITES: bool>(&mut self, now: Ns) -> Option<Transfer> {
         let _ = now;
         None
     }
 
-    /// Takes the end of a transfer of a run that moved all its bytes; answers like
-    /// [`Worker::complete`].
-    fn ended_in_run(&mut self, submitted: Ns, completed: Ns, length: Bytes) -> bool {
+    /// Takes the ends of transfers of a run that moved all their bytes, each one submitted when the
+    /// one before it ended, the first one at `submitted`; answers whether they count.
+    fn ended_in_run(&mut self, submitted: Ns, completed: &[Ns], length: Bytes) -> bool {
         let _ = (submitted, completed, length);
         false
     }

@@ -15,6 +15,9 @@ const NAP: Duration = Duration::from_micros(50);
 /// Longest sleep of a worker that has nothing to do before an instant: it may be stopped meanwhile.
 const SLEEP_MAX: Ns = Ns::from_ms(100);
 
+/// Ends of a run that are counted together.
+const COUNTED_MAX: usize = 64;
+
 /// Why a worker has nothing more to submit right now.
 #[derive(Clone, Copy, PartialEq)]
 enum Pause {
@@ -40,13 +43,14 @@ pub fn drive<L: Lane, W: Worker>(
     let mut idle = 0;
     loop {
         if L::HAS_RUNS
-            && let Some(writes) = worker.run_writes()
+            && let Some(kind) = worker.run_kind()
             && recorder.is_plain()
         {
-            now = if writes {
-                run::<L, W, true>(lane, worker, recorder, now)
+            let at_most = if kind.is_counted_at_once { 1 } else { COUNTED_MAX };
+            now = if kind.writes {
+                run::<L, W, true>(lane, (worker, recorder), at_most, now)
             } else {
-                run::<L, W, false>(lane, worker, recorder, now)
+                run::<L, W, false>(lane, (worker, recorder), at_most, now)
             };
         }
         let pause = fill(&mut batch, depth, worker, recorder, now);
@@ -84,9 +88,38 @@ pub fn drive<L: Lane, W: Worker>(
 }
 
 /// A worker's run, and who counts it.
+///
+/// What is counted lies in a dozen cache lines, and a call of the kernel that copies data evicts
+/// most of them from the nearest cache: ends are kept in one line and counted many at a time.
 struct Counted<'a, W, const WRITES: bool> {
     worker: &'a mut W,
     recorder: &'a mut Recorder,
+    /// When the first of the following was submitted; each other one when the one before it ended.
+    submitted: Ns,
+    ended: [Ns; COUNTED_MAX],
+    count: usize,
+    at_most: usize,
+    length: Bytes,
+}
+
+impl<W: Worker, const WRITES: bool> Counted<'_, W, WRITES> {
+    /// Counts what is kept.
+    #[inline(never)]
+    fn count(&mut self) {
+        let ended = &self.ended[..self.count];
+        if ended.is_empty() {
+            return;
+        }
+        if self.worker.ended_in_run(self.submitted, ended, self.length) {
+            let class = if WRITES { OpClass::Write } else { OpClass::Read };
+            let mut submitted = self.submitted;
+            for completed in ended {
+                self.recorder.count(class, submitted, *completed, self.length.0);
+                submitted = *completed;
+            }
+        }
+        self.count = 0;
+    }
 }
 
 impl<W: Worker, const WRITES: bool> Run for Counted<'_, W, WRITES> {
@@ -94,27 +127,36 @@ impl<W: Worker, const WRITES: bool> Run for Counted<'_, W, WRITES> {
 
     #[inline]
     fn next(&mut self, now: Ns) -> Option<Transfer> {
-        self.worker.next_of_run(now)
+        self.worker.next_of_run::<WRITES>(now)
     }
 
     #[inline]
     fn ended(&mut self, submitted: Ns, completed: Ns, length: Bytes) {
-        if self.worker.ended_in_run(submitted, completed, length) {
-            let class = if WRITES { OpClass::Write } else { OpClass::Read };
-            self.recorder.count(class, submitted, completed, length.0);
+        if self.count == 0 {
+            (self.submitted, self.length) = (submitted, length);
+        }
+        self.ended[self.count] = completed;
+        self.count += 1;
+        if self.count == self.at_most {
+            self.count();
         }
     }
 }
 
-/// Alike transfers as long as there are any; answers when the last one ended.
+/// Alike transfers as long as there are any, counted so many at a time; answers when the last one
+/// ended.
 fn run<L: Lane, W: Worker, const WRITES: bool>(
     lane: &mut L,
-    worker: &mut W,
-    recorder: &mut Recorder,
+    (worker, recorder): (&mut W, &mut Recorder),
+    at_most: usize,
     now: Ns,
 ) -> Ns {
-    let mut counted = Counted::<W, WRITES> { worker, recorder };
-    match lane.run(now, &mut counted) {
+    let (ended, count, length) = ([Ns(0); COUNTED_MAX], 0, Bytes(0));
+    let mut counted =
+        Counted::<W, WRITES> { worker, recorder, submitted: now, ended, count, at_most, length };
+    let end = lane.run(now, &mut counted);
+    counted.count();
+    match end {
         RunEnd::Over(ended) => ended,
         RunEnd::FellShort(transfer, completion) => {
             if let Some(submission) = worker.leave_run(&transfer, completion.submitted) {

@@ -14,7 +14,7 @@ const CLOSED: Handle = Handle(5);
 /// Records in the order given; what is known of each end.
 struct Records<'a, const WRITES: bool> {
     handle: Handle,
-    records: std::slice::Iter<'a, u64>,
+    rest: std::slice::Iter<'a, u64>,
     /// When [`Run::next`] was asked last.
     asked: Ns,
     ended: usize,
@@ -29,7 +29,7 @@ impl<const WRITES: bool> Run for Records<'_, WRITES> {
             self.broken = Some(format!("time went back from {:?} to {now:?}", self.asked));
         }
         self.asked = now;
-        let record = self.records.next()?;
+        let record = self.rest.next()?;
         Some(Transfer::plain(self.handle, Position::At(Bytes(record * RECORD.0)), RECORD))
     }
 
@@ -52,8 +52,8 @@ impl<L: Lane> Probe<L> {
         records: &[u64],
     ) -> Result<(usize, Option<Completion>), String> {
         let now = self.lane.now();
-        let (records, ended) = (records.iter(), 0);
-        let mut run = Records::<WRITES> { handle, records, asked: now, ended, broken: None };
+        let (rest, ended) = (records.iter(), 0);
+        let mut run = Records::<WRITES> { handle, rest, asked: now, ended, broken: None };
         let end = self.lane.run(now, &mut run);
         self.clock = self.lane.now();
         match (run.broken, end) {

@@ -2,6 +2,7 @@
 
 use super::synchronous::{Call, Method, Synchronous};
 use crate::files::Opened;
+use crate::kernel;
 
 /// Positioned calls.
 pub struct Psync;
@@ -30,7 +31,7 @@ impl Method for Psync {
 pub(super) fn read(file: &mut Opened, call: &Call<'_>) -> isize {
     let offset = file.offset(call.at);
     // SAFETY: a call's memory is valid and writable while it runs.
-    let moved = unsafe { libc::pread(file.raw(), call.start(), call.length(), offset as i64) };
+    let moved = unsafe { kernel::pread(file.raw(), call.start(), call.length(), offset) };
     file.position = offset + moved.max(0) as u64;
     moved
 }
@@ -40,7 +41,7 @@ pub(super) fn read(file: &mut Opened, call: &Call<'_>) -> isize {
 pub(super) fn write(file: &mut Opened, call: &Call<'_>) -> isize {
     let offset = file.offset(call.at);
     // SAFETY: a call's memory is valid while it runs.
-    let moved = unsafe { libc::pwrite(file.raw(), call.start(), call.length(), offset as i64) };
+    let moved = unsafe { kernel::pwrite(file.raw(), call.start(), call.length(), offset) };
     file.position = offset + moved.max(0) as u64;
     moved
 }

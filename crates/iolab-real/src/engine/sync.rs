@@ -5,6 +5,7 @@
 
 use super::synchronous::{Call, Method, Synchronous};
 use crate::files::Opened;
+use crate::kernel;
 
 /// Calls at the file position.
 pub struct Sync;
@@ -23,7 +24,7 @@ impl Method for Sync {
             return -1;
         }
         // SAFETY: a call's memory is valid and writable while it runs.
-        let moved = unsafe { libc::read(file.raw(), call.start(), call.length()) };
+        let moved = unsafe { kernel::read(file.raw(), call.start(), call.length()) };
         file.position += moved.max(0) as u64;
         moved
     }
@@ -34,7 +35,7 @@ impl Method for Sync {
             return -1;
         }
         // SAFETY: a call's memory is valid while it runs.
-        let moved = unsafe { libc::write(file.raw(), call.start(), call.length()) };
+        let moved = unsafe { kernel::write(file.raw(), call.start(), call.length()) };
         file.position += moved.max(0) as u64;
         moved
     }

@@ -160,7 +160,9 @@ impl<M: Method> SynchronousLane<M> {
         }
     }
 
-    #[inline]
+    // Every return after a system call is mispredicted ([`crate::kernel`]): this one is saved.
+    #[allow(clippy::inline_always, reason = "measured by benches/dialects.py")]
+    #[inline(always)]
     fn transfer<const IS_WRITE: bool>(
         &mut self,
         token: Token,

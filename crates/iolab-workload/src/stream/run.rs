@@ -27,38 +27,51 @@ pub(super) fn is_plain(tenant: &Tenant) -> bool {
         && manner == Manner::default()
 }
 
+/// What the transfers of a run of `tenant` are, but for their places.
+pub(super) fn transfer_of(tenant: &Tenant) -> Transfer {
+    Transfer {
+        vectors: tenant.vectors.max(1),
+        flags: tenant.flags,
+        call_bytes: tenant.manner.call_bytes,
+        ..Transfer::plain(FILE, Position::Current, tenant.io_size_bytes)
+    }
+}
+
 impl<G: GroupState> StreamWorker<G> {
     /// The next transfer, unless the region is over.
     #[inline]
-    pub(super) fn next_plain(&mut self, now: Ns) -> Option<Transfer> {
+    pub(super) fn next_plain<const WRITES: bool>(&mut self, now: Ns) -> Option<Transfer> {
         if self.issued == self.budget || now >= self.deadline || self.group.is_stopped() {
             return None;
         }
         self.issued += 1;
-        let length = self.tenant.io_size_bytes;
+        let length = self.of_a_run.length;
         let at = Bytes(self.generator.next() * length.0);
-        if self.tenant.direction == Direction::Write {
+        if WRITES {
             self.unflushed.add(at.0, length.0);
         }
-        let (vectors, flags) = (self.tenant.vectors.max(1), self.tenant.flags);
-        let call_bytes = self.tenant.manner.call_bytes;
-        Some(Transfer { handle: FILE, at: Position::At(at), length, vectors, flags, call_bytes })
+        Some(Transfer { at: Position::At(at), ..self.of_a_run })
     }
 
-    /// Counts a whole transfer.
-    #[inline]
-    pub(super) fn plain_ended(&mut self, submitted: Ns, completed: Ns, length: Bytes) -> bool {
+    /// Counts whole transfers that followed each other.
+    pub(super) fn plain_ended(&mut self, submitted: Ns, completed: &[Ns], length: Bytes) -> bool {
         if self.is_cut_off() {
             return false;
         }
-        self.ended_at(submitted, completed);
-        let moved = match self.tenant.direction {
-            Direction::Write => &mut self.report.write_bytes,
-            _ => &mut self.report.read_bytes,
+        let mut begin = submitted;
+        for end in completed {
+            self.ended_at(begin, *end);
+            begin = *end;
+        }
+        let ops = completed.len() as u64;
+        let moved = if self.tenant.direction == Direction::Write {
+            &mut self.report.write_bytes
+        } else {
+            &mut self.report.read_bytes
         };
-        *moved += length.0;
-        self.report.ops += 1;
-        self.report.bytes += length.0;
+        *moved += ops * length.0;
+        self.report.ops += ops;
+        self.report.bytes += ops * length.0;
         true
     }
 
