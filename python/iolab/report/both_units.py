@@ -71,7 +71,7 @@ def _texts(iec: str, si: str, first: System) -> str:
             parts.append(pair[0])
             continue
         if place % 2:
-            raise AssertionError(f"an attribute depends on the units: {pair[0]} and {pair[1]}")
+            raise AssertionError(f"more than text depends on units: {pair[0]} and {pair[1]}")
         parts += (
             f'<span class="in-{system}"{_hidden(system, first)}>{said}</span>'
             for system, said in zip(SYSTEMS, pair, strict=True)
