@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def shown() -> System:
 
 
 @contextmanager
-def shown_in(system: System) -> Iterator[None]:
+def shown_in(system: System) -> Generator[None, None, None]:
     """Write amounts of bytes in a system while the block runs; threads do not see each other's."""
     token = _SHOWN.set(system)
     try:

@@ -90,9 +90,9 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_units_flag(parser: argparse._ActionsContainer) -> None:
+def add_units_flag(group: Any) -> None:
     """Declare in which units the report writes amounts of bytes."""
-    parser.add_argument(
+    group.add_argument(
         "--units",
         choices=units.SYSTEMS,
         default=units.SYSTEMS[0],

@@ -32,6 +32,7 @@ from iolab.stats.sentence import kind_word, margin_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
+from iolab.units import System
 
 COMPARISONS_SHOWN = 24
 ANNEXED = ("forest_cells", "main_effects", "residuals")
@@ -66,7 +67,7 @@ def render_html(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
 def _in_both_units(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> Markup:
     """Draw the page in the units shown now and in the others, with a switch between them."""
     first = units.shown()
-    drawings = {first: _content(data, verdict, charts)}
+    drawings: dict[System, Markup] = {first: _content(data, verdict, charts)}
     for other in units.SYSTEMS:
         if other != first:
             with units.shown_in(other):

@@ -92,7 +92,7 @@ def _axes(data: StudyData, found: list[TreatmentSummary]) -> dict[str, list[str]
         levels = list(dict.fromkeys(t.levels[name] for t in found if name in t.levels))
         numbers = numeric_levels(name, levels)
         if numbers is not None and LEVELS_MIN <= len(numbers) <= LEVELS_MAX:
-            known[name] = sorted(numbers, key=lambda level: numbers[level])
+            known[name] = sorted(numbers, key=numbers.__getitem__)
     chosen = dict(list(known.items())[:2])
     return chosen if len(chosen) == 2 else None
 
