@@ -142,20 +142,20 @@ def _heights(spec: ChartSpec, view: View, left: float) -> Iterator[Markup]:
         line = [view.at(*corner, share) for corner in ((0, y), (x, y), (x, 0))]
         yield tag("polyline", points=_outline(line), class_="grid", fill="none")
         at = line[0]
-        yield tag("text", label, x=at[0] - 6, y=at[1] + 4, text_anchor="end")
-    top = view.at(0, y, 1.0)[1]
+        yield tag("text", label, x=at[0] - 6, y=at[1] + 2, text_anchor="end")
+    top = view.at(x, y, 1.0)[1]
     name = spec.z.title if spec.z else ""
-    yield tag("text", name, x=left, y=top - 10, class_="axis-title")
+    yield tag("text", name, x=left, y=top + 4, class_="axis-title")
 
 
 def _floor(spec: ChartSpec, view: View) -> Iterator[Markup]:
     """Name the levels along the two edges in front, and the factors below them."""
     for place, name in _labelled(spec.x):
         at = view.at(place, 0, 0.0)
-        yield tag("text", name, x=at[0] + 5, y=at[1] + 13)
+        yield tag("text", name, x=at[0] + 5, y=at[1] + 15)
     for place, name in _labelled(spec.y):
         at = view.at(0, place, 0.0)
-        yield tag("text", name, x=at[0] - 5, y=at[1] + 13, text_anchor="end")
+        yield tag("text", name, x=at[0] - 5, y=at[1] + 15, text_anchor="end")
     bottom = view.front[1] + 30
     right = view.at(view.steps[0], 0, 0.0)[0]
     start = view.at(0, view.steps[1], 0.0)[0]

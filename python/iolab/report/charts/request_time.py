@@ -14,6 +14,7 @@ from iolab.report.chart import (
     Table,
 )
 from iolab.report.charts.common import Group, cap_panels, group_title, level_slots, size_ticks, slug
+from iolab.stats.metrics.metric import format_ns
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.request_time import request_time_sentence
 from iolab.stats.verdict import RequestTime, StudyVerdict
@@ -95,9 +96,13 @@ def _time(fit: RequestTime, size: float) -> float:
 
 
 def _series(fit: RequestTime, slots: dict[str, int]) -> Series:
-    sizes = [numeric_level(size) or 1.0 for size in fit.sizes]
-    points = tuple(
-        Point(size, _time(fit, size), title=fit.sentence) for size in sizes if _time(fit, size) > 0
-    )
+    points: list[Point] = []
+    for size in fit.sizes:
+        number = numeric_level(size) or 1.0
+        time = _time(fit, number)
+        if time > 0:
+            points.append(
+                Point(number, time, title=f"{fit.label}: {format_ns(time * 1000)}, {size}")
+            )
     name = fit.level or "all"
-    return Series(name, points, slots.get(name, GREY if fit.level else 0), is_joined=True)
+    return Series(name, tuple(points), slots.get(name, GREY if fit.level else 0), is_joined=True)
