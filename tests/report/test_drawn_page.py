@@ -165,7 +165,7 @@ def test_the_switch_changes_every_amount_on_the_page(
         assert browser.evaluate("document.scripts.length") == 0
     assert counts["iec"][1] == counts["si"][1] == []
     assert counts["iec"][0] == counts["si"][0] > 20
-    assert any("about 1.5 GB were written, 131 kB at once" in text for text in shown["si"])
+    assert any("About 1.5 GB were written, 131 kB at once" in text for text in shown["si"])
     assert any("512 MiB/s" in text for text in shown["iec"])
     assert any("537 MB/s" in text for text in shown["si"])
 
