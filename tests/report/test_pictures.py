@@ -239,7 +239,7 @@ def test_no_surface_without_two_numeric_factors(canned: ModuleType) -> None:
     assert _specs("surface", names) == []
 
 
-def test_facets_are_drawn_from_the_back_and_none_lacks_a_corner(canned: ModuleType) -> None:
+def test_facets_are_drawn_from_the_back_and_every_value_is_a_corner(canned: ModuleType) -> None:
     (spec,) = _specs("surface", _grid(canned))
     points = spec.panels[0].series[0].points
     found = list(facets(points, (3, 2)))
@@ -247,7 +247,9 @@ def test_facets_are_drawn_from_the_back_and_none_lacks_a_corner(canned: ModuleTy
     depths = [sum(p.x / 3 + p.y / 2 for p in facet.corners) for facet in found]
     assert depths == sorted(depths, reverse=True)
     holed = [p for p in points if (p.x, p.y) != (1, 1)]
-    assert len(list(facets(holed, (3, 2)))) == 2
+    assert sorted(len(f.corners) for f in facets(holed, (3, 2))) == [3, 3, 3, 3, 4, 4]
+    edge = [p for p in points if p.x <= p.y]
+    assert {p for facet in facets(edge, (3, 2)) for p in facet.corners} == set(edge)
     svg = render_svg(spec)
     assert svg.count('class="facet"') == svg.count('class="under"') == 4 * 6
     # Pixels follow from levels and heights: solve one facet for the projection, check all others.

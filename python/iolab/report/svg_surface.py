@@ -1,8 +1,9 @@
 """Heights over two numeric factors as a surface in perspective, as spreadsheets drew IOzone's.
 
 Levels stand at equal distances, the smallest of both in front. Facets are drawn from the back to
-the front, each opaque, so that what is nearer hides what is behind it. Facets that lack a corner
-are left out. Left out: turning it; there is one view, and the heat map for everything it hides.
+the front, each opaque, so that what is nearer hides what is behind it. A facet that lacks a corner,
+as where records would be larger than the file, is a triangle; one that lacks two is left out. Left
+out: turning it; there is one view, and the heat map for everything it hides.
 """
 
 from __future__ import annotations
@@ -22,21 +23,22 @@ RISE = 0.17
 """Of a panel's width: how much higher the middle of the floor's back is than its sides."""
 TALL = 0.34
 """Of a panel's width: the height of the walls."""
-LABEL_CHARS = 8
+LINE = 13.0
+"""Height of a line of text."""
 Corner = tuple[int, int]
 Place = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """Four neighbouring points, in the order of the outline."""
+    """Three or four neighbouring points, in the order of the outline."""
 
-    corners: tuple[Point, Point, Point, Point]
+    corners: tuple[Point, ...]
 
     @property
     def height(self) -> float:
         """Mean of the corners, in the unit of the axis."""
-        return math.fsum(point.z for point in self.corners) / 4
+        return math.fsum(point.z for point in self.corners) / len(self.corners)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ def draw_surface(spec: ChartSpec) -> Markup:
     wide = WIDTH_ALONE if columns == 1 else (WIDTH - GAP) / 2
     points = [p for panel in spec.panels for series in panel.series for p in series.points]
     scale = make_scale(spec.z or Axis(""), [p.z for p in points])
-    room = 16 + CHAR_WIDTH * max((len(text) for _, text in scale.ticks), default=0)
+    beside = [*(text for _, text in scale.ticks), *spec.x.categories, *spec.y.categories]
+    room = 16 + CHAR_WIDTH * max(map(len, beside))
     half = (wide - 2 * room) / 2
     rise, tall = RISE * wide, TALL * wide
     head, foot = 30.0, 40.0
@@ -84,17 +87,17 @@ def draw_surface(spec: ChartSpec) -> Markup:
 
 
 def facets(points: Sequence[Point], steps: tuple[int, int]) -> Iterator[Facet]:
-    """Return the facets whose four corners are known, from the back to the front."""
+    """Return the facets of which three corners are known, from the back to the front."""
     known: Mapping[Corner, Point] = {(int(p.x), int(p.y)): p for p in points}
     places = sorted(
         ((x, y) for x in range(steps[0]) for y in range(steps[1])),
         key=lambda place: (-(place[0] / steps[0] + place[1] / steps[1]), place),
     )
     for x, y in places:
-        corners = [known.get(c) for c in ((x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1))]
-        one, two, three, four = corners
-        if one and two and three and four:
-            yield Facet((one, two, three, four))
+        outline = ((x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1))
+        corners = tuple(known[corner] for corner in outline if corner in known)
+        if len(corners) > 2:
+            yield Facet(corners)
 
 
 def _panel(spec: ChartSpec, panel: Panel, view: View, left: float) -> Markup:
@@ -150,10 +153,10 @@ def _heights(spec: ChartSpec, view: View, left: float) -> Iterator[Markup]:
 
 def _floor(spec: ChartSpec, view: View) -> Iterator[Markup]:
     """Name the levels along the two edges in front, and the factors below them."""
-    for place, name in _labelled(spec.x):
+    for place, name in _labelled(spec.x, view, 0):
         at = view.at(place, 0, 0.0)
         yield tag("text", name, x=at[0] + 5, y=at[1] + 15)
-    for place, name in _labelled(spec.y):
+    for place, name in _labelled(spec.y, view, 1):
         at = view.at(0, place, 0.0)
         yield tag("text", name, x=at[0] - 5, y=at[1] + 15, text_anchor="end")
     bottom = view.front[1] + 30
@@ -167,9 +170,10 @@ def _floor(spec: ChartSpec, view: View) -> Iterator[Markup]:
         yield tag("text", name, x=x, y=bottom, text_anchor=anchor, class_="axis-title")
 
 
-def _labelled(axis: Axis) -> list[tuple[int, str]]:
+def _labelled(axis: Axis, view: View, edge: int) -> list[tuple[int, str]]:
     """Return as many levels as have room, the first and the last among them."""
-    last = len(axis.categories) - 1
-    stride = max(1, math.ceil(last / LABEL_CHARS))
-    kept = [i for i in range(0, last + 1, stride) if last - i >= stride or i == last]
-    return [(i, axis.categories[i]) for i in dict.fromkeys([*kept, last])]
+    last = view.steps[edge]
+    room = CHAR_WIDTH * (1 + max(len(name) for name in axis.categories))
+    stride = math.ceil(min(room * last / view.half, LINE * last / view.rise))
+    kept = [i for i in range(0, last, stride) if last - i >= stride]
+    return [(i, axis.categories[i]) for i in (*kept, last)]
