@@ -3,14 +3,23 @@
 Sizes are binary throughout (``4k`` is 4096 bytes), as in every storage tool this laboratory stands
 beside. Parsers raise :class:`ValueError` with a message that names the accepted forms; callers add
 the place where the text was found.
+
+Amounts of bytes *for reading* are written in powers of 1024 (``iec``: KiB, MiB) or of 1000 (``si``:
+kB, MB). Which one is a property of what is being written, as the precision of a `decimal` is: it
+holds inside ``with shown_in(...)`` and everything formed there agrees, however deep in sentences.
+What is stored is always in bytes; what a user typed (``4k``) is never rewritten.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal
 
 _SIZE_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
@@ -33,6 +42,57 @@ _DURATION_UNITS_NS: Final = {
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d)")
 _RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+)\s*")
 _MAX_SIZE: Final = 1 << 62
+System = Literal["iec", "si"]
+SYSTEMS: Final[tuple[System, ...]] = ("iec", "si")
+_SHOWN: Final[ContextVar[System]] = ContextVar("iolab_units", default="iec")
+_IEC_AMOUNT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ([KMGT]iB)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ByteUnit:
+    """A unit that amounts of bytes are read in."""
+
+    name: str
+    size: int
+    """Bytes in one of it."""
+
+
+_UNITS: Final[dict[System, tuple[ByteUnit, ...]]] = {
+    "iec": tuple(
+        ByteUnit(name, 1024**i) for i, name in enumerate(("B", "KiB", "MiB", "GiB", "TiB"))
+    ),
+    "si": tuple(ByteUnit(name, 1000**i) for i, name in enumerate(("B", "kB", "MB", "GB", "TB"))),
+}
+
+
+def shown() -> System:
+    """Return the system in which amounts of bytes are written now."""
+    return _SHOWN.get()
+
+
+@contextmanager
+def shown_in(system: System) -> Generator[None, None, None]:
+    """Write amounts of bytes in a system while the block runs; threads do not see each other's."""
+    token = _SHOWN.set(system)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+
+
+def kilobyte() -> ByteUnit:
+    """Return KiB or kB."""
+    return _UNITS[shown()][1]
+
+
+def megabyte() -> ByteUnit:
+    """Return MiB or MB, the unit of throughputs."""
+    return _UNITS[shown()][2]
+
+
+def readable(value: float) -> ByteUnit:
+    """Return the largest unit that leaves an amount of bytes at 1 or above."""
+    return next((u for u in reversed(_UNITS[shown()]) if value >= u.size), _UNITS[shown()][0])
 
 
 def parse_bytes(text: str | int) -> int:
@@ -80,11 +140,28 @@ def format_bytes(value: int) -> str:
 
 
 def format_bytes_rounded(value: float) -> str:
-    """A size for reading, to about three digits: ``1.4 GiB``."""
-    for suffix, unit in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if value >= unit:
-            return f"{value / unit:.3g} {suffix}"
-    return f"{value:.0f} B"
+    """A size for reading, to about three digits: ``1.4 GiB`` or ``1.5 GB``."""
+    unit = readable(value)
+    return f"{_three_digits(value / unit.size)} {unit.name}" if unit.size > 1 else f"{value:.0f} B"
+
+
+def reworded(text: str) -> str:
+    """A recorded message, its amounts (``1.4 GiB``) in the units shown now, to three digits.
+
+    Messages are recorded in powers of 1024; the digits that were rounded away then stay lost.
+    """
+    if shown() == "iec":
+        return text
+    names = [unit.name for unit in _UNITS["iec"]]
+
+    def said(found: re.Match[str]) -> str:
+        return format_bytes_rounded(float(found[1]) * 1024 ** names.index(found[2]))
+
+    return _IEC_AMOUNT.sub(said, text)
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
 def format_times(value: float) -> str:

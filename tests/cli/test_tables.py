@@ -37,6 +37,21 @@ def test_import_prints_the_answer_and_report_repeats_it(tmp_path):
     assert max(map(len, out.splitlines()[:-4])) <= 80
 
 
+def test_units_are_a_choice_of_the_reader(tmp_path):
+    """Text, Markdown and page follow; what programs read stays as it is."""
+    code, iec, _ = iolab("import", D2, "--out", tmp_path / "out", "--baseline", "cfq")
+    stored = (tmp_path / "out" / "verdict.json").read_bytes()
+    code, si, _ = iolab("report", tmp_path / "out", "--units", "si")
+    assert code == 0
+    assert ("µs/KiB" in iec, "kB" in iec) == (True, False)
+    assert ("µs/kB" in si, "iB" in si) == (True, False)
+    assert 'id="units-si" class="units" checked' in (tmp_path / "out" / "report.html").read_text()
+    assert (tmp_path / "out" / "verdict.json").read_bytes() == stored
+    markdown = iolab("report", tmp_path / "out", "--units", "si", "--md")[1]
+    assert ("iB/s" in markdown, "MB/s" in markdown) == (False, True)
+    assert "µs/kB" in iolab("import", D2, "--out", tmp_path / "si", "--units", "si")[1]
+
+
 def test_archive_of_an_imported_study(tmp_path):
     iolab("import", D2, "--out", tmp_path / "out")
     code, _, err = iolab("archive", tmp_path / "out", "--out", tmp_path / "x.iolab")

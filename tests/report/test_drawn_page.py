@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from iolab.report.collect import draw_all
 from iolab.report.html import render_html
 from iolab.stats.judge import judge
-from iolab.store.rows import StudyData
+from iolab.store.rows import Caveat, StudyData
 
 BYTES_MAX = 6_000_000
 A4_PIXELS = 703
@@ -41,11 +43,11 @@ FIGURES = """
     caption: figure.querySelector('figcaption').innerText,
     csv: !!figure.querySelector('a.csv[download]'),
     command: (figure.querySelector('.data code') || {}).textContent || '',
-    views: [...figure.querySelectorAll('svg.chart')].map((svg, place) => {
+    views: [...figure.querySelectorAll('svg.chart:not(.in-OTHER)')].map((svg, place) => {
       const buttons = figure.querySelectorAll('input.tab');
       if (buttons.length) buttons[place].checked = true;
       const box = svg.getBoundingClientRect();
-      const marks = [...svg.querySelectorAll('.mark,.joined,.square,.cell,.interval')];
+      const marks = [...svg.querySelectorAll('.mark,.joined,.square,.cell,.interval,.facet')];
       const seen = marks.filter(mark => {
         const m = mark.getBoundingClientRect();
         return m.width + m.height > 0 && m.left >= box.left - 9 && m.right <= box.right + 9
@@ -72,9 +74,40 @@ def _page(study: StudyData, folder: Path) -> tuple[Path, set[str]]:
     return page, {s.tab[0] if s.tab else s.name for d in charts for s in d.built}
 
 
-def _figures(browser: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = browser.evaluate(FIGURES)
+def _figures(browser: Any, units: str = "iec") -> list[dict[str, Any]]:
+    """Look at every figure as it is drawn in one system of units."""
+    browser.evaluate(f"document.querySelector('label[for=units-{units}]')?.click()")
+    other = {"iec": "si", "si": "iec"}[units]
+    found: list[dict[str, Any]] = browser.evaluate(FIGURES.replace("OTHER", other))
     return found
+
+
+TEXTS = """
+(() => {
+  const hidden = node => {
+    for (let e = node.parentElement; e; e = e.parentElement)
+      if (e.matches('.in-iec,.in-si') && getComputedStyle(e).display === 'none') return true;
+    return false;
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+  while (walker.nextNode())
+    if (!hidden(walker.currentNode) && !walker.currentNode.parentElement.closest('p.units'))
+      found.push(walker.currentNode.data);
+  for (const svg of document.querySelectorAll('svg.chart'))
+    if (getComputedStyle(svg).display !== 'none') found.push(svg.getAttribute('aria-label'));
+  return found;
+})()
+"""
+"""Every text that can be read, tooltips included, also in what is folded or in another tab."""
+UNITS = {"iec": r"\b[KMGT]iB\b", "si": r"\b[kMGT]B\b"}
+
+
+def _amounts(browser: Any, units: str) -> tuple[int, list[str]]:
+    """Return how many amounts are in one system, and the texts that have some in the other."""
+    texts: list[str] = browser.evaluate(TEXTS)
+    other = UNITS["si" if units == "iec" else "iec"]
+    wrong = [text for text in texts if re.search(other, text)]
+    return sum(len(re.findall(UNITS[units], text)) for text in texts), wrong
 
 
 @pytest.mark.needs_chromium
@@ -87,9 +120,14 @@ def test_every_chart_is_drawn_without_network_or_complaint(
     assert page.stat().st_size <= BYTES_MAX
     with Browser() as browser:
         browser.open(page)
-        figures = _figures(browser)
+        for system in ("si", "iec"):
+            figures = _figures(browser, system)
+            _check_figures(figures, names)
         assert browser.complaints() == []
         assert [a for a in browser.requests() if not a.startswith(("file:", "data:"))] == []
+
+
+def _check_figures(figures: list[dict[str, Any]], names: set[str]) -> None:
     assert names <= {figure["id"] for figure in figures}
     wanted = ("forest", "run_order", "interaction_map", "latency_ladder", "steady_state")
     for prefix in (*wanted, "physics", "main_effects", "residuals", "over_time"):
@@ -104,6 +142,45 @@ def test_every_chart_is_drawn_without_network_or_complaint(
             assert view["height"] > 40, figure["id"]
             assert view["marks"] == view["seen"] > 0, figure
             assert view["outside"] == [], figure["id"]
+
+
+@pytest.mark.needs_chromium
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("name", ["demo", "record_sizes", "factorial", "surfaces", "alone"])
+def test_the_switch_changes_every_amount_on_the_page(
+    canned: ModuleType, tmp_path: Path, name: str
+) -> None:
+    study = getattr(canned, name)()
+    message = "about 1.4 GiB were written, 128 KiB at once"
+    caveats = (*study.caveats, Caveat("device_worn", message, "See what 512 MiB/s take."))
+    page, _ = _page(replace(study, caveats=caveats), tmp_path)
+    shown: dict[str, list[str]] = {}
+    with Browser() as browser:
+        browser.open(page)
+        counts = {"iec": _amounts(browser, "iec")}
+        for system in ("si", "iec"):
+            browser.evaluate(f"document.querySelector('label[for=units-{system}]').click()")
+            counts[system] = _amounts(browser, system)
+            shown[system] = browser.evaluate(TEXTS)
+        assert browser.evaluate("document.scripts.length") == 0
+    assert counts["iec"][1] == counts["si"][1] == []
+    assert counts["iec"][0] == counts["si"][0] > 20
+    assert any("About 1.5 GB were written, 131 kB at once" in text for text in shown["si"])
+    assert any("512 MiB/s" in text for text in shown["iec"])
+    assert any("537 MB/s" in text for text in shown["si"])
+
+
+@pytest.mark.needs_chromium
+def test_paper_has_the_units_that_were_chosen(canned: ModuleType, tmp_path: Path) -> None:
+    page, _ = _page(canned.demo(), tmp_path)
+    with Browser() as browser:
+        browser.open(page)
+        browser.evaluate("document.querySelector('label[for=units-si]').click()")
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        assert _amounts(browser, "si")[1] == []
+        assert browser.evaluate("getComputedStyle(document.querySelector('p.units')).display") == (
+            "none"
+        )
 
 
 @pytest.mark.needs_chromium

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from types import ModuleType
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from iolab.report.balanced import balanced
@@ -14,6 +17,8 @@ from iolab.report.charts import CHARTS
 from iolab.report.collect import draw_all
 from iolab.report.curves import distributions
 from iolab.report.ledgers import ledger_of
+from iolab.report.svg import render_svg
+from iolab.report.svg_surface import facets
 from iolab.stats.judge import judge
 from iolab.store.rows import StudyData
 
@@ -116,7 +121,7 @@ def test_warm_up_window_levels_and_stalls_are_marked(canned: ModuleType) -> None
     views = _specs("steady_state", canned.factorial())
     assert [view.tab[1] for view in views if view.tab] == [
         "by time",
-        "by GB moved",
+        "by GiB moved",
         "longest wait",
     ]
     shapes: dict[str, tuple[Shape, ...]] = {
@@ -146,7 +151,7 @@ def test_physics_names_the_bounds_it_knows(canned: ModuleType) -> None:
     assert "No bound is known of memory" in spec.caption
     row = dict(zip(spec.table.columns, spec.table.rows[0], strict=True))
     # 4096 bytes every 85 ns.
-    assert row["generator's ceiling (MiB/s)"] == pytest.approx(4096 / 85 * 1e9 / 2**20)
+    assert row["generator's ceiling (bytes/s)"] == pytest.approx(4096 / 85 * 1e9)
     workload = canned.Workload("iozone", ("write",), ("4k",), buffered_operations=("read",))
     (cached,) = _specs("physics", canned.make_study(workloads=(workload,)))
     assert any(series.name.startswith("memory") for series in cached.panels[0].series)
@@ -190,6 +195,85 @@ def test_only_panels_with_numbers_between_points_are_joined(canned: ModuleType) 
             joined = any(s.is_joined for p in spec.panels for s in p.series if s.slot >= 0)
             if spec.name.startswith(("residuals", "forest", "physics", "main", "interaction")):
                 assert not joined, spec.name
+
+
+def _grid(canned: ModuleType, **changes: Any) -> StudyData:
+    """Build 2 schedulers x 4 record sizes x 3 file sizes."""
+    workload = canned.Workload("iozone", ("write", "read"), ("4k", "64k", "256k", "1m"))
+    files = {"file_size": ("256m", "64m", "1g")}
+    return canned.make_study(workloads=(workload,), extra_factors=files, rounds=3, **changes)
+
+
+def test_a_surface_stands_over_two_numeric_factors(canned: ModuleType) -> None:
+    (spec,) = _specs("surface", _grid(canned))
+    assert (spec.kind, spec.is_folded) == ("surface", True)
+    assert (spec.x.label, spec.x.categories) == ("record_size", ("4k", "64k", "256k", "1m"))
+    assert (spec.y.label, spec.y.categories) == ("file_size", ("64m", "256m", "1g"))
+    assert [panel.title for panel in spec.panels] == [
+        "write · none",
+        "read · none",
+        "write · bfq",
+        "read · bfq",
+    ]
+    assert all(len(panel.series[0].points) == 12 for panel in spec.panels)
+    assert "highest with record_size = 1m" in spec.caption
+    assert "the figure to read is “Who is best where”" in spec.caption
+    heights = {(p.x, p.y): p.z for p in spec.panels[0].series[0].points}
+    for y in range(3):
+        column = [heights[x, y] for x in range(4)]
+        assert column == sorted(column), "throughput grows with the record size"
+    rows = [row for row in spec.table.rows if row[0] == "write · none"]
+    assert {(row[1], row[2]) for row in rows} == {
+        (record, file) for record in spec.x.categories for file in spec.y.categories
+    }
+    first = next(row for row in rows if row[1:3] == ("4k", "64m"))
+    assert heights[0, 0] == pytest.approx(cast("float", first[3]) / 2**20)
+
+
+def test_no_surface_without_two_numeric_factors(canned: ModuleType) -> None:
+    assert _specs("surface", canned.factorial()) == []
+    workload = canned.Workload("iozone", ("read",), ("4k", "8k"))
+    few = canned.make_study(workloads=(workload,), extra_factors={"file_size": ("1m", "2m")})
+    assert _specs("surface", few) == [], "four points are no surface"
+    names = canned.make_study(workloads=(workload,), extra_factors={"fs": ("a", "b", "c")})
+    assert _specs("surface", names) == []
+
+
+def test_facets_are_drawn_from_the_back_and_every_value_is_a_corner(canned: ModuleType) -> None:
+    (spec,) = _specs("surface", _grid(canned))
+    points = spec.panels[0].series[0].points
+    found = list(facets(points, (3, 2)))
+    assert len(found) == 6
+    depths = [sum(p.x / 3 + p.y / 2 for p in facet.corners) for facet in found]
+    assert depths == sorted(depths, reverse=True)
+    holed = [p for p in points if (p.x, p.y) != (1, 1)]
+    assert sorted(len(f.corners) for f in facets(holed, (3, 2))) == [3, 3, 3, 3, 4, 4]
+    edge = [p for p in points if p.x <= p.y]
+    assert {p for facet in facets(edge, (3, 2)) for p in facet.corners} == set(edge)
+    svg = render_svg(spec)
+    assert svg.count('class="facet"') == svg.count('class="under"') == 4 * 6
+    # Pixels follow from levels and heights: solve one facet for the projection, check all others.
+    drawn = re.findall(r'points="([^"]*)" class="facet" fill-opacity="([^"]*)"', svg)
+    outlines = [
+        [[float(number) for number in pair.split(",")] for pair in text.split()]
+        for text, _ in drawn[:6]
+    ]
+    rows = [
+        (p.x / 3, p.y / 2, p.z, x, y)
+        for facet, outline in zip(found, outlines, strict=True)
+        for p, (x, y) in zip(facet.corners, outline, strict=True)
+    ]
+    places = np.array([(u - v, 1.0) for u, v, *_ in rows])
+    depths_and_heights = np.array([(u + v, z, 1.0) for u, v, z, *_ in rows])
+    for design, column in ((places, 3), (depths_and_heights, 4)):
+        pixels = np.array([row[column] for row in rows])
+        solved = np.linalg.lstsq(design, pixels, rcond=None)[0]
+        assert np.abs(design @ solved - pixels).max() < 0.2
+    assert solved[0] < 0, "what is farther stands higher"
+    assert solved[1] < 0, "what is more stands higher"
+    shades = [float(shade) for _, shade in drawn[:6]]
+    by_height = sorted(range(6), key=lambda i: found[i].height)
+    assert [shades[i] for i in by_height] == sorted(shades)
 
 
 @pytest.mark.timeout(120)

@@ -211,9 +211,9 @@ def test_throughput_mode_adds_up(canned: ModuleType) -> None:
     table = throughput_mode(canned.make_study(workers=4))
     assert table is not None
     row = dict(zip(table.columns, table.rows[0], strict=True))
-    assert row["children (MiB/s)"] == pytest.approx(4 * row["mean per worker (MiB/s)"])
-    assert row["parent (MiB/s)"] <= row["children (MiB/s)"]
-    assert row["min per worker (MiB/s)"] <= row["max per worker (MiB/s)"]
+    assert row["children (bytes/s)"] == pytest.approx(4 * row["mean per worker (bytes/s)"])
+    assert row["parent (bytes/s)"] <= row["children (bytes/s)"]
+    assert row["min per worker (bytes/s)"] <= row["max per worker (bytes/s)"]
     assert throughput_mode(canned.make_study()) is None
 
 

@@ -23,7 +23,7 @@ from iolab.cli.confirm import (
     confirm_wear,
 )
 from iolab.cli.console import Console
-from iolab.cli.finish import show_results
+from iolab.cli.finish import Place, show_results_of
 from iolab.cli.forecast import forecast, short_text
 from iolab.cli.rehearsal import rehearse_stacks
 from iolab.cli.same_machine import check_same_machine
@@ -117,7 +117,7 @@ def conduct(
         outcome, problem = _measure(prepared, start_runner, stop)
     if outcome is not None:
         _tell_outcome(outcome, console)
-    code = _show(prepared, services, console, outcome, is_strict=arguments.strict)
+    code = _show(prepared, services, outcome, arguments)
     if problem is not None:
         raise problem
     return code
@@ -447,18 +447,13 @@ def _tell_outcome(outcome: Outcome, console: Console) -> None:
 
 
 def _show(
-    prepared: Conduct,
-    services: Services,
-    console: Console,
-    outcome: Outcome | None,
-    *,
-    is_strict: bool,
+    prepared: Conduct, services: Services, outcome: Outcome | None, arguments: argparse.Namespace
 ) -> int:
     """Print the answer; a study that ended early may have none yet."""
+    console, database = prepared.console, prepared.database
+    place = Place(database, prepared.out_dir, source=database, units=arguments.units)
     try:
-        return show_results(
-            prepared.database, prepared.out_dir, services, console, is_strict=is_strict
-        )
+        return show_results_of(place, services, console, is_strict=arguments.strict)
     except AnalysisError as error:
         if outcome is not None and outcome.ending == "complete" and not outcome.mismatches:
             raise

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from iolab import units
 from iolab.cli import calibrations
 from iolab.cli.console import Console
 from iolab.cli.services import Services
@@ -13,6 +14,7 @@ from iolab.errors import IolabError
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.owner import give_to_user, make_directories
 from iolab.store.read import without_collecting
+from iolab.units import System
 
 EXIT_UNDECIDED = 4
 
@@ -27,15 +29,8 @@ class Place:
     """What the user is told to keep: the database, or the archive that it came from."""
     asked: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     """Another ``metric`` to judge by, and whose it is (``metric_of``), than the study named."""
-
-
-def show_results(
-    database: Path, out_dir: Path, services: Services, console: Console, *, is_strict: bool = False
-) -> int:
-    """Judge, write the reports, print the answer; see `show_results_of`."""
-    return show_results_of(
-        Place(database, out_dir, database), services, console, is_strict=is_strict
-    )
+    units: System = "iec"
+    """In which amounts of bytes are written."""
 
 
 def show_results_of(
@@ -50,7 +45,7 @@ def show_results_of(
     ------
     AnalysisError : the stored trials do not allow a verdict.
     """
-    with without_collecting():
+    with without_collecting(), units.shown_in(place.units):
         return _show_results(place, services, console, is_strict)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+from iolab import units
 from iolab.errors import IolabError
 from iolab.study.factors import FACTORS, FactorDefinition, FactorKind, Scope, find_factor
 from iolab.study.source import FlagSource
@@ -58,6 +59,7 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--dry-run", action="store_true", help="show every action, do nothing")
     group.add_argument("--strict", action="store_true", help="exit 4 if undecided")
+    add_units_flag(group)
     group.add_argument("--image-dir", metavar="DIR", help="where loop images go (/var/tmp)")
     group.add_argument(
         "--erase-serial",
@@ -85,6 +87,16 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="device of the running system whose knobs may be switched",
+    )
+
+
+def add_units_flag(group: Any) -> None:
+    """Declare in which units the report writes amounts of bytes."""
+    group.add_argument(
+        "--units",
+        choices=units.SYSTEMS,
+        default=units.SYSTEMS[0],
+        help="bytes in the report: iec is KiB and MiB, si is kB and MB (iec)",
     )
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from iolab import units
 from iolab.cli.console import Console
-from iolab.cli.finish import show_results
+from iolab.cli.finish import Place, show_results_of
+from iolab.cli.flags import add_units_flag
 from iolab.cli.outputs import OUTPUT_ROOT, check_free, fresh_directory
 from iolab.cli.services import Services, iolab_version
 from iolab.errors import IolabError
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
     add_table_flags(parser)
     parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
+    add_units_flag(parser)
 
 
 def add_table_flags(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +81,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
             console.note(f"column {factor.column} is the factor {factor.name}")
     if imported.checked.text:
         console.note(f"printed means: {imported.checked.text}")
-    return show_results(database, out_dir, services, console, is_strict=arguments.strict)
+    place = Place(database, out_dir, source=database, units=arguments.units)
+    return show_results_of(place, services, console, is_strict=arguments.strict)
 
 
 def wishes_of(arguments: argparse.Namespace) -> Wishes:

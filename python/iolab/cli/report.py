@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from iolab import units
 from iolab.cli.archive import is_archive, opened
 from iolab.cli.console import Console
 from iolab.cli.finish import EXIT_UNDECIDED, Place, find_database, show_results_of
+from iolab.cli.flags import add_units_flag
 from iolab.cli.services import Services
 from iolab.errors import AnalysisError, IolabError, StudyError
 from iolab.store.db import Store
@@ -31,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
     parser.add_argument("--metric", metavar="METRIC", help="judge by another metric, as in p99")
     parser.add_argument("--metric-of", metavar="PART", help="stream or test whose metric it is")
+    add_units_flag(parser)
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument(
         "--md",
@@ -51,7 +54,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     database = find_database(results)
     out_dir = Path(arguments.out) if arguments.out else database.parent
     asked = _asked(arguments, database)
-    place = Place(database, out_dir, source=database, asked=asked)
+    place = Place(database, out_dir, source=database, asked=asked, units=arguments.units)
     return show_results_of(place, services, console, is_strict=arguments.strict)
 
 
@@ -67,7 +70,7 @@ def _printed(
         with without_collecting(), Store.open_reader(database) as store:
             data = store.load_data()
         data = replace(data, study=replace(data.study, **_asked(arguments, database)))
-    with without_collecting():
+    with without_collecting(), units.shown_in(arguments.units):
         verdict = services.judge(data)
         render = services.markdown if arguments.markdown else services.json
         console.result(render(data, verdict).rstrip("\n"))
@@ -114,5 +117,7 @@ def _from_archive(
     if there is not None:
         raise AnalysisError(f"{out_dir / there} exists already", "name another directory")
     with opened(results, console) as database:
-        place = Place(database, out_dir, results, _asked(arguments, database))
+        place = Place(
+            database, out_dir, results, _asked(arguments, database), units=arguments.units
+        )
         return show_results_of(place, services, console, is_strict=arguments.strict)

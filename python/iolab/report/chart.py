@@ -1,9 +1,9 @@
 """ChartSpec: a chart as plain data, drawn by `iolab.report.svg` and, natively, by `report.xlsx`.
 
-Four kinds cover all charts. `rows`: categories from top to bottom, a value to the right, intervals
+Five kinds cover all charts. `rows`: categories from top to bottom, a value to the right, intervals
 lie. `plane`: two numeric axes, intervals stand, points may be joined. `strip`: a grid of coloured
-squares. `heat`: a grid of shaded cells with their values. There is no kind that joins categories,
-and none with bars.
+squares. `heat`: a grid of shaded cells with their values. `surface`: heights over two numeric
+factors, in perspective. There is no kind that joins categories, and none with bars.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-ChartKind = Literal["rows", "plane", "strip", "heat"]
+from iolab import units
+
+ChartKind = Literal["rows", "plane", "strip", "heat", "surface"]
 ScaleKind = Literal["linear", "log"]
 Value = str | float | int | None
 
@@ -62,6 +64,8 @@ class Point:
     """Text inside a square of a `strip` (one character) or a cell of a `heat`."""
     shade: float | None = None
     """How dark a cell of a `heat` is, from 0 to 1."""
+    z: float = 0.0
+    """Height of a point of a `surface`, whose x and y are places among the categories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +113,63 @@ class Band:
     label: str
 
 
+BYTES_COLUMN: Final = "(bytes)"
+RATE_COLUMN: Final = "(bytes/s)"
+PER_BYTE_COLUMN: Final = "(ns/byte)"
+"""How the headers of a table's columns end that hold amounts of bytes."""
+IN_WORDS: Final = "in words"
+"""Header of a column that says what the others hold; it is read, not saved."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The data behind a chart, units in the headers."""
+    """The data behind a chart, units in the headers; bytes and bytes/s are not scaled.
+
+    What is saved (`to_csv`) is the same whatever units are shown; what is read is `for_reading`.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
 
     def to_csv(self) -> str:
         """Return the table as CSV with a header line; None is empty, floats have 9 digits."""
+        kept = [i for i, name in enumerate(self.columns) if name != IN_WORDS]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([_csv_value(v) for v in row] for row in self.rows)
+        writer.writerow(self.columns[i] for i in kept)
+        writer.writerows([_csv_value(row[i]) for i in kept] for row in self.rows)
         return text.getvalue()
+
+    def for_reading(self) -> Table:
+        """Return the table with its amounts of bytes in the units that are shown now."""
+        columns, scales = list(self.columns), dict[int, float]()
+        for i, name in enumerate(self.columns):
+            head, space, ending = name.rpartition(" ")
+            if ending == RATE_COLUMN:
+                unit = units.megabyte()
+                shown, scales[i] = f"({unit.name}/s)", 1 / unit.size
+            elif ending == BYTES_COLUMN:
+                unit = units.readable(self._largest(i))
+                shown, scales[i] = f"({unit.name})", 1 / unit.size
+            elif ending == PER_BYTE_COLUMN:
+                unit = units.kilobyte()
+                shown, scales[i] = f"(µs/{unit.name})", unit.size / 1000
+            else:
+                continue
+            columns[i] = f"{head}{space}{shown}"
+        if not scales:
+            return self
+        rows = (
+            tuple(_scaled(value, scales.get(i)) for i, value in enumerate(row)) for row in self.rows
+        )
+        return Table(tuple(columns), tuple(rows))
+
+    def _largest(self, column: int) -> float:
+        return max((v for row in self.rows if isinstance(v := row[column], int | float)), default=0)
+
+
+def _scaled(value: Value, scale: float | None) -> Value:
+    return value * scale if scale is not None and isinstance(value, int | float) else value
 
 
 def _csv_value(value: Value) -> Value:
@@ -158,11 +205,13 @@ class ChartSpec:
     """Shown by the page when it is unfolded, left out by the workbook."""
     notes: tuple[tuple[str, str], ...] = ()
     """What unusual marks mean: a sign and its meaning, below the drawing."""
+    z: Axis | None = None
+    """Axis of the heights of a `surface`."""
 
     @property
     def value_axis(self) -> Axis:
-        """The axis that intervals lie along."""
-        return self.x if self.kind == "rows" else self.y
+        """The axis that values lie along, and their intervals."""
+        return self.z or (self.x if self.kind == "rows" else self.y)
 
     def legend(self) -> list[Series]:
         """Return one series per name, in order of appearance, grey ones left out."""

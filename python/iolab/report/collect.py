@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from iolab import units
 from iolab.report.chart import ChartSpec, Table, Value
 from iolab.report.charts import CHARTS, ChartRow
-from iolab.stats.metrics.metric import MIB
 from iolab.stats.sentence import source_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
@@ -82,11 +82,11 @@ def _order(data: StudyData) -> str:
 def kind_figures(data: StudyData) -> list[tuple[str, str]]:
     """Return where the numbers of a study that did not run come from; real: nothing."""
     if data.study.kind == "imported":
-        told = [c.message for c in data.caveats if c.code == "imported"]
+        told = [units.reworded(c.message) for c in data.caveats if c.code == "imported"]
         return [("results", source_text(data.study)), *(("source", message) for message in told)]
     if data.study.kind != "simulated":
         return []
-    said = [c.message for c in data.caveats if c.code == "simulated"]
+    said = [units.reworded(c.message) for c in data.caveats if c.code == "simulated"]
     return [("results", "simulated"), *(("model", message) for message in said[:1])]
 
 
@@ -100,7 +100,7 @@ def throughput_mode(data: StudyData) -> Table | None:
     """Return IOzone's throughput-mode table of all phases with several workers; None if none.
 
     Children is the sum of each worker's own rate; parent is all bytes over the longest worker
-    time. Min xfer is the least that one worker moved. Rates in MiB/s.
+    time. Min xfer is the least that one worker moved.
     """
     trials = {trial.trial_id: trial for trial in data.trials}
     rows: list[tuple[Value, ...]] = []
@@ -127,22 +127,22 @@ def throughput_mode(data: StudyData) -> Table | None:
             "treatment",
             "operation",
             "workers",
-            "children (MiB/s)",
-            "parent (MiB/s)",
-            "min per worker (MiB/s)",
-            "max per worker (MiB/s)",
-            "mean per worker (MiB/s)",
-            "min xfer (KiB)",
+            "children (bytes/s)",
+            "parent (bytes/s)",
+            "min per worker (bytes/s)",
+            "max per worker (bytes/s)",
+            "mean per worker (bytes/s)",
+            "min xfer (bytes)",
         ),
         tuple(sorted(rows, key=lambda row: (str(row[1]), str(row[2]), row[0]))),
     )
 
 
 def _worker_figures(workers: Sequence[dict[str, Any]]) -> tuple[float, ...]:
-    rates = [w["bytes"] / w["elapsed_ns"] * 1e9 / MIB for w in workers]
+    rates = [w["bytes"] / w["elapsed_ns"] * 1e9 for w in workers]
     total = sum(w["bytes"] for w in workers)
-    parent = total / max(w["elapsed_ns"] for w in workers) * 1e9 / MIB
-    least = min(w["bytes"] for w in workers) / 1024
+    parent = total / max(w["elapsed_ns"] for w in workers) * 1e9
+    least = min(w["bytes"] for w in workers)
     return (sum(rates), parent, min(rates), max(rates), sum(rates) / len(rates), least)
 
 

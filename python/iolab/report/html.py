@@ -9,11 +9,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib.resources import files
 
+from iolab import units
 from iolab.report.appendix import configuration, environment, raw_data
+from iolab.report.both_units import is_same, merged, switch
 from iolab.report.chart import Table
 from iolab.report.closer_tables import closer_parts
 from iolab.report.collect import (
     DrawnChart,
+    draw_all,
     kind_figures,
     throughput_mode,
 )
@@ -23,11 +26,13 @@ from iolab.report.markup import Markup, join, tag
 from iolab.report.methods import citation_bibtex, methods_paragraph
 from iolab.report.streams import NOTE, ONE_RUN, change_table, stream_table
 from iolab.report.tables import cell_table, data_table, plain_table, verdict_table
+from iolab.stats.judge import said_again
 from iolab.stats.methods import METHODS
 from iolab.stats.sentence import kind_word, margin_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
+from iolab.units import System
 
 COMPARISONS_SHOWN = 24
 ANNEXED = ("forest_cells", "main_effects", "residuals")
@@ -44,7 +49,7 @@ def render_html(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     Parameters
     ----------
     data, verdict : one judged study.
-    charts : what `draw_all` built from them.
+    charts : what `draw_all` built from them, in the units shown now (`iolab.units`).
     """
     style = files("iolab.report").joinpath("templates/page.css").read_text(encoding="utf-8")
     head = tag(
@@ -55,14 +60,32 @@ def render_html(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
         tag("title", _title(data)),
         tag("style", Markup(style)),
     )
+    body = tag("body", _in_both_units(data, verdict, charts))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _in_both_units(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> Markup:
+    """Draw the page in the units shown now and in the others, with a switch between them."""
+    first = units.shown()
+    drawings: dict[System, Markup] = {first: _content(data, verdict, charts)}
+    for other in units.SYSTEMS:
+        if other != first:
+            with units.shown_in(other):
+                again = said_again(data, verdict)
+                drawings[other] = _content(data, again, draw_all(data, again))
+    if is_same(drawings):
+        return drawings[first]
+    buttons, labels = switch(first)
+    return join(buttons, labels, merged(drawings, first))
+
+
+def _content(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> Markup:
     first, whole = _first_page(data, verdict, charts)
-    body = tag(
-        "body",
+    return join(
         tag("div", first, class_="first"),
         tag("main", *_sections(data, verdict, charts, whole)),
         _footer(data),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def _title(data: StudyData) -> str:
@@ -254,7 +277,7 @@ def _caveats(verdict: StudyVerdict) -> Markup:
             tag(
                 "li",
                 tag("b", c.code.replace("_", " ")),
-                f": {c.sentences}",
+                f": {units.reworded(c.sentences)}",
                 times(c.count),
             )
             for c in verdict.caveats

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from iolab import units
 from iolab.report.chart import Value
 from iolab.report.collect import trust_figures
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
@@ -173,7 +174,8 @@ def _trust(data: StudyData, verdict: StudyVerdict) -> str:
     lines = [table(("", ""), trust_figures(data, verdict)), ""]
     for c in verdict.caveats:
         times = f" ({c.count} times)" if c.count > 1 else ""
-        lines.append(f"- **{escape(c.code.replace('_', ' '))}**{times}: {escape(c.sentences)}")
+        said = escape(units.reworded(c.sentences))
+        lines.append(f"- **{escape(c.code.replace('_', ' '))}**{times}: {said}")
     return "\n".join(lines).rstrip()
 
 

@@ -11,7 +11,7 @@ from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.verdict import MidwayChange, StudyVerdict, TreatmentSummary
 
 COLUMNS: Final = (
-    ("throughput_bytes_per_s", "MiB/s"),
+    ("throughput_bytes_per_s", ""),
     ("latency_ns_p50", "p50"),
     ("latency_ns_p90", "p90"),
     ("latency_ns_p99", "p99"),
@@ -25,7 +25,7 @@ COLUMNS: Final = (
     ("completion_ns", "completion"),
     ("on_time_share", "on time"),
 )
-"""Metric and header; a column that nobody has is left out."""
+"""Metric and header, none if its unit says all; a column that nobody has is left out."""
 NOTE: Final = (
     "Geometric means over trials. flowing = share of time at a tenth or more of the stream's own "
     "median throughput; fairness = Jain's index over workers, or over streams that do the same."
@@ -40,16 +40,16 @@ def stream_table(verdict: StudyVerdict) -> Table | None:
         return None
     known = {t.metric for members in rows.values() for t in members}
     columns = [(name, header) for name, header in COLUMNS if name in known]
-    units = [_header(name, header) for name, header in columns]
+    headers = [_header(name, header) for name, header in columns]
     return Table(
-        ("stream", verdict.compared_factor, *units, "n"),
+        ("stream", verdict.compared_factor, *headers, "n"),
         tuple(_row(key, members, [name for name, _ in columns]) for key, members in rows.items()),
     )
 
 
 def _header(name: str, header: str) -> str:
     unit = METRIC_BY_NAME[name].display_unit
-    return header if not unit or unit == header else f"{header} ({unit})"
+    return f"{header} ({unit})" if header and unit else header or unit
 
 
 def _rows(verdict: StudyVerdict) -> dict[tuple[str, str], list[TreatmentSummary]]:

@@ -24,6 +24,7 @@ from iolab.report.svg_parts import (
     shorten,
     whole_svg,
 )
+from iolab.report.svg_surface import draw_surface
 
 GAP = 26
 ROWS_DENSE = 30
@@ -65,6 +66,8 @@ def render_svg(spec: ChartSpec) -> Markup:
         return draw_strip(spec)
     if spec.kind == "heat":
         return draw_heat(spec)
+    if spec.kind == "surface":
+        return draw_surface(spec)
     rows, plane = spec.kind == "rows", spec.kind == "plane"
     x, y = _scales(spec, spec.panels)
     columns = _columns(spec)

@@ -159,14 +159,22 @@ def _hatch(place: tuple[float, float], size: tuple[float, float], step: float = 
     """Draw the diagonals of a cell that is not decided; a pattern would need a reference."""
     x, y = place
     wide, tall = size
-    lines: list[str] = []
+    # Tenths of pixels, each move from where the last line ended: most of a large map is hatching.
+    drawn, at = list[str](), (0, 0)
     along = step / 2
     while along < wide + tall:
-        x1, y1 = min(along, wide), max(0.0, along - wide)
-        x2, y2 = max(0.0, along - tall), min(along, tall)
-        lines.append(f"M{x + x1:.1f} {y + y1:.1f}L{x + x2:.1f} {y + y2:.1f}")
+        start = (x + min(along, wide), y + max(0.0, along - wide))
+        end = (x + max(0.0, along - tall), y + min(along, tall))
+        for command, (right, down) in (("m", start), ("l", end)):
+            to = (round(10 * right), round(10 * down))
+            drawn.append(f"{command}{_tenths(to[0] - at[0])} {_tenths(to[1] - at[1])}")
+            at = to
         along += step
-    return tag("path", d="".join(lines), class_="hatch")
+    return tag("path", d="".join(drawn), class_="hatch")
+
+
+def _tenths(count: int) -> str:
+    return f"{count / 10:.1f}".removesuffix(".0")
 
 
 def _ramp(spec: ChartSpec, top: float) -> tuple[Markup, float]:

@@ -24,8 +24,8 @@ def data_table(
     table: Table, name: str, command: str = "", *, rows_max: int = ROWS_SHOWN_MAX
 ) -> Markup:
     """Fold a chart's data away, with a CSV that the browser can save and the command it is from."""
-    shown = table.rows[:rows_max]
-    rest = len(table.rows) - len(shown)
+    shown = Table(table.columns, table.rows[:rows_max]).for_reading()
+    rest = len(table.rows) - len(shown.rows)
     note = tag("p", f"{rest} more rows are in the CSV.", class_="soft") if rest else None
     encoded = quote(table.to_csv(), safe=IN_ADDRESS)
     link = tag(
@@ -38,11 +38,11 @@ def data_table(
     folded = tag(
         "details",
         tag("summary", "show data"),
-        plain_table(table.columns, shown),
+        plain_table(shown.columns, shown.rows),
         note,
     )
     typed = tag("details", tag("summary", "command"), tag("code", command)) if command else None
-    return tag("div", link, folded if shown else None, typed, class_="data")
+    return tag("div", link, folded if shown.rows else None, typed, class_="data")
 
 
 def plain_table(columns: tuple[str, ...], rows: tuple[tuple[Value, ...], ...]) -> Markup:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from iolab import units
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
+from iolab.stats.judge import said_again
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -45,8 +47,7 @@ def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
 
 
 def render_json(data: StudyData, verdict: StudyVerdict) -> str:
-    """Return the document as text; the same study gives the same bytes."""
-    return (
-        json.dumps(verdict_document(data, verdict), indent=2, ensure_ascii=False, allow_nan=False)
-        + "\n"
-    )
+    """Return the document as text; the same study gives the same bytes, in any units."""
+    with units.shown_in("iec"):
+        document = verdict_document(data, said_again(data, verdict))
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any, Final
 
+from iolab import units
 from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import summary_columns, summary_point, summary_row
 from iolab.report.collect import (
@@ -170,7 +171,7 @@ def _verdict_sheet(
         out.text(row, 0, label)
         out.text(row, 1, value)
         row += 1
-    caveats = [(c.code, c.count, c.sentences) for c in verdict.caveats]
+    caveats = [(c.code, c.count, units.reworded(c.sentences)) for c in verdict.caveats]
     row = write_table(out, row + 1, ("caveat", "count", "message and what to do"), caveats) + 1
     below = row + layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, row, 0), links)
@@ -218,8 +219,9 @@ def _runs_sheet(
         ("Throughput mode", throughput_mode(data)),
     ):
         if table is not None:
+            read = table.for_reading()
             out.text(row, 0, title, "title")
-            row = write_table(out, row + 1, table.columns, table.rows) + 1
+            row = write_table(out, row + 1, read.columns, read.rows) + 1
     rounds = len({t.round for t in data.trials})
     if rounds <= ROUNDS_BESIDE_CHARTS:
         write_charts(out, specs, Spot(row + 1, 0, rounds + 9), links)

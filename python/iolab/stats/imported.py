@@ -88,9 +88,14 @@ def judge_imported(data: StudyData) -> StudyVerdict:
     caveats = [c for c in collect_caveats(ledger, draft) if c.code not in _SILENT]
     return dataclasses.replace(
         draft,
-        sentence=f"{wording.kind_sentence(data.study)} {_sentence(ledger, draft)}",
+        sentence=imported_answer(data, draft),
         caveats=caveats,
     )
+
+
+def imported_answer(data: StudyData, draft: StudyVerdict) -> str:
+    """Say what the table says, or why it does not say it."""
+    return f"{wording.kind_sentence(data.study)} {_sentence(build_ledger(data), draft)}"
 
 
 def run_spread(ledger: Ledger) -> tuple[float, bool]:

@@ -14,6 +14,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from iolab.errors import AnalysisError
+from iolab.stats import request_time
 from iolab.stats import sentence as wording
 from iolab.stats.beside import best_levels, count_trials, position_note
 from iolab.stats.caveats import collect_caveats
@@ -94,18 +95,38 @@ def judge(data: StudyData) -> StudyVerdict:
         position=position,
         closer=closer_look(ledger, pooled),
     )
-    said = (
-        wording.headline_sentence(draft)
-        if study.is_comparison
-        else wording.alone_sentence(draft, _held(study))
-    )
     return dataclasses.replace(
         draft,
-        sentence=f"{wording.kind_sentence(study)} {said} {_without_effect(data)}".strip(),
+        sentence=_answer(data, draft),
         caveats=collect_caveats(ledger, draft),
         request_times=request_times(ledger),
         upper_bounds=upper_bounds(data),
     )
+
+
+def said_again(data: StudyData, verdict: StudyVerdict) -> StudyVerdict:
+    """Return the same verdict, its texts in the units that are shown now (`iolab.units`).
+
+    Of the sentences only that of a single configuration has amounts of bytes.
+    """
+    return dataclasses.replace(
+        verdict,
+        sentence=verdict.sentence if data.study.is_comparison else _answer(data, verdict),
+        request_times=[request_time.said_again(fit) for fit in verdict.request_times],
+    )
+
+
+def _answer(data: StudyData, draft: StudyVerdict) -> str:
+    if data.study.kind == "imported":
+        from iolab.stats.imported import imported_answer
+
+        return imported_answer(data, draft)
+    said = (
+        wording.headline_sentence(draft)
+        if data.study.is_comparison
+        else wording.alone_sentence(draft, _held(data.study))
+    )
+    return f"{wording.kind_sentence(data.study)} {said} {_without_effect(data)}".strip()
 
 
 def _held(study: StudyRow) -> dict[str, str]:

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from iolab import units
 from iolab.stats.ledger import CellKey, Ledger, Samples, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean, t_quantile
@@ -212,7 +213,7 @@ def _fit(treatment: _Treatment) -> RequestTime | None:
         misfit=misfit if len(sizes) > 2 else None,
         sentence="",
     )
-    return dataclasses.replace(draft, sentence=_sentence(draft))
+    return said_again(draft)
 
 
 def _interval(mean: float, half: float) -> Interval:
@@ -224,14 +225,20 @@ def _share_of_request(fit: RequestTime, size: str) -> float:
     return fit.request_ns / (fit.request_ns + max(0.0, fit.byte_ns) * _bytes(size))
 
 
+def said_again(fit: RequestTime) -> RequestTime:
+    """Return a line with its sentence in the units that are shown now."""
+    return dataclasses.replace(fit, sentence=_sentence(fit))
+
+
 def line_text(fit: RequestTime) -> str:
     """Write the line on few columns: ``197 [190, 205] µs + 0.48 [0.11, 0.85] µs/KiB``."""
+    unit = units.kilobyte()
     parts = [
         (fit.request_ns, fit.request_ns_interval, 1 / 1000),
-        (fit.byte_ns, fit.byte_ns_interval, 1024 / 1000),
+        (fit.byte_ns, fit.byte_ns_interval, unit.size / 1000),
     ]
     a, b = (_compact(value * scale, interval, scale) for value, interval, scale in parts)
-    return f"{a} µs + {b} µs/KiB"
+    return f"{a} µs + {b} µs/{unit.name}"
 
 
 def _compact(value: float, interval: Interval | None, scale: float) -> str:
@@ -242,8 +249,9 @@ def _compact(value: float, interval: Interval | None, scale: float) -> str:
 
 
 def per_byte_text(fit: RequestTime) -> str:
-    """Write the slope in time per KiB, with its interval."""
-    return f"{_bounded(fit.byte_ns * 1024, fit.byte_ns_interval, 1024)} per KiB"
+    """Write the slope in time per KiB or kB, with its interval."""
+    unit = units.kilobyte()
+    return f"{_bounded(fit.byte_ns * unit.size, fit.byte_ns_interval, unit.size)} per {unit.name}"
 
 
 def per_request_text(fit: RequestTime) -> str:
@@ -275,6 +283,7 @@ def _sentence(fit: RequestTime) -> str:
     text = f"{line}; {shares} does not depend on its size"
     if byte is None or byte.low <= 0:
         return f"{text}, and a time per byte is not shown."
-    half = format_significant(fit.request_ns / fit.byte_ns / 1024)
+    unit = units.kilobyte()
+    half = format_significant(fit.request_ns / fit.byte_ns / unit.size)
     final = format_bytes_per_s(1e9 / fit.byte_ns)
-    return f"{text}; half of the final {final} would come with {half} KiB."
+    return f"{text}; half of the final {final} would come with {half} {unit.name}."

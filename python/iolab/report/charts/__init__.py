@@ -18,6 +18,7 @@ from iolab.report.charts import (
     residuals,
     run_order,
     steady_state,
+    surface,
 )
 from iolab.report.charts.row import ChartRow
 
@@ -25,6 +26,7 @@ CHARTS: Final[tuple[ChartRow, ...]] = (
     ChartRow("forest", forest.build, "Verdict", is_first_page=True),
     ChartRow("run_order", run_order.build, None, is_first_page=True),
     ChartRow("interaction_map", interaction_map.build, None),
+    ChartRow("surface", surface.build, None),
     ChartRow("by_level", by_level.build, "Runs"),
     ChartRow("by_record_size", by_record_size.build, "Runs"),
     ChartRow("request_time", request_time.build, "Runs"),

@@ -85,7 +85,7 @@ def _spec(
         y=Axis(factor, categories=tuple(levels)),
         panels=panels,
         table=Table(
-            summary_columns(verdict, metric.display_unit), tuple(summary_row(t) for t in found)
+            summary_columns(verdict, metric.read_unit), tuple(summary_row(t) for t in found)
         ),
     )
 

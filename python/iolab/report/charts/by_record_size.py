@@ -59,7 +59,7 @@ def _spec(
         y=value_axis(metric, (t.geometric_mean for t in found)),
         panels=panels,
         table=Table(
-            summary_columns(verdict, metric.display_unit), tuple(summary_row(t) for t in found)
+            summary_columns(verdict, metric.read_unit), tuple(summary_row(t) for t in found)
         ),
     )
 

@@ -172,7 +172,7 @@ def summary_point(t: TreatmentSummary, x: float | None, y: float) -> Point:
 
 
 def summary_row(t: TreatmentSummary) -> tuple[Value, ...]:
-    """Make the table row of a treatment, values in the metric's display unit."""
+    """Make the table row of a treatment; throughputs are bytes/s."""
     metric = METRIC_BY_NAME[t.metric]
     return (
         t.workload,
@@ -181,9 +181,9 @@ def summary_row(t: TreatmentSummary) -> tuple[Value, ...]:
         t.level,
         t.cell_label,
         t.metric,
-        metric.display(t.geometric_mean),
-        metric.display(t.interval.low) if t.interval else None,
-        metric.display(t.interval.high) if t.interval else None,
+        metric.as_data(t.geometric_mean),
+        metric.as_data(t.interval.low) if t.interval else None,
+        metric.as_data(t.interval.high) if t.interval else None,
         t.n,
         "page cache" if t.is_page_cache else "",
     )

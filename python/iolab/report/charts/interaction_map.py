@@ -17,7 +17,7 @@ from iolab.stats.effect import effect_of
 from iolab.stats.ledger import CellKey, Cells, Group, Ledger, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean
-from iolab.stats.metrics import METRIC_BY_NAME, Metric
+from iolab.stats.metrics import Metric
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.pairing import log_ratios, without_parts
 from iolab.stats.verdict import Effect, StudyVerdict
@@ -248,7 +248,7 @@ def _headers(verdict: StudyVerdict, metric: Metric) -> tuple[str, ...]:
         "operation",
         "cell",
         verdict.compared_factor,
-        f"geometric mean ({metric.display_unit})",
+        f"geometric mean ({metric.read_unit})",
         "n",
         "ratio to the best (below 1 = worse)",
         "95 % low",
@@ -264,7 +264,7 @@ def _row(entry: Entry, ledger: Ledger, metric: Metric) -> tuple[Value, ...]:
         entry.key.operation,
         ledger.label(entry.key),
         entry.level,
-        METRIC_BY_NAME[metric.name].display(entry.value),
+        metric.as_data(entry.value),
         entry.n,
         entry.ratio,
         interval.low if interval else None,

@@ -13,7 +13,7 @@ from iolab.report.charts.common import (
 )
 from iolab.stats.lookups import of_metric
 from iolab.stats.methods.stalls import SLICES_MIN, find_stalls
-from iolab.stats.metrics.metric import MIB
+from iolab.stats.metrics.metric import format_bytes_per_s, in_rate_unit, rate_unit
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import Measurement, SeriesRow, StudyData
 
@@ -134,11 +134,11 @@ def _spec(
         title=f"Throughput over time, median trial per treatment: {workload}",
         caption=f"{caption} Each panel has its own scale.{note}{_undrawn(slots)}",
         x=Axis("time since the phase began", "s", is_from_zero=True),
-        y=Axis("throughput", "MiB/s", is_from_zero=True),
+        y=Axis("throughput", rate_unit(), is_from_zero=True),
         panels=drawn,
         has_own_scales=True,
         table=Table(
-            ("panel", "level", "trial", "time (s)", "throughput (MiB/s)"),
+            ("panel", "level", "trial", "time (s)", "throughput (bytes/s)"),
             tuple(_table_rows(tabled)),
         ),
     )
@@ -151,19 +151,22 @@ def _undrawn(slots: dict[str, int]) -> str:
 
 
 def _rates(row: SeriesRow) -> list[tuple[float, float]]:
-    """Return (end of interval in s, MiB/s); the last interval is partial and is left out."""
+    """Return (end of interval in s, bytes/s); the last interval is partial and is left out."""
     counts = row.bytes[:-1] if len(row.bytes) > 2 else row.bytes
     stride = -(-len(counts) // POINTS_MAX)
     seconds = row.interval_ns / 1e9
     merged = [counts[i : i + stride] for i in range(0, len(counts), stride)]
     return [
-        ((i * stride + len(part)) * seconds, sum(part) / (len(part) * seconds) / MIB)
+        ((i * stride + len(part)) * seconds, sum(part) / (len(part) * seconds))
         for i, part in enumerate(merged)
     ]
 
 
 def _points(level: str, row: SeriesRow) -> tuple[Point, ...]:
-    return tuple(Point(x, y, title=f"{level}: {y:.4g} MiB/s at {x:.3g} s") for x, y in _rates(row))
+    return tuple(
+        Point(x, in_rate_unit(y), title=f"{level}: {format_bytes_per_s(y)} at {x:.3g} s")
+        for x, y in _rates(row)
+    )
 
 
 def _table_rows(rows: list[tuple[str, str, SeriesRow]]) -> list[tuple[Value, ...]]:

@@ -19,7 +19,7 @@ from iolab.stats import upper_bound
 from iolab.stats.ledger import PAGE_CACHE_SHARE
 from iolab.stats.lookups import of_metric
 from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
-from iolab.stats.metrics.metric import MIB, format_bytes_per_s
+from iolab.stats.metrics.metric import format_bytes_per_s, in_rate_unit, rate_unit
 from iolab.stats.sentence import percent
 from iolab.stats.verdict import StudyVerdict, mode_word
 from iolab.store.rows import Measurement, StudyData, TrialRow
@@ -34,14 +34,14 @@ COLUMNS: Final = (
     "cell",
     "mode",
     "fastest level",
-    "throughput (MiB/s)",
-    "95 % low (MiB/s)",
-    "95 % high (MiB/s)",
+    "throughput (bytes/s)",
+    "95 % low (bytes/s)",
+    "95 % high (bytes/s)",
     "n",
-    "generator's ceiling (MiB/s)",
+    "generator's ceiling (bytes/s)",
     "share of it",
-    "memory (MiB/s)",
-    "device specification (MiB/s)",
+    "memory (bytes/s)",
+    "device specification (bytes/s)",
     "page-cache share",
     "depth asked",
     "depth reached",
@@ -94,7 +94,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             kind="rows",
             title="Physics check: measured against named bounds",
             caption=_caption(cells, memory, device) + (note if len(shown) < len(cells) else ""),
-            x=Axis("throughput of the fastest level", "MiB/s", "log"),
+            x=Axis("throughput of the fastest level", rate_unit(), "log"),
             y=Axis("cell", categories=tuple(_name(c, data) for c in shown)),
             panels=(Panel("", _series(shown, memory, device)),),
             table=Table(COLUMNS, tuple(_row(c, memory, device) for c in cells)),
@@ -197,10 +197,10 @@ def _series(shown: list[Cell], memory: Bound | None, device: float | None) -> tu
         interval = geometric_interval(cell.values)
         measured.append(
             Point(
-                cell.mean / MIB,
+                in_rate_unit(cell.mean),
                 row,
-                interval[0] / MIB if interval else None,
-                interval[1] / MIB if interval else None,
+                in_rate_unit(interval[0]) if interval else None,
+                in_rate_unit(interval[1]) if interval else None,
                 f"{cell.name}: {format_bytes_per_s(cell.mean)} ({cell.level},"
                 f" n = {len(cell.values)}{', page cache' if cell.is_cached else ''})",
                 is_hollow=cell.is_cached,
@@ -208,7 +208,7 @@ def _series(shown: list[Cell], memory: Bound | None, device: float | None) -> tu
         )
         if cell.ceiling:
             text = f"generator's ceiling: {format_bytes_per_s(cell.ceiling)}"
-            ceilings.append(Point(cell.ceiling / MIB, row, title=text))
+            ceilings.append(Point(in_rate_unit(cell.ceiling), row, title=text))
     series = [Series("measured, fastest level", tuple(measured), 0)]
     if ceilings:
         series.append(Series("generator (null target)", tuple(ceilings), 9))
@@ -217,7 +217,7 @@ def _series(shown: list[Cell], memory: Bound | None, device: float | None) -> tu
         ((upper_bound.SPECIFICATION, device), 27),
     ):
         if bound is not None:
-            points = (Point(bound / MIB, row, title=name) for row in range(len(shown)))
+            points = (Point(in_rate_unit(bound), row, title=name) for row in range(len(shown)))
             series.append(Series(name, tuple(points), slot))
     return tuple(series)
 
@@ -268,14 +268,14 @@ def _row(c: Cell, memory: Bound | None, device: float | None) -> tuple[Value, ..
         c.name,
         mode_word(c.is_direct),
         c.level,
-        c.mean / MIB,
-        interval[0] / MIB if interval else None,
-        interval[1] / MIB if interval else None,
+        c.mean,
+        interval[0] if interval else None,
+        interval[1] if interval else None,
         len(c.values),
-        c.ceiling / MIB if c.ceiling else None,
+        c.ceiling or None,
         c.mean / c.ceiling if c.ceiling else None,
-        memory[1] / MIB if memory else None,
-        device / MIB if device else None,
+        memory[1] if memory else None,
+        device or None,
         c.cache_share,
         c.depth_asked or None,
         c.depth_reached,

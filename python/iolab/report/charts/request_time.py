@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table
+from iolab.report.chart import (
+    GREY,
+    IN_WORDS,
+    PER_BYTE_COLUMN,
+    Axis,
+    ChartSpec,
+    Panel,
+    Point,
+    Series,
+    Table,
+)
 from iolab.report.charts.common import Group, cap_panels, group_title, level_slots, size_ticks, slug
+from iolab.stats.metrics.metric import format_ns
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.request_time import request_time_sentence
 from iolab.stats.verdict import RequestTime, StudyVerdict
@@ -52,12 +63,12 @@ def _spec(data: StudyData, verdict: StudyVerdict, group: Group) -> ChartSpec:
                 "time per request (µs)",
                 "95 % low (µs)",
                 "95 % high (µs)",
-                "time per KiB (µs)",
-                "95 % low (µs per KiB)",
-                "95 % high (µs per KiB)",
+                f"time per byte {PER_BYTE_COLUMN}",
+                f"95 % low {PER_BYTE_COLUMN}",
+                f"95 % high {PER_BYTE_COLUMN}",
                 "runs",
                 "largest misfit",
-                "in words",
+                IN_WORDS,
             ),
             tuple(_row(fit) for fit in fits),
         ),
@@ -66,15 +77,14 @@ def _spec(data: StudyData, verdict: StudyVerdict, group: Group) -> ChartSpec:
 
 def _row(fit: RequestTime) -> tuple[str | float | int | None, ...]:
     request, byte = fit.request_ns_interval, fit.byte_ns_interval
-    per_kib = 1024 / 1000
     return (
         fit.label,
         fit.request_ns / 1000,
         request.low / 1000 if request else None,
         request.high / 1000 if request else None,
-        fit.byte_ns * per_kib,
-        byte.low * per_kib if byte else None,
-        byte.high * per_kib if byte else None,
+        fit.byte_ns,
+        byte.low if byte else None,
+        byte.high if byte else None,
         fit.n_runs,
         fit.misfit,
         fit.sentence,
@@ -86,9 +96,13 @@ def _time(fit: RequestTime, size: float) -> float:
 
 
 def _series(fit: RequestTime, slots: dict[str, int]) -> Series:
-    sizes = [numeric_level(size) or 1.0 for size in fit.sizes]
-    points = tuple(
-        Point(size, _time(fit, size), title=fit.sentence) for size in sizes if _time(fit, size) > 0
-    )
+    points: list[Point] = []
+    for size in fit.sizes:
+        number = numeric_level(size) or 1.0
+        time = _time(fit, number)
+        if time > 0:
+            points.append(
+                Point(number, time, title=f"{fit.label}: {format_ns(time * 1000)}, {size}")
+            )
     name = fit.level or "all"
-    return Series(name, points, slots.get(name, GREY if fit.level else 0), is_joined=True)
+    return Series(name, tuple(points), slots.get(name, GREY if fit.level else 0), is_joined=True)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
 
+from iolab import units
 from iolab.report.chart import PANELS_MAX, Axis, ChartSpec, Panel, Point, Series, Shape, Table
 from iolab.report.charts.common import level_slots
 from iolab.report.charts.over_time import Panels, chosen_panels
@@ -24,11 +26,10 @@ from iolab.stats.methods.trial_shape import (
     joined,
     trial_shape,
 )
-from iolab.stats.metrics.metric import MIB, format_ns
+from iolab.stats.metrics.metric import format_bytes_per_s, format_ns, in_rate_unit, rate_unit
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import SeriesRow, StudyData
 
-GB: Final = 1e9
 WORDS: Final = {
     "flat": "flat",
     "warm_up": "warms up",
@@ -54,8 +55,8 @@ class Course:
 
     @property
     def rates(self) -> list[float]:
-        """MiB/s of the whole slices."""
-        return [count / self.seconds / MIB for count in self.row.bytes[:-1]]
+        """Bytes/s of the whole slices."""
+        return [count / self.seconds for count in self.row.bytes[:-1]]
 
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
@@ -93,16 +94,17 @@ def _least_steady(panels: Panels) -> tuple[str, list[Course]] | None:
 
 def _views(workload: str, title: str, courses: list[Course]) -> list[ChartSpec]:
     name = f"steady_state-{workload}"
+    unit = units.readable(max(sum(c.row.bytes[:-1]) for c in courses))
     over_time = ChartSpec(
         name=name,
         kind="plane",
         title=f"Inside one trial per level: {workload}, {title}",
         caption=_caption(title, courses),
         x=Axis("time since the phase began", "s", is_from_zero=True),
-        y=Axis("throughput", "MiB/s", is_from_zero=True),
+        y=Axis("throughput", rate_unit(), is_from_zero=True),
         panels=_panels(courses, _seconds, with_shapes=True),
         table=Table(
-            ("level", "trial", "end of slice (s)", "throughput (MiB/s)", "moved (GB)",
+            ("level", "trial", "end of slice (s)", "throughput (bytes/s)", "moved (bytes)",
              "longest wait (ms)"),
             tuple(
                 (c.level, c.row.trial_id, round(x, 6), rate, moved, wait / 1e6)
@@ -124,9 +126,9 @@ def _views(workload: str, title: str, courses: list[Course]) -> list[ChartSpec]:
     by_bytes = replace(
         over_time,
         name=f"{name}-moved",
-        x=Axis("moved since the phase began", "GB", is_from_zero=True),
-        panels=_panels(courses, _moved, with_shapes=True),
-        tab=(name, "by GB moved"),
+        x=Axis("moved since the phase began", unit.name, is_from_zero=True),
+        panels=_panels(courses, lambda c: [n / unit.size for n in _moved(c)], with_shapes=True),
+        tab=(name, f"by {unit.name} moved"),
     )
     waits = replace(
         over_time,
@@ -144,12 +146,9 @@ def _seconds(course: Course) -> list[float]:
     return [(i + 1) * course.seconds for i in range(len(course.rates))]
 
 
-def _moved(course: Course) -> list[float]:
-    total, found = 0, list[float]()
-    for count in course.row.bytes[:-1]:
-        total += count
-        found.append(total / GB)
-    return found
+def _moved(course: Course) -> list[int]:
+    """Return the bytes moved at the end of each whole slice."""
+    return list(accumulate(course.row.bytes[:-1]))
 
 
 def _panels(
@@ -159,7 +158,7 @@ def _panels(
     for course in courses:
         xs, parts = places(course), min(POINTS_MAX, len(course.rates))
         points = tuple(
-            Point(x, y, title=f"{course.level}: {y:.4g} MiB/s")
+            Point(x, in_rate_unit(y), title=f"{course.level}: {format_bytes_per_s(y)}")
             for x, y in zip(joined(xs, parts), joined(course.rates, parts), strict=True)
         )
         shapes = _shapes(course, [0.0, *xs]) if with_shapes else ()
@@ -203,6 +202,7 @@ def _shapes(course: Course, edges: list[float]) -> tuple[Shape, ...]:
     begin = (PARTS - WINDOW) * count // PARTS
     values = joined(rates, PARTS)[-WINDOW:]
     mean = sum(values) / WINDOW
+    mean = in_rate_unit(mean)
     slope = (shape.steady.slope_share if shape.steady else 0.0) * mean
     window = (edges[begin], edges[-1])
     half = RANGE_MAX / 2

@@ -1,7 +1,8 @@
 """What a metric is: a named quantity with a unit, an orientation and a way to be written.
 
 Values are stored in the unit that the metric's name carries (``latency_ns_p99``); people read them
-in the display unit. Left out: how a value is obtained from histograms; that is `iolab.run`'s.
+in the display unit, throughputs in the units of `iolab.units.shown`. Left out: how a value is
+obtained from histograms; that is `iolab.run`'s.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-MIB: Final = 1 << 20
+from iolab import units
+
+BYTES_PER_S: Final = "bytes/s"
 Role = Literal["primary", "secondary", "shown"]
 
 
@@ -28,9 +31,10 @@ class Metric:
     label: str
     """Noun used in sentences and axes, without unit."""
     is_higher_better: bool
-    display_unit: str
-    display_scale: float
-    """Stored value times this is the value in `display_unit`."""
+    read_unit: str
+    """What people read it in; bytes are read in whatever units are shown."""
+    read_scale: float
+    """Stored value times this is the value in `read_unit`."""
     format: Callable[[float], str]
     """Stored value to text with an adapted unit."""
     role: Role = "shown"
@@ -40,9 +44,23 @@ class Metric:
         """Whether more of it is called faster."""
         return self.unit.endswith("/s")
 
+    @property
+    def display_unit(self) -> str:
+        """What people read it in now: ``MiB/s`` or ``MB/s`` for throughputs."""
+        return rate_unit() if self.unit == BYTES_PER_S else self.read_unit
+
+    @property
+    def display_scale(self) -> float:
+        """Stored value times this is the value in `display_unit`."""
+        return 1 / units.megabyte().size if self.unit == BYTES_PER_S else self.read_scale
+
     def display(self, value: float) -> float:
         """Convert a stored value to `display_unit`."""
         return value * self.display_scale
+
+    def as_data(self, value: float) -> float:
+        """Convert a stored value to `read_unit`, in which it is handed on: bytes stay bytes."""
+        return value * self.read_scale
 
 
 def format_significant(value: float, digits: int = 3) -> str:
@@ -56,9 +74,19 @@ def format_significant(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{decimals}f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
+def rate_unit() -> str:
+    """Return the unit that throughputs are read in now: ``MiB/s`` or ``MB/s``."""
+    return f"{units.megabyte().name}/s"
+
+
+def in_rate_unit(value: float) -> float:
+    """Convert bytes/s to `rate_unit`."""
+    return value / units.megabyte().size
+
+
 def format_bytes_per_s(value: float) -> str:
-    """Write a throughput given in bytes/s as MiB/s (2**20 bytes)."""
-    return f"{format_significant(value / MIB)} MiB/s"
+    """Write a throughput given in bytes/s as MiB/s (2**20 bytes) or MB/s (10**6 bytes)."""
+    return f"{format_significant(in_rate_unit(value))} {rate_unit()}"
 
 
 def format_ops_per_s(value: float) -> str:

@@ -1,14 +1,14 @@
 """Bytes moved at the system calls per second of the timed region, all workers added up."""
 
-from iolab.stats.metrics.metric import MIB, Metric, format_bytes_per_s
+from iolab.stats.metrics.metric import BYTES_PER_S, Metric, format_bytes_per_s
 
 METRIC = Metric(
     name="throughput_bytes_per_s",
-    unit="bytes/s",
+    unit=BYTES_PER_S,
     label="throughput",
     is_higher_better=True,
-    display_unit="MiB/s",
-    display_scale=1 / MIB,
+    read_unit=BYTES_PER_S,
+    read_scale=1.0,
     format=format_bytes_per_s,
     role="primary",
 )

@@ -7,8 +7,8 @@ METRIC = Metric(
     unit="ops/s",
     label="operation rate",
     is_higher_better=True,
-    display_unit="ops/s",
-    display_scale=1.0,
+    read_unit="ops/s",
+    read_scale=1.0,
     format=format_ops_per_s,
     role="primary",
 )
