@@ -207,7 +207,7 @@ impl<'a, O: Observer> Runner<'a, O> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true).mode(SWAP_MODE);
         let file = options.custom_flags(libc::O_NOFOLLOW).open(&self.name)?;
-        self.fill(file).map_err(|error| {
+        self.fill(&file).map_err(|error| {
             let end = match fs::remove_file(&self.name) {
                 Ok(()) => "the incomplete file was removed",
                 Err(_) => "the incomplete file is still there",
@@ -216,7 +216,7 @@ impl<'a, O: Observer> Runner<'a, O> {
         })
     }
 
-    fn fill(&mut self, file: File) -> io::Result<()> {
+    fn fill(&mut self, file: &File) -> io::Result<()> {
         let size = self.work.size_max_bytes.0;
         if size > 0 {
             self.step(|runner| file.write_all_at(&runner.buffer[..1], size - 1).map(|()| 1))?;
