@@ -26,7 +26,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from paired import device_over_ram, read_options, report, write
+from paired import device_over_ram, mean_interval, read_options, report, write
 
 DEVICE_BYTES = 5 << 30
 CPU = max(os.sched_getaffinity(0))
@@ -144,13 +144,19 @@ def measure(
 
 
 def show_user(user: dict[str, list[tuple[float, float]]]) -> dict[str, list[float]]:
-    """Print user CPU by command: medians, and how it stands to the original's."""
+    """Print user CPU by command: medians, and by how much it is more than the original's.
+
+    An empty command of ours takes half a second of it, so that the difference is uncertain; it is
+    called more only if its 95 % interval says so.
+    """
     print(f"\n{'user CPU of the whole command, less an empty one':50} {'iolab':>8} {'original':>8}")
     found = dict[str, list[float]]()
     for name, pairs in user.items():
         mine, theirs = (statistics.median(values) for values in zip(*pairs, strict=True))
-        print(f"{name:50} {mine:7.3f}s {theirs:7.3f}s{'  MORE' if mine > theirs else ''}")
-        found[name] = [mine, theirs]
+        _, low, high = mean_interval([ours - original for ours, original in pairs])
+        interval = f"more by [{low:+.3f}, {high:+.3f}]"
+        print(f"{name:50} {mine:7.3f}s {theirs:7.3f}s  {interval}{'  MORE' if low > 0 else ''}")
+        found[name] = [mine, theirs, low, high]
     return found
 
 

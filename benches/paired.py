@@ -110,13 +110,19 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return adjusted
 
 
-def bounds(values: Sequence[float]) -> tuple[float, float, float]:
-    """Geometric mean and 95 % t interval of ratios given as ln."""
+def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean and 95 % t interval."""
     from scipy import stats
 
     mean, n = statistics.fmean(values), len(values)
     half = float(stats.t.ppf(0.975, n - 1)) * statistics.stdev(values) / math.sqrt(n)
-    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+    return mean, mean - half, mean + half
+
+
+def bounds(values: Sequence[float]) -> tuple[float, float, float]:
+    """Geometric mean and 95 % t interval of ratios given as ln."""
+    mean, low, high = mean_interval(values)
+    return math.exp(mean), math.exp(low), math.exp(high)
 
 
 def report(

@@ -106,8 +106,8 @@ pub(super) fn runs<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), Strin
             _ => Ok(Bytes(0)),
         };
         let found = probe.runs::<false>(FILE, &[1, RECORDS, 2])?;
-        if !matches!(found, (1, Some(Completion { token: Token(0), outcome, .. })) if outcome == beyond)
-        {
+        let is_first = |end: Completion| end.token == Token(0) && end.outcome == beyond;
+        if found.0 != 1 || !found.1.is_some_and(is_first) {
             return Err(format!("a run beyond the end of the file ended as {found:?}"));
         }
     }
