@@ -45,7 +45,11 @@ _MAX_SIZE: Final = 1 << 62
 System = Literal["iec", "si"]
 SYSTEMS: Final[tuple[System, ...]] = ("iec", "si")
 _SHOWN: Final[ContextVar[System]] = ContextVar("iolab_units", default="iec")
-_IEC_AMOUNT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ([KMGT]iB)\b")
+_IEC_AMOUNT = re.compile(
+    "(?<![\\w.,\u202f])(?<!\\d )"
+    r"(\d{1,3}(?:[,\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) ([KMGT]iB)\b"
+)
+"""A number, perhaps with its digits in groups; of one whose groups have blanks nothing is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,8 @@ def reworded(text: str) -> str:
     names = [unit.name for unit in _UNITS["iec"]]
 
     def said(found: re.Match[str]) -> str:
-        return format_bytes_rounded(float(found[1]) * 1024 ** names.index(found[2]))
+        number = float(re.sub("[,\u202f]", "", found[1]))
+        return format_bytes_rounded(number * 1024 ** names.index(found[2]))
 
     return _IEC_AMOUNT.sub(said, text)
 

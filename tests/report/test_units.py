@@ -14,7 +14,7 @@ import pytest
 from iolab import units
 from iolab.report.both_units import is_same, merged
 from iolab.report.chart import ChartSpec, Table
-from iolab.report.collect import draw_all, throughput_mode
+from iolab.report.collect import caveat_text, draw_all, throughput_mode
 from iolab.report.html import render_html
 from iolab.report.markdown import render_markdown
 from iolab.report.markup import Markup, tag
@@ -24,6 +24,7 @@ from iolab.report.verdict_json import render_json
 from iolab.report.xlsx import render_xlsx
 from iolab.stats.judge import judge, said_again
 from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.store.machine import readable_fact
 from iolab.store.rows import StudyData
 
 IEC, SI = r"\b[KMGT]iB\b", r"\b[kMGT]B\b"
@@ -67,6 +68,22 @@ def test_a_choice_ends_with_its_block_even_by_an_error() -> None:
         raise RuntimeError
     assert metric.format(129e6) == "123 MiB/s"
     assert (metric.read_unit, metric.as_data(129e6)) == ("bytes/s", 129e6)
+
+
+def test_numbers_in_groups_are_reworded_whole_or_not_at_all() -> None:
+    with units.shown_in("si"):
+        assert units.reworded("up to 12\u202f300 MiB/s") == "up to 12.9 GB/s"
+        assert units.reworded("1,234 MiB") == "1.29 GB"
+        assert units.reworded("rows of 12 300 MiB files") == "rows of 12 300 MiB files"
+
+
+def test_a_source_is_quoted_and_sizes_of_the_kernel_are_not() -> None:
+    with units.shown_in("si"):
+        assert caveat_text("imported", "16 KiB and 32 KiB rows") == "16 KiB and 32 KiB rows"
+        assert caveat_text("page_cache", "in 16 KiB") == "in 16.4 kB"
+        assert readable_fact("24684092 kB") == "25.3 GB"
+    assert readable_fact("24684092 kB") == "23.5 GiB"
+    assert readable_fact("6.1 kB-like") == "6.1 kB-like"
 
 
 def test_recorded_messages_are_reworded_but_names_and_typed_sizes_are_not() -> None:

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use iolab_drive::coordinate::NoObserver;
+use iolab_drive::coordinate::{NoObserver, Observer};
 use iolab_drive::pump::run_threads;
 use iolab_drive::target::{Memory, Null};
 use iolab_model::conformance::assert_conforms;
+use iolab_model::op::{Op, PathId, Token};
+use iolab_model::target::Content;
+use iolab_model::{Bytes, Lane as _, LaneRequest, Ns, Seed, Submission, Target as _};
 use iolab_workload::Workload;
 use iolab_workload::preset::{IozoneRequest, iozone};
 
@@ -134,4 +137,48 @@ fn many_files_are_refused_by_name() {
     let memory = Memory::default();
     let error = run_threads(&memory, pair, Path::new("/m"), |_| {}, &mut NoObserver).unwrap_err();
     assert!(error.to_string().contains("many files"), "{error}");
+}
+
+/// Stops a phase when it is asked for the fortieth time.
+struct Impatient(u32);
+
+impl Observer for Impatient {
+    fn should_stop(&mut self) -> bool {
+        self.0 += 1;
+        self.0 >= 40
+    }
+}
+
+#[test]
+fn making_files_without_data_can_be_stopped_between_two() {
+    let text = r#"{"version":1,"name":"f","engine":"memory","seed":3,"phases":[
+        {"name":"write","tenants":[{"name":"main","workers":60,"file":"set",
+        "file_bytes":4096,"io_size_bytes":4096,"pattern":{"kind":"sequential"},
+        "opening":"create","direction":{"kind":"write"}}]}]}"#;
+    let workload: Workload = serde_json::from_str(text).unwrap();
+    workload.check().unwrap();
+    let (memory, phase) = (Memory::default(), &workload.phases[0]);
+    let mut observer = Impatient(0);
+    let outcome =
+        run_threads(&memory, (&workload, phase), Path::new("/m"), |_| {}, &mut observer).unwrap();
+    assert!(observer.0 >= 40 && outcome.tenants.iter().all(|t| t.workers.is_empty()));
+    let mut lane = memory
+        .open(&LaneRequest {
+            worker: 0,
+            depth: 1,
+            buffer_bytes: Bytes(4096),
+            content: Content::Incompressible,
+            seed: Seed(1),
+            priority: None,
+            paths: phase.tenants[0].file_names().map(|name| Path::new("/m").join(name)).collect(),
+        })
+        .unwrap();
+    let is_there = |path| {
+        let (token, intended, op) = (Token(0), Ns(0), Op::Stat { path: PathId(path) });
+        let mut done = Vec::new();
+        lane.submit_batch(Ns(0), &[Submission { token, intended, is_timed: false, op }], &mut done);
+        done[0].outcome.is_ok()
+    };
+    let made = (0..60).map(is_there).filter(|is| *is).count();
+    assert!((1..60).contains(&made), "{made} of 60 files were made");
 }

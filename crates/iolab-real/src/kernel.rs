@@ -6,6 +6,9 @@
 //!
 //! Source: syscall(2) and syscalls(2); the System V ABI for AMD64, A.2.1 "Calling Conventions".
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("an offset must fit into a register: iolab needs a 64-bit system");
+
 use std::ffi::c_void;
 use std::os::fd::RawFd;
 

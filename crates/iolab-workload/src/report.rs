@@ -30,8 +30,9 @@ pub struct StreamReport {
     /// Longest time without an op that ended, from the beginning of its timed region on.
     #[serde(default)]
     pub gap_ns_max: u64,
-    /// Sum of what its calls in the timed region took, also of those that are not counted as ops
-    /// (locks, flushes, a close, disturbing reads); pauses and the making of data lie between them.
+    /// How long at least one of its calls in the timed region was under way, also of those that are
+    /// not counted as ops (locks, flushes, a close, disturbing reads); without pauses, and without
+    /// the making of data.
     #[serde(default)]
     pub call_ns: u64,
     /// Ops that ended later than a period after their intended start; only under a rate limit.

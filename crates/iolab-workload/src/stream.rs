@@ -92,6 +92,8 @@ pub struct StreamWorker<G> {
     started: Ns,
     ended: Ns,
     earliest: Ns,
+    /// Since when a call has been under way, as far as completions tell.
+    busy_from: Option<Ns>,
     deadline: Ns,
     /// When it was found to be out of time, at most the deadline.
     out_of_time: Option<Ns>,
@@ -147,6 +149,7 @@ impl<G: GroupState> StreamWorker<G> {
             started: Ns(0),
             ended: Ns(0),
             earliest: Ns(0),
+            busy_from: None,
             deadline: Ns::MAX,
             out_of_time: None,
             is_closed: false,
@@ -196,7 +199,13 @@ impl<G: GroupState> StreamWorker<G> {
     /// Something of its timed region has ended.
     #[inline]
     fn ended_at(&mut self, submitted: Ns, completed: Ns) {
-        self.report.call_ns += completed.since(submitted).0;
+        let from = self.busy_from.map_or(submitted, |from| from.min(submitted));
+        if self.in_flight() == 0 {
+            self.report.call_ns += completed.since(from).0;
+            self.busy_from = None;
+        } else {
+            self.busy_from = Some(from);
+        }
         self.report.gap_ns_max = self.report.gap_ns_max.max(completed.since(self.ended).0);
         self.ended = completed;
     }
@@ -260,8 +269,8 @@ impl<G: GroupState> StreamWorker<G> {
         let file = self.tenant.file_name(self.report.worker);
         self.report.first_error.get_or_insert_with(|| {
             format!(
-                "file {file} is too short: reading {length} bytes at offset {at} gave {moved}; use \
-                 a file of at least {} bytes, or read less of it",
+                "reading {length} bytes at offset {at} of file {file} gave {moved}: the file ends \
+                 there; use one of at least {} bytes, or read less of it",
                 self.tenant.file_bytes
             )
         });

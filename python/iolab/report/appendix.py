@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iolab.report.chart import Table
-from iolab.report.facts import setting_rows, varying_rows
+from iolab.report.facts import same_rows, setting_rows, varying_rows
 from iolab.report.markup import Markup, join, tag
 from iolab.report.methods import environment_rows
 from iolab.report.tables import data_table, plain_table
@@ -32,7 +32,7 @@ def environment(data: StudyData) -> Markup:
                 ),
             )
             parts.append(data_table(whole, "facts_that_changed", rows_max=0))
-    same = plain_table(("fact", "value"), tuple(sorted(data.facts.items())))
+    same = plain_table(("fact", "value"), tuple(same_rows(data)))
     title = tag("h3", "The same in all trials")
     if len(data.facts) > 12:
         same = tag("details", tag("summary", f"{len(data.facts)} facts"), same)

@@ -79,14 +79,19 @@ def _order(data: StudyData) -> str:
     return f"random in each round, seed {data.study.seed}"
 
 
+def caveat_text(code: str, text: str) -> str:
+    """Return what a caveat says in the units shown now; what an imported source says is quoted."""
+    return text if code == "imported" else units.reworded(text)
+
+
 def kind_figures(data: StudyData) -> list[tuple[str, str]]:
     """Return where the numbers of a study that did not run come from; real: nothing."""
     if data.study.kind == "imported":
-        told = [units.reworded(c.message) for c in data.caveats if c.code == "imported"]
+        told = [caveat_text(c.code, c.message) for c in data.caveats if c.code == "imported"]
         return [("results", source_text(data.study)), *(("source", message) for message in told)]
     if data.study.kind != "simulated":
         return []
-    said = [units.reworded(c.message) for c in data.caveats if c.code == "simulated"]
+    said = [caveat_text(c.code, c.message) for c in data.caveats if c.code == "simulated"]
     return [("results", "simulated"), *(("model", message) for message in said[:1])]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from iolab.store.machine import readable_fact
 from iolab.store.rows import StudyData, StudyRow
 
 VALUES_MAX: Final = 20
@@ -23,11 +24,16 @@ def varying_rows(data: StudyData) -> list[tuple[str, str, int]]:
         is_its_own = len(counts) > FEW_VALUES and 2 * len(counts) > len(values)
         if len(counts) > VALUES_MAX or is_its_own:
             example = next(iter(counts))
-            text = f"{len(counts)} different values, such as {example}"
+            text = f"{len(counts)} different values, such as {readable_fact(example)}"
             rows.append((name, text, len(values)))
         else:
-            rows += [(name, value, counts[value]) for value in sorted(counts)]
+            rows += [(name, readable_fact(value), counts[value]) for value in sorted(counts)]
     return rows
+
+
+def same_rows(data: StudyData) -> list[tuple[str, str]]:
+    """Return facts that were the same in all trials, sizes in the units shown now."""
+    return [(name, readable_fact(value)) for name, value in sorted(data.facts.items())]
 
 
 def setting_rows(study: StudyRow) -> list[tuple[str, str, str]]:

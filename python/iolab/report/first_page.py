@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from iolab import units
 from iolab.report.answer import Answer, Take, answer
 from iolab.report.chart import ChartSpec
+from iolab.report.collect import caveat_text
 from iolab.report.conditions import (
     Condition,
     amount_text,
@@ -222,7 +222,7 @@ def trust_box(data: StudyData, verdict: StudyVerdict, order: Sequence[ChartSpec]
         for reason in reasons(data, verdict)
     )
     items = [
-        tag("li", units.reworded(f"{c.message[:1].upper()}{c.message[1:]}"), times(c.count))
+        tag("li", caveat_text(c.code, f"{c.message[:1].upper()}{c.message[1:]}"), times(c.count))
         for c in verdict.caveats[:CAVEATS_ON_FIRST_PAGE]
     ]
     rest = len(verdict.caveats) - len(items)

@@ -16,6 +16,7 @@ from iolab.report.chart import Table
 from iolab.report.closer_tables import closer_parts
 from iolab.report.collect import (
     DrawnChart,
+    caveat_text,
     draw_all,
     kind_figures,
     throughput_mode,
@@ -277,7 +278,7 @@ def _caveats(verdict: StudyVerdict) -> Markup:
             tag(
                 "li",
                 tag("b", c.code.replace("_", " ")),
-                f": {units.reworded(c.sentences)}",
+                f": {caveat_text(c.code, c.sentences)}",
                 times(c.count),
             )
             for c in verdict.caveats

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from iolab import units
 from iolab.report.chart import Value
-from iolab.report.collect import trust_figures
+from iolab.report.collect import caveat_text, trust_figures
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.report.tables import cell_text
 from iolab.report.terminal import UNICODE, bar, bar_span, clean_text
@@ -174,7 +173,7 @@ def _trust(data: StudyData, verdict: StudyVerdict) -> str:
     lines = [table(("", ""), trust_figures(data, verdict)), ""]
     for c in verdict.caveats:
         times = f" ({c.count} times)" if c.count > 1 else ""
-        said = escape(units.reworded(c.sentences))
+        said = escape(caveat_text(c.code, c.sentences))
         lines.append(f"- **{escape(c.code.replace('_', ' '))}**{times}: {said}")
     return "\n".join(lines).rstrip()
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from iolab import units
 from iolab.report.closer_tables import factor_text, winner_text
+from iolab.report.collect import caveat_text
 from iolab.report.streams import interval_text, stream_table
 from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -439,5 +439,5 @@ def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
     for c in verdict.caveats:
         times = f" ({c.count} times)" if c.count > 1 else ""
         name = c.code.replace("_", " ")
-        lines.append(_wrap(f"- {name}{times}: {units.reworded(c.sentences)}", width, "  "))
+        lines.append(_wrap(f"- {name}{times}: {caveat_text(c.code, c.sentences)}", width, "  "))
     return "\n".join(lines)

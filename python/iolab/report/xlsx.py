@@ -13,16 +13,16 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any, Final
 
-from iolab import units
 from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import summary_columns, summary_point, summary_row
 from iolab.report.collect import (
     DrawnChart,
+    caveat_text,
     kind_figures,
     throughput_mode,
     trust_figures,
 )
-from iolab.report.facts import setting_rows, varying_rows
+from iolab.report.facts import same_rows, setting_rows, varying_rows
 from iolab.report.html import question
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.report.streams import change_table, stream_table
@@ -171,7 +171,7 @@ def _verdict_sheet(
         out.text(row, 0, label)
         out.text(row, 1, value)
         row += 1
-    caveats = [(c.code, c.count, units.reworded(c.sentences)) for c in verdict.caveats]
+    caveats = [(c.code, c.count, caveat_text(c.code, c.sentences)) for c in verdict.caveats]
     row = write_table(out, row + 1, ("caveat", "count", "message and what to do"), caveats) + 1
     below = row + layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, row, 0), links)
@@ -280,7 +280,7 @@ def _environment_sheet(out: SheetWriter, data: StudyData, verdict: StudyVerdict)
     columns = ("fact that changed between trials", "value", "trials")
     row = write_table(out, row, columns, varying_rows(data)) + 1
     columns = ("fact, the same in all trials", "value")
-    row = write_table(out, row, columns, sorted(data.facts.items())) + 1
+    row = write_table(out, row, columns, same_rows(data)) + 1
     columns = ("factor or setting", "levels", "role")
     row = write_table(out, row, columns, setting_rows(data.study)) + 1
     if data.study.kind == "imported":

@@ -28,11 +28,11 @@ def machine_text(data: StudyData) -> str:
         varying = data.varying_facts.get(name, {})
         values = sorted(set(varying.values())) or [data.facts.get(name, "")]
         if values[0]:
-            parts.append(form.format(" or ".join(map(_readable, values))))
+            parts.append(form.format(" or ".join(map(readable_fact, values))))
     return ", ".join(parts) or "a machine that was not described"
 
 
-def _readable(value: str) -> str:
+def readable_fact(value: str) -> str:
     """A size as /proc/meminfo has it, rounded; anything else as it is."""
     number, _, unit = value.partition(" ")
     is_size = unit == "kB" and number.isdecimal()

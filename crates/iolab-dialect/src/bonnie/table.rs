@@ -119,7 +119,8 @@ fn kib_text(rate: f64) -> String {
     let mib = rate / 1024.0;
     match rate {
         _ if rate < KIB_MAX => format!("{rate:4.0}k"),
-        _ if mib < 100.0 => format!("{mib:4.1}m"),
+        // From 99.95 on the original writes "100.0m", one place too wide.
+        _ if mib < 99.95 => format!("{mib:4.1}m"),
         _ if mib < 1000.0 => format!("{mib:4.0}m"),
         _ => format!("{:4.1}g", mib / 1024.0),
     }
@@ -145,6 +146,8 @@ mod tests {
         let seen: Vec<String> =
             [1176.0, 9999.0, 82968.0, 150_000.0, 182_883.0, 1_206_975.0, 0.0].map(kib_text).into();
         assert_eq!(seen, ["1176k", "9999k", "81.0m", " 146m", " 179m", " 1.2g", "   0k"]);
+        let wide = (0..2_000_000_u32).step_by(7).map(|kib| kib_text(f64::from(kib)).len());
+        assert_eq!(wide.max(), Some(5), "a rate never needs more room than its column has");
     }
 
     #[test]

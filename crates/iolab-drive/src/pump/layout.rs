@@ -1,18 +1,19 @@
-//! Making a phase's files, by somebody who is not measured.
+//! Making a phase's files; their data are written by somebody who is not measured.
 //!
 //! In real time that is a thread of its own, which has ended before the workers begin: the kernel
-//! then keeps no memory of them as writers. Where no data are written, there is no thread: the C
-//! library takes every call of a process that ever had a second one for a cancellation point, and
+//! then keeps no memory of them as writers. Files without data are made on the calling thread: the
+//! C library takes every call of a process that ever had a second one for a cancellation point, and
 //! every stream for shared, which a cached small read feels as much as the clock. In virtual time
 //! it is an actor with a lane of its own.
 
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolab_model::target::Content;
 use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::spec::{Phase, Workload};
-use iolab_workload::{GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
+use iolab_workload::{Gate, GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
 
 use super::events::Actor;
 use super::threads::lane_content;
@@ -45,20 +46,19 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
     observer: &mut O,
 ) -> Result<Laid, Error> {
     let plan = LayoutPlan::of(phase);
-    let group = &SharedGroup::default();
-    let work = || write_files(target, (workload, phase), directory, group);
     let laid = if plan.is_empty() {
         Laid::Done
     } else if plan.has_data() {
+        let group = &SharedGroup::default();
         std::thread::scope(|scope| {
+            let work = || write_files(target, (workload, phase), directory, group);
             let thread = scope.spawn(work);
             watch(group, observer, || thread.is_finished());
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?
-    } else if observer.should_stop() {
-        Laid::Stopped
     } else {
-        work()?
+        let group = Asked { observer: RefCell::new(observer), is_stopped: Cell::new(false) };
+        write_files(target, (workload, phase), directory, &group)?
     };
     if laid == Laid::Done {
         observer.laid_out();
@@ -66,12 +66,37 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
     Ok(laid)
 }
 
+/// The group of a layout on the observer's own thread: between two ops the observer is asked.
+struct Asked<'a, O> {
+    observer: RefCell<&'a mut O>,
+    is_stopped: Cell<bool>,
+}
+
+impl<O: Observer> GroupState for &Asked<'_, O> {
+    fn arrive(&self, _: Gate) {}
+
+    fn is_open(&self, _: Gate) -> bool {
+        true
+    }
+
+    fn stop(&self) {
+        self.is_stopped.set(true);
+    }
+
+    fn is_stopped(&self) -> bool {
+        if !self.is_stopped.get() && self.observer.borrow_mut().should_stop() {
+            self.stop();
+        }
+        self.is_stopped.get()
+    }
+}
+
 /// Makes the files of `phase` on the calling thread, unless `group` is stopped.
-fn write_files<T: Target>(
+fn write_files<T: Target, G: GroupState>(
     target: &T,
     (workload, phase): (&Workload, &Phase),
     directory: &Path,
-    group: &SharedGroup,
+    group: G,
 ) -> Result<Laid, Error> {
     let actor = layout_actor(target, (workload, phase), directory, group)?;
     let Actor { mut lane, mut worker, mut recorder } = actor;

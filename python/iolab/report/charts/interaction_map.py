@@ -87,7 +87,8 @@ def _spec(
 ) -> ChartSpec:
     across = _across(ledger, group[0])
     columns = _columns(found, across)
-    levels = [v for v in ledger.levels_in_order if any(e.level == v for e in found)]
+    levels = list(dict.fromkeys([*ledger.levels_in_order, *(e.level for e in found)]))
+    levels = [v for v in levels if any(e.level == v for e in found)]
     low = min(1 / (1 + 2 * verdict.margin), *(entry.ratio for entry in found))
     panels: dict[str, list[Point]] = {}
     for entry in found:

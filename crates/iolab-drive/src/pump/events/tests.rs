@@ -158,6 +158,16 @@ fn the_longest_gap_holds_thinking_and_waiting_for_the_first() {
 }
 
 #[test]
+fn time_of_calls_is_when_any_is_under_way() {
+    let limit = Limit::Ops { ops: 40, within_ns: None };
+    let deep = run_workers(&tenant(|t| (t.depth, t.limit) = (4, limit)));
+    assert_eq!((deep[0].0.elapsed_ns, deep[0].0.call_ns), (10 * LATENCY.0, 10 * LATENCY.0));
+    let thinking = run_workers(&tenant(|t| (t.think_ns, t.limit) = (Ns::from_us(70), limit)));
+    assert_eq!(thinking[0].0.call_ns, 40 * LATENCY.0);
+    assert!(thinking[0].0.elapsed_ns >= thinking[0].0.call_ns + 39 * 70_000);
+}
+
+#[test]
 fn an_op_is_late_that_ends_a_period_after_its_intended_start() {
     let on_time = run_workers(&tenant(|t| t.rate_ops_per_s = Some(1000.0)));
     assert_eq!(on_time[0].1.late_ops, 0);

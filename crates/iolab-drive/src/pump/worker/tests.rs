@@ -58,7 +58,7 @@ impl<const HAS_RUNS: bool> Synthetic<'_, HAS_RUNS> {
         let Position::At(at) = transfer.at else { unreachable!("streams say where") };
         let number = self.made.len();
         self.made.push((at.0, writes));
-        self.now = self.now + Ns(100 + (number as u64 * 7919) % 5000);
+        self.now += Ns(100 + (number as u64 * 7919) % 5000);
         match self.mishap {
             Mishap::Error(which) if which == number => Err(Errno::EIO),
             Mishap::Short(which) if which == number => Ok(Bytes(transfer.length.0 / 2)),
@@ -104,7 +104,7 @@ impl<const HAS_RUNS: bool> Lane for Synthetic<'_, HAS_RUNS> {
                 Op::Read(transfer) => self.transfer(&transfer, false),
                 Op::Write(transfer) => self.transfer(&transfer, true),
                 Op::Close { .. } => {
-                    self.now = self.now + CLOSE;
+                    self.now += CLOSE;
                     Ok(Bytes(0))
                 }
                 _ => Ok(Bytes(0)),
