@@ -3,8 +3,9 @@
 //! A [`LaneClock`] reads the processor's time stamp counter where the kernel itself keeps time by
 //! it, and so trusts it to be the same on all processors and not to stand still; and it looks at
 //! the vDSO once per millisecond, for a new anchor. Elsewhere it is the vDSO. The counter is read
-//! without a fence: it may run ahead of loads that are still under way, by less than those take. Source: the kernel's
-//! `Documentation/virt/kvm/x86/timekeeping.rst` and `current_clocksource` of sysfs(5).
+//! without a fence: it may run ahead of loads that are still under way, by less than those take.
+//! Source: the kernel's `Documentation/virt/kvm/x86/timekeeping.rst`, and `current_clocksource` of
+//! sysfs(5).
 
 use std::cell::Cell;
 use std::sync::OnceLock;
