@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,7 +92,16 @@ def device_over_ram(size_bytes: int) -> Iterator[Path]:
             yield mounted
         finally:
             for argv in reversed(undo):
-                command(argv)
+                _until_done(argv)
+
+
+def _until_done(argv: Sequence[str]) -> None:
+    """Run a command that may find its place busy: a loop device goes when its last reader does."""
+    for _ in range(100):
+        if subprocess.run(argv, capture_output=True, check=False).returncode == 0:
+            return
+        time.sleep(0.1)
+    command(argv)
 
 
 def below(values: Sequence[float], bar: float) -> float:
