@@ -40,8 +40,12 @@ def read_options(document: str, name: str, needs: Sequence[str]) -> argparse.Nam
     parser.add_argument("--only", default="", help="those whose name contains this")
     options = parser.parse_args()
     missing = [program for program in needs if shutil.which(program) is None]
-    if missing or os.geteuid() != 0 or options.rounds < 2:
-        sys.exit(f"needs {', '.join(needs)} (apt-get install), root and at least 2 rounds")
+    if missing:
+        sys.exit(
+            f"not installed: {', '.join(missing)} (Debian: fio, bonnie++, iozone3 of non-free)"
+        )
+    if os.geteuid() != 0 or options.rounds < 2:
+        sys.exit("needs root, for a loop device, and at least 2 rounds")
     options.agent = (options.agent or Path(find_agent())).resolve()
     return options
 

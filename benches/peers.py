@@ -207,9 +207,12 @@ def measure(
 def main() -> int:
     """Run everything and write the JSON."""
     options = read_options(__doc__, "peers", ["fio"])
+    chosen = cells(options.only)
+    if not chosen:
+        sys.exit(f"no cell's name contains {options.only!r}")
     with device_over_ram(IMAGE_BYTES) as directory:
         random_file(directory / "data.0", FILE_BYTES)
-        ratios, user = measure(options.agent, directory, cells(options.only), options.rounds)
+        ratios, user = measure(options.agent, directory, chosen, options.rounds)
     write(options.out, report(ratios, user))
     return 0
 

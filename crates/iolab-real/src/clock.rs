@@ -209,10 +209,9 @@ mod tests {
     #[test]
     fn ticks_that_step_or_change_are_found_out() {
         type Upset = fn(&LaneClock);
-        let upsets: [(&str, Upset); 5] = [
+        let upsets: [(&str, Upset); 4] = [
             ("longer", |clock| clock.scale.set(clock.scale.get() * 2)),
             ("shorter", |clock| clock.scale.set(clock.scale.get() / 2)),
-            ("a little back", |clock| stepped(clock, 3_000)),
             ("far on", |clock| stepped(clock, 0_u64.wrapping_sub(3_000_000_000))),
             ("begun anew", |clock| stepped(clock, ticks())),
         ];

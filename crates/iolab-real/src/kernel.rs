@@ -1,4 +1,4 @@
-//! The four system calls that cached transfers consist of, made in place.
+//! The system calls that cached transfers consist of, made in place.
 //!
 //! A processor that comes back from the kernel has forgotten where its callers are: every return
 //! from a function that follows is mispredicted, and a wrapper of the C library is one. They answer

@@ -39,6 +39,27 @@ fn phase(name: T, kb_per_s: u64) -> PhaseResult {
     PhaseResult { name, elapsed_ns: second, cpu_ns: 0, workers: vec![worker] }
 }
 
+/// A child that pauses is rated by the time of its own calls, one that does not by all of its time.
+#[test]
+fn every_child_has_a_rate_of_its_own() {
+    let child = |child, call_ms: u64| WorkerResult {
+        child,
+        ops: 16,
+        bytes: 1 << 20,
+        elapsed_ns: 1_000_000_000,
+        call_ns: call_ms * 1_000_000,
+    };
+    let workers = vec![child(0, 100), child(1, 400)];
+    let phase = PhaseResult { name: T::Write, elapsed_ns: 1_000_000_000, cpu_ns: 0, workers };
+    let rates = |text: &str| {
+        let plan = plan(text);
+        let rates = phase.workers.iter().map(|worker| phase.child(worker, &plan).1);
+        (rates.collect::<Vec<_>>(), phase.children_rate(&plan), phase.cell(&plan))
+    };
+    assert_eq!(rates("-t 2 -i 0 -J 5"), (vec![10_240.0, 2_560.0], 12_800.0, 5_120));
+    assert_eq!(rates("-t 2 -i 0"), (vec![1_024.0, 1_024.0], 2_048.0, 2_048));
+}
+
 /// The table lines of a recording, as results of a plan.
 fn results(plan: &Plan, stdout: &str) -> Vec<RowResult> {
     let lines = stdout.lines().skip_while(|line| !line.contains("reclen")).skip(1);

@@ -90,7 +90,7 @@ pub fn drive<L: Lane, W: Worker>(
 /// A worker's run, and who counts it.
 ///
 /// What is counted lies in a dozen cache lines, and a call of the kernel that copies data evicts
-/// most of them from the nearest cache: ends are kept in one line and counted many at a time.
+/// most of them from the nearest cache: ends are kept side by side and counted many at a time.
 struct Counted<'a, W, const WRITES: bool> {
     worker: &'a mut W,
     recorder: &'a mut Recorder,

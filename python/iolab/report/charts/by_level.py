@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Series, Table
 from iolab.report.charts.common import (
     Group,
@@ -9,7 +11,7 @@ from iolab.report.charts.common import (
     group_title,
     level_slots,
     levels_of,
-    primary_summaries,
+    per_group,
     slug,
     summary_columns,
     summary_point,
@@ -31,16 +33,13 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """
     if verdict.compared_factor == "record_size":
         return []
-    return [
-        spec
-        for group, found in primary_summaries(verdict).items()
-        if (spec := _spec(data, verdict, group, [t for t in found if t.level])) is not None
-    ]
+    return per_group(verdict, partial(_spec, data, verdict))
 
 
 def _spec(
-    data: StudyData, verdict: StudyVerdict, group: Group, found: list[TreatmentSummary]
+    data: StudyData, verdict: StudyVerdict, group: Group, summaries: list[TreatmentSummary]
 ) -> ChartSpec | None:
+    found = [t for t in summaries if t.level]
     if not found:
         return None
     metric = METRIC_BY_NAME[found[0].metric]

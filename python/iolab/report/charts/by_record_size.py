@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Series, Table
 from iolab.report.charts.common import (
     Group,
@@ -9,7 +11,7 @@ from iolab.report.charts.common import (
     grey_note,
     group_title,
     level_slots,
-    primary_summaries,
+    per_group,
     size_ticks,
     slug,
     summary_columns,
@@ -27,11 +29,7 @@ FACTOR = "record_size"
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one chart per workload and mode with at least two record sizes."""
-    return [
-        spec
-        for group, found in primary_summaries(verdict).items()
-        if (spec := _spec(data, verdict, group, found)) is not None
-    ]
+    return per_group(verdict, partial(_spec, data, verdict))
 
 
 def _spec(

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Final
 
 from iolab import units
-from iolab.report.chart import GREY, PANELS_MAX, SPOTLIGHT_MAX, Axis, Panel, Point, Value
+from iolab.report.chart import (
+    GREY,
+    PANELS_MAX,
+    SPOTLIGHT_MAX,
+    Axis,
+    ChartSpec,
+    Panel,
+    Point,
+    Value,
+)
 from iolab.stats.caveats import EQUAL_ROUNDS
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.numeric_levels import numeric_level
@@ -126,6 +135,14 @@ def primary_summaries(verdict: StudyVerdict) -> dict[Group, list[TreatmentSummar
         if metrics[group].name == t.metric:
             found.setdefault(group, []).append(t)
     return found
+
+
+def per_group(
+    verdict: StudyVerdict, draw: Callable[[Group, list[TreatmentSummary]], ChartSpec | None]
+) -> list[ChartSpec]:
+    """Draw each group's primary metric, where there is something to draw."""
+    drawn = (draw(group, found) for group, found in primary_summaries(verdict).items())
+    return [spec for spec in drawn if spec is not None]
 
 
 def group_title(verdict: StudyVerdict, group: Group) -> str:

@@ -5,6 +5,7 @@ It is folded, because heights at its back may be hidden; the heat map is the fig
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
@@ -12,7 +13,7 @@ from iolab.report.charts.common import (
     Group,
     group_title,
     operations_first,
-    primary_summaries,
+    per_group,
     slug,
 )
 from iolab.stats.ledger import is_segment, level_text
@@ -32,11 +33,7 @@ PANELS_MAX: Final = 6
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw one figure per workload and mode with two factors whose levels are numbers."""
-    return [
-        spec
-        for group, found in primary_summaries(verdict).items()
-        if (spec := _spec(data, verdict, group, found)) is not None
-    ]
+    return per_group(verdict, partial(_spec, data, verdict))
 
 
 def _spec(
