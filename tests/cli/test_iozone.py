@@ -31,9 +31,11 @@ DEVIATIONS: Final = {
     "async_k": ("layout", "the original prints a debugging line per read"),
     "err_plus_m_missing": ("", "refused by name: one command line runs on one machine"),
     "reclen_gt_file": ("files", "refused before anything is written"),
-    "t2_Q": ("files", "a stonewall falls where it falls: names are the same, lengths are not"),
 }
 """Recordings that differ: in what, and why; an empty text: only what the message says."""
+OF_ANY_LENGTH: Final = {"t2_Q": "Child_"}
+"""Files, by how they begin, with a line per record that was done before the first child ended:
+names are those of the original, the number of lines is a matter of chance in both programs."""
 TELEMETRY: Final = ("w.tel", "r.tel")
 """Files that a recorded command reads."""
 
@@ -122,16 +124,24 @@ def recorded_files(name: str) -> dict[str, int]:
     return {file: int(size) for size, file in map(str.split, lines)}
 
 
+def without_length(files: dict[str, int], begin: str) -> dict[str, int]:
+    return {file: 0 if file.startswith(begin) else size for file, size in files.items()}
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", cases())
 def test_a_recorded_command_does_what_the_original_did(name: str, folder: Path) -> None:
     has_failed = (GOLDEN / f"{name}.exit").exists()
     code, out, err = run(name, folder)
     found = {path.name: path.stat().st_size for path in (folder / "work").iterdir()}
+    recorded_sizes = recorded_files(name)
+    if (begin := OF_ANY_LENGTH.get(name)) is not None:
+        assert any(file.startswith(begin) for file in recorded_sizes)
+        found, recorded_sizes = without_length(found, begin), without_length(recorded_sizes, begin)
     differs = set[str]()
     if (code != 0) != has_failed:
         differs.add("exit")
-    if found != recorded_files(name):
+    if found != recorded_sizes:
         differs.add("files")
     if not has_failed and code == 0:
         recorded = (GOLDEN / f"{name}.stdout").read_text()
