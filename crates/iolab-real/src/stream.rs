@@ -7,6 +7,7 @@
 //!
 //! Source: fdopen(3), setvbuf(3), fread(3), fseeko(3), fclose(3).
 
+use std::ffi::c_void;
 use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::ptr::NonNull;
 
@@ -14,6 +15,18 @@ use iolab_model::op::OpenHow;
 use iolab_model::{Bytes, error::Errno};
 
 use crate::affinity::last_errno;
+
+unsafe extern "C" {
+    // Of glibc and musl (unlocked_stdio(3)); the crate libc has them for other systems only.
+    fn fread_unlocked(into: *mut c_void, size: usize, count: usize, file: *mut libc::FILE)
+    -> usize;
+    fn fwrite_unlocked(
+        from: *const c_void,
+        size: usize,
+        count: usize,
+        file: *mut libc::FILE,
+    ) -> usize;
+}
 
 /// What a stream did last.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,7 +83,7 @@ impl Stream {
             let rest = &mut into[done..];
             let (start, length) = (rest.as_mut_ptr().cast(), rest.len());
             // SAFETY: `rest` is writable for its whole length during the call.
-            let moved = unsafe { libc::fread(start, 1, length, self.file.as_ptr()) };
+            let moved = unsafe { fread_unlocked(start, 1, length, self.file.as_ptr()) };
             done += self.count(moved);
             if moved == length || self.has_ended()? {
                 return Ok(Bytes(done as u64));
@@ -86,7 +99,7 @@ impl Stream {
             let rest = &from[done..];
             let (start, length) = (rest.as_ptr().cast(), rest.len());
             // SAFETY: `rest` is readable for its whole length during the call.
-            let moved = unsafe { libc::fwrite(start, 1, length, self.file.as_ptr()) };
+            let moved = unsafe { fwrite_unlocked(start, 1, length, self.file.as_ptr()) };
             done += self.count(moved);
             if moved == length || self.has_ended()? {
                 return Ok(Bytes(done as u64));
