@@ -22,6 +22,8 @@ import pytest
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.errors import TestbedError
+from iolab.report.charts import by_record_size
+from iolab.stats.judge import judge
 from iolab.store.db import Store
 from iolab.testbed.command import find_agent
 
@@ -278,9 +280,41 @@ def test_rounds_are_stored_as_trials_and_the_table_is_printed_for_each(folder: P
         data = store.load_data()
     assert len(data.trials) == 3 * 5
     assert {trial.status for trial in data.trials} == {"ok"}
-    assert {trial.workload for trial in data.trials} == {
-        "64k/32k", "64k/64k", "128k/32k", "128k/64k", "128k/128k",
+    assert {trial.workload for trial in data.trials} == {"iozone"}
+    table = [("64k", "32k"), ("64k", "64k"), ("128k", "32k"), ("128k", "64k"), ("128k", "128k")]
+    assert data.study.factors == {
+        "record_size": ["32k", "64k", "128k"], "file_size": ["64k", "128k"], "direct": ["false"],
     }  # fmt: skip
+    for number in (1, 2, 3):
+        trials = sorted((t for t in data.trials if t.round == number), key=lambda t: t.position)
+        assert [(t.levels["file_size"], t.levels["record_size"]) for t in trials] == table
+        begun = [trial.started_at_unix_ns or 0 for trial in trials]
+        assert begun == sorted(begun), "positions are those at which they ran"
+    assert [c.code for c in data.caveats] == ["few_rounds", "fixed_order"]
+    (chart,) = by_record_size.build(data, judge(data))
+    assert {panel.title for panel in chart.panels} == {
+        f"{test} · {size}" for test in ("write", "rewrite") for size in ("64k", "128k")
+    }, "a file as large as the record is a size, too"
+
+
+def test_the_report_of_a_table_says_its_order_and_how_to_make_it_again(folder: Path) -> None:
+    words = ["-a", "-i", "0", "-n", "64k", "-g", "256k", "-f", "t.tmp", "--repeat=2"]
+    assert iozone(*words, "--out", str(folder / "stored"))[0] == 0
+    out, err = io.StringIO(), io.StringIO()
+    assert main(["report", str(folder / "stored")], console=Console(out, err)) == 0, err.getvalue()
+    text = " ".join(out.getvalue().split())
+    assert "Compared with 4k" in text
+    assert "measured in the order of the table, not at random" in text
+    page = (folder / "stored" / "report.html").read_text()
+    for said in (
+        "rounds, each in the order of the table",
+        "in the order of the table that `iozone` prints",
+        "iolab iozone --repeat=2 -a -i 0 -n 64k -g 256k -f t.tmp",
+        "As a surface, for nostalgia",
+    ):
+        assert said in page, said
+    assert "random order" not in page.replace("measures them in random order", "")
+    assert "iolab run" not in page
 
 
 def test_the_report_of_a_run_can_be_shown(folder: Path) -> None:

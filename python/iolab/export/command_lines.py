@@ -7,11 +7,8 @@ A study file could not say the same, so there is no plan that could be made agai
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
-
-from iolab.store.rows import StudyData
 
 _WITH_VALUE: Final = ("--on", "--repeat", "--out", "--image-dir", "--erase-serial")
 """Options of iolab that take a value (`crates/iolab-dialect/src/option.rs`)."""
@@ -25,11 +22,6 @@ class DialectReader(Protocol):
     def dialect_parse(self, dialect: str, words: list[str], /) -> str:
         """Plan of a command line, as JSON."""
         ...
-
-
-def command_of(data: StudyData) -> tuple[str, ...]:
-    """Dialect and words of the command line that a study stands for; empty if it is none."""
-    return tuple(tomllib.loads(data.study.spec_toml).get("command", ()))
 
 
 def without_ours(words: Sequence[str]) -> tuple[str, ...]:

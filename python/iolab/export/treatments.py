@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from iolab.errors import StudyError
-from iolab.export.command_lines import command_of, planned, without_ours
+from iolab.export.command_lines import planned, without_ours
 from iolab.export.environment import Site, environment_lines
 from iolab.run.core import Core
 from iolab.run.trial import trial_spec
@@ -21,6 +21,7 @@ from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.study.load import parse_study
 from iolab.study.plan import Trial, make_plan
+from iolab.study.table import RowTable
 
 _EXPORTED_DIALECT: Final = "iozone"
 """The dialect whose rows are the phases that other programs know."""
@@ -69,7 +70,7 @@ def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list
             " be run",
             "write a study file for it",
         )
-    if command := command_of(data):
+    if command := data.study.command:
         return _of_command(data, command, core)
     plan = make_plan(parse_study(data.study.spec_toml))
     if plan.digest != data.study.plan_digest:
@@ -105,6 +106,7 @@ def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[E
             f"run that command: `{shlex.join([command[0], *without_ours(command[1:])])}`",
         )
     plan = planned(core, command)
+    places = RowTable(command[0], plan["rows"]).places
     environment = (f"{machine_text(data)}", f"It ran on the testbed {data.study.testbed}.")
     return [
         Exported(
@@ -112,7 +114,7 @@ def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[E
             trials=tuple(
                 (trial.trial_id, data.study.seed)
                 for trial in data.trials
-                if trial.workload == row["name"]
+                if (trial.workload, trial.levels) == (name, dict(levels))
             ),
             workload=row["workload"],
             cache=plan["cache"],
@@ -120,7 +122,7 @@ def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[E
             environment=environment,
             command=command,
         )
-        for row in plan["rows"]
+        for row, (name, levels) in zip(plan["rows"], places, strict=True)
     ]
 
 

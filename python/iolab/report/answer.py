@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+from iolab.report.again import command_again
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
 from iolab.stats.ledger import level_text
@@ -26,6 +28,9 @@ STEPS_MAX = 3
 TAKE_MAX = 12
 NOISY_MARGINS = 3
 """From a noise floor of so many margins on, more rounds are no remedy."""
+
+_DIRECT: Final = {"": "--direct", "iozone": "-I", "bonnie++": "-D"}
+"""By dialect, the option that goes past the page cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,8 @@ def _names(levels: Sequence[str], factor: str, joint: str = "and") -> str:
 def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     headline = verdict.headline
     rounds = max((c.rounds_used for c in headline), default=0)
-    unit = "rounds, each in random order" if verdict.is_paired else "runs a side, order not known"
+    order = "in the order of the table" if data.study.command else "in random order"
+    unit = f"rounds, each {order}" if verdict.is_paired else "runs a side, order not known"
     sure = [f"n = {rounds} {unit}; {verdict.trials.ok} trials"]
     floor = noise_floor(verdict)
     if floor is not None:
@@ -163,11 +169,13 @@ def _steps(
     is_own = data.study.kind != "imported"
     if is_own and trials.not_run + trials.interrupted:
         rest = trials.not_run + trials.interrupted
-        command = "iolab run study.toml --out DIR --resume"
+        again = command_again(data.study)
+        command = again if data.study.command else f"{again} --out DIR --resume"
         steps.append((f"Finish it: {rest} trials are missing.", command))
-    steps += _measure_on(verdict, rows, is_own=is_own)
+    steps += _measure_on(data, verdict, rows, is_own=is_own)
     if "page_cache" in codes and any(c.page_cache_cells for c in verdict.headline):
-        steps.append(("Take the page cache out, or ask about memory on purpose.", "--direct"))
+        option = _DIRECT.get(data.study.command[0] if data.study.command else "", "")
+        steps.append(("Take the page cache out, or ask about memory on purpose.", option))
     if "generator_bound" in codes:
         steps.append(("Raise the generator's limit: more workers or larger records.", ""))
     steps += _settle(data, verdict)
@@ -175,7 +183,7 @@ def _steps(
 
 
 def _measure_on(
-    verdict: StudyVerdict, rows: Sequence[Condition], *, is_own: bool
+    data: StudyData, verdict: StudyVerdict, rows: Sequence[Condition], *, is_own: bool
 ) -> list[tuple[str, str]]:
     """Say how many rounds would decide what is open, unless it cannot change the choice."""
     undecided = [c for c in verdict.headline if c.effect.word == "undecided"]
@@ -195,7 +203,7 @@ def _measure_on(
     c = max(open_ones or undecided, key=lambda c: c.effect.further_rounds or 0)
     command = ""
     if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
-        command = f"iolab run study.toml --rounds {c.rounds_used + c.effect.further_rounds}"
+        command = command_again(data.study, rounds=c.rounds_used + c.effect.further_rounds)
     level = level_text(verdict.compared_factor, c.level)
     return [(f"Measure on, for {level}: {rounds_text(c.effect)}.", command)]
 

@@ -76,6 +76,8 @@ def _trials(verdict: StudyVerdict) -> list[tuple[str, str]]:
 def _order(data: StudyData) -> str:
     if data.study.kind == "imported":
         return "not known"
+    if data.study.command:
+        return "that of the table, in each round"
     return f"random in each round, seed {data.study.seed}"
 
 

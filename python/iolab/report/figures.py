@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from iolab.report.again import command_again
 from iolab.report.chart import ChartSpec
 from iolab.report.markup import Markup, join, tag
 from iolab.report.svg import render_svg
@@ -29,10 +30,10 @@ def figure(views: Sequence[ChartSpec], data: StudyData) -> Markup:
 
 def command(data: StudyData, name: str) -> str:
     """Return what makes a figure again, from a measurement of one's own on."""
-    if data.study.kind == "imported":
-        source = data.study.testbed.removeprefix("imported:")
-        return f"iolab import {source} --out DIR   # then DIR/report.html#{name}"
-    return f"iolab run study.toml --out DIR   # then DIR/report.html#{name}"
+    made = command_again(data.study)
+    if data.study.command:
+        return f"{made}   # then iolab report, report.html#{name}"
+    return f"{made} --out DIR   # then DIR/report.html#{name}"
 
 
 def by_figure(specs: Iterable[ChartSpec]) -> list[list[ChartSpec]]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 
 from iolab import units
+from iolab.report.again import FILE, command_again
 from iolab.report.appendix import configuration, environment, raw_data
 from iolab.report.both_units import is_same, merged, switch
 from iolab.report.chart import Table
@@ -181,10 +182,11 @@ def _sections(
     parts.append(_section("Cite this study", tag("pre", citation_bibtex(data))))
     if data.study.kind == "imported":
         return parts
+    first = "Type: " if data.study.command else f"Save as {FILE} and type: "
     parts.append(
         _section(
             "Reproduce",
-            tag("p", "Save as study.toml and type: ", tag("code", "iolab run study.toml")),
+            tag("p", first, tag("code", command_again(data.study))),
             tag("pre", data.study.spec_toml),
         )
     )

@@ -165,13 +165,16 @@ def _order(data: StudyData, verdict: StudyVerdict) -> str:
         if len(levels) > 1 and is_factor(name) and find_factor(name).is_hard_to_change
     ]
     plots = f"; {_joined(hard)} as whole plots, in a random order of their own" if hard else ""
+    order = f"in a fresh random order (seed {study.seed}{plots})"
+    if study.command:
+        order = f"in the order of the table that `{study.command[0]}` prints (seed {study.seed})"
     unfinished = trials.interrupted + trials.not_run
     rest = f", {trials.failed} failed" if trials.failed else ""
     rest += f", {unfinished} did not finish" if unfinished else ""
     return (
         f"{_count(study.rounds_planned, 'round')} {'was' if study.rounds_planned == 1 else 'were'}"
-        f" planned, each running {_count(treatments, 'treatment')} once in a fresh random order"
-        f" (seed {study.seed}{plots}); {trials.ok} of {_count(trials.planned, 'trial')}"
+        f" planned, each running {_count(treatments, 'treatment')} once {order};"
+        f" {trials.ok} of {_count(trials.planned, 'trial')}"
         f" finished{rest}{_when(data)}."
     )
 

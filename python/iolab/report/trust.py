@@ -39,7 +39,8 @@ def reasons(data: StudyData, verdict: StudyVerdict) -> list[Reason]:
     else:
         found.append(Reason("runs in the table", str(verdict.trials.ok)))
     is_known = data.study.kind != "imported"
-    found.append(Reason("order", figures["order"], "good" if is_known else "mind"))
+    is_random = is_known and not data.study.command
+    found.append(Reason("order", figures["order"], "good" if is_random else "mind"))
     found.append(_floor(data, verdict))
     if data.study.kind == "real":
         found.append(_false_positives(data))

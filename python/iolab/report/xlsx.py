@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any, Final
 
+from iolab.report.again import FILE, command_again
 from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import summary_columns, summary_point, summary_row
 from iolab.report.collect import (
@@ -285,6 +286,9 @@ def _environment_sheet(out: SheetWriter, data: StudyData, verdict: StudyVerdict)
     row = write_table(out, row, columns, setting_rows(data.study)) + 1
     if data.study.kind == "imported":
         return
-    out.text(row, 0, "study.toml that reproduces this", "header")
+    title = f"{FILE} that reproduces this"
+    if data.study.command:
+        title = "this again: " + command_again(data.study)
+    out.text(row, 0, title, "header")
     for offset, line in enumerate(data.study.spec_toml.splitlines(), start=1):
         out.text(row + offset, 0, line)

@@ -63,9 +63,10 @@ def position_note(ledger: Ledger) -> PositionNote | None:
     """Test whether the place inside a round moved the first workload's primary metric.
 
     Each trial enters once, with the mean of its oriented ln-values over its operations. Simulated
-    trials do not know each other, so that their place cannot matter.
+    trials do not know each other, so that their place cannot matter; rows of a table have one place
+    in all rounds, so that it cannot be told from what they are.
     """
-    if ledger.data.study.kind == "simulated":
+    if ledger.data.study.kind == "simulated" or ledger.data.study.command:
         return None
     own = METRIC_BY_NAME.get(ledger.data.study.metric or "")
     order = (*([own] if own else []), *METRICS)

@@ -305,7 +305,7 @@ def _about_cells(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
             Caveat(
                 "cells_excluded",
                 "cells without enough pairs were left out of the headline.",
-                "Look at why their trials failed; drop levels that one side cannot do.",
+                "One of the two levels was never measured there, or its trials failed.",
             ),
             cells,
         )

@@ -76,10 +76,14 @@ def request_time_sentence(verdict: StudyVerdict) -> str:
     heavy = [f for f in good if _is_shown(f.request_ns_interval) and _share_of_largest(f) > 0.5]
     light = [f for f in good if _is_shown(f.byte_ns_interval) and _share_of_largest(f) <= 0.5]
     largest = max((f.sizes[-1] for f in good), key=_bytes)
+    n_all = len(verdict.request_times)
+    treatments = f"{len(good)} treatment{'' if len(good) == 1 else 's'}"
+    if len(good) < n_all:
+        treatments += f" that a line describes (of {n_all})"
     if len(heavy) * 2 > len(good):
         least, most = (format_ns(pick(f.request_ns for f in heavy)) for pick in (min, max))
         return (
-            f"In {len(heavy)} of {len(good)} treatments most of the time of even the largest"
+            f"In {len(heavy)} of {treatments} most of the time of even the largest"
             f" request ({largest}) does not depend on its size: a request takes {least} to {most}"
             " however small it is. Throughput that grows with the record size is then latency per"
             " request, shared by more bytes; it says nothing about a block size of the device."
@@ -87,7 +91,7 @@ def request_time_sentence(verdict: StudyVerdict) -> str:
         )
     if len(light) * 2 > len(good):
         return (
-            f"In {len(light)} of {len(good)} treatments most of the time of the largest request"
+            f"In {len(light)} of {treatments} most of the time of the largest request"
             f" ({largest}) is time per byte: larger requests gain little more."
         )
     return ""

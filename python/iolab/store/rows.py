@@ -6,8 +6,10 @@ functions of one :class:`StudyData`. Nothing here knows SQLite, the agent or a c
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 Kind = Literal["real", "simulated", "imported"]
@@ -25,6 +27,14 @@ class Caveat:
     code: str
     message: str
     hint: str = ""
+
+
+@lru_cache(maxsize=16)
+def _command_in(spec_toml: str) -> tuple[str, ...]:
+    try:
+        return tuple(tomllib.loads(spec_toml).get("command", ()))
+    except tomllib.TOMLDecodeError:  # Of a study that was not made from a file.
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,14 @@ class StudyRow:
     def is_comparison(self) -> bool:
         """Whether there is more than one configuration."""
         return any(len(levels) > 1 for levels in self.factors.values())
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Dialect and words of the command line that it stands for; empty if it is none.
+
+        Its treatments are rows of a table and run in their order, in every round.
+        """
+        return _command_in(self.spec_toml)
 
 
 @dataclass(frozen=True, slots=True)

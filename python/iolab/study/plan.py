@@ -9,7 +9,7 @@ may be continued with more of either.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from iolab.study.checks import PlanNote, check
@@ -17,9 +17,9 @@ from iolab.study.designs import DESIGNS
 from iolab.study.estimate import Cost, cost_of, ops_of
 from iolab.study.model import Levels, Study
 from iolab.study.render import spec_toml
-from iolab.study.treatment import Treatment, treatments_of
+from iolab.study.treatment import Place, Treatment, treatments_of
 
-DESIGN = "factorial"
+RANDOM, TABLE = "factorial", "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class Plan:
     seed: int
     treatments: tuple[Treatment, ...]
     notes: tuple[PlanNote, ...]
+    design: str = RANDOM
 
     @property
     def digest(self) -> str:
@@ -71,7 +72,7 @@ class Plan:
             metric_of=None,
             specification=(),
         )
-        text = f"{DESIGN}\n{spec_toml(open_ended)}"
+        text = f"{self.design}\n{spec_toml(open_ended)}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -87,7 +88,7 @@ class Plan:
 
     def round_trials(self, round_number: int) -> tuple[Trial, ...]:
         """All trials of one round (1-based), in the order of execution."""
-        order = DESIGNS[DESIGN](self.treatments, seed=self.seed, round_number=round_number)
+        order = DESIGNS[self.design](self.treatments, seed=self.seed, round_number=round_number)
         first_ordinal = (round_number - 1) * len(self.treatments) + 1
         trials = list[Trial]()
         for position, treatment in enumerate(order):
@@ -135,8 +136,12 @@ def look_rounds(rounds: int, looks: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(-(-rounds * look // looks) for look in range(1, looks + 1)))
 
 
-def make_plan(study: Study) -> Plan:
+def make_plan(study: Study, table: Sequence[Place] | None = None) -> Plan:
     """Plan of a study whose seed is decided.
+
+    Parameters
+    ----------
+    table : the treatments that are wanted, which run in this order; otherwise all, at random.
 
     Raises
     ------
@@ -144,8 +149,11 @@ def make_plan(study: Study) -> Plan:
     """
     if study.seed is None:
         raise AssertionError("draw a seed before planning: study.with_seed(...)")
-    treatments = treatments_of(study)
-    return Plan(study, study.seed, treatments, check(study, treatments))
+    treatments, design = treatments_of(study), RANDOM
+    if table is not None:
+        placed = {treatment.place: treatment for treatment in treatments}
+        treatments, design = tuple(placed[place] for place in table), TABLE
+    return Plan(study, study.seed, treatments, check(study, treatments), design)
 
 
 def _trial_seed(seed: int, round_number: int, workload: str) -> int:

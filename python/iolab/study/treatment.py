@@ -19,6 +19,8 @@ DEEP_ENGINE: Final = "io_uring"
 """What keeps several operations in flight if nobody chose an engine."""
 TREATMENTS_MAX: Final = 10_000
 """At a second each, three hours for one round."""
+Place = tuple[str, Levels]
+"""A workload's name and the varied levels: what a treatment is known by inside its study."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Treatment:
         """Unique inside a study; stable, for messages and for grouping times."""
         pairs = ", ".join(f"{name}={level}" for name, level in self.levels)
         return f"{self.workload.name} ({pairs})" if pairs else self.workload.name
+
+    @property
+    def place(self) -> Place:
+        """Where it is among the others."""
+        return (self.workload.name, self.levels)
 
     @cached_property
     def whole_plot(self) -> Levels:

@@ -1,7 +1,7 @@
 """A dialect's plan as the front end reads it, and the study that stands for it in the store.
 
 A plan comes from `iolab._core` as JSON: rows, each with a whole workload, and how results are
-shown. In the store a plan is a study of one configuration whose workloads are its rows, so that
+shown. In the store a plan is a study whose treatments are its rows (`iolab.study.table`), so that
 reports, comparisons and archives know it like any other. What is measured is the plan's own
 workload; the study's levels describe it.
 """
@@ -15,18 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from iolab import units
 from iolab.errors import DialectError, RefusedError, TestbedError
-from iolab.study.model import Factor, IozoneWorkload, Levels, Study, TestbedRequest
-from iolab.study.plan import Plan, Trial, make_plan
+from iolab.store.rows import Caveat
+from iolab.study.model import Study, TestbedRequest
+from iolab.study.plan import Plan, make_plan
+from iolab.study.table import RowTable
 from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed
 from iolab.testbed.sim import SimTestbed
 
-NAMED_FACTOR: Final = "direct"
-"""What a study of one configuration is called by."""
-_FSYNC: Final = {"none": "none", "after": "after", "timed": "timed", "every": "after"}
-_FLUSHES: Final = {"every": "1"}
 KEEPING: Final = "mkfile"
 """The dialect whose files are what it is run for."""
 _DIRECT_ONLY: Final = {
@@ -198,59 +195,41 @@ def _refuse_company(plan: DialectPlan, testbed: SimTestbed) -> None:
 
 
 def study_plan(plan: DialectPlan, testbed: Testbed, *, seed: int) -> Plan:
-    """The study that stands for a plan in the store.
+    """The study that stands for a plan in the store; its treatments are the plan's rows, in order.
 
     Raises
     ------
     StudyError : it cannot run on this testbed.
     """
     kind, argument, options = testbed.request
-    first = plan.rows[0]["workload"]["phases"][0]["tenants"][0]
-    direct = "true" if first["access"] == "direct" else "false"
+    table = RowTable(plan.dialect, plan.rows)
     study = Study(
         name=plan.dialect,
         testbed=TestbedRequest(kind, argument, options),
-        factors=(Factor(NAMED_FACTOR, (direct,)),),
+        factors=table.factors,
         settings=(("cache", str(plan.values["cache"])),),
-        workloads=tuple(_workload(row) for row in plan.rows),
-        compared_factor=NAMED_FACTOR,
-        baseline=direct,
+        workloads=table.workloads,
+        compared_factor=table.factors[0].name,
+        baseline=table.baseline,
         rounds=plan.rounds,
         seed=seed,
         command=(plan.dialect, *plan.words),
     )
-    return make_plan(study)
+    return make_plan(study, table.places)
 
 
-def in_order(plan: Plan, round_number: int) -> list[Trial]:
-    """Trials of a round in the order of the rows: a table is read from the top."""
-    names = [workload.name for workload in plan.study.workloads]
-    trials = plan.round_trials(round_number)
-    return sorted(trials, key=lambda trial: names.index(trial.workload))
+def order_caveats(plan: Plan, testbed: Testbed) -> tuple[Caveat, ...]:
+    """What is to be said of levels that are never measured in random order.
 
-
-def _workload(row: Json) -> IozoneWorkload:
-    tests = tuple(phase["name"] for phase in row["workload"]["phases"])
-    return IozoneWorkload(name=row["name"], tests=tests, settings=_settings(row))
-
-
-def _settings(row: Json) -> Levels:
-    workload: Json = row["workload"]
-    tenants = [tenant for phase in workload["phases"] for tenant in phase["tenants"]]
-    first: Json = tenants[0]
-    fsync = str(first["fsync"]["kind"])
-    levels = {
-        "record_size": units.format_bytes(row["record_kb"] << 10 or first["io_size_bytes"]),
-        "file_size": units.format_bytes(row["file_kb"] << 10 or first["file_bytes"]),
-        "workers": str(row["children"]),
-        "depth": str(max(int(tenant["depth"]) for tenant in tenants)),
-        "engine": str(workload["engine"]),
-        "workers_as": str(workload["workers_as"]),
-        "durability": str(first["durability"]),
-        "fsync": _FSYNC[fsync],
-        "fsync_every": _FLUSHES.get(fsync, "never"),
-        "flush": str(first.get("flush", "fsync")),
-        "lock": str(first.get("lock", "none")),
-        "verify": str(workload.get("verify", "none")),
-    }
-    return tuple(levels.items())
+    Simulated trials do not know each other, so that their order does not matter.
+    """
+    if not plan.study.is_comparison or testbed.record_kind == "simulated":
+        return ()
+    return (
+        Caveat(
+            "fixed_order",
+            "rows were measured in the order of the table, not at random: what changes with time"
+            " inside a round looks like a difference of sizes.",
+            "To choose a size, let iolab compare sizes: it measures them in random order.",
+        ),
+    )

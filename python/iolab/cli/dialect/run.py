@@ -26,7 +26,7 @@ from iolab.cli.dialect.plan import (
     KEEPING,
     DialectCore,
     DialectPlan,
-    in_order,
+    order_caveats,
     study_plan,
     testbed_of,
 )
@@ -138,7 +138,10 @@ def _confirmed(conduct: Conduct, start_runner: StartRunner) -> Conduct:
 def _measure(conduct: Conduct, start_runner: StartRunner) -> None:
     made = outputs.missing_directories(conduct.out_dir)
     origin = Origin(
-        iolab_version(), conduct.testbed.text, kind=conduct.testbed.record_kind, caveats=()
+        iolab_version(),
+        conduct.testbed.text,
+        kind=conduct.testbed.record_kind,
+        caveats=order_caveats(conduct.study, conduct.testbed),
     )
     store = Store.create(conduct.database, conduct.study, origin)
     try:
@@ -184,7 +187,7 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
         }
     )
     for round_number in range(1, conduct.plan.rounds + 1):
-        trials = in_order(conduct.study, round_number)
+        trials = conduct.study.round_trials(round_number)
         store.add_trials(trials)
         for index, trial in enumerate(trials):
             if stop.presses:

@@ -45,7 +45,7 @@ def _spec(
     panels, note = cap_panels(
         [
             Panel(title, _series(members, slots, is_compared))
-            for title, members in _by_panel(found).items()
+            for title, members in _by_panel(found, is_compared).items()
         ]
     )
     return ChartSpec(
@@ -62,17 +62,22 @@ def _spec(
     )
 
 
-def _rest(t: TreatmentSummary) -> str:
+def _rest(t: TreatmentSummary, is_compared: bool) -> str:
     """Return the cell's label without the record size, which is on the axis."""
-    return " · ".join(
-        part for part in t.cell_label.split(" · ") if part and part != t.levels[FACTOR]
-    )
+    parts = [part for part in t.cell_label.split(" · ") if part]
+    # A compared factor is in no cell's label; elsewhere the record size comes first, and another
+    # size may read the same.
+    if not is_compared and t.levels[FACTOR] in parts:
+        parts.remove(t.levels[FACTOR])
+    return " · ".join(parts)
 
 
-def _by_panel(found: list[TreatmentSummary]) -> dict[str, list[TreatmentSummary]]:
+def _by_panel(
+    found: list[TreatmentSummary], is_compared: bool
+) -> dict[str, list[TreatmentSummary]]:
     panels: dict[str, list[TreatmentSummary]] = {}
     for t in found:
-        rest = _rest(t)
+        rest = _rest(t, is_compared)
         panels.setdefault(f"{t.operation} · {rest}" if rest else t.operation, []).append(t)
     return panels
 

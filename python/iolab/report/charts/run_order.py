@@ -116,7 +116,8 @@ def _square(trial: TrialRow, row: int) -> Point:
 
 def _caption(data: StudyData, verdict: StudyVerdict, rounds: int) -> str:
     """Say whether the place inside a round mattered."""
-    opening = f"{rounds} round{'' if rounds == 1 else 's'}, each in a fresh random order"
+    order = "in the order of the table" if data.study.command else "in a fresh random order"
+    opening = f"{rounds} round{'' if rounds == 1 else 's'}, each {order}"
     position = verdict.position
     if data.study.kind == "imported":
         return (
@@ -125,6 +126,8 @@ def _caption(data: StudyData, verdict: StudyVerdict, rounds: int) -> str:
         )
     if kind_word(data.study):
         return f"{opening}; simulated trials do not know each other, so that places do not matter."
+    if data.study.command:
+        return f"{opening}; what the place in a round does cannot be told from what a row does."
     if position is None:
         return f"{opening}; too few trials to test whether the place in a round matters."
     change = f"{(position.ratio - 1) * 100:+.1f} %"

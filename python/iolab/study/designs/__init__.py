@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from iolab.study.designs.factorial import order_factorial_round
+from iolab.study.designs.table import order_table_round
 
 DESIGNS: Final = {
     "factorial": order_factorial_round,
+    "table": order_table_round,
 }
