@@ -4,8 +4,11 @@ The same command line is given to both programs on one loop device over RAM, pin
 in random order within each round: IOzone's tests 0 to 7 with three record sizes, buffered and
 direct, and all phases of bonnie++. Every column of the printed tables is a cell; its ratio is
 iolab's number over the original's, paired by round, on ln. Phases that bonnie++ finds too quick to
-print ("+++++") are named and not counted. User CPU is that of the whole program less that of a run
-over one record, by command.
+print ("+++++") are named and not counted.
+
+User CPU is that of what measures (of iolab the agent and its children, which a wrapper reads; of
+the originals all), less that of a run over one record, by command. What the rest of iolab takes
+does not depend on the size; it is printed below.
 
 ``python benches/dialects.py [--rounds N] [--agent PATH] [--only NAME]``; needs root, iozone and
 bonnie++.
@@ -54,6 +57,16 @@ PHASES = {
 
 
 @dataclass(frozen=True, slots=True)
+class UserTime:
+    """User CPU in seconds."""
+
+    whole: float
+    """Of the command."""
+    measuring: float
+    """Of what measures."""
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """A command line of either program, without its name and the place of its files."""
 
@@ -93,14 +106,35 @@ def argv_of(who: str, chosen: Command, words: tuple[str, ...], place: Path) -> l
     return ["taskset", "-c", str(CPU), *front, chosen.program, *words, *where]
 
 
-def run(argv: list[str], scratch: Path) -> tuple[str, float]:
-    """Standard output of a finished program, and its user CPU in seconds."""
+def wrapped(agent: Path, scratch: Path) -> Path:
+    """A program in place of the agent that leaves the agent's user CPU in the file `user`."""
+    path = scratch / "agent"
+    path.write_text(
+        f"#!{sys.executable} -IS\n"
+        "import os, resource, sys\n"
+        "pid = os.fork()\n"
+        f"pid or os.execv({str(agent)!r}, [{str(agent)!r}, *sys.argv[1:]])\n"
+        "_, status = os.waitpid(pid, 0)\n"
+        f"with open({str(scratch / 'user')!r}, 'a') as file:\n"
+        "    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, file=file)\n"
+        "sys.exit(os.waitstatus_to_exitcode(status))\n"
+    )
+    path.chmod(0o755)
+    return path
+
+
+def run(argv: list[str], scratch: Path) -> tuple[str, UserTime]:
+    """Standard output of a finished program, and its user CPU."""
+    agents = scratch / "user"
+    agents.write_text("")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(argv, cwd=scratch, capture_output=True, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"{' '.join(argv[3:])} failed ({done.returncode}): {done.stderr[-500:]}")
-    return done.stdout, after.ru_utime - before.ru_utime
+    whole = after.ru_utime - before.ru_utime
+    of_agents = [float(line) for line in agents.read_text().split()]
+    return done.stdout, UserTime(whole, sum(of_agents) if of_agents else whole)
 
 
 def numbers(chosen: Command, text: str) -> dict[str, float | None]:
@@ -119,13 +153,24 @@ def _number(field: str) -> float | None:
     return None if field.startswith("+") else float(field)
 
 
-def measure(
-    chosen: list[Command], place: Path, scratch: Path, rounds: int
-) -> tuple[dict[str, list[float]], dict[str, list[tuple[float, float]]]]:
-    """Logarithms of ratios by cell and round, and seconds of user CPU of both by command."""
+@dataclass(slots=True)
+class Found:
+    """What was measured."""
+
+    ratios: dict[str, list[float]]
+    """Logarithms of ratios of throughput, by cell and round."""
+    user: dict[str, list[tuple[float, float]]]
+    """Seconds of user CPU of both, by command and round."""
+    little: dict[str, list[float]]
+    """Seconds of user CPU of a whole command over one record, by program."""
+
+
+def measure(chosen: list[Command], place: Path, scratch: Path, rounds: int) -> Found:
+    """Run all commands of both programs."""
     order = random.Random(1)
     ratios = dict[str, list[float]]()
     user: dict[str, list[tuple[float, float]]] = {one.name: [] for one in chosen}
+    started: dict[str, list[float]] = {"iolab": [], "original": []}
     for _ in range(rounds):
         for one in order.sample(chosen, len(chosen)):
             found = dict[str, dict[str, float | None]]()
@@ -133,48 +178,56 @@ def measure(
             for who in order.sample(["iolab", "original"], 2):
                 text, whole = run(argv_of(who, one, one.words, place), scratch)
                 _, little = run(argv_of(who, one, one.little, place), scratch)
-                found[who], seconds[who] = numbers(one, text), whole - little
+                found[who], seconds[who] = numbers(one, text), whole.measuring - little.measuring
+                started[who].append(little.whole)
             for column, mine in found["iolab"].items():
                 theirs = found["original"][column]
                 cell = ratios.setdefault(f"{one.name} {column}", [])
                 if mine is not None and theirs is not None:
                     cell.append(math.log(mine / theirs))
             user[one.name].append((seconds["iolab"], seconds["original"]))
-    return ratios, user
+    return Found(ratios, user, started)
 
 
-def show_user(user: dict[str, list[tuple[float, float]]]) -> dict[str, list[float]]:
+def show_user(measured: Found) -> dict[str, list[float]]:
     """Print user CPU by command: medians, and by how much it is more than the original's.
 
-    An empty command of ours takes half a second of it, so that the difference is uncertain; it is
-    called more only if its 95 % interval says so.
+    It is called more only if the 95 % interval of the difference says so.
     """
-    print(f"\n{'user CPU of the whole command, less an empty one':50} {'iolab':>8} {'original':>8}")
+    print(f"\n{'user CPU of what measures, less one record':50} {'iolab':>8} {'original':>8}")
     found = dict[str, list[float]]()
-    for name, pairs in user.items():
+    for name, pairs in measured.user.items():
         mine, theirs = (statistics.median(values) for values in zip(*pairs, strict=True))
         _, low, high = mean_interval([ours - original for ours, original in pairs])
         interval = f"more by [{low:+.3f}, {high:+.3f}]"
         print(f"{name:50} {mine:7.3f}s {theirs:7.3f}s  {interval}{'  MORE' if low > 0 else ''}")
         found[name] = [mine, theirs, low, high]
-    return found
+    both = [list(column) for column in zip(*measured.user.values(), strict=True)]
+    sums = [sum(ours - original for ours, original in pairs) for pairs in both]
+    _, low, high = mean_interval(sums)
+    print(f"{'all commands together':68} more by [{low:+.3f}, {high:+.3f}]")
+    ours, original = (statistics.median(measured.little[who]) for who in ("iolab", "original"))
+    print(f"{'a whole command over one record':50} {ours:7.3f}s {original:7.3f}s")
+    return found | {"together": [low, high], "one record": [ours, original]}
 
 
 def main() -> int:
     """Run everything and write the JSON."""
     options = read_options(__doc__, "dialects", ["iozone", "bonnie++"])
-    os.environ["IOLAB_AGENT"] = str(options.agent)
     chosen = [one for one in commands() if options.only in one.name]
     if not chosen:
         sys.exit(f"no command's name contains {options.only!r}")
-    with device_over_ram(DEVICE_BYTES) as place, tempfile.TemporaryDirectory() as scratch:
-        ratios, user = measure(chosen, place, Path(scratch), options.rounds)
+    with device_over_ram(DEVICE_BYTES) as place, tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        os.environ["IOLAB_AGENT"] = str(wrapped(options.agent, scratch))
+        measured = measure(chosen, place, scratch, options.rounds)
+    ratios = measured.ratios
     quick = [cell for cell, values in ratios.items() if len(values) < options.rounds]
     counted = {cell: values for cell, values in ratios.items() if cell not in quick}
     found = report(counted, {})
     for cell in quick:
         print(f"{cell}: too quick for bonnie++ to print a number in some round; not counted")
-    found["user_s"] = show_user(user)
+    found["user_s"] = show_user(measured)
     write(options.out, found)
     return 0
 
