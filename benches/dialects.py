@@ -134,7 +134,10 @@ def run(argv: list[str], scratch: Path) -> tuple[str, UserTime]:
         sys.exit(f"{' '.join(argv[3:])} failed ({done.returncode}): {done.stderr[-500:]}")
     whole = after.ru_utime - before.ru_utime
     of_agents = [float(line) for line in agents.read_text().split()]
-    return done.stdout, UserTime(whole, sum(of_agents) if of_agents else whole)
+    is_ours = "iolab.cli" in argv
+    if is_ours != bool(of_agents):
+        sys.exit(f"{' '.join(argv[3:])}: {len(of_agents)} agents left their user CPU")
+    return done.stdout, UserTime(whole, sum(of_agents) if is_ours else whole)
 
 
 def numbers(chosen: Command, text: str) -> dict[str, float | None]:

@@ -15,13 +15,14 @@ import shlex
 import shutil
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from iolab.cli.console import Console
+from iolab.cli.dialect import run as run_of_dialect
 from iolab.cli.main import main
-from iolab.errors import TestbedError
+from iolab.errors import StoppedError, TestbedError
 from iolab.report.charts import by_record_size
 from iolab.stats.judge import judge
 from iolab.store.db import Store
@@ -282,9 +283,8 @@ def test_rounds_are_stored_as_trials_and_the_table_is_printed_for_each(folder: P
     assert {trial.status for trial in data.trials} == {"ok"}
     assert {trial.workload for trial in data.trials} == {"iozone"}
     table = [("64k", "32k"), ("64k", "64k"), ("128k", "32k"), ("128k", "64k"), ("128k", "128k")]
-    assert data.study.factors == {
-        "record_size": ["32k", "64k", "128k"], "file_size": ["64k", "128k"], "direct": ["false"],
-    }  # fmt: skip
+    sizes = {"record_size": ["32k", "64k", "128k"], "file_size": ["64k", "128k"]}
+    assert data.study.factors == sizes
     for number in (1, 2, 3):
         trials = sorted((t for t in data.trials if t.round == number), key=lambda t: t.position)
         assert [(t.levels["file_size"], t.levels["record_size"]) for t in trials] == table
@@ -315,6 +315,41 @@ def test_the_report_of_a_table_says_its_order_and_how_to_make_it_again(folder: P
         assert said in page, said
     assert "random order" not in page.replace("measures them in random order", "")
     assert "iolab run" not in page
+
+
+def test_a_table_that_was_stopped_says_what_is_missing_and_what_can_be_typed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = list[str]()
+    measure = run_of_dialect._run_trial
+
+    def stopped(*arguments: Any) -> dict[str, Any]:
+        begun.append("")
+        if len(begun) == 3:
+            raise StoppedError("stopped on request", "what was measured is stored")
+        return measure(*arguments)
+
+    monkeypatch.setattr(run_of_dialect, "_run_trial", stopped)
+    words = ["-a", "-i", "0", "-n", "64k", "-g", "64k", "-f", "t.tmp", "--repeat", "2"]
+    assert iozone(*words, "--out", str(folder / "stored"))[0] == 130
+    out, err = io.StringIO(), io.StringIO()
+    assert main(["report", str(folder / "stored")], console=Console(out, err)) == 0, err.getvalue()
+    text = " ".join(out.getvalue().split())
+    assert "8 of 10 planned trials were interrupted or not run yet" in text
+    page = (folder / "stored" / "report.html").read_text()
+    for shown in (text, page):
+        assert "A command line cannot be continued" in shown
+        assert "--resume" not in shown
+        assert "--direct" not in shown
+        assert "--rounds" not in shown
+    assert "2 rounds were planned" in page
+
+
+def test_rows_whose_tests_have_other_children_are_measured(folder: Path) -> None:
+    words = ["-i", "0", "-i", "8", "-t", "1", "-t", "2", "-s", "64k", "-r", "4k"]
+    code, out, err = iozone(*words, "--out", str(folder / "stored"))
+    assert code == 0, err
+    assert out.count("mixed workload") >= 2
 
 
 def test_the_report_of_a_run_can_be_shown(folder: Path) -> None:

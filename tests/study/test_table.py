@@ -22,7 +22,7 @@ def study_of(table):
         name="x",
         testbed=TestbedRequest("dir", "/tmp", ()),
         factors=table.factors,
-        settings=(),
+        settings=table.settings,
         workloads=table.workloads,
         compared_factor=table.factors[0].name,
         baseline=table.baseline,
@@ -56,7 +56,8 @@ CASES = {
 def test_sizes_of_rows_are_levels_of_one_workload(command):
     table = table_of(command)
     factors, baseline = CASES[command]
-    assert list(table.factors) == [*(Factor(*given) for given in factors), DIRECT]
+    assert list(table.factors) == [Factor(*given) for given in factors]
+    assert table.settings == (("direct", "false"),)
     assert table.baseline == baseline
     assert [workload.name for workload in table.workloads] == ["iozone"]
     held = dict(table.workloads[0].settings)
@@ -84,10 +85,19 @@ def size(kb, treatment):
     return f"{kb >> 10}m" if kb % 1024 == 0 else f"{kb}k"
 
 
-@pytest.mark.parametrize("command", ["mkfile 1m a 2m b", "mkfile 1m a b", "iozone -i 0 -s 64k"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "iozone -i 0 -s 64k",
+        "mkfile 1m a b",
+        # One child reads, the second of two writes: not the same test with more workers.
+        "iozone -i 0 -i 8 -t 1 -t 2 -s 64k -r 4k",
+        "iozone -i 0 -t 1 -t 2 -t 2 -s 64k -r 4k",
+    ],
+)
 def test_other_rows_are_workloads_of_their_own(command):
     table = table_of(command)
-    assert table.factors == (DIRECT,)
+    assert (table.factors, table.settings) == ((DIRECT,), ())
     assert [workload.name for workload in table.workloads] == [row["name"] for row in table.rows]
 
 

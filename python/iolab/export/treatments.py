@@ -74,11 +74,7 @@ def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list
         return _of_command(data, command, core)
     plan = make_plan(parse_study(data.study.spec_toml))
     if plan.digest != data.study.plan_digest:
-        raise StudyError(
-            f"study '{data.study.name}' cannot be exported: iolab {data.study.iolab_version} "
-            "planned it in another way",
-            "export it with that version",
-        )
+        raise _planned_otherwise(data)
     same: dict[str, list[Trial]] = {}
     for trial in plan.trials(max(1, data.study.rounds_planned)):
         same.setdefault(trial.treatment.name, []).append(trial)
@@ -108,13 +104,15 @@ def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[E
     plan = planned(core, command)
     places = RowTable(command[0], plan["rows"]).places
     environment = (f"{machine_text(data)}", f"It ran on the testbed {data.study.testbed}.")
-    return [
+    found = [
         Exported(
             name=row["name"],
             trials=tuple(
                 (trial.trial_id, data.study.seed)
                 for trial in data.trials
+                # In older stores every row is a workload of its own.
                 if (trial.workload, trial.levels) == (name, dict(levels))
+                or trial.workload == row["name"]
             ),
             workload=row["workload"],
             cache=plan["cache"],
@@ -124,6 +122,17 @@ def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[E
         )
         for row, (name, levels) in zip(plan["rows"], places, strict=True)
     ]
+    if not all(one.trials for one in found):
+        raise _planned_otherwise(data)
+    return found
+
+
+def _planned_otherwise(data: StudyData) -> StudyError:
+    return StudyError(
+        f"study '{data.study.name}' cannot be exported: iolab {data.study.iolab_version} "
+        "planned it in another way",
+        "export it with that version",
+    )
 
 
 def _exported(same: Sequence[Trial], core: Core, site: Site) -> Exported:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
-from iolab.report.again import command_again
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
 from iolab.stats.ledger import level_text
@@ -21,6 +19,7 @@ from iolab.stats.sentence import (
     size_of_effect,
 )
 from iolab.stats.verdict import Comparison, StudyVerdict
+from iolab.store.again import command_again, option_past_the_cache
 from iolab.store.rows import StudyData
 
 NAMES_MAX = 4
@@ -28,9 +27,6 @@ STEPS_MAX = 3
 TAKE_MAX = 12
 NOISY_MARGINS = 3
 """From a noise floor of so many margins on, more rounds are no remedy."""
-
-_DIRECT: Final = {"": "--direct", "iozone": "-I", "bonnie++": "-D"}
-"""By dialect, the option that goes past the page cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +165,15 @@ def _steps(
     is_own = data.study.kind != "imported"
     if is_own and trials.not_run + trials.interrupted:
         rest = trials.not_run + trials.interrupted
-        again = command_again(data.study)
-        command = again if data.study.command else f"{again} --out DIR --resume"
-        steps.append((f"Finish it: {rest} trials are missing.", command))
+        if data.study.command:
+            text = f"Measure it again: {rest} trials are missing, and it cannot be continued."
+            steps.append((text, command_again(data.study)))
+        else:
+            command = f"{command_again(data.study)} --out DIR --resume"
+            steps.append((f"Finish it: {rest} trials are missing.", command))
     steps += _measure_on(data, verdict, rows, is_own=is_own)
     if "page_cache" in codes and any(c.page_cache_cells for c in verdict.headline):
-        option = _DIRECT.get(data.study.command[0] if data.study.command else "", "")
+        option = option_past_the_cache(data.study)
         steps.append(("Take the page cache out, or ask about memory on purpose.", option))
     if "generator_bound" in codes:
         steps.append(("Raise the generator's limit: more workers or larger records.", ""))

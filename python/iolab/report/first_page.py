@@ -23,6 +23,7 @@ from iolab.stats.ledger import Group, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import bounds_text, mode_text, size_of_effect
+from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -153,11 +154,19 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     )
     note = (
         "★ shown to be within the margin of the best, ☆ not ruled out as the best. Values are"
-        " geometric means over cells with 95 % intervals over rounds"
+        f" geometric means over {_cells(verdict, rows)} with 95 % intervals over rounds"
         f" (n = {max((r.primary.n for r in rows if r.primary), default=0)}); stalls: series with"
         " one, of those long enough to show one. p99 and what follows are exploratory."
     )
     return join(tag("div", table, class_="scroll"), tag("p", note, class_="soft small"))
+
+
+def _cells(verdict: StudyVerdict, rows: Sequence[Condition]) -> str:
+    """Say over which cells: those of ratios may be more."""
+    shared, total = shared_cells(verdict, rows[0].group, rows[0].metric.name)
+    if not 0 < shared < total:
+        return "cells"
+    return f"the {shared} of {total} cells that every level has (ratios: over those that both have)"
 
 
 def _lines(group: Group, rows: Sequence[Condition], verdict: StudyVerdict) -> list[Markup]:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from importlib.resources import files
 
 from iolab import units
-from iolab.report.again import FILE, command_again
 from iolab.report.appendix import configuration, environment, raw_data
 from iolab.report.both_units import is_same, merged, switch
 from iolab.report.chart import Table
@@ -32,6 +31,7 @@ from iolab.stats.judge import said_again
 from iolab.stats.methods import METHODS
 from iolab.stats.sentence import kind_word, margin_text
 from iolab.stats.verdict import StudyVerdict
+from iolab.store.again import FILE, command_again
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.units import System
@@ -177,7 +177,7 @@ def _sections(
     parts.append(_section(title, environment(data)))
     parts.append(_section("Configuration", configuration(data)))
     methods = tag("p", methods_paragraph(data, verdict))
-    parts.append(_section("Methods", methods, _method_list()))
+    parts.append(_section("Methods", methods, _method_list(verdict)))
     parts.append(_section("Raw data", raw_data(data)))
     parts.append(_section("Cite this study", tag("pre", citation_bibtex(data))))
     if data.study.kind == "imported":
@@ -288,10 +288,10 @@ def _caveats(verdict: StudyVerdict) -> Markup:
     )
 
 
-def _method_list() -> Markup:
-    return tag(
-        "ul", *(tag("li", f"{m.does} ({m.source})") for m in METHODS if m.used_for != "planning")
-    )
+def _method_list(verdict: StudyVerdict) -> Markup:
+    unused = {"position"} if verdict.position is None else set[str]()
+    used = (m for m in METHODS if m.used_for != "planning" and m.name not in unused)
+    return tag("ul", *(tag("li", f"{m.does} ({m.source})") for m in used))
 
 
 def _footer(data: StudyData) -> Markup:

@@ -7,6 +7,7 @@ which are not stored; they follow from the version of iolab.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -112,8 +113,23 @@ def _question(data: StudyData) -> Iterator[str]:
         for name, levels in study.factors.items()
         if name != study.compared_factor and len(levels) > 1
     ]
-    if others:
+    if not others:
+        return
+    met, possible = _combinations(data)
+    if met == possible:
         yield f"Every level met every level of {_joined(others)}."
+    else:
+        yield f"Of its {possible} combinations with {_joined(others)} {met} were measured."
+
+
+def _combinations(data: StudyData) -> tuple[int, int]:
+    """Count the combinations of levels that some workload has, and those there could be."""
+    varied = {name for name, levels in data.study.factors.items() if len(levels) > 1}
+    met = {tuple(t.levels.get(name) for name in varied) for t in data.trials}
+    whole = {levels for levels in met if None not in levels}
+    if not whole:  # Every workload lacks a factor.
+        return 1, 1
+    return len(whole), math.prod(len(data.study.factors[name]) for name in varied)
 
 
 def _workloads(data: StudyData) -> Iterator[str]:

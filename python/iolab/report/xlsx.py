@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any, Final
 
-from iolab.report.again import FILE, command_again
 from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import summary_columns, summary_point, summary_row
 from iolab.report.collect import (
@@ -42,6 +41,7 @@ from iolab.report.xlsx_runs import write_rounds, write_runs
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, source_text
 from iolab.stats.verdict import Comparison, StudyVerdict, mode_word
+from iolab.store.again import FILE, command_again
 from iolab.store.rows import StudyData
 
 SHEETS: Final = (

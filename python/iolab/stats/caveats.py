@@ -10,11 +10,13 @@ from iolab.stats.caveats_of_time import about_time
 from iolab.stats.environment import about_environment
 from iolab.stats.ledger import Ledger, decides_cache
 from iolab.stats.looks import look_of
+from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, CountedCaveat, StudyVerdict
 from iolab.stats.warmth import has_cold_level
 from iolab.stats.width import rounds_for_width, width_of
+from iolab.store.again import finish_hint, option_past_the_cache, rounds_hint
 from iolab.store.equal_levels import find_equal_levels
-from iolab.store.rows import Caveat
+from iolab.store.rows import Caveat, StudyRow
 from iolab.study.load import PILOT_ROUNDS
 
 POSITION_P: Final = 0.01
@@ -64,8 +66,8 @@ def _recorded(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
 
 
 def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
-    yield from _about_trials(verdict)
-    yield from _about_cells(verdict)
+    yield from _about_trials(ledger.data.study, verdict)
+    yield from _about_cells(ledger.data.study, verdict)
     yield from about_time(verdict.closer.time_courses)
     yield from about_environment(ledger.data)
     yield from _about_looks(ledger, verdict)
@@ -217,7 +219,7 @@ def _about_spread(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Cavea
     yield Caveat("rounds_by_seed", message, hint), 1
 
 
-def _about_trials(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+def _about_trials(study: StudyRow, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     trials = verdict.trials
     if trials.failed:
         yield (
@@ -235,7 +237,7 @@ def _about_trials(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
             Caveat(
                 "unfinished",
                 f"{rest} of {trials.planned} planned trials were interrupted or not run yet.",
-                "Finish them: the command that began the study once more, with --resume added.",
+                finish_hint(study),
             ),
             rest,
         )
@@ -246,13 +248,13 @@ def _about_trials(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
             Caveat(
                 "few_rounds",
                 f"the headline rests on {rounds} complete round{'' if rounds == 1 else 's'}.",
-                f"Plan at least {FEW_ROUNDS} rounds; --rounds or a larger --budget.",
+                rounds_hint(study, FEW_ROUNDS),
             ),
             1,
         )
 
 
-def _about_page_cache(verdict: StudyVerdict) -> Caveat:
+def _about_page_cache(study: StudyRow, verdict: StudyVerdict) -> Caveat:
     """Where the cache is what is compared it is no mistake that a level has it."""
     factor = verdict.compared_factor
     if decides_cache(factor):
@@ -261,24 +263,30 @@ def _about_page_cache(verdict: StudyVerdict) -> Caveat:
             f"in some cells most bytes of a level came from the page cache: {factor} decides that.",
             "Such a level measures memory; judge by the cache share of each level in the report.",
         )
+    option = option_past_the_cache(study)
+    ways = [option, "a cold cache"] if not study.command else [option] if option else []
+    ways.append("files larger than memory")
+    *most, last = ways
+    joint = ", or " if len(most) > 1 else " or "
+    hint = f"Use {', '.join(most)}{joint if most else ''}{last} to measure the device."
     if has_cold_level(verdict):
         return Caveat(
             "page_cache",
             "in some cells most bytes of a level never reached the device: that level measures"
             " memory.",
-            "Use --direct, a cold cache, or files larger than memory to measure the device.",
+            hint,
         )
     return Caveat(
         "page_cache",
         "most bytes of some cells never reached the device: they measure memory.",
-        "Use --direct, a cold cache, or files larger than memory to measure the device.",
+        hint,
     )
 
 
-def _about_cells(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+def _about_cells(study: StudyRow, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     cached = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_page_cache}
     if cached:
-        yield _about_page_cache(verdict), len(cached)
+        yield _about_page_cache(study, verdict), len(cached)
     bound = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_generator_bound}
     if bound:
         yield (
@@ -295,17 +303,29 @@ def _about_cells(verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
             Caveat(
                 "incomplete_rounds",
                 "begun trials were left out of the headline because their round misses a value.",
-                "Resume the study, or look at why trials failed.",
+                "Look at why trials failed."
+                if study.command
+                else "Resume the study, or look at why trials failed.",
             ),
             left_out,
         )
     cells = max((c.cells_excluded for c in verdict.headline), default=0)
     if cells:
-        yield (
-            Caveat(
-                "cells_excluded",
-                "cells without enough pairs were left out of the headline.",
-                "One of the two levels was never measured there, or its trials failed.",
-            ),
-            cells,
+        yield _about_gaps(verdict), cells
+
+
+def _about_gaps(verdict: StudyVerdict) -> Caveat:
+    first = verdict.headline[0]
+    shared, total = shared_cells(verdict, (first.workload, first.is_direct), first.metric)
+    if shared == total:
+        return Caveat(
+            "cells_excluded",
+            "cells without enough pairs were left out of the headline.",
+            "Look at why their trials failed; drop levels that one side cannot do.",
         )
+    return Caveat(
+        "cells_excluded",
+        "levels do not meet in every cell: each ratio rests on the cells that both levels have,"
+        f" absolute values and what may be best on the {shared} of {total} that all have.",
+        "A level was never measured there, or its trials failed.",
+    )

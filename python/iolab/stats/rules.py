@@ -103,7 +103,9 @@ def _subsets(case: Case) -> Answer:
         return Answer(
             "broken",
             f"{rest} of {trials.planned} planned trials have no result",
-            "Resume the study with --resume, or say why the rest does not count.",
+            "Say why the rest does not count."
+            if case.data.study.command
+            else "Resume the study with --resume, or say why the rest does not count.",
         )
     if case.is_table:
         return Answer(
@@ -225,7 +227,8 @@ def _comparison(case: Case) -> Answer:
             "the table compares levels without a test, and the order of its runs is not known",
             "Randomise the order; `iolab import` tests the levels as independent samples.",
         )
-    return Answer("kept", "paired by round, t intervals, families adjusted (Holm)")
+    order = "; the order is that of a table, not random" if case.data.study.command else ""
+    return Answer("kept", f"paired by round, t intervals, families adjusted (Holm){order}")
 
 
 def _percentiles(case: Case) -> Answer:

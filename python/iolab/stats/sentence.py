@@ -408,7 +408,8 @@ def _other_workloads(verdict: StudyVerdict) -> list[str]:
 
 def _warmth(verdict: StudyVerdict) -> str:
     headline = verdict.headline
-    cached, total = max(c.page_cache_cells for c in headline), headline[0].n_cells
+    most = max(headline, key=lambda c: c.page_cache_cells)
+    cached, total = most.page_cache_cells, most.n_cells
     if not cached:
         return ""
     which = "All" if cached >= total else f"{cached} of {total}"
@@ -429,7 +430,8 @@ def _warmth(verdict: StudyVerdict) -> str:
 
 
 def _generator(headline: list[Comparison]) -> str:
-    bound, total = max(c.generator_bound_cells for c in headline), headline[0].n_cells
+    most = max(headline, key=lambda c: c.generator_bound_cells)
+    bound, total = most.generator_bound_cells, most.n_cells
     if not bound:
         return ""
     which = "all" if bound >= total else f"{bound} of {total}"
@@ -443,7 +445,10 @@ def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
     """Name workload, mode, cells and rounds of comparisons of one family."""
     first = comparisons[0]
     mode = mode_text(verdict.compared_factor, first.is_direct)
-    cells = f"{first.n_cells} cells" if first.n_cells > 1 else ""
+    fewest, most = (pick(c.n_cells for c in comparisons) for pick in (min, max))
+    cells = f"{most} cells" if most > 1 else ""
+    if fewest != most:
+        cells = f"{fewest} to {cells}"
     fewest, most = (pick(c.rounds_used for c in comparisons) for pick in (min, max))
     unit = unit_of(verdict)
     rounds = f"{most} {unit}{'' if most == 1 else 's'}"

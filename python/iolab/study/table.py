@@ -20,8 +20,6 @@ NAMED_FACTOR: Final = "direct"
 """What a study of one configuration is called by."""
 _SIZES: Final = ("record_size", "file_size", "workers")
 """What rows of a table differ by; the first that does is compared."""
-_OF_FILES: Final = ("mkfile",)
-"""Dialects whose rows are files that are wanted, whatever their sizes."""
 _FSYNC: Final = {"none": "none", "after": "after", "timed": "timed", "every": "after"}
 _FLUSHES: Final = {"every": "1"}
 Json = Mapping[str, Any]
@@ -36,10 +34,13 @@ class RowTable:
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
-        """What rows differ by, then what they have in common; the first is compared."""
-        first: Json = self.rows[0]["workload"]["phases"][0]["tenants"][0]
-        direct = "true" if first["access"] == "direct" else "false"
-        return (*self._varied, Factor(NAMED_FACTOR, (direct,)))
+        """What rows differ by, the first is compared; or the name of one configuration."""
+        return self._varied or (Factor(NAMED_FACTOR, (self._direct,)),)
+
+    @property
+    def settings(self) -> Levels:
+        """What all rows have in common."""
+        return ((NAMED_FACTOR, self._direct),) if self._varied else ()
 
     @property
     def baseline(self) -> str:
@@ -68,12 +69,12 @@ class RowTable:
 
     @cached_property
     def _varied(self) -> tuple[Factor, ...]:
-        rows = [(_tests(row), dict(_settings(row))) for row in self.rows]
-        tests, first = rows[0]
+        rows = [(_done(row), dict(_settings(row))) for row in self.rows]
+        done, first = rows[0]
         names = {name for name in first if any(levels[name] != first[name] for _, levels in rows)}
         places = {tuple(levels[name] for name in _SIZES) for _, levels in rows}
-        is_table = names <= set(_SIZES) and all(other == tests for other, _ in rows)
-        if self.dialect in _OF_FILES or not is_table or len(places) < len(rows):
+        is_table = names <= set(_SIZES) and all(other == done for other, _ in rows)
+        if not is_table or len(places) < len(rows):
             return ()
         return tuple(
             Factor(name, tuple(dict.fromkeys(levels[name] for _, levels in rows)))
@@ -81,16 +82,28 @@ class RowTable:
             if name in names
         )
 
+    @property
+    def _direct(self) -> str:
+        first: Json = self.rows[0]["workload"]["phases"][0]["tenants"][0]
+        return "true" if first["access"] == "direct" else "false"
+
     def _place(self, row: Json) -> Place:
+        if not self._varied:
+            return row["name"], ((NAMED_FACTOR, self._direct),)
         levels = dict(_settings(row))
-        *varied, direct = self.factors
-        name = self.dialect if varied else row["name"]
-        sizes = tuple((factor.name, levels[factor.name]) for factor in varied)
-        return name, (*sizes, (direct.name, direct.levels[0]))
+        return self.dialect, tuple((factor.name, levels[factor.name]) for factor in self._varied)
 
 
 def _tests(row: Json) -> tuple[str, ...]:
     return tuple(phase["name"] for phase in row["workload"]["phases"])
+
+
+def _done(row: Json) -> list[tuple[str, list[str]]]:
+    """Tests and who takes part: a reader more is another test, whatever it is called."""
+    return [
+        (phase["name"], [tenant["name"] for tenant in phase["tenants"]])
+        for phase in row["workload"]["phases"]
+    ]
 
 
 def _settings(row: Json) -> Levels:

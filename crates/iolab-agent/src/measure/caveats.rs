@@ -69,7 +69,7 @@ fn page_cache(record: &PhaseRecord) -> Option<Warning> {
         ),
         (None, None) => return None,
     };
-    let hint = "to measure the device use --direct, or --cache cold and --fsync timed";
+    let hint = "to measure the device use direct I/O, or a cold cache and timed flushes";
     Some(Warning::new("page_cache", message, hint))
 }
 

@@ -207,7 +207,7 @@ def study_plan(plan: DialectPlan, testbed: Testbed, *, seed: int) -> Plan:
         name=plan.dialect,
         testbed=TestbedRequest(kind, argument, options),
         factors=table.factors,
-        settings=(("cache", str(plan.values["cache"])),),
+        settings=(("cache", str(plan.values["cache"])), *table.settings),
         workloads=table.workloads,
         compared_factor=table.factors[0].name,
         baseline=table.baseline,

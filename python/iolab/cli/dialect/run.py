@@ -186,9 +186,10 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
             "machine": " ".join(platform.uname()),
         }
     )
-    for round_number in range(1, conduct.plan.rounds + 1):
-        trials = conduct.study.round_trials(round_number)
+    rounds = [conduct.study.round_trials(n + 1) for n in range(conduct.plan.rounds)]
+    for trials in rounds:
         store.add_trials(trials)
+    for trials in rounds:
         for index, trial in enumerate(trials):
             if stop.presses:
                 raise StoppedError("stopped on request", "what was measured is stored")
@@ -273,7 +274,7 @@ def _show_row(conduct: Conduct, index: int, record: Json) -> None:
     is_ok = record["status"] == "ok"
     row: dict[str, Any] = {
         "index": index,
-        "phases": row_phases(conduct.plan, record),
+        "phases": row_phases(conduct.plan, conduct.plan.rows[index], record),
         "is_failed": not is_ok,
     }
     if conduct.plan.dialect == bonnie.NAME:
@@ -294,11 +295,9 @@ def _show_row(conduct: Conduct, index: int, record: Json) -> None:
     raise TestbedError(str(record.get("error") or "the row failed without saying why"))
 
 
-def row_phases(plan: DialectPlan, record: Json) -> list[dict[str, Any]]:
-    """Phases of a record as the renderer takes them; one that failed is left out."""
-    workload_phases = {
-        phase["name"]: phase for row in plan.rows for phase in row["workload"]["phases"]
-    }
+def row_phases(plan: DialectPlan, row: Json, record: Json) -> list[dict[str, Any]]:
+    """Phases of a row's record as the renderer takes them; one that failed is left out."""
+    workload_phases = {phase["name"]: phase for phase in row["workload"]["phases"]}
     found = list[dict[str, Any]]()
     for phase in record["phases"]:
         workers = list[dict[str, Any]]()

@@ -41,7 +41,9 @@ def _views(data: StudyData, verdict: StudyVerdict, table: Balanced) -> list[Char
     name = f"residuals-{slug(title)}"
     spread = estimate_mean([value for *_, value in found]).sd or 0.0
     note = f" Drawn: one of {stride} values." if stride > 1 else ""
-    caption = _caption([value for *_, value in found], [float(o) for o, *_ in found], spread) + note
+    # Rows of a table keep their places, so that treatments explain all that places could.
+    order = [] if data.study.command else [float(o) for o, *_ in found]
+    caption = _caption([value for *_, value in found], order, spread) + note
     rows = Table(
         ("ordinal", "operation", "level", "residual (%)"),
         tuple(
@@ -97,11 +99,13 @@ def _series(points: dict[str, list[Point]], slots: dict[str, int]) -> tuple[Seri
 
 
 def _caption(values: list[float], order: list[float], spread: float) -> str:
-    """Say how large they are, and whether they lean on order or on each other."""
+    """Say how large they are, and whether they lean on order, if it is random."""
     n = len(values)
     far = sum(abs(value) > 3 * spread for value in values)
     text = f"{n} residuals with a standard deviation of {math.expm1(spread) * 100:.2g} %"
     text += f"; {far} beyond three of them ({0.0027 * n:.1f} expected)."
+    if not order:
+        return text
     mean = math.fsum(order) / n
     lean = math.fsum((x - mean) * y for x, y in zip(order, values, strict=True))
     spans = math.fsum((x - mean) ** 2 for x in order)

@@ -1,4 +1,4 @@
-"""What to type to measure a stored study again."""
+"""What to type to measure a stored study again, or otherwise."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from iolab.store.rows import StudyRow
 FILE = "study.toml"
 """Where the study is taken to be saved, if it is one that can be."""
 _REPLACED = ("--repeat", "--out")
+_PAST_THE_CACHE = {"iozone": "-I", "bonnie++": "-D"}
 
 
 def command_again(study: StudyRow, *, rounds: int | None = None) -> str:
@@ -24,6 +25,27 @@ def command_again(study: StudyRow, *, rounds: int | None = None) -> str:
         repeat = ["--repeat", str(rounds)] if rounds is not None else list(_kept(words))
         return shlex.join(["iolab", dialect, *repeat, *_without(words)])
     return f"iolab run {FILE}" + (f" --rounds {rounds}" if rounds is not None else "")
+
+
+def option_past_the_cache(study: StudyRow) -> str:
+    """Return the option that the study's command has for direct I/O; empty if it has none."""
+    return _PAST_THE_CACHE.get(study.command[0], "") if study.command else "--direct"
+
+
+def finish_hint(study: StudyRow) -> str:
+    """Say what to do about trials that are missing."""
+    if study.command:
+        return (
+            f"A command line cannot be continued: measure it again with `{command_again(study)}`."
+        )
+    return "Finish them: the command that began the study once more, with --resume added."
+
+
+def rounds_hint(study: StudyRow, rounds: int) -> str:
+    """Say how to get so many rounds."""
+    if study.command:
+        return f"Measure at least {rounds} rounds: `{command_again(study, rounds=rounds)}`."
+    return f"Plan at least {rounds} rounds; --rounds or a larger --budget."
 
 
 def _kept(words: Sequence[str]) -> Iterator[str]:

@@ -1,0 +1,73 @@
+"""What is typed to measure a stored study again."""
+
+from dataclasses import replace
+
+import pytest
+
+from iolab.store.again import command_again, finish_hint, option_past_the_cache, rounds_hint
+from iolab.store.rows import StudyRow
+
+STUDY = StudyRow(
+    study_id="s",
+    name="x",
+    kind="real",
+    created_at_unix_ns=0,
+    iolab_version="0",
+    seed=1,
+    margin=0.05,
+    compared_factor="fs",
+    baseline="ext4",
+    factors={},
+    settings={},
+    workloads=[],
+    rounds_planned=1,
+    testbed="loop:1g",
+    plan_digest="",
+    spec_toml='name = "x"',
+)
+
+
+def of_command(*words):
+    listed = ", ".join(f'"{word}"' for word in words)
+    return replace(STUDY, spec_toml=f"command = [{listed}]")
+
+
+@pytest.mark.parametrize(
+    ("words", "again", "five"),
+    [
+        (["-a", "-f", "my file"], "-a -f 'my file'", "--repeat 5 -a -f 'my file'"),
+        (["-a", "--repeat", "2"], "--repeat 2 -a", "--repeat 5 -a"),
+        (["--repeat=2", "-a"], "--repeat=2 -a", "--repeat 5 -a"),
+        (["--out", "o", "-a", "--out=p"], "-a", "--repeat 5 -a"),
+        (["--on", "loop:1g", "-i", "0"], "--on loop:1g -i 0", "--repeat 5 --on loop:1g -i 0"),
+    ],
+)
+def test_a_command_line_is_typed_again_without_where_its_results_went(words, again, five):
+    study = of_command("iozone", *words)
+    assert command_again(study) == f"iolab iozone {again}"
+    assert command_again(study, rounds=5) == f"iolab iozone {five}"
+    assert finish_hint(study).endswith(f"`iolab iozone {again}`.")
+    assert "--resume" not in finish_hint(study)
+    assert rounds_hint(study, 5) == f"Measure at least 5 rounds: `iolab iozone {five}`."
+
+
+def test_a_study_is_run_again_from_its_file():
+    assert command_again(STUDY) == "iolab run study.toml"
+    assert command_again(STUDY, rounds=7) == "iolab run study.toml --rounds 7"
+    assert "--resume" in finish_hint(STUDY)
+    assert "--rounds" in rounds_hint(STUDY, 5)
+
+
+def test_a_table_is_imported_again():
+    study = replace(STUDY, kind="imported", testbed="imported:night.log")
+    assert command_again(study) == "iolab import night.log"
+
+
+def test_each_program_has_its_own_option_for_direct_io():
+    assert option_past_the_cache(STUDY) == "--direct"
+    found = [option_past_the_cache(of_command(name)) for name in ("iozone", "bonnie++", "mkfile")]
+    assert found == ["-I", "-D", ""]
+
+
+def test_a_text_that_is_no_toml_names_no_command():
+    assert replace(STUDY, spec_toml="?").command == ()
