@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,13 @@ def test_d2_throughput_grows_by_latency_per_request(tmp_path):
     from iolab.stats.request_time import request_time_sentence
 
     assert "says nothing about a block size of the device" in request_time_sentence(verdict)
+    # Where most treatments bend no line speaks for all of them.
+    bent = [replace(fit, misfit=0.5) for fit in verdict.request_times]
+    n = len(bent)
+    straight = verdict.request_times[: n // 3]
+    mixed = replace(verdict, request_times=[*straight, *bent[n // 3 :]])
+    said = request_time_sentence(mixed)
+    assert said.startswith(f"A line describes the time per request in {n // 3} of {n} treatments;")
 
 
 @pytest.mark.parametrize("compare", ["", "record_size"])

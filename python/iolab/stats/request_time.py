@@ -70,16 +70,22 @@ def request_times(ledger: Ledger) -> list[RequestTime]:
 
 def request_time_sentence(verdict: StudyVerdict) -> str:
     """Say in a sentence what the lines of a study mean together; empty without a line."""
-    good = [f for f in verdict.request_times if f.request_ns > 0 and (f.misfit or 0) <= MISFIT_MAX]
+    every = verdict.request_times
+    good = [f for f in every if f.request_ns > 0 and (f.misfit or 0) <= MISFIT_MAX]
+    if len(every) > 1 and len(good) * 2 < len(every):
+        return (
+            f"A line describes the time per request in {len(good)} of {len(every)} treatments;"
+            " elsewhere it bends (where a cache is outgrown, for instance), and what a request"
+            " costs however small it is cannot be read from it."
+        )
     if not good:
         return ""
     heavy = [f for f in good if _is_shown(f.request_ns_interval) and _share_of_largest(f) > 0.5]
     light = [f for f in good if _is_shown(f.byte_ns_interval) and _share_of_largest(f) <= 0.5]
     largest = max((f.sizes[-1] for f in good), key=_bytes)
-    n_all = len(verdict.request_times)
-    treatments = f"{len(good)} treatment{'' if len(good) == 1 else 's'}"
-    if len(good) < n_all:
-        treatments += f" that a line describes (of {n_all})"
+    treatments = f"{len(good)} treatments"
+    if len(good) < len(every):
+        treatments = f"the {len(good)} treatments that a line describes (of {len(every)})"
     if len(heavy) * 2 > len(good):
         least, most = (format_ns(pick(f.request_ns for f in heavy)) for pick in (min, max))
         return (
