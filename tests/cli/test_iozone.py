@@ -309,7 +309,7 @@ def test_the_report_of_a_table_says_its_order_and_how_to_make_it_again(folder: P
     for said in (
         "rounds, each in the order of the table",
         "in the order of the table that `iozone` prints",
-        "iolab iozone --repeat=2 -a -i 0 -n 64k -g 256k -f t.tmp",
+        "iolab iozone -a -i 0 -n 64k -g 256k -f t.tmp --repeat=2",
         "As a surface, for nostalgia",
     ):
         assert said in page, said

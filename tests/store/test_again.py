@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from iolab.store.again import command_again, finish_hint, option_past_the_cache, rounds_hint
+from iolab.store.again import (
+    command_again,
+    device_hint,
+    finish_hint,
+    option_past_the_cache,
+    rounds_hint,
+)
+from iolab.store.cells import CellError
+from iolab.store.read import _asked
 from iolab.store.rows import StudyRow
 
 STUDY = StudyRow(
@@ -28,15 +36,14 @@ STUDY = StudyRow(
 
 
 def of_command(*words):
-    listed = ", ".join(f'"{word}"' for word in words)
-    return replace(STUDY, spec_toml=f"command = [{listed}]")
+    return replace(STUDY, command=words)
 
 
 @pytest.mark.parametrize(
     ("words", "again", "five"),
     [
         (["-a", "-f", "my file"], "-a -f 'my file'", "--repeat 5 -a -f 'my file'"),
-        (["-a", "--repeat", "2"], "--repeat 2 -a", "--repeat 5 -a"),
+        (["-a", "--repeat", "2"], "-a --repeat 2", "--repeat 5 -a"),
         (["--repeat=2", "-a"], "--repeat=2 -a", "--repeat 5 -a"),
         (["--out", "o", "-a", "--out=p"], "-a", "--repeat 5 -a"),
         (["--on", "loop:1g", "-i", "0"], "--on loop:1g -i 0", "--repeat 5 --on loop:1g -i 0"),
@@ -69,5 +76,20 @@ def test_each_program_has_its_own_option_for_direct_io():
     assert found == ["-I", "-D", ""]
 
 
-def test_a_text_that_is_no_toml_names_no_command():
-    assert replace(STUDY, spec_toml="?").command == ()
+def test_each_program_says_how_to_measure_the_device():
+    rest = "files larger than memory to measure the device."
+    assert device_hint(STUDY) == f"Use --direct, a cold cache, or {rest}"
+    found = [device_hint(of_command(name)) for name in ("iozone", "bonnie++", "mkfile")]
+    assert found == [f"Use -I or {rest}", f"Use -D or {rest}", f"Use {rest}"]
+
+
+@pytest.mark.parametrize("value", ["5", '"iozone"', '["iozone", 5]'])
+def test_a_stored_command_that_is_no_list_of_words_is_named(value):
+    with pytest.raises(CellError, match="command is no list of words"):
+        _asked(f"command = {value}")
+
+
+def test_a_study_without_a_readable_file_names_no_command():
+    assert _asked("?") == {}
+    assert _asked('name = "x"')["command"] == ()
+    assert _asked('command = ["iozone", "-a"]')["command"] == ("iozone", "-a")

@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from iolab.store.again import without_options
+
 _WITH_VALUE: Final = ("--on", "--repeat", "--out", "--image-dir", "--erase-serial")
 """Options of iolab that take a value (`crates/iolab-dialect/src/option.rs`)."""
 _WITHOUT_VALUE: Final = ("--compat", "--help")
@@ -26,16 +28,8 @@ class DialectReader(Protocol):
 
 def without_ours(words: Sequence[str]) -> tuple[str, ...]:
     """The words that the other program knows."""
-    found = list[str]()
-    is_value = False
-    for word in words:
-        if is_value:
-            is_value = False
-        elif word in _WITH_VALUE:
-            is_value = True
-        elif word.partition("=")[0] not in (*_WITH_VALUE, *_WITHOUT_VALUE):
-            found.append(word)
-    return tuple(found)
+    rest = without_options(words, _WITH_VALUE)
+    return tuple(word for word in rest if word not in _WITHOUT_VALUE)
 
 
 def planned(core: DialectReader, command: Sequence[str]) -> Json:

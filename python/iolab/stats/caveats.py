@@ -14,7 +14,7 @@ from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, CountedCaveat, StudyVerdict
 from iolab.stats.warmth import has_cold_level
 from iolab.stats.width import rounds_for_width, width_of
-from iolab.store.again import finish_hint, option_past_the_cache, rounds_hint
+from iolab.store.again import device_hint, finish_hint, rounds_hint
 from iolab.store.equal_levels import find_equal_levels
 from iolab.store.rows import Caveat, StudyRow
 from iolab.study.load import PILOT_ROUNDS
@@ -263,23 +263,17 @@ def _about_page_cache(study: StudyRow, verdict: StudyVerdict) -> Caveat:
             f"in some cells most bytes of a level came from the page cache: {factor} decides that.",
             "Such a level measures memory; judge by the cache share of each level in the report.",
         )
-    option = option_past_the_cache(study)
-    ways = [option, "a cold cache"] if not study.command else [option] if option else []
-    ways.append("files larger than memory")
-    *most, last = ways
-    joint = ", or " if len(most) > 1 else " or "
-    hint = f"Use {', '.join(most)}{joint if most else ''}{last} to measure the device."
     if has_cold_level(verdict):
         return Caveat(
             "page_cache",
             "in some cells most bytes of a level never reached the device: that level measures"
             " memory.",
-            hint,
+            device_hint(study),
         )
     return Caveat(
         "page_cache",
         "most bytes of some cells never reached the device: they measure memory.",
-        hint,
+        device_hint(study),
     )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from iolab.store.rows import StudyRow
 
 FILE = "study.toml"
 """Where the study is taken to be saved, if it is one that can be."""
-_REPLACED = ("--repeat", "--out")
 _PAST_THE_CACHE = {"iozone": "-I", "bonnie++": "-D"}
 
 
@@ -22,8 +21,9 @@ def command_again(study: StudyRow, *, rounds: int | None = None) -> str:
         return f"iolab import {study.testbed.removeprefix('imported:')}"
     if study.command:
         dialect, *words = study.command
-        repeat = ["--repeat", str(rounds)] if rounds is not None else list(_kept(words))
-        return shlex.join(["iolab", dialect, *repeat, *_without(words)])
+        if rounds is not None:
+            words = ["--repeat", str(rounds), *without_options(words, ["--repeat"])]
+        return shlex.join(["iolab", dialect, *without_options(words, ["--out"])])
     return f"iolab run {FILE}" + (f" --rounds {rounds}" if rounds is not None else "")
 
 
@@ -48,22 +48,22 @@ def rounds_hint(study: StudyRow, rounds: int) -> str:
     return f"Plan at least {rounds} rounds; --rounds or a larger --budget."
 
 
-def _kept(words: Sequence[str]) -> Iterator[str]:
-    """Give the number of rounds as it was typed."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        if word == "--repeat":
-            yield from (word, following)
-        elif word.startswith("--repeat="):
-            yield word
+def device_hint(study: StudyRow) -> str:
+    """Say how to measure the device instead of memory."""
+    option = option_past_the_cache(study)
+    ways = "--direct, a cold cache, or " if not study.command else f"{option} or " if option else ""
+    return f"Use {ways}files larger than memory to measure the device."
 
 
-def _without(words: Sequence[str]) -> Iterator[str]:
-    """Leave out the number of rounds, and where results went."""
+def without_options(words: Sequence[str], with_value: Collection[str]) -> list[str]:
+    """Return words without these options and their values."""
+    found = list[str]()
     is_value = False
     for word in words:
         if is_value:
             is_value = False
-        elif word in _REPLACED:
+        elif word in with_value:
             is_value = True
-        elif word.partition("=")[0] not in _REPLACED:
-            yield word
+        elif word.partition("=")[0] not in with_value:
+            found.append(word)
+    return found

@@ -100,24 +100,27 @@ def read_study(connection: sqlite3.Connection) -> StudyRow:
     values = dict(zip(names, row, strict=True))
     rounds = connection.execute("SELECT coalesce(max(round), 0) FROM trial").fetchone()[0]
     values.pop("caveats_json")
-    metric, metric_of = _asked(values["spec_toml"])
+    asked = _asked(values["spec_toml"])
     lists = {
         name: read_json(values.pop(f"{name}_json"), "study", values["study_id"], f"{name}_json")
         for name in ("factors", "settings", "workloads")
     }
-    return StudyRow(**lists, rounds_planned=rounds, metric=metric, metric_of=metric_of, **values)
+    return StudyRow(**lists, **asked, rounds_planned=rounds, **values)
 
 
-def _asked(spec_toml: str) -> tuple[str | None, str | None]:
-    """Metric that the study asks for, and whose; a study of an older program may be unreadable."""
+def _asked(spec_toml: str) -> dict[str, Any]:
+    """What only the study's file says; that of an older program may be unreadable."""
     try:
         asked = tomllib.loads(spec_toml)
     except (tomllib.TOMLDecodeError, RecursionError):
-        return None, None
+        return {}
     metric, metric_of = asked.get("metric"), asked.get("metric_of")
     if not isinstance(metric, str | None) or not isinstance(metric_of, str | None):
         raise CellError("table study, row 1, column spec_toml: metric or metric_of is no text")
-    return metric, metric_of
+    command: Any = asked.get("command", [])
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        raise CellError("table study, row 1, column spec_toml: command is no list of words")
+    return {"metric": metric, "metric_of": metric_of, "command": tuple(command)}
 
 
 def read_knobs(

@@ -6,10 +6,8 @@ functions of one :class:`StudyData`. Nothing here knows SQLite, the agent or a c
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal
 
 Kind = Literal["real", "simulated", "imported"]
@@ -27,14 +25,6 @@ class Caveat:
     code: str
     message: str
     hint: str = ""
-
-
-@lru_cache(maxsize=16)
-def _command_in(spec_toml: str) -> tuple[str, ...]:
-    try:
-        return tuple(tomllib.loads(spec_toml).get("command", ()))
-    except tomllib.TOMLDecodeError:  # Of a study that was not made from a file.
-        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +59,16 @@ class StudyRow:
     """Metric that carries the verdict; None is the first that a workload has."""
     metric_of: str | None = None
     """Stream or test that it is judged by; None is all of them."""
+    command: tuple[str, ...] = ()
+    """Dialect and words of the command line that it stands for; empty if it is none.
+
+    Its treatments are rows of a table and run in their order, in every round.
+    """
 
     @property
     def is_comparison(self) -> bool:
         """Whether there is more than one configuration."""
         return any(len(levels) > 1 for levels in self.factors.values())
-
-    @property
-    def command(self) -> tuple[str, ...]:
-        """Dialect and words of the command line that it stands for; empty if it is none.
-
-        Its treatments are rows of a table and run in their order, in every round.
-        """
-        return _command_in(self.spec_toml)
 
 
 @dataclass(frozen=True, slots=True)

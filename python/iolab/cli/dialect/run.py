@@ -186,21 +186,19 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
             "machine": " ".join(platform.uname()),
         }
     )
-    rounds = [conduct.study.round_trials(n + 1) for n in range(conduct.plan.rounds)]
-    for trials in rounds:
-        store.add_trials(trials)
-    for trials in rounds:
-        for index, trial in enumerate(trials):
-            if stop.presses:
-                raise StoppedError("stopped on request", "what was measured is stored")
-            if conduct.writes is not None and (reason := conduct.writes.why_not(trial)):
-                raise RefusedError(reason, "what was measured is stored")
-            with side.log_folder(conduct.plan, conduct.out_dir) as folder:
-                record = _run_trial(conduct, store, (runner, stop), (trial, index), folder)
-                _store(conduct, store, session_id, trial, record)
-                row = conduct.plan.rows[index]
-                side.write_side_files(conduct.plan, conduct.core, row, record, folder)
-            _show_row(conduct, index, record)
+    trials = list(conduct.study.trials(conduct.plan.rounds))
+    store.add_trials(trials)
+    for trial in trials:
+        if stop.presses:
+            raise StoppedError("stopped on request", "what was measured is stored")
+        if conduct.writes is not None and (reason := conduct.writes.why_not(trial)):
+            raise RefusedError(reason, "what was measured is stored")
+        row = conduct.plan.rows[trial.position]
+        with side.log_folder(conduct.plan, conduct.out_dir) as folder:
+            record = _run_trial(conduct, store, (runner, stop), trial, folder)
+            _store(conduct, store, session_id, trial, record)
+            side.write_side_files(conduct.plan, conduct.core, row, record, folder)
+        _show_row(conduct, trial.position, record)
     runner.close_testbed()
     event = {"event": "end", "rows": conduct.results}
     conduct.show(event)
@@ -211,15 +209,13 @@ def _run_trial(
     conduct: Conduct,
     store: Store,
     served: tuple[Runner, StopSwitch],
-    planned: tuple[Trial, int],
+    trial: Trial,
     folder: Path | None,
 ) -> dict[str, Any]:
     runner, stop = served
-    trial, index = planned
-    is_first = trial.round == 1 and index == 0
-    spec = surroundings(trial, is_fresh_fs=is_first)
+    spec = surroundings(trial, is_fresh_fs=trial.ordinal == 1)
     spec["time_limit_ns"] = _TIME_LIMIT_NS
-    workload = _pinned(conduct.plan, conduct.plan.rows[index]["workload"])
+    workload = _pinned(conduct.plan, conduct.plan.rows[trial.position]["workload"])
     spec["workload"] = side.logged(conduct.plan, workload, folder)
     beside = {"waits": conduct.plan.asked.get("waits"), "run_as": conduct.run_as}
     spec |= {key: value for key, value in beside.items() if value is not None}
