@@ -29,10 +29,11 @@ export PATH := $(IOLAB_VENV)/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
 RUST_TESTED := --workspace --exclude iolab-py
 PYTEST := $(IOLAB_VENV)/bin/python -m pytest
 TEST_PARTS := setup test-rust test-python tidy docs-check
+LINT_PARTS := setup-lint fmt-check lint-rust lint-python types
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test fuzz bench bench-aa bench-verdicts lint fmt fmt-check docs docs-check tidy golden bless types examples \
-        ci clean setup setup-lint test-rust test-python
+        ci clean setup setup-lint test-rust test-python lint-rust lint-python audit lock soak
 
 help:
 	@awk '/^[a-z][a-z-]*:.*##/ { name = $$1; sub(/:.*/, "", name); sub(/.*## /, ""); \
@@ -52,6 +53,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json
 	@python benches/simulator.py
 	@python benches/verdicts.py
 	@python benches/analysis.py
+	@python benches/startup.py
 
 bench-aa: setup ## does `iolab aa` hold on a loop device, and find a pause worth 10 %? (root, 15 minutes)
 	@python benches/aa_bar.py
@@ -59,14 +61,22 @@ bench-aa: setup ## does `iolab aa` hold on a loop device, and find a pause worth
 bench-verdicts: setup ## how often verdicts are wrong, by simulated studies with known truth
 	@python benches/verdicts.py
 
+soak: setup ## long bars: damaged copies, kills, loop devices coming and going (SOAK_SEED)
+	@python tools/soak.py damaged --copies 200 --seed "$${SOAK_SEED:-1}"
+	@python tools/soak.py kills --kills 100 --seed "$${SOAK_SEED:-1}"
+	@tools/churn.sh 3 make --no-print-directory test
+
 fuzz: setup ## fuzz the command lines and importers, FUZZ_SECONDS (60) each; prints the seed
 	@python tools/fuzz.py --seconds "$${FUZZ_SECONDS:-60}"
 
-lint: setup-lint fmt-check types ## clippy, ruff, pyright, stubtest, shellcheck, cargo-deny
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	ruff check .
-	@tools/optional.sh shellcheck tools/*.sh .ci/run
-	@tools/optional.sh cargo-deny --all-features check
+lint: ## formats, clippy, ruff, pyright, stubtest, shellcheck, licences and sources of crates
+	@tools/parts.sh $(LINT_PARTS)
+
+audit: ## what cargo-deny says, advisories included (needs cargo-deny and a network)
+	cargo-deny --all-features check
+
+lock: ## lock the versions that are installed from PyPI (needs pip-compile)
+	@$(PYTHON) tools/lock.py
 
 fmt: setup-lint ## format everything
 	cargo fmt --all
@@ -116,6 +126,15 @@ setup:
 
 setup-lint:
 	@tools/setup.sh test,lint
+
+lint-rust:
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+lint-python: setup-lint
+	ruff check .
+	@tools/optional.sh shellcheck tools/*.sh .ci/run
+	@python tools/crates.py
+	@python tools/lock.py --check
 
 test-rust:
 	cargo test $(RUST_TESTED) --quiet --no-fail-fast

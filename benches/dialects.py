@@ -10,12 +10,16 @@ User CPU is that of what measures (of iolab the agent and its children, which a 
 the originals all), less that of a run over one record, by command. What the rest of iolab takes
 does not depend on the size; it is printed below.
 
+Small files and throughput mode follow, as `small.py` compares them (``--only small``, ``--only
+throughput``).
+
 ``python benches/dialects.py [--rounds N] [--agent PATH] [--only NAME]``; needs root, iozone and
 bonnie++.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import math
 import os
@@ -29,7 +33,17 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from paired import device_over_ram, mean_interval, read_options, report, write
+import small
+from paired import (
+    counting_agent,
+    device_over_ram,
+    forget_agents,
+    mean_interval,
+    read_options,
+    report,
+    used_by_agents,
+    write,
+)
 
 DEVICE_BYTES = 5 << 30
 CPU = max(os.sched_getaffinity(0))
@@ -106,34 +120,16 @@ def argv_of(who: str, chosen: Command, words: tuple[str, ...], place: Path) -> l
     return ["taskset", "-c", str(CPU), *front, chosen.program, *words, *where]
 
 
-def wrapped(agent: Path, scratch: Path) -> Path:
-    """A program in place of the agent that leaves the agent's user CPU in the file `user`."""
-    path = scratch / "agent"
-    path.write_text(
-        f"#!{sys.executable} -IS\n"
-        "import os, resource, sys\n"
-        "pid = os.fork()\n"
-        f"pid or os.execv({str(agent)!r}, [{str(agent)!r}, *sys.argv[1:]])\n"
-        "_, status = os.waitpid(pid, 0)\n"
-        f"with open({str(scratch / 'user')!r}, 'a') as file:\n"
-        "    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, file=file)\n"
-        "sys.exit(os.waitstatus_to_exitcode(status))\n"
-    )
-    path.chmod(0o755)
-    return path
-
-
 def run(argv: list[str], scratch: Path) -> tuple[str, UserTime]:
     """Standard output of a finished program, and its user CPU."""
-    agents = scratch / "user"
-    agents.write_text("")
+    forget_agents(scratch)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(argv, cwd=scratch, capture_output=True, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"{' '.join(argv[3:])} failed ({done.returncode}): {done.stderr[-500:]}")
     whole = after.ru_utime - before.ru_utime
-    of_agents = [float(line) for line in agents.read_text().split()]
+    of_agents = [user for user, _ in used_by_agents(scratch)]
     is_ours = "iolab.cli" in argv
     if is_ours != bool(of_agents):
         sys.exit(f"{' '.join(argv[3:])}: {len(of_agents)} agents left their user CPU")
@@ -219,10 +215,10 @@ def main() -> int:
     options = read_options(__doc__, "dialects", ["iozone", "bonnie++"])
     chosen = [one for one in commands() if options.only in one.name]
     if not chosen:
-        sys.exit(f"no command's name contains {options.only!r}")
+        return main_of_small(options)
     with device_over_ram(DEVICE_BYTES) as place, tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        os.environ["IOLAB_AGENT"] = str(wrapped(options.agent, scratch))
+        os.environ["IOLAB_AGENT"] = str(counting_agent(options.agent, scratch))
         measured = measure(chosen, place, scratch, options.rounds)
     ratios = measured.ratios
     quick = [cell for cell, values in ratios.items() if len(values) < options.rounds]
@@ -231,6 +227,15 @@ def main() -> int:
     for cell in quick:
         print(f"{cell}: too quick for bonnie++ to print a number in some round; not counted")
     found["user_s"] = show_user(measured)
+    write(options.out, found | small.compare(options))
+    return 0
+
+
+def main_of_small(options: argparse.Namespace) -> int:
+    """Loads of `small.py`, for names that are not among the commands here."""
+    found = small.compare(options)
+    if not found:
+        sys.exit(f"no command's name contains {options.only!r}")
     write(options.out, found)
     return 0
 

@@ -26,6 +26,7 @@ from iolab.testbed.command import find_agent
 ROOT = Path(__file__).resolve().parent.parent
 BAR_POOLED, BAR_CELL = 0.97, 0.95
 MIB = 1 << 20
+_USED = "used"
 
 
 def read_options(document: str, name: str, needs: Sequence[str]) -> argparse.Namespace:
@@ -48,6 +49,37 @@ def read_options(document: str, name: str, needs: Sequence[str]) -> argparse.Nam
         sys.exit("needs root, for a loop device, and at least 2 rounds")
     options.agent = (options.agent or Path(find_agent())).resolve()
     return options
+
+
+def counting_agent(agent: Path, scratch: Path) -> Path:
+    """A program in place of the agent that leaves what it uses in :func:`used_by_agents`."""
+    path = scratch / "agent"
+    path.write_text(
+        f"#!{sys.executable} -IS\n"
+        "import os, resource, sys\n"
+        "pid = os.fork()\n"
+        f"pid or os.execv({str(agent)!r}, [{str(agent)!r}, *sys.argv[1:]])\n"
+        "_, status = os.waitpid(pid, 0)\n"
+        "agents = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "own = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "whole = sum(it.ru_utime + it.ru_stime for it in (agents, own))\n"
+        f"with open({str(scratch / _USED)!r}, 'a') as file:\n"
+        "    print(agents.ru_utime, whole, file=file, flush=True)\n"
+        "os._exit(os.waitstatus_to_exitcode(status))\n"
+    )
+    path.chmod(0o755)
+    return path
+
+
+def forget_agents(scratch: Path) -> None:
+    """Begin to count anew."""
+    (scratch / _USED).write_text("")
+
+
+def used_by_agents(scratch: Path) -> list[tuple[float, float]]:
+    """User CPU of each agent, and all CPU of it and of the program in its place, in seconds."""
+    rows = (line.split() for line in (scratch / _USED).read_text().splitlines())
+    return [(float(user), float(whole)) for user, whole in rows]
 
 
 def write(path: Path, found: Mapping[str, object]) -> None:

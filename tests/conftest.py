@@ -1,8 +1,11 @@
 """What every test relies on: why a test is skipped, how long it may take, golden files, seeds.
 
 A privileged test carries a marker (`needs_root`, `needs_loop`, `needs_io_uring`,
-`needs_chromium`, `needs_fio`, `needs_libreoffice`). Where the machine cannot serve it, it is
-skipped with the reason, which `make test` lists and counts.
+`needs_chromium`, `needs_fio`, `needs_libreoffice`, `needs_sudo`). Where the machine cannot serve
+it, it is skipped with the reason, which `make test` lists and counts.
+
+Tests of root share neither journals nor images with whatever else runs iolab on the machine: a test
+that kills a run and its watchdog would make every other start be refused until `iolab restore`.
 """
 
 import ctypes
@@ -11,7 +14,9 @@ import importlib.util
 import os
 import re
 import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -21,8 +26,17 @@ import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
 CANNED = Path(__file__).parent / "report" / "fixtures" / "canned.py"
-TIMEOUT_S_BY_MARKER = {"needs_loop": 120, "needs_chromium": 90, "needs_libreoffice": 240}
+TIMEOUT_S_BY_MARKER = {
+    "needs_loop": 120,
+    "needs_chromium": 90,
+    "needs_libreoffice": 240,
+    "needs_sudo": 120,
+}
 CAP_SYS_ADMIN_BIT = 21  # linux/capability.h
+CLONE_NEWNS = 0x00020000  # linux/sched.h
+# Where journals and marks of made files lie, and images: see python/iolab/store/made.py and
+# crates/iolab-agent/src/testbed/image.rs.
+PRIVATE_PLACES = ("/var/lib/iolab", "/var/tmp")
 SYS_IO_URING_SETUP = 425  # the same number on every architecture since Linux 5.1
 IO_URING_PARAMS_BYTES = 120  # linux/io_uring.h: struct io_uring_params
 
@@ -52,6 +66,29 @@ def no_loop() -> str | None:
     return None
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Give the tests of root journals and images of their own, in a private mount namespace."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if no_loop() is not None or libc.unshare(CLONE_NEWNS) != 0:
+        return
+    subprocess.run(["mount", "--make-rslave", "/"], check=True)
+    own = tempfile.mkdtemp(prefix="iolab-test-", dir="/var/tmp")
+    session.config.add_cleanup(functools.partial(_leave_private_places, own))
+    for place in PRIVATE_PLACES:
+        folder = Path(own, Path(place).name)
+        folder.mkdir()
+        Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copystat(place, folder)
+        subprocess.run(["mount", "--bind", str(folder), place], check=True)
+
+
+def _leave_private_places(own: str) -> None:
+    """Remove the folder behind the private places."""
+    for place in PRIVATE_PLACES[::-1]:
+        subprocess.run(["umount", "--lazy", place], check=True)
+    shutil.rmtree(own)
+
+
 @functools.cache
 def no_io_uring() -> str | None:
     """Why the kernel refuses an io_uring, or None."""
@@ -61,6 +98,19 @@ def no_io_uring() -> str | None:
     if fd < 0:
         return f"needs io_uring: {os.strerror(ctypes.get_errno())}"
     os.close(fd)
+    return None
+
+
+@functools.cache
+def no_sudo() -> str | None:
+    """Why no user can be let attack through sudo, or None; changes nothing."""
+    if reason := no_loop():
+        return reason
+    programs = ("sudo", "visudo", "setpriv", "nsenter", "unshare", "strace")
+    if missing := [name for name in programs if shutil.which(name) is None]:
+        return f"needs {', '.join(missing)} for attacks through sudo"
+    if "NoNewPrivs:\t0" not in Path("/proc/self/status").read_text(encoding="ascii"):
+        return "needs a process that may gain privileges (NoNewPrivs is set)"
     return None
 
 
@@ -87,6 +137,7 @@ REASON_BY_MARKER: dict[str, Callable[[], str | None]] = {
     "needs_chromium": no_chromium,
     "needs_fio": no_fio,
     "needs_libreoffice": no_libreoffice,
+    "needs_sudo": no_sudo,
 }
 
 
@@ -129,3 +180,22 @@ def canned() -> ModuleType:
         sys.modules[name] = module
         spec.loader.exec_module(module)
     return sys.modules[name]
+
+
+@pytest.fixture
+def digests_anew():
+    """Return a function that makes the digests of a database again, as a forger would."""
+    from iolab.store import digests
+
+    def make(connection):
+        for trigger in ("digest_no_delete", "fact_no_update", "record_fact_no_update"):
+            connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+        connection.execute("DELETE FROM digest")
+        for old, name, value in connection.execute("SELECT digest, name, value FROM fact"):
+            new = digests.fact_digest(name, value)
+            for table in ("fact", "record_fact") if new != old else ():
+                connection.execute(f"UPDATE {table} SET digest = ? WHERE digest = ?", (new, old))
+        for part in ("study", "session", "round", "record"):
+            digests.store_digests(connection, part)
+
+    return make

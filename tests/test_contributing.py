@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[1]
 CHAPTER = re.compile(r"^## (Add an? \w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^New file `([^`]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^Row in `([^`]+)`, after `([^`]+)`:\n\n```\w+\n(.*?)^```", re.M | re.DOTALL)
+COMPILING_S = 1200
+"""A limit against hanging, no measurement: compiling takes long beside other work."""
 needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
 
 
@@ -128,7 +130,7 @@ print(chart.caption)
 
 
 @needs_cargo
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(COMPILING_S)
 def test_add_an_engine(rust_copy, tmp_path):
     example("Add an engine").apply(rust_copy)
     cargo(rust_copy, "test", "-p", "iolab-real", "--test", "conformance")
@@ -136,7 +138,7 @@ def test_add_an_engine(rust_copy, tmp_path):
 
 
 @needs_cargo
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(COMPILING_S)
 def test_add_a_knob(rust_copy, tmp_path):
     example("Add a knob").apply(rust_copy)
     assert "ok. 0 passed" not in cargo(rust_copy, "test", "-p", "iolab-agent", "--bins", "knob")

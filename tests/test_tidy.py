@@ -11,6 +11,7 @@ from rust_source import RustSource
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.timeout(180)  # It reads every file; beside other work that takes a while.
 def test_the_repository_is_tidy():
     errors = [str(finding) for finding in tidy.check(ROOT) if not finding.is_warning]
     assert errors == []

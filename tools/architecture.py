@@ -43,18 +43,18 @@ PACKAGES: Final[Picture] = {
     "testbed": frozenset(),
     "study": frozenset(),
 }
-"""Sub-package of iolab to those it points at; `errors`, `units` and `visible` are for everybody."""
+"""Sub-package of iolab to those it points at; the `SHARED_MODULES` are for everybody."""
 
 ENTRANCES: Final = ("__init__.py", "__main__.py")
 """Modules outside the sub-packages through which one comes in; they may import any."""
 
-SHARED_MODULES: Final = frozenset({"errors", "units", "visible"})
+SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "visible", "wording"})
 CORE_USERS: Final = ("run/", "testbed/", "cli/", "stats/metrics/")
 """Where the compiled extension may be imported."""
 
 AGENT_NAME: Final = "iolab-agent"
-AGENT_CLIENTS: Final = ("testbed/agent.py", "testbed/command.py")
-"""The modules that know the privileged program: one talks to it, one finds and starts it."""
+AGENT_CLIENTS: Final = ("testbed/agent.py", "testbed/command.py", "testbed/installed.py")
+"""The modules that know the privileged program: that talk to it, start it, install it."""
 
 
 def reachable(picture: Picture, start: str) -> frozenset[str]:

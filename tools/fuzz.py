@@ -1,10 +1,11 @@
-"""Fuzz the command lines of iozone and bonnie++ and the importers: `make fuzz`, see --help.
+"""Fuzz command lines, importers, files and the agent's input: `make fuzz`, see --help.
 
-Each target (tools/fuzz_targets.py) is a function of a random generator. A case is a function of
-target, seed and number alone, so what is printed repeats it. Cases run in a process of their own,
-which is watched: an exception that is not a message for users, a case that takes longer than
-`CASE_SECONDS`, a process that dies or grows beyond `MEMORY_MAX` is a finding. Left out: coverage
-as a guide; the inputs are mutations of recordings, which reach what is behind the first check.
+Each target (tools/fuzz_targets.py, tools/fuzz_files.py) is a function of a random generator. A
+case is a function of target, seed and number alone, so what is printed repeats it. Cases run in a
+process of their own, which is watched: an exception that is not a message for users, a case that
+takes longer than `CASE_SECONDS`, a process that dies or grows beyond `MEMORY_MAX` is a finding.
+Left out: coverage as a guide; the inputs are mutations of recordings, which reach what is behind
+the first check.
 """
 
 from __future__ import annotations
@@ -31,6 +32,13 @@ TARGETS: Final = {
     "mkfile": "fuzz_targets:mkfile_words",
     "import": "fuzz_targets:imported_files",
     "bon-csv2txt": "fuzz_targets:bonnie_lines",
+    "study-files": "fuzz_files:study_files",
+    "archives": "fuzz_files:archives",
+    "stacks": "fuzz_files:stacks",
+    "scenarios": "fuzz_files:scenarios",
+    "recordings": "fuzz_files:recordings",
+    "agent-requests": "fuzz_files:agent_requests",
+    "journals": "fuzz_files:journals",
 }
 """Name and function of what is fuzzed."""
 _COUNTER: Final = struct.Struct("=q")
@@ -150,6 +158,8 @@ class Watched:
                 # The first case's time holds the imports of a process on a busy machine.
                 patience = self.case_seconds * (1 if is_started else 6)
                 if case != self.next_case:
+                    if not is_started:  # Imports and what cases are made of are not fuzzing.
+                        self.deadline_s += now - since
                     self.next_case, since, is_started = case, now, True
                 elif now - since > patience:
                     return f"no end after {patience:g} s"

@@ -67,7 +67,7 @@ def _parse(dialect: str, words: list[str], folder: Path) -> None:
     try:
         plan = DialectPlan.of_words(_core, dialect, words)
     except IolabError as error:
-        _check_message(error)
+        check_message(error)
         return
     begin = {"event": "begin", "began": "now", "version": "1", "machine": "here"}
     _core.dialect_render(dialect, plan.text, json.dumps(begin))
@@ -76,10 +76,11 @@ def _parse(dialect: str, words: list[str], folder: Path) -> None:
     try:
         study_plan(plan, DirectoryTestbed(folder, is_in_place=True), seed=1)
     except IolabError as error:
-        _check_message(error)
+        check_message(error)
 
 
-def _check_message(error: IolabError) -> None:
+def check_message(error: IolabError) -> None:
+    """Refuse an error that leaves its reader alone."""
     if not str(error).strip():
         raise AssertionError("an error that says nothing")
 
@@ -115,7 +116,7 @@ def _mutated_words(rng: random.Random, lines: Sequence[tuple[str, ...]]) -> list
             case 3:
                 del words[at : at + rng.randrange(1, 3)]
             case 4 if words:
-                words[at % len(words)] = _mutated_text(rng, words[at % len(words)])
+                words[at % len(words)] = mutated_text(rng, words[at % len(words)])
             case 5 if words:
                 words[at % len(words)] = _number(rng)
             case _:
@@ -136,7 +137,8 @@ def _number(rng: random.Random) -> str:
     return ":".join(parts)
 
 
-def _mutated_text(rng: random.Random, text: str) -> str:
+def mutated_text(rng: random.Random, text: str) -> str:
+    """Text with a part changed, added, repeated or left out."""
     at = rng.randrange(len(text) + 1)
     match rng.randrange(5):
         case 0:
@@ -157,7 +159,7 @@ def _mutated_text(rng: random.Random, text: str) -> str:
 def bonnie_lines(rng: random.Random, _: Path) -> None:
     """Lines for `bon-csv2txt`."""
     texts = [text for path, text in _texts() if path.parent.name == "bonnie"]
-    text = _mutated_lines(rng, rng.choice(texts).decode(errors="replace"))
+    text = mutated_lines(rng, rng.choice(texts).decode(errors="replace"))
     event = json.dumps({"event": "table", "text": text})
     answer = json.loads(_core.dialect_render("bonnie++", "{}", event))
     assert isinstance(answer["text"], str)
@@ -177,7 +179,7 @@ def imported_files(rng: random.Random, folder: Path) -> None:
         if rng.random() < _STORED_SHARE:
             _store_and_judge(imported, folder / "stored")
     except IolabError as error:
-        _check_message(error)
+        check_message(error)
     finally:
         for each in named:
             each.path.unlink(missing_ok=True)
@@ -213,11 +215,12 @@ def _mutated_content(rng: random.Random, origin: Path, content: bytes) -> bytes:
         return _mutated_records(rng, content)
     text = content.decode(errors="replace")
     if rng.random() < 0.9:
-        content = _mutated_lines(rng, text).encode(errors="replace")
-    return _flipped(rng, content) if rng.random() < 0.2 else content
+        content = mutated_lines(rng, text).encode(errors="replace")
+    return flipped(rng, content) if rng.random() < 0.2 else content
 
 
-def _mutated_lines(rng: random.Random, text: str) -> str:
+def mutated_lines(rng: random.Random, text: str) -> str:
+    """Text with some lines changed, moved, repeated or left out."""
     lines = text.splitlines()
     for _ in range(rng.choice((1, 1, 2, 4, 12))):
         if not lines:
@@ -231,7 +234,7 @@ def _mutated_lines(rng: random.Random, text: str) -> str:
             case 2:
                 lines.insert(rng.randrange(len(lines) + 1), lines.pop(at))
             case 3:
-                lines[at] = _mutated_text(rng, lines[at])
+                lines[at] = mutated_text(rng, lines[at])
             case 4:
                 del lines[at:]
             case _:
@@ -247,7 +250,7 @@ def _mutated_fields(rng: random.Random, line: str) -> str:
     at = rng.randrange(len(fields))
     deeds: tuple[Callable[[], None], ...] = (
         lambda: fields.__setitem__(at, _number(rng)),
-        lambda: fields.__setitem__(at, _mutated_text(rng, fields[at])),
+        lambda: fields.__setitem__(at, mutated_text(rng, fields[at])),
         lambda: fields.insert(at, _number(rng)),
         lambda: fields.__delitem__(at),
         lambda: fields.insert(at, fields[-1]),
@@ -275,7 +278,7 @@ def _mutated_records(rng: random.Random, content: bytes) -> bytes:
             case 1:
                 records[at] = (number, rng.choice((0, 1, min(length + 1, 0xFFFF), 0xFFFF)), body)
             case 2:
-                records[at] = (number, length, _flipped(rng, body))
+                records[at] = (number, length, flipped(rng, body))
             case 3:
                 del records[at]
             case 4:
@@ -285,7 +288,8 @@ def _mutated_records(rng: random.Random, content: bytes) -> bytes:
     return b"".join(struct.pack("<HH", n, length) + body for n, length, body in records)
 
 
-def _flipped(rng: random.Random, content: bytes) -> bytes:
+def flipped(rng: random.Random, content: bytes) -> bytes:
+    """Content with a few bytes changed."""
     changed = bytearray(content)
     for _ in range(rng.choice((1, 2, 8)) if changed else 0):
         changed[rng.randrange(len(changed))] = rng.choice((0, 0xFF, 0x7F, rng.randrange(256)))

@@ -63,6 +63,33 @@ def simulated_text() -> str:
     return json.dumps(tables, indent=2, ensure_ascii=False) + "\n"
 
 
+def options_page() -> str:
+    """Every option of mkfs and mount that a testbed takes."""
+    tables: Any = json.loads((ROOT / "python/iolab/study/names.json").read_text(encoding="utf-8"))
+    blocks = list[str]()
+    for program, title in (("mount", "Mount options"), ("mkfs", "Options for mkfs")):
+        blocks.append(f"## {title}")
+        body = [
+            [
+                " or ".join(f"`{name}`" for name in (row["name"], row["alias"]) if name),
+                ", ".join(row["fs"]),
+                row["values"],
+            ]
+            for row in tables["options"]
+            if row["program"] == program
+        ]
+        blocks.append(table(["option", "file systems", "value"], body))
+    return page(
+        "Options for mkfs and mount",
+        "crates/iolab-agent/src/testbed/options",
+        "What `--mkfs-options` and `--mount-options` take. Everything else is refused by name"
+        " (exit code 2): these programs run as root, and no option may name a file, another device"
+        " or a subvolume, or stop the machine (`errors=panic`). Whether a value fits the device,"
+        " mkfs and the kernel say; older and newer kernels know fewer and more of these.",
+        *blocks,
+    )
+
+
 def factors_page() -> str:
     """Everything that can be varied or held."""
     factors: Any = importlib.import_module("iolab.study.factors")
@@ -295,6 +322,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/verdict.schema.json": lambda: (ROOT / SCHEMA).read_text(encoding="utf-8"),
     "docs/reference/cli.md": cli_page,
     "docs/reference/factors.md": factors_page,
+    "docs/reference/mkfs-and-mount-options.md": options_page,
     "docs/reference/metrics.md": metrics_page,
     "docs/reference/methods.md": methods_page,
     "docs/reference/charts.md": charts_page,

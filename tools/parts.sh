@@ -4,17 +4,19 @@
 #
 #   tools/parts.sh setup test-rust ...
 #
-# With IOLAB_BUDGET=SECONDS for all of it (set by .ci/run), a part that exceeds its own minutes, or
-# what is left of the whole, is stopped by name.
+# With IOLAB_DEADLINE (seconds since 1970, set by .ci/run), a part that exceeds its own minutes, or
+# what is left until then, is stopped by name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 minutes_of() {
     case $1 in
-        setup) echo 7 ;;
-        test-rust) echo 9 ;;
-        test-python) echo 17 ;;
-        *) echo 1 ;;
+        setup | setup-lint) echo 20 ;;
+        test-rust) echo 30 ;;
+        test-python) echo 35 ;;
+        lint-rust) echo 12 ;;
+        lint-python | types) echo 6 ;;
+        *) echo 3 ;;
     esac
 }
 
@@ -37,14 +39,14 @@ count_tests() {
 
 # Seconds that a part may take.
 seconds_for() {
-    local own=$(($(minutes_of "$1") * 60)) left=$((IOLAB_BUDGET - SECONDS))
+    local own=$(($(minutes_of "$1") * 60)) left=$((IOLAB_DEADLINE - $(date +%s)))
     [ "$left" -gt 1 ] || left=1
     echo $((own < left ? own : left))
 }
 
 run_part() {
     local part=$1 command=(make --no-print-directory "$1")
-    if [ -n "${IOLAB_BUDGET:-}" ]; then
+    if [ -n "${IOLAB_DEADLINE:-}" ]; then
         command=(timeout --kill-after=20 "$(seconds_for "$part")s" "${command[@]}")
     fi
     "${command[@]}" 2>&1 | tee "$log"
@@ -73,6 +75,8 @@ for part in "$@"; do
     # Nothing after it can work without the installation.
     [ "$part $status" = "setup 0" ] || [ "$part" != setup ] || break
 done
-printf '\n%s%d passed, %d failed, %d skipped' "$table" "$passed" "$failed" "$skipped"
+printf '\n%s' "$table"
+[ $((passed + failed + skipped)) != 0 ] || exit "$worst"
+printf '%d passed, %d failed, %d skipped' "$passed" "$failed" "$skipped"
 if [ "$skipped" = 0 ]; then echo; else echo ' (the reasons are listed above)'; fi
 exit "$worst"

@@ -3,22 +3,30 @@
 #
 #   tools/python_tests.sh PYTHON [PYTEST ARGUMENTS...]
 #
-# Tests that compile run beside the others, which mostly wait for devices, and give way to them.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 python=$1
 shift
 if [ $# -gt 0 ]; then
     exec "$python" -m pytest "$@"
 fi
 
-COMPILING=tests/test_contributing.py
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-nice "$python" -m pytest -p no:cacheprovider "$COMPILING" >"$log" 2>&1 &
-beside=$!
+# In three processes: most tests compute, those of whole commands mostly wait for devices, and those
+# that compile give way to both. Each prints all that it says at its end.
+COMPILING=(tests/test_contributing.py)
+WAITING=(tests/e2e tests/hostile)
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+beside=()
+nice "$python" -m pytest -p no:cacheprovider "${COMPILING[@]}" >"$logs/compiling" 2>&1 &
+beside+=($!)
+"$python" -m pytest -p no:cacheprovider "${WAITING[@]}" >"$logs/waiting" 2>&1 &
+beside+=($!)
 status=0
-"$python" -m pytest --ignore="$COMPILING" || status=$?
-wait "$beside" || status=$?
-cat "$log"
+"$python" -m pytest "${COMPILING[@]/#/--ignore=}" "${WAITING[@]/#/--ignore=}" || status=$?
+for process in "${beside[@]}"; do
+    wait "$process" || status=$?
+done
+cat "$logs/waiting" "$logs/compiling"
 exit "$status"

@@ -22,7 +22,7 @@ quietly() {
 }
 
 # What the package is built from; without one of them pip would fail, or `find` without a word.
-SOURCES="crates python Cargo.toml Cargo.lock pyproject.toml setup.py README.md"
+SOURCES="crates python Cargo.toml Cargo.lock pyproject.toml setup.py README.md tools/locked"
 
 check_sources() {
     local name
@@ -56,33 +56,34 @@ source_digest() {
     } | sha256sum | cut -d ' ' -f 1
 }
 
-build_requirements() {
-    "$IOLAB_VENV/bin/python" - <<'PYTHON'
-import tomllib
-with open("pyproject.toml", "rb") as file:
-    print(*tomllib.load(file)["build-system"]["requires"], sep="\n")
-PYTHON
-}
-
-is_current() {
-    [ -f "$stamp.$1" ] && [ "$(cat "$stamp.$1")" = "$2" ]
+# Exactly the locked versions, each file by its hash; IOLAB_UNLOCKED=1 takes whatever pyproject.toml
+# allows (for a Python for which the locked versions have no files).
+requirements() {
+    local set=$1 locked=tools/locked/$1.txt digest
+    digest=$(sha256sum "$locked" | cut -d ' ' -f 1)${IOLAB_UNLOCKED:-}
+    [ -f "$stamp-$set" ] && [ "$(cat "$stamp-$set")" = "$digest" ] && return
+    echo "setup: installing what is locked in $locked"
+    if [ -n "${IOLAB_UNLOCKED:-}" ]; then
+        quietly "$IOLAB_VENV/bin/pip" install --quiet "setuptools>=77,<84" "setuptools-rust>=1.10,<2"
+        quietly "$IOLAB_VENV/bin/pip" install --quiet --no-build-isolation ".[$set]"
+    else
+        quietly "$IOLAB_VENV/bin/pip" install --quiet --require-hashes --requirement "$locked"
+    fi
+    echo "$digest" >"$stamp-$set"
 }
 
 install() {
-    local digest
+    local digest set
+    for set in ${extras//,/ }; do requirements "$set"; done
     digest=$(source_digest)
-    is_current "$extras" "$digest" && return
-    echo "setup: building and installing iolab [$extras] (the first time takes some minutes)"
-    build_requirements >"$IOLAB_VENV/build-requirements.txt"
-    quietly "$IOLAB_VENV/bin/pip" install --quiet -r "$IOLAB_VENV/build-requirements.txt"
+    [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$digest" ] && return
+    echo "setup: building and installing iolab (the first time takes some minutes)"
     # setuptools would ship files that were removed since its last build.
     rm -rf build python/iolab.egg-info
-    quietly "$IOLAB_VENV/bin/pip" install --quiet --no-build-isolation ".[$extras]"
+    quietly "$IOLAB_VENV/bin/pip" install --quiet --no-deps --no-build-isolation .
     rm -rf build python/iolab.egg-info
     # The digest of before: what changed while it was built is built the next time.
-    rm -f "$stamp".*
-    echo "$digest" >"$stamp.$extras"
-    case $extras in *,*) echo "$digest" >"$stamp.${extras%%,*}" ;; esac
+    echo "$digest" >"$stamp"
 }
 
 check_sources

@@ -1,9 +1,8 @@
 """The exception tree of the Python front and the exit code that each branch stands for.
 
 Every message says what failed and on what; ``hint`` says what to do. Exit codes are those of
-rule R12: 0 ok, 1 usage, 2 refused for safety, 3 restore incomplete, 4 statistically undecided,
-5 check failed, 130 interrupted. Statistical and environment caveats are not exceptions: they are
-:class:`iolab.store.rows.Caveat` values that travel with the data.
+rule R12, listed once in `iolab.cli.main.EXIT_CODES`. Statistical and environment caveats are not
+exceptions: they are :class:`iolab.store.rows.Caveat` values that travel with the data.
 """
 
 from __future__ import annotations
@@ -63,6 +62,12 @@ class RestoreError(IolabError):
 
 class StoreError(IolabError):
     """The study's database could not be opened, read or written."""
+
+
+class DamageError(StoreError):
+    """What was stored is not any more what it was when it was stored."""
+
+    exit_code = 5
 
 
 class AnalysisError(IolabError):

@@ -17,13 +17,17 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+from iolab.frozen import frozen
+from iolab.pattern import pattern
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _SIZE_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|[kKMGT]B|[KMGT]iB)/s")
+_SIZE = pattern(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_RATE = pattern(r"(\d+(?:\.\d+)?)\s*(B|[kKMGT]B|[KMGT]iB)/s")
 _RATE_UNITS: Final = {
     "B": 1,
     **{f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)},
@@ -39,20 +43,21 @@ _DURATION_UNITS_NS: Final = {
     "h": 3_600_000_000_000,
     "d": 86_400_000_000_000,
 }
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d)")
-_RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+)\s*")
-_MAX_SIZE: Final = 1 << 62
+_DURATION_PART = pattern(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d)")
+_RANGE = pattern(r"\s*(\S+?)\s*\.\.\s*(\S+)\s*")
+SIZE_MAX: Final = 1 << 62
+"""Bytes that a size may mean: 4 EiB."""
 System = Literal["iec", "si"]
 SYSTEMS: Final[tuple[System, ...]] = ("iec", "si")
 _SHOWN: Final[ContextVar[System]] = ContextVar("iolab_units", default="iec")
-_IEC_AMOUNT = re.compile(
+_IEC_AMOUNT = pattern(
     "(?<![\\w.,\u202f])(?<!\\d )"
     r"(\d{1,3}(?:[,\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) ([KMGT]iB)\b"
 )
 """A number, perhaps with its digits in groups; of one whose groups have blanks nothing is taken."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByteUnit:
     """A unit that amounts of bytes are read in."""
 
@@ -110,12 +115,14 @@ def parse_bytes(text: str | int) -> int:
         raise ValueError(f"{text} is not a size: write 4k, 64m or 1g")
     if isinstance(text, int):
         value = text
+    elif not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"'{text}' is not a size: write a whole number and k, m, g or t")
     else:
         match = _SIZE.fullmatch(text.strip())
         if match is None:
             raise ValueError(f"'{text}' is not a size: write a whole number and k, m, g or t")
         value = int(match[1]) * _SIZE_UNITS[match[2].lower()]
-    if not 0 < value <= _MAX_SIZE:
+    if not 0 < value <= SIZE_MAX:
         raise ValueError(f"'{text}' is not a size between 1 byte and 4 EiB")
     return value
 
@@ -128,8 +135,10 @@ def parse_rate(text: str) -> int:
     ValueError : not a rate above zero.
     """
     match = _RATE.fullmatch(str(text).strip())
+    from decimal import Decimal
+
     value = int(Decimal(match[1]) * _RATE_UNITS[match[2]]) if match else 0
-    if not 0 < value <= _MAX_SIZE:
+    if not 0 < value <= SIZE_MAX:
         raise ValueError(f"'{text}' is not a rate: write 3100MB/s (decimal) or 2956MiB/s")
     return value
 
@@ -187,7 +196,7 @@ def parse_duration_ns(text: str | float) -> int:
     ValueError : not a positive duration.
     """
     total = _duration_ns(text)
-    if not 1 <= total < _MAX_SIZE:
+    if not 1 <= total < SIZE_MAX:
         raise ValueError(f"'{text}' is not a duration above zero")
     return round(total)
 
@@ -208,10 +217,14 @@ def _duration_ns(text: str | float) -> Decimal | float:
         raise ValueError(f"{text} is not a duration: write 30s, 30m or 2h")
     if isinstance(text, int | float):
         return text * _DURATION_UNITS_NS["s"]
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"'{text}' is not a duration: write 30s, 30m, 2h or 1h30m")
     compact = text.replace(" ", "").lower()
     parts = _DURATION_PART.findall(compact)
     if not parts or "".join(number + unit for number, unit in parts) != compact:
         raise ValueError(f"'{text}' is not a duration: write 30s, 30m, 2h or 1h30m")
+    from decimal import Decimal
+
     return sum((Decimal(number) * _DURATION_UNITS_NS[unit] for number, unit in parts), Decimal(0))
 
 
@@ -251,7 +264,7 @@ def parse_share(text: str | float) -> float:
             value = float(text.strip()[:-1]) / 100
         else:
             value = float(text)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(f"'{text}' is not a share: write 5% or 0.05") from None
     if not 0 < value < 1:
         raise ValueError(f"'{text}' is not between 0 % and 100 %: write 5% or 0.05")

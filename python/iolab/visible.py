@@ -10,14 +10,32 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from iolab.pattern import pattern
+
 _OBEYED: Final = (
     "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # C0 without tab and line feed, DEL, C1 (ECMA-48).
     "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"  # Bidirectional controls (UAX #9).
     "\\u2028\\u2029"  # Line and paragraph separator.
     "\\ud800-\\udfff"  # Halves of surrogate pairs: no stream can encode them.
 )
-_IN_TEXT: Final = re.compile(f"[{_OBEYED}]")
-_IN_LINE: Final = re.compile(f"[\\t\\n{_OBEYED}]")
+_NUMBER: Final = pattern(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?%?")
+_IN_TEXT: Final = pattern(f"[{_OBEYED}]")
+_IN_LINE: Final = pattern(f"[\\t\\n{_OBEYED}]")
+
+
+_BEGINS_FORMULA: Final = ("=", "+", "-", "@", "\t", "\n")
+"""What spreadsheets take for the beginning of a formula, in a text as in a file."""
+
+
+def cell_text(text: str) -> str:
+    """A text as a cell of a CSV file: one that would be a formula begins with an apostrophe.
+
+    A number is none, whatever its sign. Workbooks need no such thing: their cells have types.
+    """
+    text = text.replace("\r", " ")  # Written without quotes, it would begin another cell.
+    if not text.lstrip(" ").startswith(_BEGINS_FORMULA) or _NUMBER.fullmatch(text):
+        return text
+    return "'" + text
 
 
 def visible_text(text: str) -> str:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from iolab.archive import format as layout
 from iolab.archive import read, write
 from iolab.archive.format import ArchiveError, Manifest, members_of
+from iolab.errors import RefusedError
 
 CONTENTS = {
     "study.db": bytes(range(256)) * 8,
@@ -281,7 +282,7 @@ def test_directories_and_missing_files_are_no_archives(tmp_path):
 
 
 def test_nothing_is_overwritten(archive, tmp_path):
-    with pytest.raises(ArchiveError, match="exists already"):
+    with pytest.raises(RefusedError, match="exists already"):
         write.write_new(archive, b"x")
     assert archive.read_bytes() == packed()
     found = read.read_archive(archive)

@@ -129,7 +129,7 @@ def test_a_simulated_trial_leaves_the_events_of_the_block_layer(iolab, tmp_path,
     assert counts["Q"] == counts["I"] == counts["D"] == counts["C"] == 512
     assert Counter(row[4] for row in rows if row[1] == "D") == {"WS": 256, "RS": 256}
     code, _, err = iolab("sim", "trace", "study.toml", "--out", "one.csv.gz")
-    assert (code, "one.csv.gz is there already" in err) == (1, True)
+    assert (code, "one.csv.gz exists already" in err) == (2, True)
     code, _, err = iolab("sim", "trace", "study.toml", "--trial", "t7", "--out", "two.csv.gz")
     assert (code, "the last is t0002" in err) == (1, True)
 

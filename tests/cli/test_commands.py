@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from iolab.cli import restore
 from iolab.cli.console import Console
 from iolab.cli.main import COMMANDS, main
-from iolab.errors import AnalysisError
+from iolab.errors import AnalysisError, TestbedError
 from iolab.store.db import Store
 
 TESTS = Path(__file__).parents[1]
@@ -148,7 +149,7 @@ FLAG_MISTAKES = [
     ([*COMPARE, "--margin", "2"], 1, ["--margin"]),
     ([*COMPARE, "--baseline", "9k"], 1, ["not a level of record_size"]),
     ([*COMPARE, "--fs", "ext4,ext5"], 1, ["did you mean"]),
-    ([*COMPARE, "--image-dir", "/nowhere"], 1, ["not a directory for images"]),
+    ([*COMPARE, "--image-dir", "/nowhere"], 1, ["--image-dir /nowhere does not exist"]),
     ([*COMPARE, "--resume"], 1, ["nothing to resume"]),
     ([*COMPARE, "--resume", "--out", "gone"], 1, ["no study in gone"]),
     (["compare", "--on", "device:/nowhere/sdx"], 2, ["does not exist", "lsblk"]),
@@ -161,7 +162,7 @@ FLAG_MISTAKES = [
     (["compare", "--on", "dir:/tmp", "--fs", "ext4,xfs"], 1, ["keeps the file system"]),
     (["run", "gone.toml"], 1, ["no such file"]),
     (["run"], 1, ["STUDY.toml"]),
-    (["report", "gone"], 1, ["no study in"]),
+    (["report", "gone"], 1, ["gone does not exist"]),
 ]
 
 
@@ -233,7 +234,7 @@ def test_a_stream_gets_only_what_it_can_write():
 
 def test_what_the_agent_declines_on_paper_is_never_begun(iolab, tmp_path):
     run = iolab(*COMPARE, "--mount-options", "ro", mode="decline")
-    assert (run.code, "'ro' is not for a testbed" in run.err) == (2, True)
+    assert (run.code, "takes the mount option 'ro'" in run.err) == (2, True)
     assert "open_testbed" not in iolab.log.read_text().splitlines()
     assert list(tmp_path.iterdir()) == []
 
@@ -427,6 +428,46 @@ def test_restore_says_what_was_left_and_where_and_not_to_restore(iolab):
     assert "/journal" in last
     assert "iolab restore" not in last
     assert iolab("restore", mode="incomplete").code == 3
+
+
+def test_issue_14_point_9_restore_beside_a_run_that_is_under_way(iolab):
+    """Symptom: "the machine is as it was", exit 0, beside a run that had changed it.
+
+    Cause: a journal whose owner lives was skipped without a word. Fix: the agent names the run, the
+    front end ends with 3.
+    """
+    run = iolab("restore", mode="alive")
+    assert run.code == 3
+    assert "run r-new (pid 77) is under way" in run.out
+    assert "as it was" not in run.out
+    assert "what has not ended yet" in run.err
+    idle = iolab("restore", mode="idle")
+    assert (idle.code, "the machine is as it was" in idle.out) == (0, True)
+
+
+def test_issue_14_point_15_restore_says_what_it_did_not_look_at(iolab, monkeypatch, tmp_path):
+    """Symptom: "changes made as root were not looked at", then "the machine is as it was", exit 0.
+
+    Fix: of what was not looked at nothing is said but that; 3 if root may have journals.
+    """
+
+    def refuse(*_, needs_root):
+        raise TestbedError("a password is required", "sudo -v")
+
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(restore, "agent_command", refuse)
+    monkeypatch.setattr(restore, "_ROOTS_JOURNALS", tmp_path / "none")
+    run = iolab("restore", mode="idle")
+    assert run.code == 0, run.err
+    assert "nothing to restore of your own runs" in run.out
+    assert "root has no journals" in run.out
+    assert "as it was" not in run.out + run.err
+    (tmp_path / "left.jsonl").touch()
+    monkeypatch.setattr(restore, "_ROOTS_JOURNALS", tmp_path)
+    run = iolab("restore", mode="idle")
+    assert run.code == 3
+    assert "changes made as root were not looked at (a password is required: sudo -v)" in run.err
+    assert "as it was" not in run.out + run.err
 
 
 def test_two_names_for_one_setting_stop_the_study(iolab):

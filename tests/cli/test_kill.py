@@ -2,6 +2,10 @@
 
 A finished trial is one whose record is committed. After kill -9 it must still be there, and
 `--resume` must run every other trial once and no finished one again.
+
+Issue 14, point 8: killed before the first record, the printed advice `--resume` could never work,
+since there was nothing to resume (6 of 30). Now who lost his agent is told what works, and
+`--resume` without a study says so. The long run is `tools/soak.py kills`.
 """
 
 import os
@@ -14,7 +18,12 @@ from pathlib import Path
 
 import pytest
 
+import soak
+from iolab.cli import outputs
+from iolab.cli.conduct import _with_next_step
+from iolab.errors import StudyError
 from iolab.store.db import Store
+from iolab.testbed.agent import LostAgentError
 
 TESTS = Path(__file__).parents[1]
 DRIVER = Path(__file__).with_name("driver.py")
@@ -148,3 +157,88 @@ def test_two_writers_at_once_are_refused(tmp_path):
     assert f"being written by another iolab (process {first.pid})" in third.stderr
     first.kill()
     first.communicate()
+
+
+@pytest.mark.timeout(200)
+def test_what_is_advised_after_a_kill_works():
+    tally = soak.try_kills(3, 20261122, testbeds=("sim:fixed-100us",))
+    assert not tally.failures, tally.failures
+
+
+def test_who_lost_the_agent_is_told_what_works():
+    lost = LostAgentError("the agent was killed", "check with `iolab restore`")
+    told = str(_with_next_step(lost, is_begun_anew=True))
+    assert told.endswith("check with `iolab restore`, then type the same command again")
+    told = str(_with_next_step(lost, is_begun_anew=False))
+    assert told.endswith("check with `iolab restore`, then continue with --resume")
+    other = StudyError("x", "y")
+    assert _with_next_step(other, is_begun_anew=True) is other
+
+
+def test_an_agent_that_dies_before_the_first_record_leaves_the_same_command_to_type(tmp_path):
+    cli = Cli(tmp_path, "die=t0001")
+    process = cli.start()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "then type the same command again" in err
+    assert not (cli.out / "study.db").exists()
+    resumed = subprocess.run(
+        [*cli.command, "--resume"],
+        env={**cli.environment, "FAKE_AGENT_MODE": "delay=0"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert resumed.returncode == 1
+    assert "there is nothing to resume: there is no study in" in resumed.stderr
+    assert "without --resume" in resumed.stderr
+    cli.environment["FAKE_AGENT_MODE"] = "delay=0"
+    again = cli.start()
+    _, err = again.communicate(timeout=100)
+    assert again.returncode == 0, err
+    assert len(cli.finished()) == N_TRIALS
+
+
+DRAFT = ".study.db.0123456789abcdef"
+
+
+@pytest.mark.parametrize("left", [[], ["study.db.lock"], [DRAFT, f"{DRAFT}-wal", f"{DRAFT}-shm"]])
+def test_whatever_a_kill_left_the_same_command_begins_the_study(tmp_path, left):
+    cli = Cli(tmp_path, "delay=0")
+    cli.out.mkdir()
+    for name in left:
+        (cli.out / name).write_bytes(b"half")
+    process = cli.start()
+    _, err = process.communicate(timeout=100)
+    assert process.returncode == 0, err
+    assert len(cli.finished()) == N_TRIALS
+
+
+@pytest.mark.parametrize("name", ["study.db-wal", "study.db-shm", "study.db-journal"])
+def test_empty_side_files_of_a_study_that_is_gone_are_in_nobodys_way(tmp_path, name):
+    (tmp_path / name).touch()
+    outputs.check_free(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("study.db-wal", "study.db-journal", "study.db.backup", "study.db-old", ".study.db.swp"),
+        *("study.db.lock.txt", ".study.db.0123456789abcde", ".iolab-made.orig", "study.db.new"),
+    ],
+)
+def test_what_is_not_iolabs_is_refused_and_kept_although_its_name_is_like_it(tmp_path, name):
+    """Issue 14, point 2, of an attacker: a new study took everything that was named study.db.* or
+    study.db-* for its own, and removed the log of a study whose database had been moved away, with
+    its newest records. Now names are compared whole, and such a log is refused.
+    """
+    cli = Cli(tmp_path, "delay=0")
+    cli.out.mkdir()
+    (cli.out / name).write_bytes(b"half")
+    process = cli.start()
+    _, err = process.communicate(timeout=100)
+    assert process.returncode == 2, err
+    assert f"holds {name} already, and no study" in err
+    assert {path.name for path in cli.out.iterdir()} == {name}
+    assert (cli.out / name).read_bytes() == b"half"

@@ -90,9 +90,9 @@ def test_gate_usage_errors_are_exit_1(tmp_path):
     for arguments, message in (
         ([a], "required"),
         ([a, tmp_path / "none"], "does not exist"),
-        ([a, tmp_path / "none.csv"], "cannot be read"),
+        ([a, tmp_path / "none.csv"], "there is no such file"),
         ([a, a, "--metric", "latency_ns_p98"], "did you mean 'latency_ns_p9"),
-        ([a, a, "--metric", "latency_ns_p99"], "not measured by both"),
+        ([a, a, "--metric", "latency_ns_p99"], "was not measured by both"),
         ([a, a, "--margin", "0"], "--margin"),
     ):
         code, out, err = iolab("gate", *arguments)
@@ -100,8 +100,11 @@ def test_gate_usage_errors_are_exit_1(tmp_path):
         assert message in err, err
 
 
-def test_gate_refuses_other_machines_unless_it_is_told_not_to(tmp_path):
-    """Two simulated studies are one machine; one that says it was real is another."""
+def test_gate_refuses_other_machines_unless_it_is_told_not_to(tmp_path, digests_anew):
+    """Two simulated studies are one machine; one that says it was real is another.
+
+    Issue 14, point 16: `diff` judged a simulated against a real study with a remark at its end.
+    """
     for name in ("a", "b"):
         code, _, err = iolab(
             *("compare", "--on", "sim:fixed-100us", "--scheduler", "noop,deadline", "--seed", "3"),
@@ -115,13 +118,33 @@ def test_gate_refuses_other_machines_unless_it_is_told_not_to(tmp_path):
         for (name,) in database.execute(named).fetchall():
             database.execute(f"DROP TRIGGER {name}")
         database.execute("UPDATE study SET kind = 'real'")
+        digests_anew(database)
     code, out, err = iolab(*arguments)
     assert (code, out) == (1, "")
-    assert "ran on different machines (kind: simulated -> real)" in err
-    assert iolab(*arguments, "--allow-other-machine")[0] in (0, 4)
-    assert "They ran on different machines" in " ".join(
-        iolab("diff", tmp_path / "a", tmp_path / "b")[1].split()
+    assert f"{tmp_path / 'a'} is simulated, {tmp_path / 'b'} is real: a difference would be" in err
+    code, _, err = iolab(*arguments, "--allow-other-machine")
+    assert code in (0, 4)
+    assert "note: one of the two is simulated and the other is not" in err
+    for form in ((), ("--md",)):
+        told = " ".join(iolab("diff", tmp_path / "a", tmp_path / "b", *form)[1].split())
+        assert told.startswith("Mind that one of the two is simulated and the other is not: what")
+
+
+def test_gate_knows_the_short_names_of_metrics(tmp_path):
+    """Issue 14, point 22: `gate --metric p99` was refused, though every other command takes it."""
+    study = tmp_path / "a"
+    code, _, err = iolab(
+        *("compare", "--on", "sim:fixed-100us", "--record-size", "4k,8k", "--seed", "3"),
+        *("--test", "read", "--file-size", "1m", "--rounds", "2", "--out", study),
     )
+    assert code == 0, err
+    code, out, _ = iolab("gate", study, study, "--metric", "p99,throughput")
+    assert code == 0
+    assert "p99 latency" in out
+    assert "throughput" in out
+    code, _, err = iolab("gate", study, study, "--metric", "p98")
+    assert code == 1
+    assert "'p98' is not a metric; did you mean 'p99'?" in err
 
 
 def test_diff_in_three_forms(tmp_path):

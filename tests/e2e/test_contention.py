@@ -96,7 +96,9 @@ def test_changes_are_made_marked_and_undone_and_limits_hold(tmp_path: Path, iola
         (mark,) = phase["marks"]
         assert (mark["knob"], mark["from"], mark["to"]) == ("scheduler", "none", "bfq")
         assert mark["asked_ns"] == 1_000_000_000
-        assert mark["asked_ns"] <= mark["began_ns"] <= mark["done_ns"] < phase["elapsed_ns"]
+        # Beside other work the kernel may end a switch when the streams have ended.
+        assert mark["asked_ns"] <= mark["began_ns"] <= mark["done_ns"]
+        assert mark["began_ns"] < phase["elapsed_ns"]
         bulk = next(tenant for tenant in phase["tenants"] if tenant["name"] == "bulk")
         assert sum(segment["ops"] for segment in bulk["segments"]) == bulk["workers"][0]["ops"]
         rate = bulk["workers"][0]["bytes"] / (bulk["workers"][0]["elapsed_ns"] / 1e9)

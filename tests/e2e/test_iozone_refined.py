@@ -13,8 +13,10 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
 import time
 import zlib
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -57,8 +59,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def iozone(work: Path, words: str) -> str:
     """Run a command; answers what it printed."""
     out, err = io.StringIO(), io.StringIO()
-    stored = str(work.parent / "stored")
-    code = main(["iozone", "--out", stored, *shlex.split(words)], console=Console(out, err))
+    stored = Path(tempfile.mkdtemp(dir=work.parent, prefix="stored.")) / "study"
+    code = main(["iozone", "--out", str(stored), *shlex.split(words)], console=Console(out, err))
     assert code == 0, err.getvalue()
     return out.getvalue()
 
@@ -120,6 +122,13 @@ def sequence(text: str, name: str) -> list[str]:
     return found
 
 
+def rates_of(work: Path, command: str, printed: str) -> Iterator[int]:
+    """Rates of a run and, as long as they are asked for, of up to 20 further ones."""
+    for _ in range(20):
+        yield int(printed.split("freread\n")[1].split()[2])
+        printed = iozone(work, command)
+
+
 def test_a_burst_ends_with_a_flush_and_a_pause(work: Path) -> None:
     command, calls = recorded("burst_b")
     printed = iozone(work, command)
@@ -129,8 +138,9 @@ def test_a_burst_ends_with_a_flush_and_a_pause(work: Path) -> None:
     burst = ["write", "write", "fsync", "sleep"]
     assert wanted[1:13] == burst * 3  # The first is the flush after opening.
     assert found[1:13] == burst * 3
-    rate = int(printed.split("freread\n")[1].split()[2])
-    assert rate > 128 / 0.02  # Four pauses of 5 ms are not counted, or it would be less.
+    # Four pauses of 5 ms are not counted, or it would always be less, however quiet the machine.
+    # Issue 14, point 9: one slow flush beside other work failed it, so one quick run is enough.
+    assert any(rate > 128 / 0.02 for rate in rates_of(work, command, printed))
 
 
 def test_advice_reaches_the_kernel(work: Path) -> None:
@@ -146,7 +156,8 @@ def test_what_a_file_holds_is_kept_until_it_is_overwritten(work: Path) -> None:
     content = os.urandom(200_000)
     (work / "t.tmp").write_bytes(content)
     inode = (work / "t.tmp").stat().st_ino
-    iozone(work, command)
+    # The file is the user's: the original overwrites it without a word, ours when it is named.
+    iozone(work, f"--overwrite t.tmp {command}")
     found = (work / "t.tmp").read_bytes()
     assert (work / "t.tmp").stat().st_ino == inode
     assert found[65536:] == content[65536:]

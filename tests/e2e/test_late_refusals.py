@@ -15,7 +15,7 @@ from .conftest import Run
 pytestmark = pytest.mark.needs_loop
 
 LATE = [
-    (["--on", "loop:300m", "--mount-options", "ro"], 2, "'ro' is not for a testbed"),
+    (["--on", "loop:300m", "--mount-options", "ro"], 2, "takes the mount option 'ro'"),
     (["--on", "loop:300m", "--memory-limit", "8m,none", "--buffered"], 2, "would kill the workers"),
     (["--on", "loop:200m", "--fs", "xfs,ext4"], 1, "xfs needs 300 MiB"),
 ]

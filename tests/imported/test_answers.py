@@ -2,11 +2,13 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from iolab.errors import StudyError
 from iolab.imported.mapping import Wishes
 from iolab.imported.study import store_imported, understand
 from iolab.stats.judge import judge
@@ -161,6 +163,44 @@ def test_single_runs_say_how_many_would_decide(tmp_path):
     assert only.effect.interval_95 is None
     assert only.effect.further_rounds == 2
     assert "supposes that runs vary by 5.0 % (standard deviation, assumed" in verdict.sentence
+
+
+def test_a_unit_that_is_not_known_is_named_and_no_level_is_missing(tmp_path):
+    """Issue 14, point 4: an unknown unit was told as "only ext4 is in it", of a table with two."""
+    path = tmp_path / "unit.csv"
+    path.write_text("fs,operation,value,unit\next4,read,100,furlongs\nxfs,read,130,furlongs\n")
+    database = tmp_path / "out" / "study.db"
+    store_imported(understand(path, Wishes()), database, "test")
+    with Store.open_reader(database) as store:
+        verdict = judge(store.load_data())
+    assert "is in it" not in verdict.sentence
+    assert "no value has a unit of which iolab knows whether more or less is better" in (
+        verdict.sentence
+    )
+    assert "Known units are B/s, KB/s" in caveats(verdict)["not_judged"]
+    path.write_text("fs,operation,value\next4,read,100\nxfs,read,130\n")
+    with pytest.raises(StudyError, match=r"--unit MBs: iolab does not know this unit.*known are"):
+        understand(path, Wishes(unit="MBs"))
+
+
+def test_a_page_names_one_number_of_runs_that_would_decide(tmp_path):
+    """Issue 14, point 17: the answer said 2 more runs, a caveat of the same page at least 5."""
+    path = tmp_path / "single.csv"
+    path.write_text("fs,operation,value,unit\next4,read,100,MiB/s\nxfs,read,130,MiB/s\n")
+    database = tmp_path / "out" / "study.db"
+    store_imported(understand(path, Wishes()), database, "test")
+    with Store.open_reader(database) as store:
+        data = store.load_data()
+    verdict = judge(data)
+    assert "about 2 more runs would decide" in verdict.sentence
+    assert not re.search(r"\d", caveats(verdict)["single_runs"])
+    from iolab.report import write_all
+
+    page = write_all(data, verdict, tmp_path / "report").html.read_text()
+    assert "2 more runs" in page
+    assert "more rounds" not in page
+    assert "1 run a side" in page
+    assert "paired t intervals" not in page
 
 
 def test_provenance_is_kept_to_the_line(tmp_path):

@@ -101,7 +101,7 @@ def test_a_row_has_value_tail_stalls_and_cost(canned: ModuleType) -> None:
 
 
 def test_series_too_short_for_a_stall_say_nothing_of_stalls(canned: ModuleType) -> None:
-    assert all(row.stalled is None for row in _rows(canned.make_study()).values())
+    assert all(row.stalled is None for row in _rows(canned.make_study(slices=3)).values())
 
 
 def test_reasons_tell_good_from_bad_and_unknown(canned: ModuleType) -> None:

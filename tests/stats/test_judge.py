@@ -18,6 +18,7 @@ from iolab.stats.judge import headline_word, judge
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS
 from iolab.stats.verdict import StudyVerdict
+from iolab.store.equal_levels import find_equal_file_systems
 from iolab.store.rows import Caveat, Measurement, StudyData
 
 
@@ -34,7 +35,7 @@ def test_worse_level_is_found_with_its_trade_off(canned: ModuleType) -> None:
     assert "bfq is 1" in verdict.sentence
     assert "slower than none (95 % interval " in verdict.sentence
     assert "p99 latency is 3." in verdict.trade_offs[0]
-    assert "less throughput" in verdict.sentence
+    assert "gives 0.88 times the throughput" in verdict.sentence  # One form in one sentence.
 
 
 def test_identical_levels_are_the_same(canned: ModuleType) -> None:
@@ -471,3 +472,31 @@ def test_levels_that_were_one_setting_are_a_caveat(canned: ModuleType) -> None:
     knobs: dict[str, dict[str, str]] = {t.trial_id: {"scheduler": "none"} for t in study.trials}
     assert "equal_levels" not in _codes(judge(study))
     assert _codes(judge(dataclasses.replace(study, knobs=knobs)))["equal_levels"] == 1
+
+
+def test_issue_14_point_6_options_for_mkfs_that_made_the_same_file_system_are_a_caveat(
+    canned: ModuleType,
+) -> None:
+    """A newcomer compared ``-b 1025`` with ``-b 1024``; nothing said that mke2fs had rounded.
+
+    What a level leads to is read back after mkfs (dumpe2fs, xfs_db, btrfs). Where it agrees, a
+    caveat says so; a record of an older agent has no parameters and says nothing.
+    """
+    study = canned.make_study(rounds=5)
+    trials = [
+        dataclasses.replace(t, levels={**t.levels, "mkfs_options": f"-b {t.levels['scheduler']}"})
+        for t in study.trials
+    ]
+    levels = {t.trial_id: t.levels["scheduler"] for t in trials}
+    for parameters, expected in (
+        ({key: ["Block size: 1024", "Inode size: 256"] for key in levels}, 1),
+        ({trial: [f"Block size: {level}"] for trial, level in levels.items()}, 0),
+        ({key: list[str]() for key in levels}, 0),
+    ):
+        changed = dataclasses.replace(study, trials=trials, file_systems=parameters)
+        assert _codes(judge(changed)).get("equal_levels", 0) == expected
+    equal = find_equal_file_systems([({"mkfs_options": f"-b {b}"}, ["x"]) for b in (1024, 1025)])
+    assert [it.message for it in equal] == [
+        "mkfs_options -b 1024 and -b 1025 are the same setting: the file systems have the same "
+        "parameters"
+    ]

@@ -85,8 +85,8 @@ def test_spreads_of_an_equal_pair_are_told_apart_by_level(canned: ModuleType) ->
 def test_a_short_study_says_what_is_missing(canned: ModuleType) -> None:
     data = _study(canned, 3)
     text = look_back_text(data, look_back(data, judge(data)))
-    assert "the first 8 rounds tell" in text
-    assert "ten rounds are needed" in text
+    assert "8 rounds are needed to tell how many give an interval" in text
+    assert "10 rounds are needed to tell after how many a median" in text
     assert "trials too short, or rounds too few" in text
     lone = _study(canned, 1)
     with pytest.raises(AnalysisError, match="no two complete rounds"):

@@ -26,7 +26,7 @@ def test_what_was_packed_comes_back():
 def test_a_bomb_is_named_and_never_unpacked():
     packed = bomb(1 << 30)
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    message = "table record, row 7, column record_zlib would unpack to more than 64 MiB"
+    message = "table record, row 7, column record_zlib would unpack to more than 16 MiB"
     with pytest.raises(CellError, match=message):
         unpack_record(packed, 7)
     grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib

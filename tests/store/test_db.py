@@ -184,13 +184,13 @@ def test_a_full_disk_keeps_earlier_trials(store, path):
 
 def test_a_killed_creation_leaves_no_half_study(path, plan):
     path.parent.mkdir()
-    path.with_name("study.db.new").write_bytes(b"half")
+    path.with_name(".study.db.0123456789abcdef").write_bytes(b"half")
     with Store.create(path, plan, Origin("0", "loop:1g")) as store:
         assert store.study.name == "s"
 
 
 @pytest.mark.parametrize(
-    ("content", "part"), [(b"not a database at all" * 99, "not a study"), (b"", "not a study")]
+    ("content", "part"), [(b"not a database at all" * 99, "not a study"), (b"", "it is empty")]
 )
 def test_foreign_files_are_not_studies(tmp_path, content, part):
     path = tmp_path / "study.db"
@@ -242,6 +242,7 @@ def test_a_study_that_may_only_be_read_is_not_continued(path, plan):
 def test_a_newer_schema_is_refused(path, plan):
     Store.create(path, plan, Origin("0", "loop:1g")).close()
     with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE of_the_future (x)")
         other.execute("PRAGMA user_version = 99")
     other.close()
     with pytest.raises(StoreError, match="newer iolab"):
@@ -274,7 +275,8 @@ def as_version_1(path):
         "DROP TRIGGER study_no_update; DROP TRIGGER study_no_delete; DROP TRIGGER study_no_replace;"
         "ALTER TABLE study RENAME TO other;"
         + first.replace(", 'imported'", "")
-        + "INSERT INTO study SELECT * FROM other; DROP TABLE other; PRAGMA user_version = 1;"
+        + "INSERT INTO study SELECT * FROM other; DROP TABLE other; DROP TABLE digest;"
+        "PRAGMA user_version = 1;"
     )
     connection.close()
 
@@ -288,7 +290,7 @@ def test_a_study_of_version_1_is_read_as_it_is_and_migrated_for_writing(path, pl
         assert store._connection.execute("PRAGMA user_version").fetchone() == (1,)
     with Store.open_writer(path) as store:
         assert store.study == study
-        assert store._connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert store._connection.execute("PRAGMA user_version").fetchone() == (3,)
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             store._connection.execute("UPDATE study SET name = 'x'")
         text = store._connection.execute(

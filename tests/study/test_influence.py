@@ -173,3 +173,35 @@ def test_weights_that_no_scheduler_honours_are_noted(levels, said):
     found = plan(factors, testbed="loop:1g", workload=workload)
     (note,) = [n for n in found.notes if n.code == "weight_without_effect"]
     assert said in note.message
+
+
+@pytest.mark.parametrize(
+    ("factors", "settings", "told"),
+    [
+        (
+            "record_size = [4096, 8192]",
+            "read_ahead_kb = 128",
+            "read_ahead_kb = 128 changes nothing",
+        ),
+        ('read_ahead_kb = [128]\nrecord_size = ["4k", "8k"]', "", "direct I/O reads nothing ahead"),
+        ("record_size = [4096, 8192]", "io_poll = 1", "only requests that ask for polling feel it"),
+        ("wbt_lat_usec = [0, 2000]", "", "wbt_lat_usec can hardly matter here"),
+    ],
+)
+def test_a_knob_that_cannot_matter_is_told_before_the_run(factors, settings, told):
+    """Issue 14, point 26: a knob that was held, or that only buffered files feel, went unsaid."""
+    direct = plan(factors, settings=settings, testbed="loop:1g")
+    assert any(told in note.message for note in direct.notes), direct.notes
+    if "io_poll" in settings:
+        settings += '\nengine = "io_uring_poll"'
+    else:
+        settings += "\ndirect = false"
+    assert not any(
+        told in note.message for note in plan(factors, settings=settings, testbed="loop:1g").notes
+    )
+
+
+def test_polling_is_not_compared_where_nothing_polls():
+    with pytest.raises(StudyError, match="io_poll cannot matter here: only requests that ask"):
+        plan("io_poll = [0, 1]", testbed="loop:1g")
+    plan('io_poll = [0, 1]\nengine = ["io_uring_poll"]', testbed="loop:1g")

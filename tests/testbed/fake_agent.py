@@ -13,6 +13,8 @@
 ``incomplete``    exit with code 3;
 ``knob=NAME:V``   read back NAME as V in every trial that asks for it;
 ``unrestored``    close_testbed reports a problem;
+``alive``         restore finds a run that is under way;
+``idle``          restore finds nothing;
 ``journal``       hello reports an open journal;
 ``user``          not root.
 
@@ -120,7 +122,7 @@ class FakeAgent:
         trial = params["trial"]
         if self.is_dry_run:
             if "decline" in MODE:
-                raise AnswerError("refused", "the mount option 'ro' is not for a testbed")
+                raise AnswerError("refused", "no testbed takes the mount option 'ro'")
             knobs = params["knobs"].items()
             actions = [action("write_knob", name, f"old -> {value}") for name, value in knobs]
             return self.record(params, "dry_run", [], actions)
@@ -131,6 +133,10 @@ class FakeAgent:
             sys.exit(1)
         if MODE.get("garbage") == trial:
             print("hello, I am no message", flush=True)
+        if MODE.get("unmountable") in (params["stack"] or {}).get("mount_options", ()):
+            raise AnswerError("failed", "mount failed", "correct the options")
+        if MODE.get("fail-scheduler") == params["knobs"].get("scheduler", "-"):
+            raise AnswerError("failed", "it went wrong", "see dmesg")
         if MODE.get("fail") in (trial, "all"):
             raise AnswerError("failed", f"mkfs.ext4 failed on loop{trial[1:]}", "see dmesg")
         log(f"done {trial} {status}")
@@ -239,6 +245,11 @@ class FakeAgent:
 
     def restore(self, params):
         problems = ["loop8 is busy"] if "unrestored" in MODE else []
+        if "idle" in MODE:
+            return {"restored": [], "obsolete": [], "problems": [], "alive": []}
+        if "alive" in MODE:
+            alive = "run r-new (pid 77) is under way: its changes are in place, nothing was undone"
+            return {"restored": [], "obsolete": [], "problems": [], "alive": [alive]}
         return {"restored": ["scheduler of loop8"], "obsolete": [], "problems": problems}
 
     def interrupt(self, params):

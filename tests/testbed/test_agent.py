@@ -12,7 +12,7 @@ import pytest
 from iolab.errors import RefusedError, RestoreError, StoppedError, TestbedError
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.testbed.agent import Agent, AgentError, left_behind_text
-from iolab.testbed.command import agent_command, find_agent
+from iolab.testbed.command import find_agent
 from iolab.testbed.stopped import stopped_process
 
 FAKE = Path(__file__).with_name("fake_agent.py")
@@ -191,43 +191,6 @@ def test_finding_the_agent(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     assert find_agent({}) == program
-
-
-@pytest.fixture
-def fake_sudo(tmp_path, monkeypatch):
-    """A sudo that lets everything or nothing start; we are an ordinary user."""
-
-    def make(is_allowed):
-        sudo = tmp_path / "sudo"
-        body = 'shift 2\nexec "$@"\n' if is_allowed else "exit 1\n"
-        sudo.write_text("#!/bin/sh\n" + body)
-        sudo.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        monkeypatch.setattr(os, "geteuid", lambda: 1000)
-        return str(sudo)
-
-    return make
-
-
-def test_sudo_is_used_for_the_agent_alone_and_only_if_needed(fake_sudo):
-    sudo = fake_sudo(is_allowed=True)
-    assert agent_command(FAKE, needs_root=False) == [str(FAKE)]
-    assert agent_command(FAKE, needs_root=True) == [sudo, "-n", "--", str(FAKE)]
-
-
-def test_sudo_that_wants_a_password_without_a_terminal(fake_sudo, monkeypatch):
-    fake_sudo(is_allowed=False)
-    with Path(os.devnull).open() as nothing:
-        monkeypatch.setattr("sys.stdin", nothing)
-        with pytest.raises(TestbedError, match="sudo -v"):
-            agent_command(FAKE, needs_root=True)
-
-
-def test_no_sudo_at_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(TestbedError, match="needs root"):
-        agent_command(FAKE, needs_root=True)
 
 
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt, StoppedError])

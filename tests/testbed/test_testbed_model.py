@@ -42,7 +42,7 @@ def test_a_directory_is_made_absolute(tmp_path, monkeypatch):
         ("device", "/nowhere/sdx", {}, 2, "lsblk"),
         ("device", "", {}, 1, "needs a path"),
         ("loop", "1x", {}, 1, "not a size"),
-        ("loop", "1g", {"image_dir": "/nowhere"}, 1, "not a directory for images"),
+        ("loop", "1g", {"image_dir": "/nowhere"}, 1, "--image-dir /nowhere does not exist"),
         ("loop", "1g", {"device_count": "3"}, 1, "not one of 1, 2"),
         ("loop", "1g", {"allow_knobs_on": "vda"}, 1, "has no allow_knobs_on"),
         ("dir", "", {}, 1, "needs a path"),

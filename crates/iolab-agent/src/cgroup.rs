@@ -22,7 +22,7 @@ const BYTES_MIN: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct MemoryLimit {
     path: PathBuf,
-    journal_ids: Vec<u64>,
+    journal_id: u64,
 }
 
 impl MemoryLimit {
@@ -36,16 +36,16 @@ impl MemoryLimit {
         }
         let (parent, file) = hierarchy()?;
         let path = parent.join(format!("iolab-{run}"));
-        let journal_ids = machine.intend(vec![Change::CgroupCreated { path: path.clone() }])?;
+        let change = Change::CgroupCreated { path: path.clone() };
         let detail = format!("{file} = {limit_bytes}");
-        machine.act(ActionKind::CreateCgroup, path.display().to_string(), detail, || {
+        let action = (ActionKind::CreateCgroup, path.display().to_string(), detail);
+        let (journal_id, _) = machine.make(change, action, || {
             fs::create_dir(&path).map_err(|error| Error::io("create", &path, error))?;
             let file = path.join(file);
             fs::write(&file, limit_bytes.to_string())
                 .map_err(|error| Error::io("write", &file, error))
         })?;
-        machine.applied(&journal_ids)?;
-        Ok(Self { path, journal_ids })
+        Ok(Self { path, journal_id })
     }
 
     /// Moves a process in; what it has touched so far stays charged elsewhere.
@@ -61,10 +61,8 @@ impl MemoryLimit {
                 .map_err(|error| Error::io("remove", &self.path, error))
         })?;
         match machine.journal() {
-            Some(journal) if !self.journal_ids.is_empty() => {
-                journal.mark(&self.journal_ids, State::Restored)
-            }
-            _ => Ok(()),
+            Some(journal) => journal.mark(&[self.journal_id], State::Restored),
+            None => Ok(()),
         }
     }
 }

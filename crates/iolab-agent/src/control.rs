@@ -11,7 +11,8 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 
-use crate::lines::LineReader;
+use crate::error::Error;
+use crate::lines::{LineReader, WAITING_BYTES_MAX};
 use crate::protocol::{Message, Request};
 use crate::sys;
 
@@ -75,6 +76,15 @@ impl<W: Write> Wire<W> {
                 None if self.input.is_finished() => return None,
                 None => self.wait(&mut [], SIGNAL_LATENCY),
             }
+        }
+    }
+
+    /// Says why nothing more is read, if that is the other side's fault.
+    pub fn send_complaint(&mut self) {
+        if self.input.is_too_long() {
+            let limit = WAITING_BYTES_MAX >> 20;
+            let what = format!("more than {limit} MiB of requests at once: nothing more is read");
+            self.send(&Message::answer(0, Err(Error::protocol(what))));
         }
     }
 

@@ -4,29 +4,34 @@
 //! own place, which the front end checks.
 
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use iolab_real::Engine;
-use nix::unistd::{AccessFlags, access, geteuid};
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, User, access, geteuid};
 
 use crate::cgroup;
 use crate::disk::{self, Identity, Inspected};
+use crate::error::Result;
 use crate::facts;
 use crate::knob::offered_schedulers;
 use crate::machine::{Machine, find_program};
-use crate::noise::{Noise, standing_warnings};
+use crate::noise::{Noise, Span, standing_warnings};
 use crate::protocol::{Check, CheckStatus};
 use crate::testbed::{FILE_SYSTEMS, leaves_of, system_devices};
 
-/// All checks; `paths` are directories or whole devices that the user thinks of.
-pub fn checks(paths: &[PathBuf], state_dir: &Path) -> Vec<Check> {
+/// All checks; `paths` are directories or whole devices that the user thinks of. Without any, the
+/// working directory and the home directory are judged: where results and journals go.
+///
+/// `state_dir` is where journals go, or why there is no such place.
+pub fn checks(paths: &[PathBuf], state_dir: &Result<PathBuf>) -> Vec<Check> {
     let machine = Machine::new(true);
-    let here = [PathBuf::from("/")];
-    let paths = if paths.is_empty() { &here } else { paths };
+    let (places, mut misses) = if paths.is_empty() { usual_places() } else { named(paths) };
     let mut found = vec![root(), journal(state_dir), loop_devices()];
     found.extend(FILE_SYSTEMS.iter().map(|row| tool(row.name, row.mkfs)));
-    found.extend(engines(paths));
+    found.extend(engines(&places));
     found.push(memory_limit());
     found.push(debugfs());
     found.push(virtualization(&machine));
@@ -34,13 +39,14 @@ pub fn checks(paths: &[PathBuf], state_dir: &Path) -> Vec<Check> {
     found.extend(noise(&machine));
     let named: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
     found.extend(devices(&machine, &named));
-    for path in paths {
-        found.extend(if is_block_device(path) {
-            named_device(&machine, path)
+    for place in &places {
+        found.extend(if is_block_device(&place.path) {
+            named_device(&machine, &place.path)
         } else {
-            place(&machine, path)
+            place.checks(&machine)
         });
     }
+    found.append(&mut misses);
     found
 }
 
@@ -69,36 +75,44 @@ fn check(
     Check { name: name.into(), status, message: message.into(), hint: hint.into() }
 }
 
+/// What an ordinary user does for it; the front end adds that line.
+const AS_ROOT: &str = "sudo \"$(command -v iolab)\" ..., or see `agent by sudo` below";
+
 fn root() -> Check {
     if geteuid().is_root() {
         return ok("root", "this user is root: loop testbeds and knobs are possible");
     }
     let message = "this user is not root: only directories, without knobs";
-    warn("root", message, "sudo -v, then the same command again")
+    warn("root", message, AS_ROOT)
 }
 
-fn journal(state_dir: &Path) -> Check {
+fn journal(state_dir: &Result<PathBuf>) -> Check {
+    let elsewhere = || format!("or set XDG_STATE_HOME to a directory of your own: {}", own());
+    let state_dir = match state_dir {
+        Ok(state_dir) => state_dir,
+        Err(error) => {
+            return fail("journal", error.to_string(), format!("set HOME, {}", elsewhere()));
+        }
+    };
     let exists = state_dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     let shown = state_dir.display();
-    if access(exists, AccessFlags::W_OK).is_ok() {
+    let Err(errno) = access(exists, WRITABLE) else {
         return ok("journal", format!("changes are recorded in {shown}"));
-    }
-    fail(
-        "journal",
-        format!("{shown} cannot be written"),
-        format!("sudo chown $USER {}", exists.display()),
-    )
+    };
+    let message =
+        format!("{shown} cannot be made: {} is not for this user to write", shown_of(exists));
+    fail("journal", message, format!("{}, {}", way_to_write(exists, errno), elsewhere()))
 }
 
 fn loop_devices() -> Check {
     let path = Path::new("/dev/loop-control");
     if !path.exists() {
-        return fail("loop", "the kernel has no loop devices", "modprobe loop");
+        return fail("loop", "the kernel has no loop devices", "as root: modprobe loop");
     }
     if access(path, AccessFlags::W_OK).is_ok() {
         return ok("loop", "private loop devices can be made");
     }
-    warn("loop", "private loop devices need root", "sudo -v, then the same command again")
+    warn("loop", "private loop devices need root", AS_ROOT)
 }
 
 fn tool(name: &str, program: &str) -> Check {
@@ -116,9 +130,11 @@ fn tool(name: &str, program: &str) -> Check {
 
 /// Every engine is tried as a trial would use it; those that work share a line. What is no place
 /// for a trial at all is told once, elsewhere.
-fn engines(paths: &[PathBuf]) -> Vec<Check> {
-    let is_usable = |path: &&PathBuf| path.is_dir() || is_block_device(path);
-    let paths: Vec<PathBuf> = paths.iter().filter(is_usable).cloned().collect();
+fn engines(places: &[Place]) -> Vec<Check> {
+    let is_directory = |path: &Path| path.is_dir() && access(path, WRITABLE).is_ok();
+    let is_usable = |path: &&PathBuf| is_directory(path) || is_block_device(path);
+    let paths: Vec<PathBuf> =
+        places.iter().map(|place| &place.path).filter(is_usable).cloned().collect();
     let mut possible = Vec::new();
     let mut found = Vec::new();
     for engine in Engine::ALL {
@@ -145,11 +161,11 @@ fn debugfs() -> Check {
     if Path::new("/sys/kernel/debug/block").exists() {
         return ok("debugfs", "depths of drivers can be verified");
     }
-    warn(
-        "debugfs",
-        "not readable here: a driver's depth can be verified on loop testbeds only",
-        "mount -t debugfs none /sys/kernel/debug",
-    )
+    // Mounted, it is root's alone: to mount it again would change nothing.
+    let is_closed = access("/sys/kernel/debug", AccessFlags::X_OK).is_err();
+    let message = "not readable here: a driver's depth can be verified on loop testbeds only";
+    let hint = "as root: mount -t debugfs none /sys/kernel/debug";
+    warn("debugfs", message, if is_closed { "only root can read it" } else { hint })
 }
 
 fn virtualization(machine: &Machine) -> Check {
@@ -180,7 +196,7 @@ fn clocksource(machine: &Machine) -> Check {
 fn noise(machine: &Machine) -> Vec<Check> {
     let before = Noise::sample(machine);
     std::thread::sleep(std::time::Duration::from_millis(200));
-    let mut warnings = before.warnings_until(&Noise::sample(machine));
+    let mut warnings = before.warnings_until(&Noise::sample(machine), Span::Moment);
     warnings.extend(standing_warnings(machine));
     if warnings.is_empty() {
         return vec![ok("noise", "nothing disturbs measurements right now")];
@@ -245,47 +261,170 @@ fn named_device(machine: &Machine, path: &Path) -> Vec<Check> {
     vec![erasable(shown, path, &device), schedulers]
 }
 
-fn place(machine: &Machine, path: &Path) -> Vec<Check> {
-    let shown = path.display().to_string();
-    if path.exists() && !path.is_dir() {
-        let hint = "name the directory it lies in, or a whole device, as lsblk lists them";
-        return vec![fail(shown, "is neither a directory nor a block device", hint)];
-    }
-    if !path.is_dir() {
-        let hint = format!("mkdir -p {shown}");
-        return vec![fail(shown, "does not exist", hint)];
-    }
-    let mut found = Vec::new();
-    if access(path, AccessFlags::W_OK).is_err() {
-        let hint = format!("sudo chown $USER {shown}");
-        found.push(fail(shown.as_str(), "cannot be written by this user", hint));
-    }
-    let devices = leaves_of(machine, path);
-    if devices.is_empty() {
-        let hint = "use a directory on a disk's file system, or --on loop:1g";
-        found.push(warn(
-            shown.as_str(),
-            "no block device is under it: no knobs, no counters",
-            hint,
-        ));
-    }
-    let system = system_devices(machine);
-    for device in devices {
-        let offered = offered_schedulers(machine, &device).join(", ");
-        let message = format!("lies on {device}, which offers the schedulers {offered}");
-        if device.starts_with("loop") {
-            let hint = "a loop testbed here would be nested; choose an --image-dir on a disk";
-            found.push(warn(shown.as_str(), format!("{message}; it is a loop device"), hint));
-        } else if system.contains(&device) {
-            let hint = format!("to change its knobs: --allow-knobs-on {device}");
-            found.push(warn(
-                shown.as_str(),
-                format!("{message}; it carries the running system"),
-                hint,
-            ));
-        } else {
-            found.push(ok(shown.as_str(), message));
+/// A directory or device to be judged.
+struct Place {
+    /// What it is called in the list: the path as it was named, or what it is to the user.
+    name: String,
+    path: PathBuf,
+    /// The user has named it: what is wrong with it is an error, otherwise only worth knowing.
+    is_named: bool,
+}
+
+const WRITABLE: AccessFlags = AccessFlags::W_OK.union(AccessFlags::X_OK);
+
+fn named(paths: &[PathBuf]) -> (Vec<Place>, Vec<Check>) {
+    let place = |path: &PathBuf| Place {
+        name: path.display().to_string(),
+        path: path.clone(),
+        is_named: true,
+    };
+    (paths.iter().map(place).collect(), Vec::new())
+}
+
+/// Where the user stands, to which results go, and the user's home; and what cannot be found.
+fn usual_places() -> (Vec<Place>, Vec<Check>) {
+    let (mut places, mut misses) = (Vec::<Place>::new(), Vec::new());
+    let place = |name: &str, path| Place { name: name.to_owned(), path, is_named: false };
+    match std::env::current_dir() {
+        Ok(path) => places.push(place("working directory", path)),
+        Err(error) => {
+            let message = format!("it cannot be told where it is: {error}");
+            misses.push(warn("working directory", message, format!("cd to another: {}", own())));
         }
     }
-    found
+    match home() {
+        Some(path) if places.iter().any(|place| place.path == path) => {}
+        Some(path) => places.push(place("home directory", path)),
+        None => {
+            let message = "HOME is not set, and the list of users names none";
+            misses.push(warn("home directory", message, format!("set HOME: {}", own())));
+        }
+    }
+    (places, misses)
+}
+
+/// The user's home, by the environment or else the list of users.
+pub fn home() -> Option<PathBuf> {
+    let said = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    said.or_else(|| User::from_uid(geteuid()).ok().flatten().map(|user| user.dir))
+}
+
+/// A directory that this user may have to itself. What belongs to others stays theirs: nothing here
+/// advises to take it over.
+fn own() -> String {
+    let roots = home().into_iter().chain(["/var/tmp", "/tmp"].map(PathBuf::from));
+    let free = roots.into_iter().find(|path| path.is_dir() && access(path, WRITABLE).is_ok());
+    match free {
+        Some(path) => format!("mkdir -p {}", path.join("iolab-test").display()),
+        None => "ask who runs this machine for one".to_owned(),
+    }
+}
+
+/// What lets this user write to a directory, or one to write to instead.
+fn way_to_write(path: &Path, errno: Errno) -> String {
+    let shown = path.display();
+    if errno == Errno::EROFS {
+        return format!("{shown} is on a file system that is mounted read-only: {}", own());
+    }
+    // What is the user's own may be opened again; `/` is nobody's, even where root has no rights.
+    let is_own = fs::metadata(path).is_ok_and(|found| found.uid() == geteuid().as_raw());
+    if is_own && path.parent().is_some() {
+        return format!("chmod u+wx {shown}");
+    }
+    format!("use a directory of your own: {}", own())
+}
+
+fn shown_of(path: &Path) -> String {
+    path.display().to_string()
+}
+
+impl Place {
+    /// Something that is not as it should be.
+    fn trouble(&self, message: &str, hint: impl Into<String>) -> Check {
+        let status = if self.is_named { CheckStatus::Fail } else { CheckStatus::Warn };
+        check(self.name.as_str(), status, self.said(message), hint)
+    }
+
+    /// What is said of it; the path first where the name is another.
+    fn said(&self, message: &str) -> String {
+        if self.is_named {
+            message.to_owned()
+        } else {
+            format!("{} {message}", self.path.display())
+        }
+    }
+
+    fn checks(&self, machine: &Machine) -> Vec<Check> {
+        let path = self.path.as_path();
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => {
+                let hint = "name the directory it lies in, or a whole device, as lsblk lists them";
+                return vec![self.trouble("is neither a directory nor a block device", hint)];
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return vec![self.trouble("does not exist", way_to_make(path))];
+            }
+            Err(error) => {
+                let message = format!("cannot be looked at: {error}");
+                return vec![
+                    self.trouble(&message, format!("use a directory of your own: {}", own())),
+                ];
+            }
+        }
+        let mut found = Vec::new();
+        if let Err(errno) = access(path, WRITABLE) {
+            found.push(self.trouble("cannot be written by this user", way_to_write(path, errno)));
+        }
+        found.extend(self.devices(machine));
+        found
+    }
+
+    /// What lies under a directory.
+    fn devices(&self, machine: &Machine) -> Vec<Check> {
+        let mut found = Vec::new();
+        let path = self.path.as_path();
+        let devices = leaves_of(machine, path);
+        if devices.is_empty() {
+            let hint = "use a directory on a disk's file system, or --on loop:1g";
+            found.push(warn(
+                self.name.as_str(),
+                self.said("has no block device under it: no knobs, no counters"),
+                hint,
+            ));
+        }
+        let system = system_devices(machine);
+        for device in devices {
+            let offered = offered_schedulers(machine, &device).join(", ");
+            let message =
+                self.said(&format!("lies on {device}, which offers the schedulers {offered}"));
+            if device.starts_with("loop") {
+                let hint = "a loop testbed here would be nested; choose an --image-dir on a disk";
+                found.push(warn(
+                    self.name.as_str(),
+                    format!("{message}; it is a loop device"),
+                    hint,
+                ));
+            } else if system.contains(&device) {
+                let hint = format!("to change its knobs: --allow-knobs-on {device}");
+                found.push(warn(
+                    self.name.as_str(),
+                    format!("{message}; it carries the running system"),
+                    hint,
+                ));
+            } else {
+                found.push(ok(self.name.as_str(), message));
+            }
+        }
+        found
+    }
+}
+
+/// How a directory comes to be: made, if this user may make it there.
+fn way_to_make(path: &Path) -> String {
+    let exists = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    if access(exists, WRITABLE).is_ok() {
+        return format!("mkdir -p {}", path.display());
+    }
+    format!("use a directory of your own: {}", own())
 }

@@ -43,12 +43,20 @@ pub enum Error {
         /// Why not, and what would be accepted.
         reason: String,
     },
+    /// Something that somebody typed cannot be.
+    #[error("{what}")]
+    Usage {
+        /// The word that was typed, and its fault.
+        what: String,
+        /// The form that would be accepted.
+        hint: String,
+    },
     /// A rule of safety forbids it.
     #[error("{what}")]
     Refused {
         /// What is refused, on what, and why.
         what: String,
-        /// What would be accepted.
+        /// The form that would be accepted.
         hint: String,
     },
     /// A system call failed.
@@ -102,6 +110,11 @@ impl Error {
         Self::Io { action, path: path.as_ref().to_path_buf(), source: source.into() }
     }
 
+    /// A mistake in what was typed.
+    pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { what: what.into(), hint: hint.into() }
+    }
+
     /// A refusal.
     pub fn refused(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Refused { what: what.into(), hint: hint.into() }
@@ -130,14 +143,20 @@ impl Error {
     /// Code in the protocol.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Protocol { .. } | Self::UnknownName { .. } | Self::KnobValue { .. } => {
-                ErrorCode::Usage
-            }
+            Self::Protocol { .. }
+            | Self::UnknownName { .. }
+            | Self::KnobValue { .. }
+            | Self::Usage { .. } => ErrorCode::Usage,
             Self::Refused { .. } => ErrorCode::Refused,
             Self::RestoreIncomplete { .. } => ErrorCode::RestoreIncomplete,
             Self::Interrupted => ErrorCode::Interrupted,
             _ => ErrorCode::Failed,
         }
+    }
+
+    /// True if a thing that was to be made is there already.
+    pub fn is_there_already(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
     }
 
     /// What to do about it.
@@ -148,7 +167,9 @@ impl Error {
                     .to_owned()
             }
             Self::UnknownName { known, .. } => format!("known: {known}"),
-            Self::Refused { hint, .. } | Self::Failed { hint, .. } => hint.clone(),
+            Self::Usage { hint, .. } | Self::Refused { hint, .. } | Self::Failed { hint, .. } => {
+                hint.clone()
+            }
             Self::Io { source, .. } => io_hint(source).to_owned(),
             Self::RestoreIncomplete { .. } => "run `iolab restore`".to_owned(),
             Self::Command { .. } => "correct the options, or try the command by hand".to_owned(),

@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 
 use nix::sys::statvfs::statvfs;
 
-use crate::machine::{Machine, find_program};
+use crate::machine::{Machine, command, find_program};
 use crate::mounts;
 use crate::testbed::{FILE_SYSTEMS, leaves_of};
 
@@ -242,7 +241,7 @@ fn tool_versions() -> &'static Vec<(&'static str, String)> {
 
 /// First words that a program says about itself; mke2fs says them on standard error.
 fn version(name: &str) -> Option<String> {
-    let output = Command::new(find_program(name)?).arg("-V").output().ok()?;
+    let output = command(find_program(name)?).arg("-V").output().ok()?;
     let text = [output.stdout, output.stderr].concat();
     Some(String::from_utf8_lossy(&text).lines().next()?.trim().to_owned())
 }

@@ -54,21 +54,37 @@ impl IoGroups {
         let numbers = numbers_of(machine, devices)?;
         let paths: Vec<PathBuf> =
             (0..asked.len()).map(|index| parent.join(format!("iolab-{run}-io{index}"))).collect();
-        let changes =
-            paths.iter().map(|path| Change::CgroupCreated { path: path.clone() }).collect();
-        let journal_ids = machine.intend(changes)?;
-        let mut made = Self { seats: Vec::new(), paths: Vec::new(), journal_ids };
+        let mut made = Self::default();
         for (group, path) in asked.iter().zip(&paths) {
-            made.paths.push(path.clone());
-            if let Err(error) = create_one(machine, path, &settings(group, version, &numbers)) {
+            let settings = settings(group, version, &numbers);
+            if let Err(error) = made.add(machine, path, group, &settings) {
                 let _ = made.remove(machine);
                 return Err(error);
             }
-            let procs = path.join("cgroup.procs");
-            made.seats.push(GroupSeat { tenant: group.tenant.clone(), procs });
         }
-        machine.applied(&made.journal_ids)?;
         Ok(made)
+    }
+
+    /// Makes one more group. What is there already is another's, and not removed with ours.
+    fn add(
+        &mut self,
+        machine: &mut Machine,
+        path: &Path,
+        group: &IoGroup,
+        settings: &[Setting],
+    ) -> Result<()> {
+        let detail: Vec<String> =
+            settings.iter().map(|(file, value, _)| format!("{file} = {value}")).collect();
+        let change = Change::CgroupCreated { path: path.to_path_buf() };
+        let action = (ActionKind::CreateCgroup, path.display().to_string(), detail.join("; "));
+        let (journal_id, created) = machine.make(change, action, || {
+            fs::create_dir(path).map_err(|error| Error::io("create", path, error))
+        })?;
+        self.journal_ids.push(journal_id);
+        let procs = path.join("cgroup.procs");
+        self.seats.push(GroupSeat { tenant: group.tenant.clone(), procs });
+        self.paths.push(path.to_path_buf());
+        created.map_or(Ok(()), |()| set(path, settings))
     }
 
     /// Where the workers of which tenant go.
@@ -98,35 +114,29 @@ impl IoGroups {
 /// A file of a group, what is written into it, and whether the kernel may lack it.
 type Setting = (&'static str, String, bool);
 
-fn create_one(machine: &mut Machine, path: &Path, settings: &[Setting]) -> Result<()> {
-    let detail: Vec<String> =
-        settings.iter().map(|(file, value, _)| format!("{file} = {value}")).collect();
-    let target = path.display().to_string();
-    machine.act(ActionKind::CreateCgroup, target, detail.join("; "), || {
-        fs::create_dir(path).map_err(|error| Error::io("create", path, error))?;
-        let is_there = |file: &str| path.join(file).exists();
-        let (wanted, optional): (Vec<_>, Vec<_>) =
-            settings.iter().partition(|(_, _, is_optional)| !is_optional);
-        if !optional.is_empty() && !optional.iter().any(|(file, ..)| is_there(file)) {
-            return Err(Error::refused(
-                "this kernel has no weights of control groups for I/O",
-                "leave cgroup_weight out, or use priority",
-            ));
-        }
-        for (file, value, _) in
-            wanted.into_iter().chain(optional.into_iter().filter(|(file, ..)| is_there(file)))
-        {
-            let file = path.join(file);
-            fs::write(&file, value).map_err(|error| match error.raw_os_error() {
-                Some(libc::EINVAL | libc::ERANGE) => Error::refused(
-                    format!("{} takes no {value}: {error}", file.display()),
-                    "weights go from 1 to 1000",
-                ),
-                _ => Error::io("write", &file, error),
-            })?;
-        }
-        Ok(())
-    })?;
+/// Gives a group its weight and its limits.
+fn set(path: &Path, settings: &[Setting]) -> Result<()> {
+    let is_there = |file: &str| path.join(file).exists();
+    let (wanted, optional): (Vec<_>, Vec<_>) =
+        settings.iter().partition(|(_, _, is_optional)| !is_optional);
+    if !optional.is_empty() && !optional.iter().any(|(file, ..)| is_there(file)) {
+        return Err(Error::refused(
+            "this kernel has no weights of control groups for I/O",
+            "leave cgroup_weight out, or use priority",
+        ));
+    }
+    for (file, value, _) in
+        wanted.into_iter().chain(optional.into_iter().filter(|(file, ..)| is_there(file)))
+    {
+        let file = path.join(file);
+        fs::write(&file, value).map_err(|error| match error.raw_os_error() {
+            Some(libc::EINVAL | libc::ERANGE) => Error::refused(
+                format!("{} takes no {value}: {error}", file.display()),
+                "weights go from 1 to 1000",
+            ),
+            _ => Error::io("write", &file, error),
+        })?;
+    }
     Ok(())
 }
 
@@ -246,11 +256,27 @@ mod tests {
     #[test]
     fn a_kernel_without_weights_is_told_from_one_with() {
         let place = tempfile::tempdir().unwrap();
-        let mut machine = Machine::new(false);
-        let path = place.path().join("group");
         let weight =
             settings(&IoGroup { weight: Some(10), ..IoGroup::default() }, Version::One, &[]);
-        let error = create_one(&mut machine, &path, &weight).unwrap_err();
+        let error = set(place.path(), &weight).unwrap_err();
         assert!(error.to_string().contains("no weights"), "{error}");
+    }
+
+    /// Issue 14, point 9: a group that was there was removed with ours, and by every restore.
+    #[test]
+    fn a_group_of_anothers_is_not_removed() {
+        let (place, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut machine = Machine::new(false);
+        let journal = crate::journal::Journal::create(state.path(), "run-1", "boot").unwrap();
+        machine.attach_journal(journal);
+        let (own, theirs) = (place.path().join("own"), place.path().join("theirs"));
+        fs::create_dir(&theirs).unwrap();
+        let mut made = IoGroups::default();
+        made.add(&mut machine, &own, &group(), &[]).unwrap();
+        let error = made.add(&mut machine, &theirs, &group(), &[]).unwrap_err();
+        assert!(error.is_there_already(), "{error}");
+        made.remove(&mut machine).unwrap();
+        assert_eq!((own.exists(), theirs.exists()), (false, true));
+        assert_eq!(machine.journal().unwrap().open_entries(), []);
     }
 }

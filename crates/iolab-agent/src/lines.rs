@@ -10,6 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 const CHUNK_BYTES: usize = 1 << 16;
+/// Bytes that may wait, in a line or in many: a replay of a million operations takes half of it.
+pub const WAITING_BYTES_MAX: usize = 64 << 20;
 
 /// The reading end of a pipe, cut into lines.
 #[derive(Debug)]
@@ -17,22 +19,33 @@ pub struct LineReader {
     fd: OwnedFd,
     partial: Vec<u8>,
     lines: VecDeque<String>,
+    /// Bytes of all these.
+    waiting_bytes: usize,
     is_at_end: bool,
+    is_too_long: bool,
 }
 
 impl LineReader {
     /// Takes over `fd`.
     pub fn new(fd: OwnedFd) -> Self {
-        Self { fd, partial: Vec::new(), lines: VecDeque::new(), is_at_end: false }
+        let (partial, lines) = (Vec::new(), VecDeque::new());
+        Self { fd, partial, lines, waiting_bytes: 0, is_at_end: false, is_too_long: false }
     }
 
-    /// Reads whatever is there now. An error of the pipe is its end.
+    /// Reads whatever is there now. An error of the pipe is its end, and so is more than anybody
+    /// has to say at once: memory of root's process is not for the taking.
     pub fn fill(&mut self) {
         let mut chunk = vec![0; CHUNK_BYTES];
         while !self.is_at_end && self.is_ready() {
             match nix::unistd::read(&self.fd, &mut chunk) {
                 Ok(0) => self.is_at_end = true,
-                Ok(count) => self.take(&chunk[..count]),
+                Ok(count) => {
+                    self.take(&chunk[..count]);
+                    if self.waiting_bytes + self.partial.len() > WAITING_BYTES_MAX {
+                        (self.is_at_end, self.is_too_long) = (true, true);
+                        self.partial = Vec::new();
+                    }
+                }
                 Err(nix::Error::EAGAIN) => return,
                 Err(nix::Error::EINTR) => {}
                 Err(_) => self.is_at_end = true,
@@ -47,7 +60,9 @@ impl LineReader {
 
     /// The next complete line, if one has been read.
     pub fn next_line(&mut self) -> Option<String> {
-        self.lines.pop_front()
+        let line = self.lines.pop_front()?;
+        self.waiting_bytes -= line.len();
+        Some(line)
     }
 
     /// The next complete line, which stays.
@@ -65,12 +80,19 @@ impl LineReader {
         self.is_at_end
     }
 
+    /// Whether the end is one because too much came before it.
+    pub fn is_too_long(&self) -> bool {
+        self.is_too_long
+    }
+
     fn take(&mut self, bytes: &[u8]) {
-        self.partial.extend_from_slice(bytes);
-        while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
-            let rest = self.partial.split_off(end + 1);
-            let line = std::mem::replace(&mut self.partial, rest);
-            self.lines.push_back(String::from_utf8_lossy(&line[..end]).into_owned());
+        let mut pieces = bytes.split(|byte| *byte == b'\n');
+        self.partial.extend_from_slice(pieces.next().unwrap_or_default());
+        for piece in pieces {
+            let line = std::mem::replace(&mut self.partial, piece.to_vec());
+            let line = String::from_utf8_lossy(&line).into_owned();
+            self.waiting_bytes += line.len();
+            self.lines.push_back(line);
         }
     }
 }
@@ -99,5 +121,34 @@ mod tests {
         assert!(!lines.is_finished());
         assert_eq!(lines.next_line().as_deref(), Some("two"));
         assert!(lines.is_finished());
+    }
+
+    /// Issue 14, point 4: a line without an end took all memory of root's process.
+    #[test]
+    fn too_much_at_once_is_the_end() {
+        let feed = |ending: &'static str| {
+            let (reader, writer) = nix::unistd::pipe().unwrap();
+            let giver = std::thread::spawn(move || {
+                let chunk = "x".repeat(CHUNK_BYTES - ending.len()) + ending;
+                let mut given = 0;
+                while nix::unistd::write(&writer, chunk.as_bytes()).is_ok_and(|n| n > 0) {
+                    given += chunk.len();
+                    if given > 2 * WAITING_BYTES_MAX {
+                        break;
+                    }
+                }
+            });
+            let mut lines = LineReader::new(reader);
+            while !lines.is_at_end() {
+                lines.fill();
+            }
+            assert!(lines.is_too_long());
+            let count = lines.lines.len();
+            drop(lines); // Nobody reads any more: the other side is told by an error.
+            giver.join().unwrap();
+            count
+        };
+        assert_eq!(feed(""), 0);
+        assert!(feed("\n") > 0, "whole lines that nobody takes count, too");
     }
 }

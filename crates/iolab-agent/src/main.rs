@@ -7,12 +7,14 @@
 //! Left out: planning, storing, judging, which are Python's.
 #![deny(missing_docs)]
 
+mod boundary;
 mod cgroup;
 mod control;
 mod disk;
 mod doctor;
 mod error;
 mod facts;
+mod identity;
 mod io_group;
 mod journal;
 mod knob;
@@ -25,8 +27,11 @@ mod names;
 mod noise;
 mod owned_directory;
 mod plausible;
+mod policy;
 mod protocol;
+mod request;
 mod restore;
+mod run_name;
 #[allow(unsafe_code, reason = "System V semaphores have no safe wrapper; each call says why")]
 mod semaphores;
 mod serve;
@@ -35,12 +40,19 @@ mod session;
 mod sys;
 mod testbed;
 mod trial;
+mod trusted;
 mod watchdog;
 
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::process::ExitCode;
+
+use protocol::RunAs;
 
 /// Exit code of wrong arguments.
 const EXIT_USAGE: u8 = 1;
+/// Exit code of what a rule of safety forbids.
+const EXIT_REFUSED: u8 = 2;
 
 const HELP: &str = "\
 iolab-agent prepares testbeds, runs trials and restores the machine, for `iolab`.
@@ -59,12 +71,21 @@ example: echo '{\"id\":1,\"method\":\"hello\",\"params\":{\"protocol\":1,\"run\"
 ";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // A state directory may have a name that is no text; what is understood is text.
+    let given: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let arguments: Vec<Cow<str>> = given.iter().map(|word| word.to_string_lossy()).collect();
+    let words: Vec<&str> = arguments.iter().map(|word| &**word).collect();
+    let caller = match admitted(&words) {
+        Ok(caller) => caller,
+        Err(error) => {
+            eprintln!("iolab-agent: refused: {error}; {}", error.hint());
+            return ExitCode::from(EXIT_REFUSED);
+        }
+    };
     match words[..] {
-        [] | ["serve"] => serve::main(),
+        [] | ["serve"] => serve::main(caller),
         ["measure"] => measure::main(),
-        ["watchdog", state_dir, run] => watchdog::main(state_dir.as_ref(), run),
+        [watchdog::NAME, _, run] => watchdog::main(given[1].as_ref(), run),
         ["semaphores", ref words @ ..] => match semaphores::command(words) {
             Ok(()) => ExitCode::SUCCESS,
             Err(problem) => {
@@ -89,4 +110,24 @@ fn main() -> ExitCode {
             ExitCode::from(EXIT_USAGE)
         }
     }
+}
+
+/// The user for whom root works, if it is for one; refused if that cannot be done safely.
+///
+/// What the agent starts itself it starts without the caller's environment, hence as root's own;
+/// nobody else may play its children: a watchdog acts on any journal, at once.
+fn admitted(words: &[&str]) -> error::Result<Option<RunAs>> {
+    let caller = boundary::caller()?;
+    if caller.is_some() {
+        boundary::check_program()?;
+        if let Some(word @ (&"measure" | &"watchdog" | &"semaphores")) = words.first() {
+            let what = format!("'{word}' is for the agent itself, or for root");
+            return Err(error::Error::refused(what, "leave it to `iolab`"));
+        }
+        sys::harden().map_err(|error| {
+            let what = format!("what the caller has left this process cannot be undone: {error}");
+            error::Error::refused(what, "start it without limits (ulimit), or on the host")
+        })?;
+    }
+    Ok(caller)
 }

@@ -16,6 +16,8 @@ pub struct Mount {
     pub id: u64,
     /// `major:minor` as mountinfo has it.
     pub number: String,
+    /// Which part of the file system it shows, `/` for all of it.
+    pub root: PathBuf,
     /// Where it is mounted.
     pub point: PathBuf,
     /// Options of this mount.
@@ -47,7 +49,11 @@ pub fn parse_all(text: &str) -> Vec<Mount> {
 
 /// The mount that `path` lies in; asks the kernel, because `st_dev` misleads on btrfs and overlays.
 pub fn of(path: &Path) -> Option<Mount> {
-    let folder = File::from(open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).ok()?);
+    of_open(&File::from(open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).ok()?))
+}
+
+/// The mount that what was opened lies in.
+pub fn of_open(folder: &File) -> Option<Mount> {
     let facts =
         std::fs::read_to_string(format!("/proc/self/fdinfo/{}", folder.as_raw_fd())).ok()?;
     let id: u64 =
@@ -62,6 +68,7 @@ fn parse(line: &str) -> Option<Mount> {
     Some(Mount {
         id: mount.first()?.parse().ok()?,
         number: (*mount.get(2)?).to_owned(),
+        root: PathBuf::from(unescape(mount.get(3)?)),
         point: PathBuf::from(unescape(mount.get(4)?)),
         options: (*mount.get(5)?).to_owned(),
         fs: (*super_block.first()?).to_owned(),

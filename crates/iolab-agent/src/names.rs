@@ -1,6 +1,6 @@
-//! What people may type for an engine or a knob: `iolab-agent names`.
+//! What people may type for an engine, a knob or an option of mkfs and mount: `iolab-agent names`.
 //!
-//! The lists of engines and knobs are the only ones. The front end keeps this text as a file and
+//! The lists of these are the only ones. The front end keeps this text as a file and
 //! makes its levels, factors, flags and help of it, so that it needs no agent to read a study;
 //! `make docs` writes the file, and a test compares it with this program.
 
@@ -10,11 +10,13 @@ use iolab_real::engine::{Engine, EngineVisitor};
 use serde::Serialize;
 
 use crate::knob::{self, About};
+use crate::testbed::{Entry, option_entries};
 
 #[derive(Serialize)]
 struct Names {
     engines: Vec<EngineEntry>,
     knobs: Vec<KnobEntry>,
+    options: Vec<Entry>,
 }
 
 #[derive(Serialize)]
@@ -53,7 +55,8 @@ pub fn text() -> String {
             default_access: can.default_access,
         }
     });
-    let names = Names { engines: engines.collect(), knobs: knobs().collect() };
+    let (engines, knobs) = (engines.collect(), knobs().collect());
+    let names = Names { engines, knobs, options: option_entries() };
     serde_json::to_string_pretty(&names).expect("names and texts can be written as JSON")
 }
 

@@ -18,6 +18,29 @@ const IO_PRESSURE_PERCENT_MAX: f64 = 20.0;
 /// An idle state that takes longer to leave than a fast device needs for an answer.
 const IDLE_LATENCY_US_MAX: u64 = 50;
 
+/// Time between two looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// A trial, of which a report tells later.
+    Trial,
+    /// A moment, of which is told at once.
+    Moment,
+}
+
+impl Span {
+    /// Words for the time, of what was before it, and of the load then.
+    const fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Trial => (
+                "during the trial",
+                "ten seconds before the trial",
+                "before the trial the load was",
+            ),
+            Self::Moment => ("in the last moment", "last ten seconds", "the load is"),
+        }
+    }
+}
+
 /// One look at the machine.
 #[derive(Clone, Debug)]
 pub struct Noise {
@@ -62,17 +85,15 @@ impl Noise {
     }
 
     /// What happened until `later`.
-    pub fn warnings_until(&self, later: &Self) -> Vec<Warning> {
+    pub fn warnings_until(&self, later: &Self, span: Span) -> Vec<Warning> {
+        let (during, before, load_was) = span.words();
         let mut found = Vec::new();
         let ticks = later.cpu_ticks.saturating_sub(self.cpu_ticks).max(1) as f64;
         let stolen = later.steal_ticks.saturating_sub(self.steal_ticks) as f64 / ticks;
         if stolen > STEAL_SHARE_MAX {
             found.push(Warning::new(
                 "cpu_steal",
-                format!(
-                    "the host took {:.1} % of the CPU time away during the trial",
-                    stolen * 100.0
-                ),
+                format!("the host took {:.1} % of the CPU time away {during}", stolen * 100.0),
                 "use a machine of its own, or more rounds",
             ));
         }
@@ -82,7 +103,7 @@ impl Noise {
             if share > CPU_PRESSURE_SHARE_MAX {
                 found.push(Warning::new(
                     "cpu_pressure",
-                    format!("tasks waited for a CPU {:.0} % of the time", share * 100.0),
+                    format!("tasks waited for a CPU {:.0} % of the time {during}", share * 100.0),
                     "stop other programs, or use fewer workers than CPUs",
                 ));
             }
@@ -90,14 +111,14 @@ impl Noise {
         if let Some(percent) = self.io_stalled_percent.filter(|it| *it > IO_PRESSURE_PERCENT_MAX) {
             found.push(Warning::new(
                 "io_pressure",
-                format!("others waited for I/O {percent:.0} % of the ten seconds before the trial"),
+                format!("others waited for I/O {percent:.0} % of the {before}"),
                 "stop other programs that read or write",
             ));
         }
         if let Some(load) = self.load.filter(|load| *load > self.cpus.max(1) as f64 * 2.0) {
             found.push(Warning::new(
                 "load",
-                format!("the load was {load:.1} on {} CPUs before the trial", self.cpus),
+                format!("{load_was} {load:.1} on {} CPUs", self.cpus),
                 "stop other programs",
             ));
         }
@@ -166,17 +187,23 @@ mod tests {
         let before = Noise::sample(&machine);
         write("stat", "cpu  150 0 0 930 0 0 0 30 0 0\ncpu0 1 1 1\ncpu1 1 1 1\nintr 5");
         write("pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=99000000");
-        let found = before.warnings_until(&Noise::sample(&machine));
+        let later = Noise::sample(&machine);
+        let found = before.warnings_until(&later, Span::Trial);
         let codes: Vec<&str> = found.iter().map(|warning| warning.code.as_str()).collect();
         assert_eq!(codes, ["cpu_steal", "cpu_pressure", "io_pressure", "load"]);
         assert!(found[0].message.contains("20.0 %"), "{}", found[0].message);
+        assert!(found.iter().all(|warning| warning.message.contains("the trial")));
+        // Newcomers read in `iolab doctor` of a trial that nobody had run.
+        let found = before.warnings_until(&later, Span::Moment);
+        assert!(found.iter().all(|warning| !warning.message.contains("trial")), "{found:?}");
+        assert_eq!(found[3].message, "the load is 9.5 on 2 CPUs");
     }
 
     #[test]
     fn a_quiet_machine_is_not_scolded() {
         let (_root, machine) = fake_machine();
         let sample = Noise::sample(&machine);
-        assert!(sample.warnings_until(&sample).is_empty());
+        assert!(sample.warnings_until(&sample, Span::Trial).is_empty());
         assert!(standing_warnings(&machine).is_empty());
     }
 

@@ -117,6 +117,12 @@ fn open_owned(path: &Path, token: Option<&str>) -> Result<OwnedFd> {
     Ok(folder)
 }
 
+/// Whether directories below `place` can be made and removed by who asks: it can be opened.
+pub fn check_place(place: &Path) -> Result<()> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    open(place, flags, Mode::empty()).map(drop).map_err(|error| Error::io("open", place, error))
+}
+
 fn parent_of(path: &Path) -> Result<(OwnedFd, &OsStr)> {
     let parent = path.parent().expect("an owned directory lies in another");
     let name = path.file_name().expect("an owned directory has a name");

@@ -42,7 +42,6 @@ pub fn check(run: &str, change: &Change) -> Result<()> {
             Change::DirectoryCreated { token, .. } => {
                 !token.is_empty() && name.is_some_and(|name| name.starts_with(".iolab-"))
             }
-            Change::ScratchCreated { .. } => name.is_some_and(is_scratch),
             Change::MountPointCreated { path } => {
                 path.starts_with(Path::new("/run/iolab").join(run))
             }
@@ -64,13 +63,6 @@ pub fn is_image_of(path: &str, run: &str) -> bool {
     let shown = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = Path::new(shown).file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(&format!(".iolab-{run}-")))
-}
-
-/// Whether bonnie++ gives this name to its file and its directory: `Bonnie.` and a process number.
-pub fn is_scratch(name: &str) -> bool {
-    name.strip_prefix("Bonnie.").is_some_and(|number| {
-        (1..=10).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
 }
 
 /// Absolute and without `..`.
@@ -124,10 +116,6 @@ mod tests {
             Change::CgroupCreated { path: path("/somewhere/iolab-run-1") },
             Change::CgroupCreated { path: path("/sys/fs/cgroup/memory/other") },
             Change::DirectoryCreated { path: path("/somewhere/data"), token: token() },
-            Change::ScratchCreated { path: path("/somewhere/thesis"), began_at_unix_ns: 1 },
-            Change::ScratchCreated { path: path("/somewhere/Bonnie."), began_at_unix_ns: 1 },
-            Change::ScratchCreated { path: path("/somewhere/Bonnie.7/x"), began_at_unix_ns: 1 },
-            Change::ScratchCreated { path: path("/x/../y/Bonnie.7"), began_at_unix_ns: 1 },
         ];
         for change in foreign {
             assert!(check("run-1", &change).is_err(), "{change:?}");
@@ -135,7 +123,6 @@ mod tests {
         let ours = [
             knob("sda", "mq-deadline"),
             knob("loop8", "-1"),
-            Change::ScratchCreated { path: path("/somewhere/Bonnie.77"), began_at_unix_ns: 1 },
             Change::ImageCreated { path: path("/var/tmp/.iolab-run-1-0.img") },
             Change::MountPointCreated { path: path("/run/iolab/run-1/mnt") },
             Change::CgroupCreated { path: path("/sys/fs/cgroup/memory/iolab-run-1") },

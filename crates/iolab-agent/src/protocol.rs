@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 
 mod programs;
 
-pub use programs::{RunAs, WaitFor, Waits};
+pub use programs::{FileBirth, FileMark, FileRules, Replaceable, RunAs, WaitFor, Waits};
 
 /// Version of the protocol.
 pub const PROTOCOL: u32 = 1;
@@ -148,6 +148,9 @@ pub struct TrialSpec {
     /// Who measures, where that is not the agent's own user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as: Option<RunAs>,
+    /// What may become of files that the user has, where it works in a directory of the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileRules>,
     /// Passed to the measuring child as it is.
     pub workload: Value,
 }
@@ -296,6 +299,9 @@ pub struct StackRecord {
     pub asked: Stack,
     /// As the kernel says.
     pub effective_mount_options: String,
+    /// Of the file system, as its program read them back when it was made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<String>,
 }
 
 /// Everything a trial left behind.
@@ -325,10 +331,14 @@ pub struct Record {
     pub actions: Vec<Action>,
     /// What was measured, as the child wrote it.
     pub phases: Vec<Value>,
+    /// Files in a directory of the user's that were made, or written as allowed, and stay.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub made: BTreeMap<String, FileMark>,
 }
 
 /// One line to the measuring child.
 #[derive(Debug, Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct MeasureOrder<'a> {
     /// Name of the trial.
     pub trial: &'a str,
@@ -336,6 +346,8 @@ pub struct MeasureOrder<'a> {
     pub directory: PathBuf,
     /// What its token file must hold, if others can reach the directory.
     pub token: Option<&'a str>,
+    /// It is ours: files have plain names.
+    pub is_ours: bool,
     /// The device whose slices stand for files, if there is no file system.
     pub device: Option<&'a RawDevice>,
     /// Devices to count.
@@ -354,6 +366,13 @@ pub struct MeasureOrder<'a> {
     pub waits: Option<&'a Waits>,
     /// Whom to become.
     pub run_as: Option<&'a RunAs>,
+    /// Whether that is done before the directory is entered.
+    pub enters_as_user: bool,
+    /// When memory is short, others are killed first; not told to the child.
+    #[serde(skip)]
+    pub is_favoured: bool,
+    /// The directory is the user's: what may become of files in it.
+    pub files: Option<FileRules>,
     /// What to do.
     pub workload: &'a Value,
 }
@@ -411,6 +430,9 @@ pub struct MeasureResult {
     pub phases: Vec<Value>,
     /// What to know.
     pub warnings: Vec<Warning>,
+    /// Files of the user's directory that were made and stay.
+    #[serde(default)]
+    pub made: BTreeMap<String, FileMark>,
 }
 
 /// One check of the doctor.

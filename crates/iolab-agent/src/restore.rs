@@ -4,23 +4,31 @@
 //! that names the thing and what to do. Changes of an older boot are gone with it, except for what
 //! lies on disks. Left out: mounts, which end with the private namespace of the dead agent.
 
+mod dead_runs;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread::sleep;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::boundary;
 use crate::disk;
 use crate::error::{Error, Result};
-use crate::journal::{self, Change, Entry, Journal, State};
+use crate::identity::on_behalf;
+use crate::journal::{Change, Entry, Journal, State};
 use crate::knob::{Knob, Site, find};
 use crate::machine::{DeviceIdentity, Machine, Whose};
 use crate::owned_directory;
 use crate::plausible;
-use crate::protocol::ActionKind;
+use crate::protocol::{ActionKind, RunAs};
 use crate::sys;
+use crate::trusted::{Shared, weakness};
+
+pub use dead_runs::{adopt, undo_dead_runs};
 
 /// How long the kernel may take to give up a dead agent's mounts, loop devices and tasks.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -35,6 +43,8 @@ pub struct Outcome {
     pub obsolete: Vec<String>,
     /// Not put back.
     pub problems: Vec<String>,
+    /// Of runs that are under way: nothing was undone.
+    pub alive: Vec<String>,
 }
 
 impl Outcome {
@@ -42,6 +52,7 @@ impl Outcome {
         self.restored.extend(other.restored);
         self.obsolete.extend(other.obsolete);
         self.problems.extend(other.problems);
+        self.alive.extend(other.alive);
     }
 }
 
@@ -77,32 +88,14 @@ pub fn undo(machine: &mut Machine, boot_id: &str) -> Outcome {
     outcome
 }
 
-/// Undoes what dead runs left, or one of them.
-pub fn undo_dead_runs(state_dir: &Path, boot_id: &str, only: Option<&str>) -> Outcome {
-    let mut outcome = Outcome::default();
-    for path in journal::files(state_dir) {
-        if only.is_some_and(|run| path.file_stem().is_none_or(|stem| stem != run)) {
-            continue;
-        }
-        match Journal::adopt(&path) {
-            Ok(Some(journal)) => outcome.add(undo_journal(journal, boot_id)),
-            Ok(None) if only.is_some() => {
-                outcome.problems.push(format!("{} is in use: its agent lives", path.display()));
-            }
-            Ok(None) => {}
-            Err(error) => outcome.problems.push(format!("{error}: {}", error.hint())),
-        }
-    }
-    outcome
-}
-
 /// Undoes one dead run and removes its journal once nothing is left.
 pub fn undo_journal(journal: Journal, boot_id: &str) -> Outcome {
     let mut machine = Machine::new(false);
+    machine.work_for(journal.uid().map(|uid| boundary::user_of(uid, None)));
     machine.attach_journal(journal);
     let mut outcome = undo(&mut machine, boot_id);
     if let Err(error) = finish(&mut machine) {
-        outcome.problems.push(error.to_string());
+        outcome.problems.push(format!("{error}{}", after(": ", &error.hint())));
     }
     outcome
 }
@@ -110,6 +103,19 @@ pub fn undo_journal(journal: Journal, boot_id: &str) -> Outcome {
 /// Removes the machine's journal if nothing is left in it.
 pub fn finish(machine: &mut Machine) -> Result<()> {
     match machine.detach_journal() {
+        // What it hid may still be changed: only somebody who has looked may remove it.
+        Some(journal) if !journal.damaged().is_empty() => {
+            let numbers: Vec<String> = journal.damaged().iter().map(usize::to_string).collect();
+            let path = journal.path().display();
+            Err(Error::failed(
+                format!(
+                    "line {} of {path} is damaged: what it says was not undone, everything else \
+                     was looked at",
+                    numbers.join(", ")
+                ),
+                format!("read it, put back by hand what it says, then remove {path}"),
+            ))
+        }
         Some(journal) if journal.open_entries().is_empty() => {
             let path = journal.path().display().to_string();
             machine
@@ -169,7 +175,6 @@ fn describe(change: &Change) -> String {
         Change::DirectoryCreated { path, .. } | Change::MountPointCreated { path } => {
             format!("directory {} removed", path.display())
         }
-        Change::ScratchCreated { path, .. } => format!("scratch {} removed", path.display()),
         Change::CgroupCreated { path } => format!("cgroup {} removed", path.display()),
         Change::DeviceErased { device, .. } => format!(
             "{}: both ends are blank but for iolab's marker; what was written between them is \
@@ -192,23 +197,36 @@ fn undo_one(
         Change::Knob { knob, path, old, device, .. } => {
             undo_knob(machine, knob, path, old, device.as_ref())
         }
+        Change::LoopAdded { number } if is_unsure(machine, entry) => {
+            let how =
+                format!("the journal is damaged: whether the run added loop{number} is unknown");
+            Ok(Undone::Foreign(how))
+        }
         Change::LoopAdded { number } => undo_loop(machine, *number, run),
+        Change::ImageCreated { path } | Change::DirectoryCreated { path, .. }
+            if is_owner_lost(machine) && !machine.has(path) =>
+        {
+            Ok(Undone::Obsolete)
+        }
         Change::ImageCreated { path } => {
-            remove(machine, ActionKind::RemoveFile, path, |path| fs::remove_file(path))
+            // Images are root's, in directories that nobody else can exchange.
+            let user = if is_owner_lost(machine) { stand_in(path)? } else { None };
+            remove(machine, ActionKind::RemoveFile, path, |path| {
+                let removed = on_behalf(user.as_ref(), || Ok(fs::remove_file(path)));
+                removed.unwrap_or_else(|error| Err(std::io::Error::other(error)))
+            })
         }
         Change::DirectoryCreated { path, token } => {
             let target = path.display().to_string();
+            let is_lost = is_owner_lost(machine);
+            let user = if is_lost { stand_in(path)? } else { machine.user().cloned() };
             machine.act(ActionKind::RemoveDirectory, target, "with all that is in it", || {
-                owned_directory::remove(path, token)
+                on_behalf(user.as_ref(), || owned_directory::remove(path, token))
             })?;
             Ok(Undone::Restored)
         }
-        Change::ScratchCreated { path, began_at_unix_ns } => {
-            undo_scratch(machine, path, *began_at_unix_ns)
-        }
         Change::MountPointCreated { path } => {
-            let undone =
-                remove(machine, ActionKind::RemoveDirectory, path, |path| fs::remove_dir(path));
+            let undone = remove(machine, ActionKind::RemoveDirectory, path, remove_mount_point);
             if let Some(folder) = path.parent() {
                 let of_all_runs = folder.display().to_string();
                 machine.act(ActionKind::RemoveDirectory, of_all_runs, "if it is empty", || {
@@ -228,6 +246,45 @@ fn undo_one(
             })
         }
         Change::CachesDropped { .. } => Ok(Undone::Obsolete),
+    }
+}
+
+fn is_owner_lost(machine: &mut Machine) -> bool {
+    let is_lost = machine.journal().is_some_and(|journal| journal.is_owner_lost());
+    is_lost && nix::unistd::geteuid().is_root()
+}
+
+/// The user with whose rights something is reached of which nothing says for whom it was made:
+/// root goes only where nobody else can exchange a name (none), the folder's owner anywhere else.
+fn stand_in(made: &Path) -> Result<Option<RunAs>> {
+    let folder = made.parent().unwrap_or(made);
+    let Some(weakness) = weakness(folder, Shared::IfSticky) else { return Ok(None) };
+    let found = fs::symlink_metadata(folder);
+    match found.map_err(|error| Error::io("look at", folder, error))?.uid() {
+        0 => Err(Error::failed(
+            format!("the journal is damaged: for whom it was made is unknown, and {weakness}"),
+            "look at it, and remove it by hand",
+        )),
+        uid => Ok(Some(boundary::user_of(uid, None))),
+    }
+}
+
+/// Whether a lost line may have said that a number was somebody else's already.
+fn is_unsure(machine: &mut Machine, entry: &Entry) -> bool {
+    let is_damaged = machine.journal().is_some_and(|journal| !journal.damaged().is_empty());
+    is_damaged && entry.state == State::Intent
+}
+
+/// Removes the folder that was mounted on, and what a run that was not mounted there left in it.
+///
+/// It is the run's own, below a folder of root; a mount in it is not entered.
+fn remove_mount_point(path: &Path) -> std::io::Result<()> {
+    match fs::remove_dir(path) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+            owned_directory::clear(path, None).map_err(std::io::Error::other)?;
+            fs::remove_dir(path)
+        }
+        done => done,
     }
 }
 
@@ -284,13 +341,11 @@ fn undo_loop(machine: &mut Machine, number: u32, run: &str) -> Result<Undone> {
         if !machine.exists(format!("/sys/block/{device}")) {
             return Ok(Undone::Obsolete);
         }
-        // After a crash the number is free, and somebody may have taken it.
-        let backing = machine.peek(format!("/sys/block/{device}/loop/backing_file"));
-        if let Some(image) = backing.filter(|image| !plausible::is_image_of(image, run)) {
+        if let Some(image) = foreign_image(machine, &device, run) {
             return Ok(Undone::Foreign(format!("{device} is attached to {image} now")));
         }
     }
-    machine.act(ActionKind::RemoveLoop, format!("/dev/{device}"), "", || {
+    let removed = machine.act(ActionKind::RemoveLoop, format!("/dev/{device}"), "", || {
         let path = Path::new("/dev/loop-control");
         let control = OpenOptions::new()
             .read(true)
@@ -304,8 +359,20 @@ fn undo_loop(machine: &mut Machine, number: u32, run: &str) -> Result<Undone> {
             ),
             _ => Error::io("remove", format!("/dev/{device}"), error),
         })
-    })?;
-    Ok(Undone::Restored)
+    });
+    match (removed, foreign_image(machine, &device, run)) {
+        // Somebody who looked for a free device was faster than the removal.
+        (Err(_), Some(image)) => {
+            Ok(Undone::Foreign(format!("{device} is attached to {image} now")))
+        }
+        (removed, _) => removed.map(|_| Undone::Restored),
+    }
+}
+
+/// The image behind a loop device, if it is none of the run's: once detached, a number is free.
+fn foreign_image(machine: &Machine, device: &str, run: &str) -> Option<String> {
+    let image = machine.peek(format!("/sys/block/{device}/loop/backing_file"))?;
+    (!machine.is_dry_run() && !plausible::is_image_of(&image, run)).then_some(image)
 }
 
 fn remove(
@@ -321,29 +388,6 @@ fn remove(
         patiently(|| how(path)).map_err(|error| Error::io("remove", path, error))
     })?;
     Ok(Undone::Restored)
-}
-
-/// Removes a scratch file or directory, if it can be the one that the run made.
-fn undo_scratch(machine: &mut Machine, path: &Path, began_at_unix_ns: u64) -> Result<Undone> {
-    let Ok(found) = fs::symlink_metadata(path) else { return Ok(Undone::Obsolete) };
-    // File systems note a time that is some ms old.
-    let began = UNIX_EPOCH + Duration::from_nanos(began_at_unix_ns) - Duration::from_secs(1);
-    if found.created().is_ok_and(|made| made < began) {
-        return Ok(Undone::Foreign("it is older than the run".into()));
-    }
-    if found.is_file() {
-        return remove(machine, ActionKind::RemoveFile, path, |path| fs::remove_file(path));
-    }
-    if !found.is_dir() {
-        return Ok(Undone::Foreign("it is neither a file nor a directory".into()));
-    }
-    // Whoever measured may just be dying, and make one more file in it.
-    remove(machine, ActionKind::RemoveDirectory, path, |path| match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
-            Err(ErrorKind::ResourceBusy.into())
-        }
-        done => done,
-    })
 }
 
 /// Tries again while something is busy that is about to end.
@@ -384,6 +428,7 @@ pub fn boot_id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal;
     use crate::knob::KnobSet;
     use crate::machine::{fake_machine, tree};
 
@@ -436,11 +481,57 @@ mod tests {
         std::fs::write(owned.join("data.0"), "noise").unwrap();
         std::fs::write(&image, "noise").unwrap();
         drop(journal);
-        let outcome = undo_dead_runs(state.path(), "boot-2", None);
+        let outcome = undo_dead_runs(None, state.path(), "boot-2", None);
         assert!(outcome.problems.is_empty(), "{outcome:?}");
         assert_eq!((outcome.restored.len(), outcome.obsolete.len()), (2, 1));
         assert!(!owned.exists() && !image.exists());
         assert!(journal::files(state.path()).is_empty());
+    }
+
+    /// Issue 14, point 5: a mount that led elsewhere left data in the folder that was mounted on,
+    /// and every later restore failed because it was not empty.
+    #[test]
+    fn a_mount_point_with_something_in_it_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let point = place.path().join("point");
+        fs::create_dir_all(point.join("data/deeper")).unwrap();
+        fs::write(point.join("data/deeper/file"), "noise").unwrap();
+        std::os::unix::fs::symlink("/etc", point.join("data/link")).unwrap();
+        remove_mount_point(&point).unwrap();
+        assert!(!point.exists() && Path::new("/etc").exists());
+    }
+
+    /// Issue 14, point 9: a damaged line blocked the restore of everything, in all journals.
+    #[test]
+    fn a_damaged_line_is_told_and_all_others_are_undone() {
+        let (place, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let image = |run: &str, n: u32| place.path().join(format!(".iolab-{run}-{n}.img"));
+        for run in ["run-1", "run-2"] {
+            let mut journal = Journal::create(state.path(), run, "boot").unwrap();
+            let changes = (0..3).map(|n| Change::ImageCreated { path: image(run, n) }).collect();
+            journal.intend(changes).unwrap();
+            (0..3).for_each(|n| fs::write(image(run, n), "noise").unwrap());
+        }
+        let path = journal::file_of(state.path(), "run-1");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("-1.img", "-2.img")).unwrap();
+        let outcome = undo_dead_runs(None, state.path(), "boot", None);
+        assert_eq!(outcome.restored.len(), 5, "{outcome:?}");
+        let [problem] = &outcome.problems[..] else { panic!("{outcome:?}") };
+        assert!(problem.contains("line 3 of") && problem.contains("run-1.jsonl"), "{problem}");
+        assert!(image("run-1", 1).exists(), "nobody knows that it was ours");
+        assert_eq!(journal::files(state.path()), [path]);
+    }
+
+    /// Issue 14, point 9: beside a run that was under way a restore said that nothing was changed.
+    #[test]
+    fn a_living_run_is_named() {
+        let state = tempfile::tempdir().unwrap();
+        let _journal = Journal::create(state.path(), "run-1", "boot").unwrap();
+        let outcome = undo_dead_runs(None, state.path(), "boot", None);
+        let told = format!("run run-1 (pid {}) is under way", std::process::id());
+        assert!(outcome.alive[0].starts_with(&told), "{outcome:?}");
+        assert!(outcome.problems.is_empty() && outcome.restored.is_empty());
     }
 
     #[test]

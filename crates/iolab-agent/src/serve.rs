@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::control::Wire;
 use crate::lines::LineReader;
-use crate::protocol::{Call, Message, Request};
+use crate::protocol::{Call, Message, Request, RunAs};
 use crate::session::Session;
 use crate::sys;
 
@@ -14,14 +14,14 @@ const EXIT_NO_START: u8 = 2;
 /// Exit code if something could not be put back (rule R12).
 const EXIT_UNRESTORED: u8 = 3;
 
-/// Serves standard input and output.
-pub fn main() -> ExitCode {
+/// Serves standard input and output; for `caller`, if root works for somebody.
+pub fn main(caller: Option<RunAs>) -> ExitCode {
     if let Err(error) = sys::adopt_signals() {
         eprintln!("iolab-agent: cannot start: {error}");
         return ExitCode::from(EXIT_NO_START);
     }
     let input = LineReader::new(sys::standard_input());
-    let mut session = Session::default();
+    let mut session = Session::of(caller);
     serve(&mut Wire::new(input, std::io::stdout()), &mut session);
     exit_code(session.end())
 }
@@ -32,7 +32,11 @@ pub fn exit_code(is_restored: bool) -> ExitCode {
 }
 
 fn serve<W: Write>(wire: &mut Wire<W>, session: &mut Session) {
-    while let Some(line) = wire.next_line() {
+    loop {
+        let Some(line) = wire.next_line() else {
+            wire.send_complaint();
+            return;
+        };
         let request = match Request::parse(&line) {
             Ok(request) => request,
             Err(error) => {

@@ -6,20 +6,24 @@ use std::path::{Path, PathBuf};
 use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
+use crate::boundary::Boundary;
 use crate::control::Control;
 use crate::doctor;
 use crate::error::{Error, Result};
 use crate::facts;
+use crate::identity::on_behalf;
 use crate::journal::{self, Change, Journal};
 use crate::knob::{KnobSet, offered_schedulers};
 use crate::machine::Machine;
 use crate::memory;
 use crate::noise;
 use crate::protocol::{
-    ActionKind, Call, Hello, OpenJournal, OpenedTestbed, PROTOCOL, RestoreParams, TrialSpec,
+    ActionKind, Call, Hello, OpenJournal, OpenedTestbed, PROTOCOL, RestoreParams, RunAs, TrialSpec,
     Warning,
 };
+use crate::request;
 use crate::restore::{self, Outcome};
+use crate::run_name;
 use crate::testbed::{self, Opening, Testbed};
 use crate::trial::{self, Context, MeasureProgram};
 use crate::watchdog::Watchdog;
@@ -30,6 +34,8 @@ const SYSTEM_STATE: &str = "/var/lib/iolab";
 /// Everything between the first request and the last.
 #[derive(Default)]
 pub struct Session {
+    /// The user for whom root works, if it is for one.
+    caller: Option<RunAs>,
     greeting: Option<Greeting>,
     open: Option<Open>,
     program: MeasureProgram,
@@ -37,10 +43,30 @@ pub struct Session {
 }
 
 struct Greeting {
+    /// The run's name on this machine.
     run: String,
     state_dir: PathBuf,
     boot_id: String,
     is_dry_run: bool,
+    boundary: Option<Boundary>,
+}
+
+impl Greeting {
+    /// The user whose runs these are; none: root's own, or everybody's who is not root.
+    fn uid(&self) -> Option<u32> {
+        self.boundary.as_ref().map(|boundary| boundary.user().uid)
+    }
+
+    /// The name on this machine of a run that is to be restored: as its user calls it, or as it is
+    /// shown.
+    fn name_of(&self, asked: &str) -> Result<String> {
+        let (uid, run) = run_name::parts(asked);
+        run_name::check(run)?;
+        let name = run_name::on_machine(uid.or(self.uid()), run);
+        // An older iolab gave runs of all users the names that these chose.
+        let is_there = journal::file_of(&self.state_dir, &name).exists();
+        Ok(if is_there { name } else { asked.to_owned() })
+    }
 }
 
 struct Open {
@@ -53,13 +79,22 @@ struct Open {
 }
 
 impl Session {
+    /// A session in which root works for `caller`; for itself if there is none.
+    pub fn of(caller: Option<RunAs>) -> Self {
+        Self { caller, ..Self::default() }
+    }
+
     /// Does what was asked; `shutdown` only closes, the caller ends.
     pub fn handle(&mut self, call: Call, control: &mut dyn Control) -> Result<Value> {
         match call {
             Call::Hello(hello) => self.hello(hello),
             Call::Doctor(params) => {
-                let state_dir = self.greeting()?.state_dir.clone();
-                Ok(json!({"checks": doctor::checks(&params.paths, &state_dir)}))
+                // Who has no place for a journal cannot be greeted, but needs the doctor most.
+                let greeted = self.greeting.as_ref().map(|greeting| Ok(greeting.state_dir.clone()));
+                let state_dir = greeted.unwrap_or_else(usual_state_dir);
+                on_behalf(self.caller.as_ref(), || {
+                    Ok(json!({"checks": doctor::checks(&params.paths, &state_dir)}))
+                })
             }
             Call::OpenTestbed(spec) => self.open_testbed(spec, control),
             Call::RunTrial(spec) => self.run_trial(&spec, control),
@@ -91,14 +126,20 @@ impl Session {
             let what = format!("protocol {} is not spoken here, only {PROTOCOL}", hello.protocol);
             return Err(Error::protocol(what));
         }
-        check_run(&hello.run)?;
+        run_name::check(&hello.run)?;
         if self.open.is_some() {
             return Err(Error::protocol("a testbed is open; close it before the next hello"));
+        }
+        let boundary = self.caller.clone().map(Boundary::around).transpose()?;
+        if boundary.is_some() && hello.state_dir.is_some() {
+            let what = "root keeps the journals of others in its own place, not in a given one";
+            return Err(Error::refused(what, "leave state_dir out"));
         }
         let state_dir = hello.state_dir.map_or_else(usual_state_dir, Ok)?;
         journal::check_place(&state_dir)?;
         let boot_id = restore::boot_id();
-        let open_journals = open_journals(&state_dir, &boot_id, |_| true);
+        let uid = boundary.as_ref().map(|boundary| boundary.user().uid);
+        let open_journals = open_journals((uid, &state_dir), &boot_id, |_| true);
         let answer = json!({
             "protocol": PROTOCOL,
             "version": env!("CARGO_PKG_VERSION"),
@@ -106,9 +147,10 @@ impl Session {
             "uid": geteuid().as_raw(),
             "boot_id": boot_id,
             "open_journals": open_journals,
+            "boundary": boundary.as_ref().map(Boundary::told),
         });
-        let (run, is_dry_run) = (hello.run, hello.is_dry_run);
-        self.greeting = Some(Greeting { run, state_dir, boot_id, is_dry_run });
+        let (run, is_dry_run) = (run_name::on_machine(uid, &hello.run), hello.is_dry_run);
+        self.greeting = Some(Greeting { run, state_dir, boot_id, is_dry_run, boundary });
         Ok(answer)
     }
 
@@ -118,6 +160,10 @@ impl Session {
         }
         let greeting = self.greeting()?;
         let kind = testbed::kind_of(&spec)?;
+        let boundary = greeting.boundary.as_ref();
+        if let Some(boundary) = boundary {
+            boundary.check_class((kind.class)())?;
+        }
         refuse_open_journals(greeting, |change| {
             // A rehearsal only looks, but what a dead run left on a device looks like somebody's.
             let is_erased = matches!(change, Change::DeviceErased { .. });
@@ -125,9 +171,10 @@ impl Session {
         })?;
         let mut machine = Machine::new(greeting.is_dry_run);
         machine.set_class((kind.class)());
+        machine.work_for(self.caller.clone());
         // Before any mount namespace is entered.
         let watchdog = begin_journal(&mut machine, greeting)?;
-        let opening = Opening { machine: &mut machine, control, run: &greeting.run };
+        let opening = Opening { machine: &mut machine, control, run: &greeting.run, boundary };
         match kind.open(spec, opening) {
             Ok(testbed) => {
                 let knobs = KnobSet::new(testbed.devices(), testbed.loop_run());
@@ -148,10 +195,13 @@ impl Session {
     }
 
     fn run_trial(&mut self, spec: &TrialSpec, control: &mut dyn Control) -> Result<Value> {
-        let run = self.greeting()?.run.clone();
+        request::check_names(spec)?;
+        let Greeting { run, boundary, .. } = self.greeting()?;
+        let (run, boundary) = (run.clone(), boundary.clone());
         let Some(open) = &mut self.open else {
             return Err(Error::protocol("no testbed is open; open one first"));
         };
+        let warning = open.watchdog.as_mut().map_or(Ok(None), Watchdog::tend)?;
         // A loop testbed has just written its image.
         let is_first = std::mem::take(&mut open.is_fresh) && open.testbed.loop_run().is_none();
         let context = Context {
@@ -159,10 +209,12 @@ impl Session {
             testbed: open.testbed.as_mut(),
             knobs: &mut open.knobs,
             run: &run,
+            boundary: boundary.as_ref(),
             program: &self.program,
             is_first,
         };
-        let record = trial::run(context, spec, control)?;
+        let mut record = trial::run(context, spec, control)?;
+        record.warnings.extend(warning);
         Ok(serde_json::to_value(record).expect("a record has only text keys"))
     }
 
@@ -189,11 +241,9 @@ impl Session {
         if greeting.is_dry_run {
             return Err(Error::protocol("a dry run restores nothing"));
         }
-        let run = params.run.as_deref();
-        if let Some(run) = run {
-            check_run(run)?;
-        }
-        let outcome = restore::undo_dead_runs(&greeting.state_dir, &greeting.boot_id, run);
+        let run = params.run.as_deref().map(|run| greeting.name_of(run)).transpose()?;
+        let Greeting { state_dir, boot_id, .. } = greeting;
+        let outcome = restore::undo_dead_runs(greeting.uid(), state_dir, boot_id, run.as_deref());
         self.is_unrestored |= !outcome.problems.is_empty();
         Ok(serde_json::to_value::<Outcome>(outcome).expect("an outcome has only text keys"))
     }
@@ -204,7 +254,7 @@ fn begin_journal(machine: &mut Machine, greeting: &Greeting) -> Result<Option<Wa
     let Greeting { state_dir, run, boot_id, .. } = greeting;
     let path = journal::file_of(state_dir, run).display().to_string();
     let journal = machine.act(ActionKind::CreateFile, path, "journal of the changes", || {
-        Journal::create(state_dir, run, boot_id)
+        Journal::create_for(greeting.uid(), state_dir, run, boot_id)
     })?;
     machine.attach_journal(journal.unwrap_or_else(|| Journal::on_paper(state_dir, run, boot_id)));
     machine.act(ActionKind::Exec, "watchdog", "restores if the agent dies", || {
@@ -257,15 +307,6 @@ fn common_schedulers(machine: &Machine, devices: &[String]) -> Vec<String> {
     common
 }
 
-/// The contract: `[a-z0-9-]{4,40}`; it becomes part of file names.
-fn check_run(run: &str) -> Result<()> {
-    let is_plain = run.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
-    if is_plain && (4..=40).contains(&run.len()) {
-        return Ok(());
-    }
-    Err(Error::protocol(format!("'{run}' is no name of a run: 4 to 40 of a-z, 0-9 and -")))
-}
-
 fn usual_state_dir() -> Result<PathBuf> {
     if geteuid().is_root() {
         return Ok(PathBuf::from(SYSTEM_STATE));
@@ -273,31 +314,34 @@ fn usual_state_dir() -> Result<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
     };
-    let base = absolute("XDG_STATE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    let base =
+        absolute("XDG_STATE_HOME").or_else(|| doctor::home().map(|home| home.join(".local/state")));
     base.map(|base| base.join("iolab")).ok_or_else(|| {
         Error::failed("there is no place for the journal: HOME is not set", "set HOME")
     })
 }
 
 /// Journals of dead runs in which something is left to do about a change that `is_meant`, each with
-/// all that is left to do: that is what a restore will undo.
+/// all that is left to do: that is what a restore will undo. A user is told of his own only.
 fn open_journals(
-    state_dir: &Path,
+    (uid, state_dir): (Option<u32>, &Path),
     boot_id: &str,
     is_meant: impl Fn(&Change) -> bool,
 ) -> Vec<OpenJournal> {
     let mut found = Vec::new();
-    for path in journal::files(state_dir) {
-        let run = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        match Journal::adopt(&path) {
+    for path in journal::files_of(uid, state_dir) {
+        let name = journal::run_of(&path);
+        // Root must tell the runs of users apart, a user has none but his own.
+        let run = uid.map_or(&*name, |_| run_name::parts(&name).1).to_owned();
+        match restore::adopt(&path) {
             Ok(Some(journal)) => {
                 let is_same_boot = journal.boot_id() == boot_id;
                 let open = journal.open_entries().into_iter().map(|entry| entry.change);
                 let left: Vec<Change> =
                     open.filter(|change| is_same_boot || is_on_disk(change)).collect();
-                if left.iter().any(&is_meant) {
-                    found.push(OpenJournal { run, entries: left.len() });
+                let damaged = journal.damaged().len();
+                if damaged > 0 || left.iter().any(&is_meant) {
+                    found.push(OpenJournal { run, entries: left.len() + damaged });
                 }
             }
             Ok(None) => {}
@@ -312,7 +356,8 @@ fn is_on_disk(change: &Change) -> bool {
 }
 
 fn refuse_open_journals(greeting: &Greeting, is_meant: impl Fn(&Change) -> bool) -> Result<()> {
-    let open = open_journals(&greeting.state_dir, &greeting.boot_id, is_meant);
+    let whose = (greeting.uid(), greeting.state_dir.as_path());
+    let open = open_journals(whose, &greeting.boot_id, is_meant);
     if open.is_empty() {
         return Ok(());
     }

@@ -11,6 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
+mod inherited;
+
+pub use inherited::harden;
+
 static IS_TERMINATED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn note_termination(_: libc::c_int) {
@@ -22,8 +26,10 @@ pub fn is_terminated() -> bool {
     IS_TERMINATED.load(Ordering::Relaxed)
 }
 
-/// SIGINT, SIGHUP and SIGPIPE are ignored, SIGTERM is noted and interrupts a poll.
+/// SIGINT, SIGHUP and SIGPIPE are ignored, SIGTERM is noted and interrupts a poll. All others are
+/// as usual, whatever the caller did: without SIGCHLD nobody learns how a child ended.
 pub fn adopt_signals() -> io::Result<()> {
+    inherited::usual_signals()?;
     let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
     let note =
         SigAction::new(SigHandler::Handler(note_termination), SaFlags::empty(), SigSet::empty());
@@ -60,6 +66,17 @@ pub fn die_with_parent(command: &mut Command) {
 pub fn own_session(command: &mut Command) {
     // SAFETY: setsid is async-signal-safe; it cannot fail in a child that leads no group.
     unsafe { command.pre_exec(|| if libc::setsid() < 0 { Err(last_error()) } else { Ok(()) }) };
+}
+
+/// Lets the command begin in another mount namespace.
+pub fn in_mount_namespace(command: &mut Command, namespace: File) {
+    let enter = move || {
+        // SAFETY: setns is one system call on a descriptor that the closure owns.
+        let entered = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNS) };
+        check(entered)
+    };
+    // SAFETY: the closure allocates nothing and calls an async-signal-safe function only.
+    unsafe { command.pre_exec(enter) };
 }
 
 /// Takes over standard input.

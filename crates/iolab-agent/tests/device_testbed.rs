@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use agent::{Agent, alone, ext4, is_root, trial, wait_until, writing};
+use agent::{Agent, alone, ext4, is_root, mounts_of, trial, wait_until, writing};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -112,12 +112,6 @@ fn raw() -> Value {
     json!({"fs": "none", "mkfs_options": [], "mount_options": [], "has_external_journal": false})
 }
 
-/// Mounts of these tests that others can see: there must be none. Other tests mount other things.
-fn mounts() -> String {
-    let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    text.lines().filter(|line| line.contains("/run/iolab/device-")).collect()
-}
-
 fn is_marked(disk: &Disk) -> bool {
     let begin = disk.read(0, MIB as usize);
     begin.starts_with(b"iolab-device-marker-1\n")
@@ -132,7 +126,7 @@ fn needs_root_raw_and_formatted_trials_leave_a_marker_and_nothing_else() {
         return;
     }
     let disk = Disk::new();
-    let (scheduler, before) = (disk.knob("scheduler"), mounts());
+    let (scheduler, before) = (disk.knob("scheduler"), mounts_of("device-"));
     let (mut agent, _) = Agent::start("device-use", &disk.state(), false);
     let opened = agent.ask("open_testbed", &disk.spec(&disk.node, Some(&disk.serial()))).unwrap();
     assert_eq!((&opened["class"], &opened["devices"]), (&json!("C"), &json!([disk.name()])));
@@ -156,13 +150,13 @@ fn needs_root_raw_and_formatted_trials_leave_a_marker_and_nothing_else() {
         let record = agent.ask("run_trial", &trial(&stack, &knobs, &phases)).unwrap();
         assert_eq!(record["status"], "ok", "{record}");
     }
-    assert_eq!(mounts(), before, "the mount is private");
+    assert_eq!(mounts_of("device-"), before, "the mount is private");
     let claimed = OpenOptions::new().write(true).open(&disk.node);
     drop(claimed.unwrap());
     let closed = agent.ask("close_testbed", &json!({})).unwrap();
     assert_eq!(closed["is_restored"], true, "{closed}");
     assert_eq!(agent.end_input(), Some(0));
-    assert_eq!((disk.knob("scheduler"), mounts()), (scheduler, before));
+    assert_eq!((disk.knob("scheduler"), mounts_of("device-")), (scheduler, before));
     assert!(is_marked(&disk), "both ends are blank but for the marker");
     assert!(!Path::new("/run/iolab/device-use").exists());
 
@@ -534,7 +528,7 @@ fn needs_root_a_killed_agent_leaves_no_file_system_and_no_setting() {
     }
     for (index, stack) in [raw(), ext4()].into_iter().enumerate() {
         let disk = Disk::new();
-        let (scheduler, before) = (disk.knob("scheduler"), mounts());
+        let (scheduler, before) = (disk.knob("scheduler"), mounts_of("device-"));
         let run = format!("device-kill-{index}");
         let (mut agent, _) = Agent::start(&run, &disk.state(), false);
         let spec = disk.spec(&disk.node, Some(&disk.serial()));
@@ -552,7 +546,7 @@ fn needs_root_a_killed_agent_leaves_no_file_system_and_no_setting() {
             disk.knob("scheduler") == scheduler
                 && fs::read_dir(disk.state().join("journal")).unwrap().next().is_none()
         });
-        assert_eq!(mounts(), before);
+        assert_eq!(mounts_of("device-"), before);
         assert!(!Path::new("/run/iolab").join(&run).exists());
         assert!(is_marked(&disk), "what we made is taken off: {index}");
     }
@@ -645,7 +639,7 @@ fn needs_root_preconditioning_can_be_stopped() {
         return;
     }
     let disk = Disk::new();
-    let before = mounts();
+    let before = mounts_of("device-");
     let (mut agent, _) = Agent::start("device-stop", &disk.state(), false);
     let mut spec = disk.spec(&disk.node, Some(&disk.serial()));
     spec["precondition"] = json!("random");
@@ -664,5 +658,5 @@ fn needs_root_preconditioning_can_be_stopped() {
     assert_eq!(answer["error"]["code"], "interrupted", "{answer}");
     assert_eq!(agent.end_input(), Some(0), "everything was put back");
     assert!(is_marked(&disk) && !Path::new("/run/iolab/device-stop").exists());
-    assert_eq!(mounts(), before);
+    assert_eq!(mounts_of("device-"), before);
 }

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use agent::{Agent, alone, ext4, is_root, trial, wait_until, writing};
+use agent::{Agent, Device, alone, ext4, is_root, mounts_of, trial, wait_until, writing};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -21,14 +21,13 @@ const PRESSURE: &str = "/proc/sys/vm/vfs_cache_pressure";
 struct Place {
     folder: tempfile::TempDir,
     pressure: String,
-    mounts: String,
 }
 
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::create_dir(folder.path().join("images")).unwrap();
-        Self { folder, pressure: fs::read_to_string(PRESSURE).unwrap(), mounts: mounts() }
+        Self { folder, pressure: fs::read_to_string(PRESSURE).unwrap() }
     }
 
     fn state(&self) -> PathBuf {
@@ -41,18 +40,14 @@ impl Place {
     }
 
     /// Whether nothing is left of a run and its device.
-    fn is_clean(&self, run: &str, device: &str) -> bool {
-        !Path::new("/sys/block").join(device).exists()
+    fn is_clean(&self, run: &str, device: &Device) -> bool {
+        !device.exists()
             && !Path::new("/run/iolab").join(run).exists()
             && files(&self.folder.path().join("images")).is_empty()
             && files(&self.state().join("journal")).is_empty()
             && fs::read_to_string(PRESSURE).unwrap() == self.pressure
-            && mounts() == self.mounts
+            && mounts_of(run).is_empty()
     }
-}
-
-fn mounts() -> String {
-    fs::read_to_string("/proc/self/mountinfo").unwrap()
 }
 
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
@@ -76,13 +71,17 @@ fn watchdog_of(state: &Path) -> Option<Pid> {
 }
 
 /// Opens a testbed, runs one trial with knobs, returns the device.
-fn prepared(agent: &mut Agent, place: &Place) -> String {
+fn prepared(agent: &mut Agent, place: &Place) -> Device {
     let opened = agent.ask("open_testbed", &place.spec(1)).unwrap();
     let record = agent
         .ask("run_trial", &trial(&ext4(), &knobs(), &writing(&json!({"kind": "once"}))))
         .unwrap();
     assert_eq!(record["status"], "ok", "{record}");
-    opened["devices"][0].as_str().unwrap().to_owned()
+    device_of(&opened)
+}
+
+fn device_of(opened: &Value) -> Device {
+    Device::named(opened["devices"][0].as_str().unwrap())
 }
 
 #[test]
@@ -95,7 +94,7 @@ fn needs_root_a_testbed_is_opened_used_and_leaves_nothing() {
     let (mut agent, hello) = Agent::start("loop-use", &place.state(), false);
     assert_eq!(hello["open_journals"], json!([]));
     let opened = agent.ask("open_testbed", &place.spec(2)).unwrap();
-    let device = opened["devices"][0].as_str().unwrap().to_owned();
+    let device = device_of(&opened);
     assert_eq!(opened["class"], "B");
     assert!(opened["schedulers"].as_array().unwrap().contains(&json!("bfq")), "{opened}");
     let phases = writing(&json!({"kind": "once"}));
@@ -109,11 +108,11 @@ fn needs_root_a_testbed_is_opened_used_and_leaves_nothing() {
     assert!(options.contains("nodelalloc"), "{options}");
     assert_eq!(record["facts"]["fs.type"], "ext4");
     assert!(
-        fs::read_to_string(format!("/sys/block/{device}/queue/scheduler"))
+        fs::read_to_string(format!("/sys/block/{}/queue/scheduler", device.name))
             .unwrap()
             .contains("[bfq]")
     );
-    assert_eq!(mounts(), place.mounts, "the mount is private");
+    assert_eq!(mounts_of("loop-use"), [""; 0], "the mount is private");
 
     // The next trial has other knobs, a small memory, and its journal on the second device.
     let mut stack = ext4();
@@ -126,11 +125,12 @@ fn needs_root_a_testbed_is_opened_used_and_leaves_nothing() {
     assert_eq!(record["knobs"]["vm.vfs_cache_pressure"], place.pressure.trim());
     assert!(!Path::new("/sys/fs/cgroup/memory/iolab-loop-use").exists());
 
-    // A mount that fails says why; the testbed survives it.
-    stack["mount_options"] = json!(["data=nonsense"]);
+    // A mount that fails says why, in the kernel's words; the testbed survives it.
+    stack["mount_options"] = json!(["journal_async_commit", "data=ordered"]);
     let error = agent.ask("run_trial", &trial(&stack, &json!({}), &phases)).unwrap_err();
     assert_eq!(error["code"], "failed");
-    assert!(error["message"].as_str().unwrap().contains("mount"), "{error}");
+    let said = error["message"].as_str().unwrap();
+    assert!(said.contains("mount -t ext4") && said.contains("kernel: "), "{error}");
     for fs in ["ext2", "ext3", "xfs", "btrfs"] {
         let stack = json!({"fs": fs, "mkfs_options": [], "mount_options": [],
             "has_external_journal": fs == "xfs" || fs == "ext3"});
@@ -144,6 +144,24 @@ fn needs_root_a_testbed_is_opened_used_and_leaves_nothing() {
     assert!(place.is_clean("loop-use", &device));
     assert_eq!(agent.ask("shutdown", &json!({})).unwrap()["problems"], json!([]));
     assert_eq!(agent.end_input(), Some(0));
+}
+
+/// The image had a name that the caller could foresee: a file of somebody else's that had it was
+/// removed when making the image failed. The name has a token now.
+#[test]
+fn needs_root_a_file_named_like_an_image_stays() {
+    let _alone = alone();
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let foreign = place.folder.path().join("images/.iolab-notes-0.img");
+    fs::write(&foreign, "precious").unwrap();
+    let (mut agent, _) = Agent::start("notes", &place.state(), false);
+    agent.ask("open_testbed", &place.spec(1)).unwrap();
+    assert_eq!(agent.ask("close_testbed", &json!({})).unwrap()["is_restored"], true);
+    assert_eq!(agent.end_input(), Some(0));
+    assert_eq!(fs::read_to_string(&foreign).unwrap(), "precious");
 }
 
 #[test]
@@ -179,9 +197,7 @@ fn needs_root_restore_works_after_agent_and_watchdog_were_killed() {
     kill(watchdog, Signal::SIGKILL).unwrap();
     agent.child.kill().unwrap();
     agent.child.wait().unwrap();
-    wait_until(Duration::from_secs(5), "the mount ends", || {
-        !Path::new("/sys/block").join(&device).join("loop/backing_file").exists()
-    });
+    wait_until(Duration::from_secs(5), "the mount ends", || !device.is_attached());
     assert!(!place.is_clean("loop-both", &device));
 
     let (mut agent, hello) = Agent::start("loop-again", &place.state(), false);

@@ -148,6 +148,9 @@ pub struct Common {
     pub repeat: u32,
     /// Where the store is written.
     pub out: Option<String>,
+    /// Files of the user's own that may be replaced or changed.
+    #[serde(default)]
+    pub overwrite: Vec<String>,
     /// As the original to the letter, its traps included.
     pub is_compat: bool,
     /// Only the help text is wanted.
@@ -193,6 +196,17 @@ pub const COMMON: &[OptionRow<Common>] = &[
         standing: Standing::Done,
         update: |common, given| {
             common.out = Some(given.value.to_owned());
+            Ok(())
+        },
+    },
+    OptionRow {
+        name: "--overwrite",
+        takes: Takes::Value("FILE"),
+        group: GROUP,
+        doc: "a file that may be replaced although iolab did not make it (may be repeated)",
+        standing: Standing::Done,
+        update: |common, given| {
+            common.overwrite.push(given.value.to_owned());
             Ok(())
         },
     },

@@ -17,9 +17,10 @@ use crate::recorder::{ClassHistograms, Recorder};
 use crate::segment::{Segment, merge};
 use crate::series::Series;
 
-/// Between two looks at the group while the workers run: late enough not to disturb them.
+/// Longest time between two looks at the group: late enough not to disturb the workers, who wake
+/// the coordinator when the last of them arrives at a gate.
 const WATCH: Duration = Duration::from_millis(2);
-/// Between two looks while everybody waits for the coordinator.
+/// Between two looks while files are made, at first.
 const HURRY: Duration = Duration::from_micros(50);
 
 /// What happens around the timed region, on the coordinator's side.
@@ -122,6 +123,10 @@ pub struct PhaseOutcome {
     pub started_ns: u64,
     /// From the release to the end of the last worker's timed region.
     pub elapsed_ns: u64,
+    /// From the release of the workers until they have ended, with all that they do after the timed
+    /// region; unknown where time is simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_ns: Option<u64>,
     /// Workers that disappeared without a report.
     pub lost_workers: u32,
     /// In the order of the phase.
@@ -144,51 +149,83 @@ pub(crate) fn watch<O: Observer>(
     }
 }
 
-/// Leads the workers of a phase through its gates; returns when the timed region is over.
-///
-/// `lost` answers how many workers have ended without a trace (a killed process).
+/// The workers of a phase, as their coordinator sees them.
+pub trait Crew {
+    /// How many have ended without a trace (a killed process).
+    fn lost(&mut self) -> u32;
+    /// Rests until the last worker has arrived at a gate, but not for longer than this.
+    fn rest(&mut self, longest: Duration);
+}
+
+/// The clock of who waits for the workers: from their release until they have gone. It stands still
+/// while counters are read between the gates, when nobody works.
+#[derive(Clone, Copy, Debug)]
+pub struct ParentClock {
+    elapsed: Ns,
+    since: Ns,
+}
+
+impl ParentClock {
+    /// The workers are released.
+    pub fn start() -> Self {
+        Self { elapsed: Ns(0), since: monotonic() }
+    }
+
+    /// Everybody waits for the reading of counters.
+    pub fn pause(&mut self) {
+        self.elapsed = Ns(self.read());
+    }
+
+    /// They go on.
+    pub fn resume(&mut self) {
+        self.since = monotonic();
+    }
+
+    /// Nanoseconds so far; it is running.
+    pub fn read(&self) -> u64 {
+        self.elapsed.0 + monotonic().since(self.since).0
+    }
+}
+
+/// Leads the workers of a phase through its gates; returns when the timed region is over, with the
+/// clock that still runs.
 pub fn coordinate<O: Observer>(
     group: &SharedGroup,
     workers: u32,
     observer: &mut O,
-    mut lost: impl FnMut() -> u32,
-) {
-    wait_for(group, Gate::Start, workers, HURRY, &mut || {
+    crew: &mut impl Crew,
+) -> ParentClock {
+    while group.arrived(Gate::Start) < workers {
         if observer.should_stop() {
             group.stop();
         }
-        lost() > 0
-    });
+        if crew.lost() > 0 {
+            break;
+        }
+        crew.rest(WATCH);
+    }
     observer.starting();
     group.open(Gate::Start);
+    let mut clock = ParentClock::start();
     observer.released();
-    wait_for(group, Gate::End, workers, WATCH, &mut || {
+    while group.arrived(Gate::End) < workers {
         if observer.should_stop() {
             group.stop();
         }
-        let is_broken = lost() > 0;
-        if is_broken {
+        let lost = crew.lost();
+        if lost > 0 {
             group.stop();
+            if group.arrived(Gate::End) + lost >= workers {
+                break;
+            }
         }
-        is_broken && group.arrived(Gate::End) + lost() >= workers
-    });
+        crew.rest(WATCH);
+    }
+    clock.pause();
     observer.ended();
     group.open(Gate::End);
-}
-
-/// Waits until all workers have arrived or `is_over` says that they never will.
-fn wait_for(
-    group: &SharedGroup,
-    gate: Gate,
-    workers: u32,
-    nap_max: Duration,
-    is_over: &mut dyn FnMut() -> bool,
-) {
-    let mut nap = HURRY;
-    while group.arrived(gate) < workers && !is_over() {
-        std::thread::sleep(nap);
-        nap = (nap * 2).min(nap_max);
-    }
+    clock.resume();
+    clock
 }
 
 /// Puts the workers' outcomes together, tenant by tenant.
@@ -233,6 +270,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
         name: phase.name.clone(),
         started_ns,
         elapsed_ns: ended_ns.unwrap_or(started_ns).saturating_sub(started_ns),
+        parent_ns: None,
         lost_workers,
         tenants: phase.tenants.iter().enumerate().map(tenant).collect(),
     }

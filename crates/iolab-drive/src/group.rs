@@ -44,3 +44,58 @@ impl GroupState for SharedGroup {
         self.is_stopped.load(Ordering::Relaxed) != 0
     }
 }
+
+/// The group as workers see it whose coordinator sleeps: the last one to arrive wakes it.
+pub struct Waking<'a, W> {
+    group: &'a SharedGroup,
+    workers: u32,
+    wake: W,
+}
+
+impl<'a, W: Fn()> Waking<'a, W> {
+    /// For so many workers; `wake` may be called once too often, and must not wait.
+    pub const fn new(group: &'a SharedGroup, workers: usize, wake: W) -> Self {
+        Self { group, workers: workers as u32, wake }
+    }
+}
+
+impl<W: Fn()> GroupState for &Waking<'_, W> {
+    fn arrive(&self, gate: Gate) {
+        self.group.arrive(gate);
+        if self.group.arrived(gate) >= self.workers {
+            (self.wake)();
+        }
+    }
+
+    fn is_open(&self, gate: Gate) -> bool {
+        self.group.is_open(gate)
+    }
+
+    fn stop(&self) {
+        self.group.stop();
+    }
+
+    #[inline]
+    fn is_stopped(&self) -> bool {
+        self.group.is_stopped()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn the_last_to_arrive_wakes() {
+        let (group, woken) = (SharedGroup::default(), Cell::new(0));
+        let waking = Waking::new(&group, 3, || woken.set(woken.get() + 1));
+        for expected in [0, 0, 1] {
+            (&waking).arrive(Gate::Start);
+            assert_eq!(woken.get(), expected);
+        }
+        assert!(!(&waking).is_open(Gate::Start));
+        (&waking).stop();
+        assert!(group.is_stopped());
+    }
+}

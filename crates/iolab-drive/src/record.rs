@@ -75,6 +75,9 @@ pub struct PhaseRecord {
     pub started_ns: u64,
     /// From the release to the end of the last timed region.
     pub elapsed_ns: u64,
+    /// From the release until the last worker has ended, flushed, closed and gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_ns: Option<u64>,
     /// Bytes per op of the first tenant.
     pub io_size_bytes: u64,
     /// State of the page cache.
@@ -101,6 +104,7 @@ impl PhaseRecord {
             name: outcome.name,
             started_ns: outcome.started_ns,
             elapsed_ns: outcome.elapsed_ns,
+            parent_ns: outcome.parent_ns,
             io_size_bytes,
             cache: CacheRecord::default(),
             cpu: CpuRecord::default(),

@@ -33,6 +33,18 @@ impl ClassHistograms {
         Some(slot.get_or_insert_default())
     }
 
+    /// Gets the memory of these classes now.
+    fn get_ready(&mut self, classes: &[OpClass]) {
+        for class in classes {
+            match class {
+                OpClass::Read => self.read = Some(Histogram::resident()),
+                OpClass::Write => self.write = Some(Histogram::resident()),
+                OpClass::Sync => self.sync = Some(Histogram::resident()),
+                OpClass::Other => {}
+            }
+        }
+    }
+
     /// Counts a time of a class of op.
     #[inline]
     pub(crate) fn record(&mut self, class: OpClass, time: Ns) {
@@ -131,6 +143,18 @@ impl Recorder {
         Self { op_log: log.map(Box::new), ..self }
     }
 
+    /// Gets all memory that ops of these classes will need: what is recorded in a timed region must
+    /// not fetch any there.
+    #[must_use]
+    pub fn ready_for(mut self, classes: &[OpClass]) -> Self {
+        self.service.get_ready(classes);
+        if let Some(response) = &mut self.response {
+            response.get_ready(classes);
+        }
+        self.series.get_ready();
+        self
+    }
+
     /// Notes a submission.
     #[inline]
     pub fn submitted(&mut self, submission: &Submission) {
@@ -140,8 +164,7 @@ impl Recorder {
             log.submitted(submission.token, &submission.op);
         }
         if submission.is_timed {
-            self.series.begin(submission.intended);
-            self.origin.get_or_insert(submission.intended);
+            self.begin(submission.intended);
         }
     }
 
@@ -171,10 +194,16 @@ impl Recorder {
         self.count(class, completion.submitted, completion.completed, bytes);
     }
 
-    /// Whether [`Recorder::count`] is all there is to do at the end of an op, and
-    /// [`Recorder::submitted`] nothing after the first.
+    /// Whether [`Recorder::count`] is all there is to do at the end of an op, and nothing at its
+    /// submission, after [`Recorder::begin`].
     pub fn is_plain(&self) -> bool {
-        self.op_log.is_none() && self.response.is_none() && self.origin.is_some()
+        self.op_log.is_none() && self.response.is_none()
+    }
+
+    /// The timed region begins, if it has not yet.
+    pub fn begin(&mut self, now: Ns) {
+        self.series.begin(now);
+        self.origin.get_or_insert(now);
     }
 
     /// Counts an op of `class`.

@@ -8,7 +8,7 @@
 //! sysfs(5).
 
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use iolab_model::Ns;
 
@@ -81,18 +81,44 @@ pub struct LaneClock {
     latest: Cell<u64>,
 }
 
+/// Since when this process has measured how long a tick is, and how long it was found to be: a lane
+/// that had to find out for itself would do so in the timed region.
+static MEASURED: Mutex<Option<(Moment, u64)>> = Mutex::new(None);
+
+impl Default for LaneClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl LaneClock {
-    /// A clock that begins to measure how long a tick is.
+    /// A clock that knows how long a tick is; the first one of a process waits until it does.
     pub fn new() -> Self {
-        let first = Moment::now();
-        Self {
-            is_kept: is_kept_by_ticks(),
-            first: Cell::new(first),
-            anchor: Cell::new(first),
-            scale: Cell::new(0),
-            good_ticks: Cell::new(0),
-            latest: Cell::new(first.ns),
+        let is_kept = is_kept_by_ticks();
+        let mut measured = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
+        let (first, scale) = *measured.get_or_insert_with(|| (Moment::now(), 0));
+        let left = MEASURED_NS.saturating_sub(monotonic().0.saturating_sub(first.ns));
+        if is_kept && left > 0 {
+            std::thread::sleep(std::time::Duration::from_nanos(left));
         }
+        let now = Moment::now();
+        let clock = Self {
+            is_kept,
+            first: Cell::new(first),
+            anchor: Cell::new(now),
+            scale: Cell::new(scale),
+            good_ticks: Cell::new(0),
+            latest: Cell::new(now.ns),
+        };
+        clock.settle(now);
+        *measured = Some((clock.first.get(), clock.scale.get()));
+        clock
+    }
+
+    /// Begins to measure how long a tick is, so that the first clock need not wait for it.
+    pub fn begin() {
+        let mut measured = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
+        measured.get_or_insert_with(|| (Moment::now(), 0));
     }
 
     /// Now.
@@ -126,19 +152,30 @@ impl LaneClock {
         let since = now.ticks.wrapping_sub(self.anchor.get().ticks);
         let is_near = self.good_ticks.get() > 0 && since < 4 * ANCHORED_TICKS;
         let is_off = is_near && self.after(since).abs_diff(now.ns) > OFF_NS;
-        match self.scale_until(now) {
-            Some(scale) if !is_off => {
-                self.scale.set(scale);
-                self.good_ticks.set(ANCHORED_TICKS);
-            }
-            _ => {
-                self.first.set(now);
-                self.scale.set(0);
-                self.good_ticks.set(0);
-            }
+        if is_off {
+            self.begin_anew(now);
+        } else {
+            self.settle(now);
         }
         self.anchor.set(now);
         now.ns
+    }
+
+    /// Trusts ticks if they are what they were, or measures anew.
+    fn settle(&self, now: Moment) {
+        match self.scale_until(now) {
+            Some(scale) => {
+                self.scale.set(scale);
+                self.good_ticks.set(ANCHORED_TICKS);
+            }
+            None => self.begin_anew(now),
+        }
+    }
+
+    fn begin_anew(&self, now: Moment) {
+        self.first.set(now);
+        self.scale.set(0);
+        self.good_ticks.set(0);
     }
 
     /// How long a tick has been since it is measured, unless that is not what it was: then ticks
@@ -204,6 +241,18 @@ mod tests {
         let later = off_ns(&clock, 50_000_000);
         assert!(off.max(later) <= 2 * OFF_NS, "off by {off} and {later} ns");
         assert_eq!(clock.good_ticks.get() > 0, clock.is_kept, "and uses ticks where it can");
+    }
+
+    /// Issue 14, point 17: phases shorter than that had the slower clock for all of their time.
+    #[test]
+    fn a_clock_need_not_measure_what_the_process_knows() {
+        let first = LaneClock::new();
+        assert_eq!(first.good_ticks.get() > 0, first.is_kept, "it waited until it knew");
+        let begin = monotonic().0;
+        let second = LaneClock::new();
+        assert!(monotonic().0 - begin < MEASURED_NS, "and no other one waits");
+        assert_eq!(second.good_ticks.get() > 0, second.is_kept);
+        assert!(off_ns(&second, 1_000_000) <= OFF_NS);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use iolab_model::{Bytes, Capabilities, Ns, error::Errno};
 
 use crate::affinity::last_errno;
 use crate::clock::{monotonic, sleep_until};
+use crate::created;
 use crate::kernel;
 use crate::mapping::Mapping;
 use crate::stream::Stream;
@@ -366,6 +367,9 @@ impl Files {
         // SAFETY: `fd` was just opened and is owned by nobody else.
         let file = unsafe { OwnedFd::from_raw_fd(fd) };
         let raw = file.as_raw_fd();
+        if extra & libc::O_EXCL != 0 {
+            created::note(raw);
+        }
         let via = match how.access {
             Access::Stdio => Via::Stream(Stream::new(file, how)?),
             Access::Mapped => Via::Memory { mapping: None, file },

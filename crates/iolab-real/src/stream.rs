@@ -58,7 +58,8 @@ impl Stream {
             (false, true) => c"w",
         };
         let size = usize::try_from(how.stream_buffer_bytes.0).map_err(|_| Errno::EINVAL)?;
-        let mut buffer = vec![0; size].into_boxed_slice();
+        // Anything but zeros, which would be written by the first transfer: memory is fetched here.
+        let mut buffer = vec![u8::MAX; size].into_boxed_slice();
         let raw = fd.into_raw_fd();
         // SAFETY: the descriptor is open and ours, the mode a C string.
         let Some(file) = NonNull::new(unsafe { libc::fdopen(raw, mode.as_ptr()) }) else {

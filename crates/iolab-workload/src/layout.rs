@@ -26,8 +26,7 @@ struct File {
     name: String,
     bytes: Bytes,
     access: Access,
-    is_filled: bool,
-    is_kept: bool,
+    opening: Opening,
     is_preallocated: bool,
 }
 
@@ -61,7 +60,7 @@ impl LayoutPlan {
 
     /// Whether room is filled or allocated; otherwise files are only made.
     pub fn has_data(&self) -> bool {
-        self.files.iter().any(|file| file.is_filled || file.is_preallocated)
+        self.files.iter().any(|file| file.is_filled() || file.is_preallocated)
     }
 
     /// Names of the files; [`PathId`] counts in this order.
@@ -79,10 +78,17 @@ impl File {
                 Access::Direct => Access::Direct,
                 _ => Access::Plain,
             },
-            is_filled: tenant.opening == Opening::LaidOut,
-            is_kept: tenant.opening == Opening::Keep,
+            opening: tenant.opening,
             is_preallocated: tenant.is_preallocated,
         }
+    }
+
+    fn is_filled(&self) -> bool {
+        self.opening == Opening::LaidOut
+    }
+
+    fn is_kept(&self) -> bool {
+        self.opening == Opening::Keep
     }
 
     fn how(&self) -> OpenHow {
@@ -157,8 +163,8 @@ impl<G: GroupState> LayoutWorker<G> {
     fn step(&mut self, now: Ns) -> Option<Step> {
         let path = PathId(self.current as u32);
         let file = &self.plan.files[self.current];
-        let (bytes, how, is_filled) = (file.bytes, file.how(), file.is_filled);
-        let (is_kept, is_asked) = (file.is_kept, file.is_filled || file.is_kept);
+        let (bytes, how, is_filled) = (file.bytes, file.how(), file.is_filled());
+        let (is_kept, is_asked) = (file.is_kept(), is_filled || file.is_kept());
         match self.stage {
             _ if self.group.is_stopped() && !matches!(self.stage, Stage::Close) => None,
             Stage::Probe if is_asked => Some(self.then(Stage::Unlink, now, Op::Stat { path })),
@@ -168,6 +174,10 @@ impl<G: GroupState> LayoutWorker<G> {
                 self.current += 1;
                 self.stage = Stage::Probe;
                 None
+            }
+            Stage::Probe if file.opening == Opening::New => {
+                self.stage = Stage::Create;
+                self.step(now)
             }
             Stage::Probe | Stage::Unlink => {
                 Some(self.then(Stage::Create, now, Op::Unlink { path }))

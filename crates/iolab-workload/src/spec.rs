@@ -10,7 +10,7 @@ use iolab_model::{Bytes, Ns, Priority, Seed};
 use serde::{Deserialize, Serialize};
 
 use crate::draws::Draws;
-use crate::file_set::FileSetWork;
+use crate::file_set::{FileAction, FileSetWork};
 use crate::verify::{self, Verify};
 
 mod manner;
@@ -320,8 +320,10 @@ pub enum LockPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
-    /// Make a new, empty file.
+    /// Make a new, empty file; one that is there is removed first.
     Create,
+    /// Make a new, empty file; one that is there is somebody's, and the phase fails.
+    New,
     /// It must exist.
     Existing,
     /// Use it if it has the size; otherwise write it in full, untimed.
@@ -407,6 +409,11 @@ impl Tenant {
     /// Whether each op reads, and may write what it has read.
     fn reads_always(&self) -> bool {
         matches!(self.direction, Direction::Update { .. })
+    }
+
+    /// Whether its name is that of a directory of many files.
+    pub fn is_folder(&self) -> bool {
+        self.file_set.as_ref().is_some_and(|work| work.action != FileAction::Extend)
     }
 
     /// Name of the file of worker `index`.

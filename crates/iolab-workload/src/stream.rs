@@ -107,6 +107,8 @@ pub struct StreamWorker<G> {
     is_plain: bool,
     /// What every transfer of a run is, but for its place.
     of_a_run: Transfer,
+    /// What is put back when a rehearsal is over.
+    rehearsing: Option<run::Kept>,
     report: StreamReport,
 }
 
@@ -157,6 +159,7 @@ impl<G: GroupState> StreamWorker<G> {
             has_pauses: tenant.has_pauses(),
             is_plain: run::is_plain(tenant),
             of_a_run: run::transfer_of(tenant),
+            rehearsing: None,
             report: StreamReport { worker: index, ..StreamReport::default() },
             tenant: tenant.clone(),
         }
@@ -372,12 +375,22 @@ impl<G: GroupState> Worker for StreamWorker<G> {
     }
 
     #[inline]
-    fn run_kind(&self) -> Option<RunKind> {
+    fn run_kind(&mut self, now: Ns) -> Option<RunKind> {
+        if self.stage == Stage::WaitStart {
+            self.begin_run(now);
+        }
         let may_run = self.is_plain && self.stage == Stage::Timed && self.report.errors == 0;
-        may_run.then(|| RunKind {
-            writes: self.tenant.direction == Direction::Write,
-            is_counted_at_once: self.is_stonewalled,
-        })
+        may_run.then(|| self.kind())
+    }
+
+    #[cold]
+    fn rehearsal(&mut self) -> Option<RunKind> {
+        self.begin_rehearsal()
+    }
+
+    #[cold]
+    fn rehearsed(&mut self) {
+        self.end_rehearsal();
     }
 
     #[inline]

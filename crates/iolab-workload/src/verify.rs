@@ -169,7 +169,7 @@ impl Story {
                 Opening::Existing => {}
                 // An existing file is left alone if it is large enough: nothing new is certain.
                 Opening::Keep | Opening::LaidOut if self.exists => {}
-                Opening::Create | Opening::Keep => {
+                Opening::Create | Opening::New | Opening::Keep => {
                     *self = Self { exists: true, trust: Trust::default() }
                 }
                 Opening::LaidOut => {

@@ -34,10 +34,22 @@ pub trait Worker {
     fn complete(&mut self, completion: &Completion) -> bool;
 
     /// Whether nothing but alike transfers comes next, so that the following three may be called in
-    /// place of [`Worker::next`] and [`Worker::complete`].
-    fn run_kind(&self) -> Option<RunKind> {
+    /// place of [`Worker::next`] and [`Worker::complete`]. If the timed region can begin so, it
+    /// begins at `now`.
+    fn run_kind(&mut self, now: Ns) -> Option<RunKind> {
+        let _ = now;
         None
     }
+
+    /// While it waits for its timed region, which will be a run: makes the next run one of
+    /// transfers of nothing, so that no code of the region is executed there for the first time.
+    /// [`Worker::rehearsed`] must follow.
+    fn rehearsal(&mut self) -> Option<RunKind> {
+        None
+    }
+
+    /// The rehearsal is over, and leaves no trace.
+    fn rehearsed(&mut self) {}
 
     /// The next transfer of a run that writes or reads; `None`: ask [`Worker::next`].
     fn next_of_run<const WRITES: bool>(&mut self, now: Ns) -> Option<Transfer> {

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from iolab.errors import StoreError
+from iolab.errors import DamageError, StoreError
 
 FORMAT: Final = "iolab-archive"
 VERSION: Final = 1
@@ -29,7 +29,10 @@ MEMBER_NAME: Final = re.compile(
 """Every name there is. None leads out of the directory that an archive is unpacked into."""
 
 TOTAL_BYTES_MAX: Final = 1 << 30
-"""Of all members, unpacked: some thousand times a usual study; members are held in memory."""
+"""Of all members, unpacked: some thousand times a usual study."""
+SMALL_BYTES: Final = 32 << 20
+TIMES_MAX: Final = 30
+"""An archive unpacks to at most this many times its size, or to what is small anyway."""
 MANIFEST_BYTES_MAX: Final = 4 << 20
 MEMBERS_MAX: Final = 20_000
 """Twice the most treatments that a study may have, with what else there is."""
@@ -45,6 +48,8 @@ class ArchiveError(StoreError):
 
 class DamagedError(ArchiveError):
     """An archive of ours with a part that no reader could use; perhaps only transfer hurt it."""
+
+    exit_code = DamageError.exit_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,11 @@ def _member(row: Mapping[str, Any]) -> Member:
 def seal_of(body: bytes) -> bytes:
     """What the comment at the end of the file says about the bytes before it."""
     return b"sha256 " + hashlib.sha256(body).hexdigest().encode()
+
+
+def unpacked_bytes_max(packed_bytes: int) -> int:
+    """How much an archive of a size may unpack to."""
+    return min(TOTAL_BYTES_MAX, max(SMALL_BYTES, TIMES_MAX * packed_bytes))
 
 
 def is_seal(comment: bytes) -> bool:

@@ -14,7 +14,7 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,12 +33,18 @@ from iolab.archive.format import (
     is_seal,
     parse_manifest,
     seal_of,
+    unpacked_bytes_max,
 )
 from iolab.store.owner import give_to_user, make_directories
+from iolab.store.users_files import LIST_NAME, list_of
 
 _FIRST_BYTES: Final = b"PK\x03\x04"
 _NAME_AT: Final = 30
 """Where the name stands in a local header (APPNOTE 4.3.7)."""
+_END_OF_DIRECTORY: Final = b"PK\x05\x06"
+_DIRECTORY_SIZE_AT: Final = 12
+_ENTRY_BYTES_MAX: Final = 256
+_PART_BYTES: Final = 1 << 20
 _ENCRYPTED: Final = 1
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _PROBLEMS_SHOWN: Final = 3
@@ -49,13 +55,35 @@ _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 """What the standard library raises for a ZIP file that is not right."""
 
 
+class Members(Mapping[str, bytes]):
+    """Members of an archive, each unpacked when it is asked for: no two are held at once."""
+
+    def __init__(self, archive: zipfile.ZipFile, names: Sequence[str]) -> None:
+        self._archive = archive
+        self._names = tuple(names)
+
+    def __getitem__(self, name: str) -> bytes:
+        """Content of a member."""
+        if name not in self._names:
+            raise KeyError(name)
+        return _content(self._archive, self._archive.getinfo(name))
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names, in the order of the manifest."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._names)
+
+
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """What was found in a file that is an archive, whole or not."""
 
     path: Path
     manifest: Manifest | None
-    contents: dict[str, bytes]
+    contents: Mapping[str, bytes]
     """Members that are as the manifest says."""
     problems: tuple[str, ...]
 
@@ -69,9 +97,10 @@ def inspect(path: Path) -> Inspection:
     """
     body = _read_file(path)
     try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            sealing = tuple(_seal_problems(archive.comment, body))
-            return _looked_at(path, archive, sealing)
+        _check_directory(body, path)
+        archive = zipfile.ZipFile(io.BytesIO(body))  # Of memory: nothing is left open.
+        sealing = tuple(_seal_problems(archive.comment, body))
+        return _looked_at(path, archive, sealing)
     except DamagedError as error:
         if not _is_ours(body):
             raise _foreign(path) from None
@@ -92,12 +121,19 @@ def _looked_at(path: Path, archive: zipfile.ZipFile, sealing: tuple[str, ...]) -
         raise DamagedError(error.reason) from None  # Not malice: not even the seal is right.
     manifest = parse_manifest(_content(archive, infos.pop(MANIFEST)), str(path))
     problems = list(sealing)
-    contents = dict[str, bytes]()
+    whole = list[str]()
     for member in manifest.members:
-        problem = _look_at(archive, infos.pop(member.name, None), member, contents)
-        problems += [problem] if problem else []
+        problem = _look_at(archive, infos.pop(member.name, None), member)
+        if problem:
+            problems.append(problem)
+        else:
+            whole.append(member.name)
     problems += [f"{name} is not in the manifest" for name in sorted(infos)]
-    return Inspection(path, manifest, contents, tuple(problems))
+    return Inspection(path, manifest, Members(archive, whole), tuple(problems))
+
+
+_DRAWN: Final = ("report.html", "report.xlsx", "verdict.json")
+"""Members that `iolab report` replaces."""
 
 
 def read_archive(path: Path) -> Inspection:
@@ -105,11 +141,11 @@ def read_archive(path: Path) -> Inspection:
 
     Raises
     ------
-    ArchiveError : it is not; says what is damaged.
+    DamagedError : it is not; says what is damaged.
     """
     found = inspect(path)
     if found.problems:
-        raise ArchiveError(f"{path} is damaged: {shown(found.problems)}", "ask for the file again")
+        raise DamagedError(f"{path} is damaged: {shown(found.problems)}", "ask for the file again")
     return found
 
 
@@ -133,7 +169,8 @@ def unpack(found: Inspection, folder: Path) -> None:
         make_directories(folder.parent)
         draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
-            for name, content in found.contents.items():
+            drawn = {name: found.contents[name] for name in _DRAWN if name in found.contents}
+            for name, content in {**found.contents, LIST_NAME: list_of(drawn)}.items():
                 target = draft / name
                 target.parent.mkdir(exist_ok=True)
                 target.write_bytes(content)
@@ -183,7 +220,11 @@ def _accepted(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo
             raise _RefusedError(path, f"{info.filename} is encrypted or packed in a foreign way")
         found[info.filename] = info
     total = sum(info.file_size for info in infos)
-    if total > TOTAL_BYTES_MAX or found[MANIFEST].file_size > MANIFEST_BYTES_MAX:
+    packed = path.stat().st_size
+    if (
+        total > min(TOTAL_BYTES_MAX, unpacked_bytes_max(packed))
+        or found[MANIFEST].file_size > MANIFEST_BYTES_MAX
+    ):
         raise _RefusedError(path, f"it would unpack to {total} bytes")
     return found
 
@@ -194,24 +235,30 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         return file.read(info.file_size + 1)
 
 
-def _look_at(
-    archive: zipfile.ZipFile,
-    info: zipfile.ZipInfo | None,
-    member: Member,
-    contents: dict[str, bytes],
-) -> str | None:
+def _look_at(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None, member: Member) -> str | None:
     if info is None:
         return f"{member.name} is missing"
     if info.file_size != member.size_bytes:
         return f"{member.name} has {info.file_size} bytes instead of {member.size_bytes}"
+    digest, size = hashlib.sha256(), 0
     try:
-        content = _content(archive, info)
+        with archive.open(info) as file:
+            while size <= member.size_bytes and (part := file.read(_PART_BYTES)):
+                digest.update(part)
+                size += len(part)
     except _BROKEN as error:
         return f"{member.name} cannot be unpacked ({error})"
-    if len(content) != member.size_bytes or hashlib.sha256(content).hexdigest() != member.sha256:
+    if size != member.size_bytes or digest.hexdigest() != member.sha256:
         return f"{member.name} is not what the manifest promises (SHA-256 differs)"
-    contents[member.name] = content
     return None
+
+
+def _check_directory(body: bytes, path: Path) -> None:
+    """Refuse a table of contents that nobody could hold, before it is read (APPNOTE 4.3.16)."""
+    at = body.rfind(_END_OF_DIRECTORY)
+    size = int.from_bytes(body[at + _DIRECTORY_SIZE_AT : at + _DIRECTORY_SIZE_AT + 4], "little")
+    if at >= 0 and size > (MEMBERS_MAX + 1) * _ENTRY_BYTES_MAX and _is_ours(body):
+        raise _RefusedError(path, f"its table of contents has {size} bytes")
 
 
 def _seal_problems(comment: bytes, body: bytes) -> Iterator[str]:

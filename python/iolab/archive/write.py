@@ -18,8 +18,10 @@ from iolab.archive.format import (
     ArchiveError,
     Manifest,
     seal_of,
+    unpacked_bytes_max,
 )
-from iolab.store.owner import give_to_user
+from iolab.store import users_files
+from iolab.store.users_files import NOTHING, Allowed
 
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest that ZIP can say; when a file was packed is nobody's business."""
@@ -50,6 +52,11 @@ def pack(manifest: Manifest, contents: Mapping[str, bytes]) -> bytes:
             _add(archive, member.name, contents[member.name])
         archive.comment = bytes(SEAL_BYTES)
     body = buffer.getvalue()[:-SEAL_BYTES]
+    if total > unpacked_bytes_max(len(body)):
+        raise ArchiveError(
+            f"the study packs to {len(body)} of its {total} bytes, which no reader would believe",
+            "copy its directory instead",
+        )
     return body + seal_of(body)
 
 
@@ -60,31 +67,22 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     archive.writestr(info, content, zipfile.ZIP_DEFLATED, _LEVEL)
 
 
-def write_new(path: Path, content: bytes) -> None:
-    """Write a file that is not there yet, whole or not at all.
+def write_new(path: Path, content: bytes, allowed: Allowed = NOTHING) -> None:
+    """Write a file that is not there yet, or that the user named, whole or not at all.
 
     Raises
     ------
-    ArchiveError : it is there, or cannot be written.
+    RefusedError : it is there.
+    ArchiveError : it cannot be written.
     """
     try:
-        file = path.open("xb")
-    except FileExistsError:
-        raise ArchiveError(
-            f"{path} exists already", "name another file with --out, or remove it"
-        ) from None
+        users_files.write_new({path: content}, allowed)
     except OSError as error:
-        raise ArchiveError(
-            f"{path} cannot be made: {error.strerror}", "name another file with --out"
-        ) from None
-    try:
-        with file:
-            file.write(content)
-    except BaseException as error:
-        path.unlink(missing_ok=True)
-        if isinstance(error, OSError):
+        if isinstance(error, FileNotFoundError):
             raise ArchiveError(
-                f"{path} cannot be written: {error.strerror}", "make room, or choose another --out"
+                f"{path} cannot be written: there is no directory {path.parent}",
+                f"make it first: mkdir -p {path.parent}",
             ) from None
-        raise
-    give_to_user(path)
+        raise ArchiveError(
+            f"{path} cannot be written: {error.strerror}", "make room, or choose another --out"
+        ) from None

@@ -1,7 +1,5 @@
 """``python -m iolab.cli``."""
 
-import sys
+from iolab.cli.main import program
 
-from iolab.cli.main import main
-
-sys.exit(main())
+program()

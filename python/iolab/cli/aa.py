@@ -22,11 +22,12 @@ from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.errors import IolabError, StudyError
 from iolab.store.db import STORE_NAME, Store
-from iolab.store.owner import give_to_user
+from iolab.store.users_files import Allowed, refuse_foreign_results, write_results
 from iolab.study.factors import DELAY_PREFIX
 from iolab.study.load import load_study, study_from_table
 from iolab.study.model import Factor, Study
 from iolab.testbed.model import make_testbed
+from iolab.wording import counted
 
 if TYPE_CHECKING:
     from iolab.stats.calibration import Calibration, Control
@@ -35,7 +36,11 @@ NAME = "aa"
 HELP = "the same treatment under two labels: noise and honesty of a testbed"
 
 ROUNDS: Final = 20
+ROUNDS_MIN: Final = 4
+"""Fewer tell no spread; `iolab.stats.calibration` refuses them as well."""
 PLANNED_ROUNDS: Final = 5
+PAUSE_MAX_NS: Final = 100_000_000
+"""The longest pause after an operation: a trial of two seconds still has twenty of them."""
 RESULT_NAME: Final = "aa.json"
 EXIT_NOT_FOUND: Final = 5
 _LABELS: Final = ("A", "B")
@@ -91,23 +96,28 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     """Run the A/A study, evaluate it, keep the result."""
     planned = _planned_rounds(arguments.for_rounds)
     study = _study(arguments)
+    _check_rounds(study)
     if arguments.dry_run:
         return conduct(study, arguments, services, console)
     if arguments.out is None:
         choose = outputs.latest_directory if arguments.resume else outputs.fresh_directory
         arguments.out = str(choose(study.name))
+    allowed, out_dir = Allowed.of(arguments.overwrite), Path(arguments.out)
+    testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
+    reports = outputs.reports_in(out_dir)
+    allowed.refuse_useless([*reports, out_dir / RESULT_NAME, calibrations.file_of(testbed)])
+    arguments.overwrite = [str(path) for path in reports if allowed.has(path)]
+    refuse_foreign_results(out_dir, [RESULT_NAME], allowed)
+    calibrations.check(testbed, allowed)
     code = conduct(study, arguments, services, console)
-    out_dir = Path(arguments.out)
     with Store.open_reader(out_dir / STORE_NAME) as store:
         data = store.load_data()
     from iolab.stats.calibration import calibrate
 
     result = calibrate(data, services.judge(data), planned_rounds=planned)  # type: ignore[arg-type]
-    testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
-    kept = calibrations.save(testbed, result.to_dict(), out_dir, now_ns=time.time_ns())
-    path = out_dir / RESULT_NAME
-    path.write_text(json.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
-    give_to_user(path)
+    kept = calibrations.save((testbed, allowed), result.to_dict(), out_dir, now_ns=time.time_ns())
+    text = json.dumps(result.to_dict(), indent=2) + "\n"
+    write_results(out_dir, {RESULT_NAME: text.encode()}, allowed)
     console.result()
     console.result("\n".join(calibration_lines(result)))
     console.result(f"{'kept for plans:':16}{kept}")
@@ -119,12 +129,13 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
 def calibration_lines(result: Calibration) -> list[str]:
     """Write a calibration, a fact per line."""
     lines = [
-        f"A/A over {result.n_rounds} rounds: B / A = {result.ratio:.4f}"
+        f"A/A over {counted(result.n_rounds, 'round')}: B / A = {result.ratio:.4f}"
         f" [{result.ratio_low:.4f}, {result.ratio_high:.4f}]; sd of a round's ratio"
         f" {result.sd * 100:.2g} %, at most {result.sd_upper * 100:.2g} % (80 % bound).",
-        f"False positives: {result.false_positives} of {result.small_studies} studies of"
-        f" {result.planned_rounds} rounds differ (95 % interval"
-        f" {result.false_positive_low * 100:.0f} to {result.false_positive_high * 100:.0f} %);"
+        f"False positives: {result.false_positives} of"
+        f" {counted(result.small_studies, 'study', 'studies')} of {result.planned_rounds} rounds"
+        f" differ (95 % interval {result.false_positive_low * 100:.0f} to"
+        f" {result.false_positive_high * 100:.0f} %);"
         f" {result.false_positive_resampled * 100:.1f} % of resampled ones.",
         f"Noise floor: {result.planned_rounds} rounds cannot tell differences below"
         f" {result.noise_floor * 100:.3g} % from nothing.",
@@ -146,7 +157,7 @@ def calibration_lines(result: Calibration) -> list[str]:
 def _level_lines(result: Calibration) -> list[str]:
     """Where the noise is, and whether longer trials or more of them pay."""
     from iolab.cli.look_back import SAVING_MIN, length_text
-    from iolab.stats.sentence import percent
+    from iolab.stats.effect_words import percent
 
     lines: list[str] = []
     noise = result.noise_by_level
@@ -187,6 +198,15 @@ def _planned_rounds(text: str) -> int:
     return int(text)
 
 
+def _check_rounds(study: Study) -> None:
+    """Refuse what could not be evaluated at its end; a budget admits what it admits."""
+    if study.rounds is not None and study.rounds < ROUNDS_MIN:
+        raise StudyError(
+            f"{counted(study.rounds, 'round')} would be too few to know a noise",
+            f"at least {ROUNDS_MIN} are needed, {ROUNDS} are better: --rounds {ROUNDS}",
+        )
+
+
 def _study(arguments: argparse.Namespace) -> Study:
     labels: list[str] = list(_LABELS)
     if arguments.inject:
@@ -200,6 +220,11 @@ def _study(arguments: argparse.Namespace) -> Study:
         whole = {"name": "aa", "factors": {"label": labels}, "workloads": [_PROBE], **table}
         return study_from_table(whole, flags.flag_source())
     source = flags.flag_source()
+    if not Path(arguments.workload).is_file():
+        raise StudyError(
+            f"--workload {arguments.workload}: there is no such file",
+            "name a study file; without it random reads of 4k are measured",
+        )
     asked = load_study(Path(arguments.workload), table, override_source=source)
     first = [(factor.name, factor.levels[0]) for factor in asked.factors]
     return replace(
@@ -219,6 +244,15 @@ def _study(arguments: argparse.Namespace) -> Study:
 
 def _delay_label(text: str) -> str:
     try:
-        return f"{DELAY_PREFIX}{units.format_duration(units.parse_duration_ns(text))}"
-    except ValueError as error:
-        raise StudyError(f"--inject: {error}", "as in --inject 20us") from None
+        pause_ns = units.parse_duration_ns(text)
+    except ValueError:
+        raise StudyError(
+            f"--inject {text}: this is not a pause",
+            "write a number above 0 and its unit, as in --inject 20us or --inject 1ms",
+        ) from None
+    if pause_ns > PAUSE_MAX_NS:
+        raise StudyError(
+            f"--inject {text}: trials would consist of the pause and next to no operation",
+            f"pause {units.format_duration(PAUSE_MAX_NS)} at most, as in --inject 20us",
+        )
+    return f"{DELAY_PREFIX}{units.format_duration(pause_ns)}"

@@ -16,11 +16,16 @@ from typing import TYPE_CHECKING, Final
 from iolab import units
 from iolab.cli.console import Console
 from iolab.cli.finish import find_database
+from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.services import Services
 from iolab.errors import IolabError, StoreError
+from iolab.store import users_files
+from iolab.store.again import is_continuable
 from iolab.store.db import STORE_NAME, Store
-from iolab.store.owner import give_to_user, make_directories
+from iolab.store.owner import make_directories
+from iolab.store.users_files import Allowed, refuse_existing
 from iolab.visible import visible_line
+from iolab.wording import counted
 
 if TYPE_CHECKING:
     from iolab.archive.format import Manifest
@@ -41,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="file to make (NAME.iolab), or directory for --extract and --export",
     )
+    add_overwrite_flag(parser)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="verify FILE; exit 5 if it is damaged")
     what.add_argument("--extract", action="store_true", help="unpack FILE into the directory --out")
@@ -57,8 +63,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     if arguments.extract:
         return _extract(target, out, console)
     if arguments.export:
-        return _export(arguments.export, target, out, services, console)
-    return _pack(target, out, services, console)
+        return _export(arguments, target, services, console)
+    return _pack(target, out, services, (console, Allowed.of(arguments.overwrite)))
 
 
 def is_archive(path: Path) -> bool:
@@ -92,16 +98,16 @@ def _usable(found: Inspection) -> Generator[Path, None, None]:
 
     Raises
     ------
-    ArchiveError : it is no study that can be used; says what is wrong with it.
+    DamagedError : it is no study that can be used; says what is wrong with it.
     """
-    from iolab.archive.format import ArchiveError
+    from iolab.archive.format import DamagedError
     from iolab.archive.read import shown
     from iolab.store.verify import problems_of_study
 
     with _copied(found) as database:
         problems = problems_of_study(database)
         if problems:
-            raise ArchiveError(
+            raise DamagedError(
                 f"{found.path} is damaged: {STORE_NAME} in it cannot be used: {shown(problems)}",
                 "ask for the file again, or for one that `iolab archive --check` calls whole",
             )
@@ -123,7 +129,9 @@ def _told(manifest: Manifest) -> str:
     )
 
 
-def _pack(target: Path, out: Path | None, services: Services, console: Console) -> int:
+def _pack(
+    target: Path, out: Path | None, services: Services, beside: tuple[Console, Allowed]
+) -> int:
     from iolab.archive.format import SUFFIX
     from iolab.archive.write import write_new
     from iolab.cli.packing import pack_study
@@ -133,16 +141,21 @@ def _pack(target: Path, out: Path | None, services: Services, console: Console) 
             f"{target} is a file, not the directory of a study",
             "name a directory; an archive is read with --check, --extract or --export",
         )
+    console, allowed = beside
     database = find_database(target)
     if out is None:
         out = Path(database.resolve().parent.name + SUFFIX)
-    if out.exists():  # Before the work, though `write_new` would notice.
-        raise StoreError(f"{out} exists already", "name another file with --out, or remove it")
+    if out.is_dir():
+        raise IolabError(
+            f"{out} is a directory, and an archive is a file",
+            f"name the file, as in --out {out / f'study{SUFFIX}'}",
+        )
+    refuse_existing([out], allowed)  # Before the work, though `write_new` would notice.
     manifest, content = pack_study(database, services, console)
-    write_new(out, content)
+    write_new(out, content, allowed)
     console.result(
-        f"{out}: study '{visible_line(manifest.study_name)}', {len(manifest.members)} files, "
-        f"{units.format_bytes_rounded(len(content))}"
+        f"{out}: study '{visible_line(manifest.study_name)}', "
+        f"{counted(len(manifest.members), 'file')}, {units.format_bytes_rounded(len(content))}"
     )
     console.result(f"content SHA-256 {manifest.sha256}")
     return 0
@@ -152,21 +165,23 @@ def _check(target: Path, console: Console) -> int:
     from iolab.archive.read import inspect
 
     found = inspect(target)
-    problems = [*found.problems, *_problems_inside(found)]
+    problems = [*found.problems, *problems_inside(found)]
     if problems:
         console.result(f"{target} is damaged:")
         for problem in problems:
             console.result(f"  {visible_line(problem)}")
         if found.contents:
-            console.result(f"{len(found.contents)} files in it are as they were packed.")
+            console.result(f"{counted(len(found.contents), 'file')} in it: as packed.")
         return EXIT_CHECK_FAILED
     if found.manifest is not None:
         console.result(f"{target} is whole: {_told(found.manifest)}")
-        console.result(f"{len(found.contents)} files, content SHA-256 {found.manifest.sha256}")
+        console.result(
+            f"{counted(len(found.contents), 'file')}, content SHA-256 {found.manifest.sha256}"
+        )
     return 0
 
 
-def _problems_inside(found: Inspection) -> list[str]:
+def problems_inside(found: Inspection) -> list[str]:
     """What is wrong with the database, if it is at least what the manifest promises."""
     from iolab.store.verify import problems_of_study
 
@@ -182,15 +197,17 @@ def _extract(target: Path, out: Path | None, console: Console) -> int:
     if out is None:
         raise IolabError("--extract needs a directory", "name a new one with --out DIR")
     found = read_archive(target)
-    with _usable(found):
+    with _usable(found) as database, Store.open_reader(database) as store:
+        study = store.study
         unpack(found, out)
-    console.result(f"{out}: {len(found.contents)} files")
-    console.result(f"`iolab report {out}` shows the results, `iolab run` with --resume continues")
+    console.result(f"{out}: {counted(len(found.contents), 'file')}")
+    more = ", `iolab run` with --resume continues" if is_continuable(study) else ""
+    console.result(f"`iolab report {out}` shows the results{more}")
     return 0
 
 
 def _export(
-    program: str, target: Path, out: Path | None, services: Services, console: Console
+    arguments: argparse.Namespace, target: Path, services: Services, console: Console
 ) -> int:
     from iolab.export.fio import file_name, fio_job
     from iolab.export.iozone import iozone_script
@@ -199,7 +216,8 @@ def _export(
     with opened(target, console) as database, Store.open_reader(database) as store:
         data = store.load_data()
         items = exported_treatments(data, store.contents, services.load_core())
-    if program == "fio":
+    out = Path(arguments.out) if arguments.out else None
+    if arguments.export == "fio":
         files = {file_name(item): fio_job(item) for item in items}
     else:
         files = {"iozone.sh": iozone_script(items, data.study.name)}
@@ -211,20 +229,17 @@ def _export(
             f"the study has {len(files)} treatments, a job file each",
             "name a directory for them with --out",
         )
-    _write_files(files, out)
+    _write_files(files, out, Allowed.of(arguments.overwrite))
     console.result(f"{out}: {', '.join(files)}")
     return 0
 
 
-def _write_files(files: dict[str, str], out: Path) -> None:
-    there = next((name for name in files if (out / name).exists()), None)
-    if there is not None:
-        raise StoreError(f"{out / there} exists already", "name another directory with --out")
+def _write_files(files: dict[str, str], out: Path, allowed: Allowed) -> None:
+    contents = {out / name: text.encode() for name, text in files.items()}
+    refuse_existing(contents, allowed)
     try:
         make_directories(out)
-        for name, text in files.items():
-            (out / name).write_text(text, encoding="utf-8")
-            give_to_user(out / name)
+        users_files.write_new(contents, allowed)
     except OSError as error:
         raise StoreError(
             f"{out} cannot be written: {error.strerror}", "name another directory with --out"

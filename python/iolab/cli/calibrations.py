@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from iolab.cli.outputs import OUTPUT_ROOT
 from iolab.errors import StudyError
-from iolab.store.owner import give_to_user, make_directories
+from iolab.store.users_files import Allowed, refuse_foreign_results, write_results
 from iolab.testbed.model import Testbed
+from iolab.wording import counted
 
 FOLDER: Final = OUTPUT_ROOT / "aa"
 _MACHINE_ID: Final = Path("/etc/machine-id")
@@ -54,9 +55,27 @@ def fingerprint(testbed: Testbed) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def save(testbed: Testbed, result: Mapping[str, Any], study: Path, *, now_ns: int) -> Path:
-    """Keep a result for later plans; returns the file."""
-    path = FOLDER / f"{fingerprint(testbed)}.json"
+def file_of(testbed: Testbed) -> Path:
+    """Where a testbed's result is kept."""
+    return FOLDER / f"{fingerprint(testbed)}.json"
+
+
+def check(testbed: Testbed, allowed: Allowed) -> None:
+    """Refuse, before anything is measured, to replace a result that somebody has changed.
+
+    Raises
+    ------
+    RefusedError : it is not what iolab wrote.
+    """
+    refuse_foreign_results(FOLDER, [file_of(testbed).name], allowed)
+
+
+def save(
+    what: tuple[Testbed, Allowed], result: Mapping[str, Any], study: Path, *, now_ns: int
+) -> Path:
+    """Keep a testbed's result for later plans; returns the file."""
+    testbed, allowed = what
+    path = file_of(testbed)
     document = {
         "schema_version": 1,
         "fingerprint": fingerprint(testbed),
@@ -65,11 +84,8 @@ def save(testbed: Testbed, result: Mapping[str, Any], study: Path, *, now_ns: in
         "study": str(study),
         "result": dict(result),
     }
-    make_directories(FOLDER)
-    draft = path.with_suffix(".new")
-    draft.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    draft.replace(path)
-    give_to_user(path)
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    write_results(FOLDER, {path.name: text.encode()}, allowed)
     return path
 
 
@@ -93,7 +109,7 @@ def find(testbed: Testbed) -> KnownNoise | None:
             f"{path} cannot be read ({type(error).__name__}: {error})",
             "remove it, then run `iolab aa` again",
         ) from None
-    return KnownNoise(sd, f"A/A of {rounds} rounds, {made:%Y-%m-%d}, {path}")
+    return KnownNoise(sd, f"A/A of {counted(rounds, 'round')}, {made:%Y-%m-%d}, {path}")
 
 
 def find_for(testbed: str, facts: Mapping[str, str]) -> dict[str, Any] | None:

@@ -25,4 +25,16 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     from iolab.cli.conduct import conduct
 
     study = study_from_table(flags.study_table(arguments), flags.flag_source())
+    if flags.compares_record_sizes(arguments):
+        sizes = " and ".join(flags.DEFAULT_RECORD_SIZES.replace(",", ", ").rsplit(", ", 1))
+        console.note(
+            f"iolab: note: no option has several levels: record sizes {sizes} are compared: "
+            "--record-size names others, or one"
+        )
+    elif not study.is_comparison:
+        console.note(
+            f"iolab: note: nothing is compared: {study.compared_factor} has one level, "
+            f"{study.baseline}; to compare, give an option several levels, as in "
+            "--record-size 4k,64k"
+        )
     return conduct(study, arguments, services, console)

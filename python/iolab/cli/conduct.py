@@ -23,11 +23,13 @@ from iolab.cli.confirm import (
     confirm_wear,
 )
 from iolab.cli.console import Console
+from iolab.cli.failures import not_measured
 from iolab.cli.finish import Place, show_results_of
 from iolab.cli.forecast import forecast, short_text
-from iolab.cli.rehearsal import rehearse_stacks
+from iolab.cli.rehearsal import probe_stacks, rehearse_stacks
 from iolab.cli.same_machine import check_same_machine
-from iolab.cli.services import Services, Verdict, iolab_version
+from iolab.cli.services import Services, Verdict
+from iolab.cli.version import iolab_version
 from iolab.cli.writes import begin_counting, open_counted, stored_history, wear_of
 from iolab.errors import (
     AnalysisError,
@@ -47,13 +49,17 @@ from iolab.run.trial import check_specs, trial_spec
 from iolab.run.wear import Accepted, History, WriteBudget
 from iolab.store.db import STORE_NAME, Origin, Store
 from iolab.store.rows import Caveat, StudyData
+from iolab.store.users_files import Allowed
+from iolab.study.checks import FEW_ROUNDS
 from iolab.study.factors import find_factor
 from iolab.study.model import Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan, round_ops
-from iolab.testbed.agent import OpenTestbed, left_behind_text
+from iolab.testbed.agent import LostAgentError, OpenTestbed, left_behind_text
 from iolab.testbed.device import DeviceTestbed
+from iolab.testbed.installed import AS_ROOT
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_journal_device
 from iolab.testbed.runner import Runner, StartRunner, choose_runner
+from iolab.wording import counted
 
 _SEED_MAX: Final = 1 << 31
 MISMATCHES_SHOWN: Final = 10
@@ -98,7 +104,9 @@ def conduct(
     is_drawn = study.seed is None and not arguments.resume
     prepared = _prepare(study, arguments, services, console)
     for note in prepared.plan.notes:
-        console.note(f"iolab: note: {note.message}: {note.hint}")
+        # A rehearsal ends with the rounds that will probably decide: one number is enough.
+        if not (arguments.dry_run and note.code == FEW_ROUNDS):
+            console.note(f"iolab: note: {note.message}: {note.hint}")
     _note_tiny_budget(prepared)
     # A rehearsal changes nothing, so it needs no root even where the study does.
     needs_root = prepared.needs_root and not arguments.dry_run
@@ -132,6 +140,9 @@ def _prepare(
     study = replace(study, testbed=TestbedRequest(*testbed.request))
     if arguments.resume:
         named = Path(arguments.out) if arguments.out else outputs.latest_directory(study.name)
+        outputs.check_begun(named)
+        allowed = Allowed.of(arguments.overwrite)
+        outputs.check_place_of_report(named, allowed, database=named / STORE_NAME)
         if study.seed is None:
             study = study.with_seed(outputs.stored_seed(named / STORE_NAME))
     else:
@@ -139,6 +150,7 @@ def _prepare(
         outputs.check_free(named)
         if study.seed is None:
             study = study.with_seed(secrets.randbelow(_SEED_MAX))
+    Allowed.of(arguments.overwrite).refuse_useless(outputs.reports_in(named))
     plan = make_plan(study)
     if isinstance(testbed, DeviceTestbed):
         testbed = replace(testbed, protected=_protected(named), plan_digest=plan.digest)
@@ -240,31 +252,30 @@ def _measure(
                     _check_schedulers(prepared.plan.study, opened)
                     if prepared.is_resumed and not prepared.is_other_machine_allowed:
                         check_same_machine(store, opened.description.get("facts") or {})
+                    if not prepared.is_resumed:
+                        probe_stacks(runner, prepared.testbed, prepared.plan, prepared.core)
                     outcome = _run_campaign(prepared, store, runner, opened, stop)
                 finally:
                     _close_testbed(runner, outcome)
-        except IolabError as error:
-            if len(store.finished_trials()) == n_known:
+        except IolabError as caught:
+            is_nothing_new = len(store.finished_trials()) == n_known
+            error = _with_next_step(caught, is_begun_anew=is_nothing_new and not n_known)
+            if is_nothing_new:
                 stack.close()
                 # A full disk is told to be resumed from.
                 if not prepared.is_resumed and not isinstance(error, StoreError):
                     outputs.discard(prepared.database, made)
-                raise
+                raise error from caught
             return outcome, error
-        return outcome, _error_of(outcome) or _nothing_measured(store)
+        return outcome, _error_of(outcome) or not_measured(store, prepared.plan.study)
 
 
-def _nothing_measured(store: Store) -> IolabError | None:
-    """Why a study that ran to its end has no number, by its first failure."""
-    data = store.load_data()
-    if data.measurements:
-        return None
-    first = next((trial for trial in data.trials if trial.status == "failed"), None)
-    if first is None:
-        return TestbedError("nothing was measured: no trial has finished", "give more time")
-    return TestbedError(
-        f"nothing was measured: no trial has finished; first {first.trial_id}: {first.error}",
-        "correct the cause, then continue with --resume",
+def _with_next_step(error: IolabError, *, is_begun_anew: bool) -> IolabError:
+    """The same error; of a lost agent with what works: --resume needs something to continue."""
+    if not isinstance(error, LostAgentError):
+        return error
+    return error.with_next_step(
+        "type the same command again" if is_begun_anew else "continue with --resume"
     )
 
 
@@ -372,7 +383,7 @@ def _greet(runner: Runner, prepared: Conduct, *, is_dry_run: bool) -> None:
         raise RefusedError(left_behind_text(hello.open_journals), "run `iolab restore` first")
     if prepared.needs_root and not hello.is_root and not is_dry_run:
         wanting = ", ".join(_root_factors(prepared.plan.study)) or prepared.testbed.text
-        raise TestbedError(f"{wanting} needs root", "run it as root or with sudo")
+        raise TestbedError(f"{wanting} needs root", f"run `{AS_ROOT} ...`")
 
 
 def _check_schedulers(study: Study, opened: OpenTestbed) -> None:
@@ -390,7 +401,7 @@ def _check_schedulers(study: Study, opened: OpenTestbed) -> None:
 def _announcement(prepared: Conduct) -> str:
     plan = prepared.plan
     study = plan.study
-    rounds = f"{study.rounds} rounds" if study.rounds else "as many rounds as fit"
+    rounds = counted(study.rounds, "round") if study.rounds else "as many rounds as fit"
     if study.width is not None:
         rounds = f"{f'at most {rounds}' if study.rounds else 'rounds'} for intervals of"
         rounds += f" ±{study.width * 100:.3g} %"
@@ -398,8 +409,8 @@ def _announcement(prepared: Conduct) -> str:
         f", at most {units.format_duration_rounded(study.budget_ns)}" if study.budget_ns else ""
     )
     return (
-        f"iolab: {study.name} on {prepared.testbed.text}: {len(plan.treatments)} treatments, "
-        f"{rounds}{budget}; {_round_text(prepared)}; "
+        f"iolab: {study.name} on {prepared.testbed.text}: "
+        f"{counted(len(plan.treatments), 'treatment')}, {rounds}{budget}; {_round_text(prepared)}; "
         f"results in {prepared.out_dir}"
     )
 
@@ -417,7 +428,7 @@ def _error_of(outcome: Outcome | None) -> IolabError | None:
         trials = {text.partition(":")[0] for text in outcome.mismatches}
         return MismatchError(
             f"storage gave back other data than was written, in {len(trials)} of "
-            f"{outcome.n_ok + outcome.n_failed} trials; first: {outcome.mismatches[0]}",
+            f"{counted(outcome.n_ok + outcome.n_failed, 'trial')}; first: {outcome.mismatches[0]}",
             "the other trials are kept; do not trust this device or its file system before you "
             "know why",
         )
@@ -441,8 +452,8 @@ def _tell_outcome(outcome: Outcome, console: Console) -> None:
     for mismatch in outcome.mismatches[:MISMATCHES_SHOWN]:
         console.note(f"iolab: wrong data: {mismatch}")
     console.note(
-        f"iolab: {outcome.n_ok} trials finished{failed}, {outcome.rounds_complete} complete "
-        f"rounds{why}"
+        f"iolab: {counted(outcome.n_ok, 'trial')} finished{failed}, "
+        f"{counted(outcome.rounds_complete, 'complete round')}{why}"
     )
 
 
@@ -451,7 +462,8 @@ def _show(
 ) -> int:
     """Print the answer; a study that ended early may have none yet."""
     console, database = prepared.console, prepared.database
-    place = Place(database, prepared.out_dir, source=database, units=arguments.units)
+    allowed = Allowed.of(arguments.overwrite)
+    place = Place(database, prepared.out_dir, database, units=arguments.units, allowed=allowed)
     try:
         return show_results_of(place, services, console, is_strict=arguments.strict)
     except AnalysisError as error:
@@ -539,10 +551,13 @@ def _rehearse(prepared: Conduct, start_runner: StartRunner, arguments: argparse.
                 console,
             )
         _print_actions("restore", runner.close_testbed().get("actions", []), console)
-    rounds = f"{study.rounds} rounds" if study.rounds else "as many rounds as the budget admits"
+    rounds = (
+        counted(study.rounds, "round") if study.rounds else "as many rounds as the budget admits"
+    )
     cost = plan.round_cost()
+    order = ", each round in another order" if len(plan.treatments) > 1 else ""
     console.result(
-        f"{rounds} of {len(plan.treatments)} treatments, each round in another order; "
+        f"{rounds} of {counted(len(plan.treatments), 'treatment')}{order}; "
         f"{_round_text(prepared)}, files take "
         f"{units.format_bytes_rounded(cost.file_bytes)} at most."
     )

@@ -6,17 +6,19 @@ whatever comes. Nothing is changed before the answer is right.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from iolab import units
 from iolab.cli.console import Console
 from iolab.errors import IolabError, RefusedError
 from iolab.run.wear import Forecast
 from iolab.testbed.device import DeviceTestbed
+
+if TYPE_CHECKING:
+    import argparse
 
 WEAR_ASKED_SHARE: Final = 0.01
 """Rule R11: above this share of what a drive is rated to write, the user is asked."""

@@ -9,18 +9,16 @@ command.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
-from iolab import units
 from iolab.errors import IolabError
 from iolab.visible import visible_line, visible_text
 
 if TYPE_CHECKING:
-    from iolab.run.campaign import Progress
+    from iolab.run.progress import Progress
 
 SPARSE_INTERVAL_S: Final = 10.0
 _WIDTH_MAX: Final = 100
@@ -44,7 +42,7 @@ class Console:
         """Columns for tables."""
         if not self._is_out_terminal:
             return _WIDTH_DEFAULT
-        columns = shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
+        columns = _terminal_columns()
         return max(_WIDTH_DEFAULT, min(columns, _WIDTH_MAX))
 
     def result(self, text: str = "") -> None:
@@ -63,7 +61,7 @@ class Console:
                 return  # Its reader has left: a terminal that is gone answers EIO.
             raise IolabError(
                 f"the answer cannot be printed: {error.strerror}",
-                "what is stored is safe; print it elsewhere with `iolab report`",
+                "make room, or print it elsewhere; what is stored already is safe",
             ) from None
 
     def note(self, text: str) -> None:
@@ -81,7 +79,7 @@ class Console:
             return
         text = visible_line(progress_text(progress))
         if self._is_terminal:
-            columns = shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
+            columns = _terminal_columns()
             self._tell("\r\x1b[K" + text[: columns - 1])
             self._has_line = True
         elif progress.kind == "finished" and self._is_time_for_a_line(progress):
@@ -123,6 +121,13 @@ def _writable(text: str, stream: TextIO) -> str:
     return text
 
 
+def _terminal_columns() -> int:
+    """Columns of the terminal, or of one whose size is not known."""
+    import shutil
+
+    return shutil.get_terminal_size((_WIDTH_DEFAULT, 24)).columns
+
+
 def open_closed_streams() -> None:
     """Let standard streams that were closed lead nowhere.
 
@@ -152,5 +157,7 @@ def progress_text(progress: Progress) -> str:
     if progress.message:
         parts.append(progress.message)
     if progress.eta_ns is not None:
+        from iolab import units
+
         parts.append(f"about {units.format_duration_rounded(progress.eta_ns)} left")
     return ", ".join(parts)

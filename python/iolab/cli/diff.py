@@ -10,7 +10,7 @@ from pathlib import Path
 from iolab.cli.console import Console
 from iolab.cli.import_ import add_table_flags, wishes_of
 from iolab.cli.services import Services
-from iolab.cli.studies import read_study
+from iolab.cli.studies import check_table_flags, read_study
 
 NAME = "diff"
 HELP = "compare two stored studies cell by cell"
@@ -32,6 +32,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     from iolab.report.diff_text import diff_markdown, diff_text
     from iolab.stats.diff import compare_studies
 
+    check_table_flags(arguments, [arguments.before, arguments.after])
     before = read_study(Path(arguments.before), arguments, console)
     after = read_study(Path(arguments.after), arguments, console)
     diff = compare_studies(before, after, margin=wishes_of(arguments).margin)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import os
 import uuid
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.errors import IolabError
-from iolab.testbed.agent import Agent, left_behind_text
-from iolab.testbed.command import find_agent
+from iolab.testbed.agent import Agent, AgentError, left_behind_text
+from iolab.testbed.command import agent_command, find_agent
 
 NAME = "doctor"
 HELP = "say what is possible as this user and what is noisy here"
 
+_NO_TRIAL: Final = (
+    ("of the ten seconds before the trial", "of the last ten seconds"),
+    (" during the trial", " just now"),
+    (" before the trial", " just now"),
+)
+"""Words of the agent for the surroundings of a trial, where there is none."""
+_POLLED: Final = "io_uring_poll"
+_ABOUT_POLLED: Final = (
+    "io_uring_poll asks the device for completions instead of being interrupted, which only",
+    "devices with polled queues can; other engines do not need them (docs/reference/engines.md)",
+)
 _MARKS: Final = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 
 
@@ -25,13 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    """Print one line per check, and what would help."""
+    """Print one line per check, and what would help; 1 if a place that was named is not there."""
     _print(console, _extension_check(services))
     agent_path = find_agent()
     _print(console, {"name": "agent", "status": "ok", "message": str(agent_path)})
     with Agent([str(agent_path)]) as agent:
-        hello = agent.hello(f"doctor-{uuid.uuid4().hex[:8]}", is_dry_run=True)
-        for journal in hello.open_journals:
+        for journal in _open_journals(agent):
             _print(
                 console,
                 {
@@ -43,7 +54,38 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
             )
         for check in agent.doctor(arguments.paths):
             _print(console, check)
-    return 0
+    if os.geteuid() != 0:
+        _print(console, _sudo_check())
+    return 0 if all(map(os.path.exists, arguments.paths)) else 1
+
+
+def _sudo_check() -> Mapping[str, str]:
+    """Whether the agent can be root for this user, and what it does then."""
+    name = "agent by sudo"
+    try:
+        command = agent_command(needs_root=True, is_asking=False)
+        with Agent(command) as agent:
+            hello = agent.hello(f"doctor-{uuid.uuid4().hex[:8]}", is_dry_run=True)
+    except IolabError as error:
+        return {"name": name, "status": "warn", "message": error.message, "hint": error.hint}
+    return {"name": name, "status": "ok", "message": f"{command[-1]}: {_allowed(hello.boundary)}"}
+
+
+def _allowed(boundary: Mapping[str, Any] | None) -> str:
+    if boundary is None:
+        return "it is root and does everything"
+    classes = ", ".join(boundary.get("classes", ())) or "none"
+    source = boundary.get("policy")
+    where = "by default" if source in (None, "default") else f"by {source}"
+    return f"classes {classes} are allowed {where}"
+
+
+def _open_journals(agent: Agent) -> Sequence[Mapping[str, Any]]:
+    """What dead runs left behind; nothing where there can be no journal: a check tells why."""
+    try:
+        return agent.hello(f"doctor-{uuid.uuid4().hex[:8]}", is_dry_run=True).open_journals
+    except AgentError:
+        return ()
 
 
 def _extension_check(services: Services) -> Mapping[str, str]:
@@ -61,6 +103,12 @@ def _extension_check(services: Services) -> Mapping[str, str]:
 
 def _print(console: Console, check: Mapping[str, str]) -> None:
     mark = _MARKS.get(check.get("status", ""), check.get("status", ""))
-    console.result(f"{mark}  {check.get('name', ''):18} {check.get('message', '')}")
+    message = check.get("message", "")
+    for said_of_a_trial, said_here in _NO_TRIAL:
+        message = message.replace(said_of_a_trial, said_here)
+    console.result(f"{mark}  {check.get('name', ''):18} {message}")
+    if _POLLED in check.get("name", "") + message:
+        for line in _ABOUT_POLLED:
+            console.result(f"      {'':18} {line}")
     if check.get("hint"):
         console.result(f"      {'':18} -> {check['hint']}")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from iolab import units
 from iolab.errors import IolabError
+from iolab.store.users_files import FLAG
 from iolab.study.factors import FACTORS, FactorDefinition, FactorKind, Scope, find_factor
 from iolab.study.source import FlagSource
 
@@ -52,6 +53,7 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("running")
     group.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
     group.add_argument("--resume", action="store_true", help="continue what --out holds")
+    add_overwrite_flag(group)
     group.add_argument(
         "--allow-other-machine",
         action="store_true",
@@ -100,6 +102,17 @@ def add_units_flag(group: Any) -> None:
     )
 
 
+def add_overwrite_flag(parser: Any) -> None:
+    """Declare the flag that names files of the user's own which may be replaced."""
+    parser.add_argument(
+        FLAG,
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a file that may be replaced although iolab did not make it (may be repeated)",
+    )
+
+
 def add_factor_flags(parser: argparse.ArgumentParser) -> None:
     """One flag per factor; several levels make it a factor of the study, one level holds it."""
     group = parser.add_argument_group(
@@ -141,10 +154,8 @@ def study_table(arguments: argparse.Namespace) -> dict[str, Any]:
     """The whole study that flags describe, as a study file would give it."""
     factors = dict[str, Any]()
     for definition in FACTORS:
-        levels: list[Any] = getattr(arguments, definition.name, [])
-        if levels:
-            is_list = definition.kind in (FactorKind.OPTION_LIST, FactorKind.BOOL)
-            factors[definition.name] = levels if is_list else ",".join(levels)
+        if levels := _levels(arguments, definition):
+            factors[definition.name] = levels
     for text in arguments.knob:
         name, equals, levels = text.partition("=")
         if not equals or not levels:
@@ -155,7 +166,7 @@ def study_table(arguments: argparse.Namespace) -> dict[str, Any]:
         factors[definition.name] = levels
     workload = _workload(arguments, factors)
     is_iozone = workload["kind"] == "iozone"
-    if is_iozone and "record_size" not in factors and not any(map(_has_levels, factors.values())):
+    if is_iozone and compares_record_sizes(arguments):
         factors["record_size"] = DEFAULT_RECORD_SIZES
     varied = [name for name, levels in factors.items() if _has_levels(levels)]
     name = "-".join(varied).replace("_", "-") or "compare"
@@ -165,6 +176,29 @@ def study_table(arguments: argparse.Namespace) -> dict[str, Any]:
         "workloads": [workload],
         **overrides(arguments),
     }
+
+
+def compares_record_sizes(arguments: argparse.Namespace) -> bool:
+    """Whether record sizes are compared because nobody said what is.
+
+    Of a scheduler, a file system or another knob or layer that is named with one level it is asked
+    how it does, not how record sizes do under it: it is held, and nothing is compared.
+    """
+    if arguments.workload is not None:
+        return False
+    named = {row.name: row for row in FACTORS if getattr(arguments, row.name, None)}
+    if "record_size" in named or arguments.knob:
+        return False
+    if any(_has_levels(_levels(arguments, row)) for row in named.values()):
+        return False
+    return not any(row.scope is Scope.STACK or row.is_knob for row in named.values())
+
+
+def _levels(arguments: argparse.Namespace, definition: FactorDefinition) -> Any:
+    """Levels as a study file would give them: a list, or one text."""
+    levels: list[Any] = getattr(arguments, definition.name, [])
+    is_list = definition.kind in (FactorKind.OPTION_LIST, FactorKind.BOOL)
+    return levels if is_list else ",".join(levels)
 
 
 def _workload(arguments: argparse.Namespace, factors: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from iolab.study.model import Factor, IozoneWorkload, MixedWorkload, Study
 from iolab.study.plan import Plan, make_plan, round_ops
 from iolab.testbed.model import Testbed
 from iolab.testbed.sim import simulation_text
+from iolab.wording import counted
 
 if TYPE_CHECKING:
     from iolab.stats.planning import Noise, RoundsNeeded
@@ -96,12 +97,14 @@ def forecast(plan: Plan, testbed: Testbed, noise_share: float | None = None) -> 
 def forecast_text(found: Forecast) -> str:
     """Write the whole plan."""
     plan, study = found.plan, found.plan.study
-    rounds = f"{study.rounds} rounds" if study.rounds else "as many rounds as the budget admits"
+    rounds = (
+        counted(study.rounds, "round") if study.rounds else "as many rounds as the budget admits"
+    )
     if study.width is not None and study.rounds:
         rounds = f"at most {rounds}"
     lines = [
-        f"Plan of '{study.name}' on {found.testbed.text}: {len(plan.treatments)} treatments a"
-        f" round, {rounds}."
+        f"Plan of '{study.name}' on {found.testbed.text}:"
+        f" {counted(len(plan.treatments), 'treatment')} a round, {rounds}."
     ]
     for label, text in _parts(found):
         lines.append(f"{label:{_LABEL_WIDTH}}{text}")
@@ -110,6 +113,8 @@ def forecast_text(found: Forecast) -> str:
 
 def short_text(found: Forecast) -> str:
     """Say in a sentence or two how many rounds are needed, and of what noise."""
+    if not found.plan.study.is_comparison:
+        return "Nothing is compared, so that no number of rounds decides anything."
     wanted = found.rounds_wanted
     margin = f"{found.plan.study.margin * 100:.3g} %"
     source = _noise_text(found)
@@ -138,8 +143,11 @@ def _noise_text(found: Forecast) -> str:
         noise = found.needed[0].noise
         return f"sd {noise.sd * 100:.2g} % of a round's ratio ({noise.source})"
     ends = [row.noise.sd * 100 for row in found.needed]
+    # A testbed whose duration nobody can expect is simulated: rounds may be equal there.
+    seed = " (simulated rounds differ only by seed, perhaps not at all)"
     return (
-        f"not measured here: sd of a round's ratio assumed {ends[0]:.2g} to {ends[-1]:.2g} %;"
+        f"not measured here: sd of a round's ratio assumed {ends[0]:.2g} to {ends[-1]:.2g} %"
+        f"{seed if found.round_ns is None else ''};"
         f" `iolab aa --on {found.testbed.text}` measures it"
     )
 
@@ -201,13 +209,13 @@ def _cost_parts(found: Forecast) -> Iterator[tuple[str, str]]:
     plan, cost = found.plan, found.plan.round_cost()
     rounds = [n for n in (plan.study.rounds, found.rounds_wanted) if n]
     totals = ", ".join(
-        f"{n} rounds {units.format_duration_rounded(n * found.round_ns)}"
+        f"{counted(n, 'round')} {units.format_duration_rounded(n * found.round_ns)}"
         for n in dict.fromkeys(rounds)
         if found.round_ns is not None
     )
     if found.round_ns is None:
         ops = round_ops(plan)
-        unknown = "not known before the first round: virtual time costs little"
+        unknown = "not known before the first round: simulated time passes without waiting"
         yield "time", unknown if ops is None else simulation_text(ops)
         yield "bytes", "nothing is written but the results"
         return
@@ -228,11 +236,14 @@ def _budget_parts(found: Forecast) -> Iterator[tuple[str, str]]:
         return
     budget = units.format_duration_rounded(study.budget_ns)
     if wanted is not None and fit >= wanted:
-        yield "budget", f"{budget} admits about {fit} rounds: enough"
+        yield "budget", f"{budget} admits about {counted(fit, 'round')}: enough"
         return
-    yield "budget", f"{budget} admits about {fit} rounds, {_count(wanted)} are needed; to cut:"
+    yield (
+        "budget",
+        f"{budget} admits about {counted(fit, 'round')}, {_count(wanted)} are needed; to cut:",
+    )
     for cut in _cuts(found)[:CUTS_SHOWN]:
-        yield "", f"- {cut.what}: about {cut.rounds_that_fit} rounds fit"
+        yield "", f"- {cut.what}: room for about {counted(cut.rounds_that_fit, 'round')}"
 
 
 def _cuts(found: Forecast) -> list[Cut]:
@@ -305,4 +316,4 @@ def _fit(study: Study, round_ns: int | None) -> int | None:
 def _count(rounds: int | None) -> str:
     if rounds is None:
         return "more than 1000 rounds"
-    return f"{rounds} rounds"
+    return counted(rounds, "round")

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from iolab import units
 from iolab.cli.console import Console
 from iolab.cli.finish import Place, show_results_of
-from iolab.cli.flags import add_units_flag
-from iolab.cli.outputs import OUTPUT_ROOT, check_free, fresh_directory
-from iolab.cli.services import Services, iolab_version
+from iolab.cli.flags import add_overwrite_flag, add_units_flag
+from iolab.cli.outputs import OUTPUT_ROOT, check_free, fresh_directory, reports_in
+from iolab.cli.services import Services
+from iolab.cli.version import iolab_version
 from iolab.errors import IolabError
 from iolab.store.db import STORE_NAME
+from iolab.store.users_files import Allowed
 
 if TYPE_CHECKING:
     from iolab.imported.mapping import Wishes
@@ -32,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
     add_table_flags(parser)
+    add_overwrite_flag(parser)
     parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
     add_units_flag(parser)
 
@@ -74,6 +77,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in imported.plan.study.name)
     out_dir = Path(arguments.out) if arguments.out else fresh_directory(name, OUTPUT_ROOT)
     check_free(out_dir)
+    allowed = Allowed.of(arguments.overwrite)
+    allowed.refuse_useless(reports_in(out_dir))
     database = out_dir / STORE_NAME
     store_imported(imported, database, iolab_version())
     for factor in imported.reading.mapping.factors:
@@ -81,7 +86,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
             console.note(f"column {factor.column} is the factor {factor.name}")
     if imported.checked.text:
         console.note(f"printed means: {imported.checked.text}")
-    place = Place(database, out_dir, source=database, units=arguments.units)
+    place = Place(database, out_dir, database, units=arguments.units, allowed=allowed)
     return show_results_of(place, services, console, is_strict=arguments.strict)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from iolab.cli.console import Console
 from iolab.cli.import_ import add_table_flags
 from iolab.cli.services import Services
-from iolab.cli.studies import read_study
+from iolab.cli.studies import check_table_flags, read_study
 
 NAME = "lint"
 HELP = "say which rules of sound benchmarking a study or table breaks: exit 5 if any"
@@ -29,6 +29,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     """Print the answer of every rule."""
     from iolab.stats.rules import check_rules
 
+    check_table_flags(arguments, [arguments.study])
     data = read_study(Path(arguments.study), arguments, console)
     verdict = services.judge(data)
     findings = check_rules(data, verdict)  # pyright: ignore[reportArgumentType]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import AnalysisError
+from iolab.wording import counted
 
 if TYPE_CHECKING:
     from iolab.stats.look_back import LevelNoise, LookBack, Medians
@@ -34,8 +35,9 @@ def look_back_text(data: StudyData, found: LookBack) -> str:
         )
     study = data.study
     lines = [
-        f"Looking back at '{study.name}' on {study.testbed}: {found.levels[0].n_rounds} rounds,"
-        f" margin {found.margin * 100:.3g} %. For a study like it:"
+        f"Looking back at '{study.name}' on {study.testbed}:"
+        f" {counted(found.levels[0].n_rounds, 'round')}, margin {found.margin * 100:.3g} %."
+        " For a study like it:"
     ]
     lines += [f"{label:{_LABEL_WIDTH}}{text}" for label, text in _parts(found)]
     return "\n".join(lines)
@@ -54,7 +56,7 @@ def _parts(found: LookBack) -> Iterator[tuple[str, str]]:
 
 
 def _noise_text(level: LevelNoise) -> str:
-    from iolab.stats.sentence import percent
+    from iolab.stats.effect_words import percent
 
     return (
         f"{level.level} / {level.baseline}: sd {percent(level.sd)} of a round's ratio, at most"
@@ -73,7 +75,7 @@ def _rounds_text(level: LevelNoise) -> str:
 def _width_text(found: LookBack) -> str:
     known = [level.n_for_width for level in found.levels if level.n_for_width is not None]
     if not known:
-        return "the first 8 rounds tell how many give a wanted interval; there are fewer"
+        return "8 rounds are needed to tell how many give an interval of a wanted width"
     return (
         f"for intervals of ±{found.margin * 100:.3g} % the first 8 rounds ask for {max(known)}"
         f' (Stein); `width = "{found.margin * 100:.3g}%"` in the study does so by itself'
@@ -82,7 +84,7 @@ def _width_text(found: LookBack) -> str:
 
 def _median_text(medians: Medians | None) -> str:
     if medians is None:
-        return "ten rounds are needed to say after how many the medians are known (CONFIRM)"
+        return "10 rounds are needed to tell after how many a median is known well (CONFIRM)"
     share = f"±{medians.share * 100:.0f} %"
     total = len(medians.known) + len(medians.unknown)
     if not medians.known:
@@ -116,8 +118,8 @@ def _length_parts(lengths: list[TrialLength]) -> Iterator[tuple[str, str]]:
 
 def length_text(row: TrialLength) -> str:
     """Say in a sentence how long trials of a cell should be."""
+    from iolab.stats.effect_words import percent
     from iolab.stats.metrics.metric import format_ns
-    from iolab.stats.sentence import percent
 
     now, best, beside = map(format_ns, (row.length_ns, row.best_ns, row.overhead_ns))
     between = f"rounds add {percent(row.round_sd)}"
@@ -132,4 +134,4 @@ def length_text(row: TrialLength) -> str:
 
 
 def _count(rounds: int | None) -> str:
-    return "more than 1000 rounds" if rounds is None else f"{rounds} rounds"
+    return "more than 1000 rounds" if rounds is None else counted(rounds, "round")

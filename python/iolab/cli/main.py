@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from iolab.cli.console import Console, open_closed_streams
-from iolab.cli.parser import Parser
-from iolab.cli.services import Services, iolab_version
+from iolab.cli.version import iolab_version
 from iolab.errors import DialectError, IolabError, StoppedError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from iolab.cli.services import Services
 
 COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("compare", "compare", "compare schedulers, file systems, options or record sizes"),
@@ -42,6 +47,11 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("restore", "restore", "put back what a killed run left changed"),
     ("doctor", "doctor", "say what is possible as this user and what is noisy here"),
     (
+        "install-agent",
+        "install_agent",
+        "let users measure without being root: root's own copy of the agent, and sudo's rule",
+    ),
+    (
         "sim",
         "sim",
         "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers",
@@ -55,12 +65,46 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
 """Name, module of `iolab.cli` and help of each command; only the module asked for is imported."""
 DIALECTS: Final = ("iozone", "bonnie++", "mkfile")
 """Other programs whose command lines are understood; also by the name of the program itself."""
-_BEFORE_DIALECT: Final = ("--on", "--repeat", "--out", "--image-dir", "--erase-serial")
+_BEFORE_DIALECT: Final = (
+    "--on",
+    "--repeat",
+    "--out",
+    "--image-dir",
+    "--erase-serial",
+    "--overwrite",
+)
 """Options with a value that may also stand before a dialect's name; `--compat` has none."""
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
 EXIT_BUG: Final = 70
 """Not a user's mistake and none of rule R12's codes: ``EX_SOFTWARE`` of sysexits.h."""
 
+_OBJECTS_BEFORE_GC: Final = 50_000
+"""Usually 700: imports make many objects, and none of them is garbage."""
+EXIT_CODES: Final = (
+    (0, "done"),
+    (
+        1,
+        "not done as asked: a wrong option, level or file; something is missing; or it could not "
+        "be measured",
+    ),
+    (
+        2,
+        "refused for safety: nothing was changed; or stopped at the accepted amount of writes: "
+        "everything was put back",
+    ),
+    (3, "something could not be put back; `iolab restore` says what"),
+    (4, "undecided, with `--strict` or by `gate`"),
+    (
+        5,
+        "a check failed: other data than was written (`--verify`), a damaged study or archive, a "
+        "regression (`gate`), a broken rule (`lint`), another order (`sim scenarios`)",
+    ),
+    (EXIT_BUG, "a bug in iolab; `IOLAB_DEBUG=1` shows where, please report it"),
+    (130, "stopped by the user"),
+)
+"""Meaning of each exit code; `docs/explanation/safety.md` has the same table."""
+
+_NAME_MAX: Final = 100
 _MESSAGE_MAX: Final = 2000
 """Longer ones quote what nobody typed."""
 
@@ -84,40 +128,68 @@ def main(
 ) -> int:
     """Run one command; returns the exit code of rule R12."""
     if console is None:
+        gc.set_threshold(_OBJECTS_BEFORE_GC)
         open_closed_streams()
         console = Console()
     try:
         if arguments is None:
             arguments = [*_dialect_called(sys.argv[0]), *sys.argv[1:]]
-        return _dispatch(list(arguments), services or Services(), console)
-    except DialectError as error:
-        if os.environ.get(DEBUG_VARIABLE):
+        return _dispatch(list(arguments), services, console)
+    except (Exception, KeyboardInterrupt) as error:
+        if os.environ.get(DEBUG_VARIABLE) and not isinstance(error, KeyboardInterrupt):
             raise
-        # Its lines belong together: the second is what was typed, the third points at the problem.
-        console.note(f"iolab: {error}")
-        return error.exit_code
-    except IolabError as error:
-        if os.environ.get(DEBUG_VARIABLE):
-            raise
-        console.note(f"iolab: {_one_line(str(error))}")
-        return error.exit_code
-    except KeyboardInterrupt:
-        console.note("iolab: stopped")
-        return StoppedError.exit_code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE):
-            raise
-        console.note(
-            f"iolab: this is a bug in iolab ({type(error).__name__}: {_one_line(str(error))}); "
-            f"{DEBUG_VARIABLE}=1 shows where, please report it"
-        )
-        return EXIT_BUG
+        return _answer_to(error, console)
 
 
-def _dispatch(arguments: list[str], services: Services, console: Console) -> int:
+def _answer_to(error: BaseException, console: Console) -> int:
+    """Tell what ended a command; returns its exit code."""
+    match error:
+        case DialectError():
+            # Its lines belong together: the second is what was typed, the third points at it.
+            console.note(f"iolab: {error}")
+            return error.exit_code
+        case IolabError():
+            console.note(f"iolab: {_one_line(str(error))}")
+            return error.exit_code
+        case KeyboardInterrupt():
+            console.note("iolab: stopped")
+            return StoppedError.exit_code
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        case OSError(filename=str(name) | bytes(name)):
+            told = os.fsencode(name).decode(errors="backslashreplace")
+            shown = told if len(told) <= _NAME_MAX else told[:_NAME_MAX] + "..."
+            console.note(f"iolab: {shown} cannot be used: {error.strerror}: name another place")
+            return IolabError.exit_code
+        case _:
+            return _tell_bug(error, console)
+
+
+def _tell_bug(error: BaseException, console: Console) -> int:
+    console.note(
+        f"iolab: this is a bug in iolab ({type(error).__name__}: {_one_line(str(error))}); "
+        f"{DEBUG_VARIABLE}=1 shows where, please report it"
+    )
+    return EXIT_BUG
+
+
+def program() -> NoReturn:
+    """Run as a program of its own.
+
+    Its memory is left to the kernel: taking apart what was imported takes Python a fifth of a short
+    command. Who traces or profiles it gets the usual end.
+    """
+    code = main()
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        sys.exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _dispatch(arguments: list[str], services: Services | None, console: Console) -> int:
     if not arguments:
         console.result(EXAMPLES)
         return 0
@@ -127,21 +199,53 @@ def _dispatch(arguments: list[str], services: Services, console: Console) -> int
     if arguments[0] == "--version":
         console.result(f"iolab {iolab_version()}")
         return 0
+    _check_names(arguments)
+    from iolab.cli.services import Services
+
+    services = services or Services()
     dialect, words = _dialect(arguments)
     if dialect is not None:
         from iolab.cli.dialect.run import execute
 
         return execute(dialect, words, services, console)
+    from iolab.cli.parser import Parser
+    from iolab.wording import sentence_case
+
     command = _command(arguments[0])
     parser = Parser(
         prog=f"iolab {arguments[0]}",
-        description=command.HELP.capitalize() + ".",
+        description=f"{sentence_case(command.HELP)}.",
         allow_abbrev=False,
     )
     command.add_arguments(parser)
-    parsed, unknown = parser.parse_known_args(arguments[1:])
-    parser.refuse_unknown(unknown)
+    parsed = parser.understand(arguments[1:])
     return int(command.execute(parsed, services, console))
+
+
+def _check_names(arguments: list[str]) -> None:
+    """Refuse what cannot be stored, sent to the agent or shown as it is.
+
+    Raises
+    ------
+    IolabError : a word, or the name of the working directory, is not UTF-8, or that is gone.
+    """
+    try:
+        place = str(Path.cwd())
+    except OSError as error:
+        raise IolabError(
+            f"the working directory cannot be used: {error.strerror}", "`cd` to one that exists"
+        ) from None
+    for word in arguments:
+        _check_encoded("argument", word, "write it in UTF-8, or rename the file")
+    _check_encoded("the working directory", place, "rename it, or `cd` to one whose name is UTF-8")
+
+
+def _check_encoded(what: str, text: str, hint: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(text).decode(errors="backslashreplace")
+        raise IolabError(f"{what} '{shown}' is not UTF-8", hint) from None
 
 
 def _dialect_called(program: str) -> list[str]:
@@ -180,10 +284,16 @@ def _command(name: str) -> ModuleType:
 
 
 def _help() -> str:
-    lines = [f"  {name:11}{text}" for name, _, text in COMMANDS]
-    programs = [f"  {name:11}the command line of {name}, with its own output" for name in DIALECTS]
+    width = max(map(len, [*(name for name, *_ in COMMANDS), *DIALECTS])) + 2
+    lines = [f"  {name:{width}}{text}" for name, _, text in COMMANDS]
+    programs = [
+        f"  {name:{width}}the command line of {name}, with its own output" for name in DIALECTS
+    ]
     return "\n".join(
-        [EXAMPLES, "", "Commands:", *lines, "", "Other programs' command lines:", *programs]
+        [
+            *(EXAMPLES, "", "Commands:", *lines, "", "Other programs' command lines:", *programs),
+            *("", "Exit codes:", *(f"  {code:<5}{text}" for code, text in EXIT_CODES)),
+        ]
     )
 
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from iolab import units
-from iolab.errors import StoreError, StudyError
+from iolab.errors import RefusedError, StoreError, StudyError
+from iolab.store.again import way_on
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.lock import WriterLock
-from iolab.store.owner import remove_directories
+from iolab.store.log import SIDE_SUFFIXES, size_of
+from iolab.store.owner import distrusted, refuse_distrusted, remove_directories
+from iolab.store.users_files import LIST_NAME, Allowed, refuse_foreign_results
 from iolab.study.plan import Plan
 from iolab.study.render import spec_toml
 
 OUTPUT_ROOT: Final = Path("iolab-out")
+REPORT_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
 OUT_BYTES_MIN: Final = 4 << 20
 """A small study with its reports; who has less cannot store one."""
+_LEFT_BY_START: Final = re.compile(
+    rf"{re.escape(STORE_NAME)}\.lock|{re.escape(LIST_NAME)}|"
+    rf"\.{re.escape(STORE_NAME)}\.[0-9a-f]{{16}}({'|'.join(SIDE_SUFFIXES)})?"
+)
+"""Leftovers of a killed start of a study in its directory: a draft with a random name."""
 _DIFFERENCES_SHOWN: Final = 4
 _OPEN_KEYS: Final = ("rounds", "budget")
 
@@ -56,17 +65,38 @@ def stored_seed(database: Path) -> int:
         return store.study.seed
 
 
+def check_begun(out_dir: Path) -> None:
+    """Refuse to continue what was never begun, or was stopped before there was anything to keep.
+
+    Raises
+    ------
+    StudyError : there is no study in the directory; says how to begin it.
+    """
+    if not (out_dir / STORE_NAME).is_file():
+        raise StudyError(
+            f"there is nothing to resume: there is no study in {out_dir} (no {STORE_NAME})",
+            "begin it with the same command without --resume, or name the directory that --out "
+            "made",
+        )
+
+
 def existing(path: Path) -> Path:
     """The path itself, or the nearest folder above it that exists."""
     return next(place for place in (path, *path.absolute().parents) if place.exists())
 
 
+def reports_in(out_dir: Path) -> list[Path]:
+    """Files that a report of a study writes."""
+    return [out_dir / name for name in REPORT_FILES]
+
+
 def check_free(out_dir: Path) -> None:
-    """Refuse a directory that already holds a study, or cannot hold one.
+    """Refuse a directory that already holds a study or somebody's files, or cannot hold one.
 
     Raises
     ------
     StudyError : it does, or cannot; says how to go on.
+    RefusedError : it holds files that are not iolab's, or root could be led astray in it.
     StoreError : another process is writing one there.
     """
     database = out_dir / STORE_NAME
@@ -74,15 +104,60 @@ def check_free(out_dir: Path) -> None:
         folder = existing(out_dir)
         if not folder.is_dir():
             raise StudyError(f"{folder} is not a directory", "choose another --out")
+        refuse_distrusted(out_dir)
+        _refuse_filled(out_dir)
         _check_room(folder, out_dir)
         return
     WriterLock(database).refuse_if_held()
     with Store.open_reader(database) as store:
-        name = store.study.name
-    raise StudyError(
-        f"{out_dir} already holds the study '{name}'",
-        "continue it with --resume, or choose another --out",
-    )
+        study, statuses = store.study, store.finished_trials()
+        hint = way_on(study, out_dir, statuses, store.contents.n_trials())
+    raise StudyError(f"{out_dir} already holds the study '{study.name}'", hint)
+
+
+def _refuse_filled(out_dir: Path) -> None:
+    """Refuse a directory in which somebody else's files lie: results get one of their own."""
+    if out_dir.is_dir():
+        others = sorted(path.name for path in out_dir.iterdir() if not _is_left_by_start(path))
+        if others:
+            raise RefusedError(
+                f"{out_dir} holds {others[0]} already, and no study",
+                "name a new directory, or an empty one, with --out",
+            )
+
+
+def _is_left_by_start(path: Path) -> bool:
+    """Tell if a file is iolab's own although no study is there: side files only if they are empty.
+
+    One that is not may hold the newest records of a study whose database is gone.
+    """
+    is_side = path.name in {STORE_NAME + suffix for suffix in SIDE_SUFFIXES}
+    return _LEFT_BY_START.fullmatch(path.name) is not None or (is_side and size_of(path) == 0)
+
+
+def check_place_of_report(
+    directory: Path, allowed: Allowed, *, database: Path | None = None
+) -> None:
+    """Refuse to draw the study of `database` into a directory that holds other things.
+
+    Raises
+    ------
+    RefusedError : it holds another study, or a report that the user changed; or it is not empty,
+        and iolab wrote no report there.
+    """
+    if not directory.is_dir() or distrusted(directory) is not None:
+        return  # What root may not write is told after the answer.
+    is_own = database is not None and database.parent.resolve() == directory.resolve()
+    if (directory / STORE_NAME).exists() and not is_own:
+        raise RefusedError(
+            f"{directory} holds a study: the report of another does not belong there",
+            "name a new directory, or an empty one, with --out",
+        )
+    is_known = is_own or (directory / LIST_NAME).exists()
+    named = any((directory / name) in allowed.paths for name in REPORT_FILES)
+    if not is_known and not named:
+        _refuse_filled(directory)
+    refuse_foreign_results(directory, REPORT_FILES, allowed)
 
 
 def _check_room(existing: Path, out_dir: Path) -> None:
@@ -103,7 +178,7 @@ def missing_directories(out_dir: Path) -> list[Path]:
 
 def discard(database: Path, made: Sequence[Path]) -> None:
     """Remove a closed store in which nothing was recorded, and the directories made for it."""
-    for suffix in ("", "-wal", "-shm", ".lock"):
+    for suffix in ("-wal", "-shm", "", ".lock"):  # Killed here, no log is left to another study.
         database.with_name(database.name + suffix).unlink(missing_ok=True)
     remove_directories(made)
 
@@ -117,6 +192,8 @@ def check_same_plan(store: Store, plan: Plan) -> None:
     """
     if store.study.plan_digest == plan.digest:
         return
+    import difflib
+
     changes = [
         line
         for line in difflib.ndiff(

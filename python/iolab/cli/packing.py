@@ -14,7 +14,8 @@ from typing import Final
 from iolab.archive.format import DATABASE, Manifest, members_of
 from iolab.archive.write import pack
 from iolab.cli.console import Console
-from iolab.cli.services import Services, iolab_version
+from iolab.cli.services import Services
+from iolab.cli.version import iolab_version
 from iolab.errors import AnalysisError, IolabError
 from iolab.export.fio import file_name, fio_job
 from iolab.export.iozone import iozone_script
@@ -23,6 +24,7 @@ from iolab.store.contents import Contents
 from iolab.store.db import Store
 from iolab.store.lock import WriterLock
 from iolab.store.machine import machine_text
+from iolab.store.owner import distrusted
 from iolab.store.rows import StudyData
 
 REPORT_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
@@ -72,7 +74,7 @@ def _undisturbed(database: Path) -> Generator[None, None, None]:
     """Keep writers out, as far as this user could be one; makes no file."""
     lock = WriterLock(database)
     file = database.with_name(database.name + ".lock")
-    if not os.access(file, os.R_OK | os.W_OK):
+    if not os.access(file, os.R_OK | os.W_OK) or distrusted(database.parent):
         yield
         return
     lock.acquire()

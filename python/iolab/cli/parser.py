@@ -4,14 +4,48 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
 
 from iolab.errors import IolabError
 from iolab.study.factors import nearest
 
+_MAY_BE_EMPTY: Final = ("flags", "mkfs_options", "mount_options")
+"""Factors of which nothing at all is a level."""
+
 
 class Parser(argparse.ArgumentParser):
     """Raises :class:`IolabError` instead of printing and exiting."""
+
+    def understand(self, words: Sequence[str]) -> argparse.Namespace:
+        """Return the meaning of all the words.
+
+        Raises
+        ------
+        IolabError : nothing knows one of them, or the value of an option is missing or blank.
+        """
+        for word in words:
+            flag, sign, value = word.partition("=")
+            if word == "--":
+                break
+            if flag.startswith("--") and sign and value == "--":
+                self.error(f"argument {flag}: expected one argument")
+        parsed, unknown = self.parse_known_args(words)
+        self._refuse_unknown(unknown)
+        for action in self._actions:
+            if action.option_strings and action.nargs is None and _is_given(action, parsed):
+                self._refuse_blank(action, getattr(parsed, action.dest))
+        return parsed
+
+    def _refuse_blank(self, action: argparse.Action, given: Any) -> None:
+        values: list[Any] = given if isinstance(given, list) else [given]
+        for value in values:
+            if isinstance(value, str) and not value.strip(" \t\n,"):
+                flag = action.option_strings[0]
+                raise IolabError(
+                    f"{flag} '{value}': there is nothing in it",
+                    f"name a value, or leave {flag} out; see `{self.prog} --help`",
+                )
 
     def error(self, message: str) -> NoReturn:
         """Turn argparse's complaint into ours."""
@@ -24,14 +58,22 @@ class Parser(argparse.ArgumentParser):
             )
         raise IolabError(message, f"see `{self.prog} --help`")
 
-    def refuse_unknown(self, arguments: list[str]) -> None:
+    def _refuse_unknown(self, arguments: list[str]) -> None:
         """Complain about the first argument that nothing takes."""
         if not arguments:
             return
+        if not arguments[0].startswith("-"):
+            raise IolabError(
+                f"'{arguments[0]}' is one argument too many", f"see `{self.prog} --help`"
+            )
         first = arguments[0].partition("=")[0]
-        if not first.startswith("-"):
-            raise IolabError(f"'{first}' is one argument too many", f"see `{self.prog} --help`")
         known = [name for action in self._actions for name in action.option_strings]
         raise IolabError(
             f"there is no option {first}{nearest(first, known)}", f"see `{self.prog} --help`"
         )
+
+
+def _is_given(action: argparse.Action, parsed: argparse.Namespace) -> bool:
+    if action.dest in _MAY_BE_EMPTY or action.dest not in vars(parsed):
+        return False
+    return getattr(parsed, action.dest) != action.default

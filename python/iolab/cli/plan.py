@@ -14,6 +14,7 @@ from iolab.cli.services import Services
 from iolab.cli.studies import read_study
 from iolab.errors import AnalysisError, IolabError
 from iolab.run.trial import check_specs
+from iolab.study.checks import FEW_ROUNDS
 from iolab.study.load import load_study
 from iolab.study.model import TestbedRequest
 from iolab.study.plan import make_plan
@@ -43,8 +44,10 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     path = Path(arguments.study)
     if path.is_dir() or path.suffix in (".db", ".iolab"):
         return _look_back(path, arguments, services, console)
+    if not path.exists():
+        raise IolabError(f"{path} does not exist", "name a study file, or results to look back at")
     source = flags.flag_source()
-    study = load_study(Path(arguments.study), flags.overrides(arguments), override_source=source)
+    study = load_study(path, flags.overrides(arguments), override_source=source)
     testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
     if "true" in study.levels_in_use("external_journal"):
         testbed = with_journal_device(testbed)
@@ -52,7 +55,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     plan = make_plan(study.with_seed(study.seed or 0))
     check_specs(plan, services.load_core())
     for note in plan.notes:
-        console.note(f"iolab: note: {note.message}: {note.hint}")
+        if note.code != FEW_ROUNDS:  # The forecast says how many are needed, of what is known here.
+            console.note(f"iolab: note: {note.message}: {note.hint}")
     console.result(forecast_text(forecast(plan, testbed, _noise(arguments.noise))))
     testbed.check_space(plan.round_cost().file_bytes)
     return 0

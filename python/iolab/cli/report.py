@@ -6,21 +6,21 @@ import argparse
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from iolab import units
 from iolab.cli.archive import is_archive, opened
 from iolab.cli.console import Console
 from iolab.cli.finish import EXIT_UNDECIDED, Place, find_database, show_results_of
-from iolab.cli.flags import add_units_flag
+from iolab.cli.flags import add_overwrite_flag, add_units_flag
+from iolab.cli.outputs import check_place_of_report, reports_in
 from iolab.cli.services import Services
-from iolab.errors import AnalysisError, IolabError, StudyError
+from iolab.errors import IolabError, StudyError
+from iolab.store import users_files
 from iolab.store.db import Store
 from iolab.store.read import without_collecting
+from iolab.store.users_files import Allowed
 from iolab.study.factors import nearest
 from iolab.study.metric_names import parse_metric
-
-_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
 
 NAME = "report"
 HELP = "show the results of a study again"
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("results", metavar="DIR|FILE", help="what --out named, or an archive")
     parser.add_argument("--out", metavar="DIR", help="write the report elsewhere")
+    add_overwrite_flag(parser)
     parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
     parser.add_argument("--metric", metavar="METRIC", help="judge by another metric, as in p99")
     parser.add_argument("--metric-of", metavar="PART", help="stream or test whose metric it is")
@@ -53,8 +54,12 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         return _from_archive(results, arguments, services, console)
     database = find_database(results)
     out_dir = Path(arguments.out) if arguments.out else database.parent
+    allowed = Allowed.of(arguments.overwrite)
+    allowed.refuse_useless(reports_in(out_dir))
+    if arguments.out:
+        check_place_of_report(out_dir, allowed, database=database)
     asked = _asked(arguments, database)
-    place = Place(database, out_dir, source=database, asked=asked, units=arguments.units)
+    place = Place(database, out_dir, database, asked, arguments.units, allowed)
     return show_results_of(place, services, console, is_strict=arguments.strict)
 
 
@@ -62,9 +67,10 @@ def _printed(
     results: Path, arguments: argparse.Namespace, services: Services, console: Console
 ) -> int:
     """Judge and print for a pull request or a program; nothing is written anywhere."""
-    if arguments.out:
+    if arguments.out or arguments.overwrite:
         flag = "--md" if arguments.markdown else "--json"
-        raise IolabError(f"{flag} prints and writes no files", "leave out --out")
+        given = "--out" if arguments.out else users_files.FLAG
+        raise IolabError(f"{flag} prints and writes no files", f"leave out {given}")
     with opened(results, console) if is_archive(results) else nullcontext(results) as found:
         database = find_database(found)
         with without_collecting(), Store.open_reader(database) as store:
@@ -107,17 +113,17 @@ def _checked_part(database: Path, part: str) -> str:
 def _from_archive(
     results: Path, arguments: argparse.Namespace, services: Services, console: Console
 ) -> int:
-    """Draw what an archive holds; the directory is not the study's, so nothing is replaced."""
+    """Draw what an archive holds."""
     if not arguments.out:
         raise IolabError(
-            "the report of an archive needs a directory", "name a new one with --out DIR"
+            f"{results} is an archive, in which no report can be put",
+            "name a new directory for it with --out DIR",
         )
     out_dir = Path(arguments.out)
-    there = next((name for name in _FILES if (out_dir / name).exists()), None)
-    if there is not None:
-        raise AnalysisError(f"{out_dir / there} exists already", "name another directory")
+    allowed = Allowed.of(arguments.overwrite)
+    allowed.refuse_useless(reports_in(out_dir))
+    check_place_of_report(out_dir, allowed)
     with opened(results, console) as database:
-        place = Place(
-            database, out_dir, results, _asked(arguments, database), units=arguments.units
-        )
+        asked = _asked(arguments, database)
+        place = Place(database, out_dir, results, asked, arguments.units, allowed)
         return show_results_of(place, services, console, is_strict=arguments.strict)

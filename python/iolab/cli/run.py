@@ -8,6 +8,8 @@ from pathlib import Path
 from iolab.cli import flags
 from iolab.cli.console import Console
 from iolab.cli.services import Services
+from iolab.errors import StudyError
+from iolab.store.db import STORE_NAME
 from iolab.study.load import load_study
 
 NAME = "run"
@@ -25,7 +27,12 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     """Run the study in the file."""
     from iolab.cli.conduct import conduct
 
-    study = load_study(
-        Path(arguments.study), flags.overrides(arguments), override_source=flags.flag_source()
-    )
+    path = Path(arguments.study)
+    if (path / STORE_NAME).exists():
+        raise StudyError(
+            f"{path} holds results, not a study file",
+            f"`iolab report {path}` shows them, `iolab run STUDY.toml --out {path} --resume` "
+            "continues them",
+        )
+    study = load_study(path, flags.overrides(arguments), override_source=flags.flag_source())
     return conduct(study, arguments, services, console)

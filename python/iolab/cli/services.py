@@ -7,11 +7,11 @@ not wait for any of them. Tests hand in stand-ins.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from iolab.errors import IolabError
+from iolab.frozen import frozen
 from iolab.run.core import Core, load_core
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _by_hand(store: Store, data: StudyData) -> tuple[ByHand, ...]:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Services:
     """The heavy halves, replaceable."""
 
@@ -104,13 +104,3 @@ class Services:
     markdown: Callable[[StudyData, Any], str] = _markdown
     json: Callable[[StudyData, Any], str] = _json
     by_hand: Callable[[Store, StudyData], tuple[ByHand, ...]] = _by_hand
-
-
-def iolab_version() -> str:
-    """Version of the installed package."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("iolab")
-    except metadata.PackageNotFoundError:
-        return "0.1.0+source"

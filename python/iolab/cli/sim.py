@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolab.cli.console import Console
+from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.parser import Parser
 from iolab.cli.services import Services
 from iolab.errors import IolabError, StudyError
 from iolab.run.trial import trial_spec
+from iolab.store.users_files import Allowed, refuse_existing, write_new
 from iolab.study.factors import nearest
 from iolab.study.load import load_study
 from iolab.study.model import TestbedRequest
@@ -51,8 +53,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     declare, answer, about = _SUBJECTS[arguments.subject]
     parser = Parser(prog=f"iolab sim {arguments.subject}", description=about, allow_abbrev=False)
     declare(parser)
-    parsed, unknown = parser.parse_known_args(arguments.rest)
-    parser.refuse_unknown(unknown)
+    parsed = parser.understand(arguments.rest)
     return answer(parsed, services.load_core(), console)
 
 
@@ -62,9 +63,13 @@ def _read(path: Path) -> str:
             return gzip.decompress(path.read_bytes()).decode()
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise StudyError(f"{path}: there is no such file", "name another one") from None
-    except (OSError, UnicodeDecodeError, EOFError) as error:
-        raise StudyError(f"{path} cannot be read: {error}", "check the file") from None
+        raise StudyError(f"{path}: there is no such file", "check its name") from None
+    except OSError as error:
+        raise StudyError(
+            f"{path} cannot be read: {error.strerror or error}", "name a file"
+        ) from None
+    except (UnicodeDecodeError, EOFError) as error:
+        raise StudyError(f"{path} cannot be read: {error}", "name a whole, plain file") from None
 
 
 # Scenarios.
@@ -127,6 +132,11 @@ def _declare_dispatch(parser: argparse.ArgumentParser) -> None:
 
 def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     path = Path(arguments.recording)
+    if not path.is_file():
+        raise StudyError(
+            f"'{arguments.recording}' is not a file",
+            f"name a RECORDING{_ENDING}; what describes it, RECORDING.json, lies beside it",
+        )
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
     described = path.with_name(f"{stem}.json")
     setup_text = _read(described)
@@ -254,11 +264,16 @@ def _declare_probe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="random places (1)")
 
 
+def _seed(asked: int) -> int:
+    if not 0 <= asked < _SEED_END:
+        raise StudyError(f"--seed {asked} is not a seed", "from 0 to 2**63 - 1")
+    return asked
+
+
 def _probe(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    if not 0 <= arguments.seed < _SEED_END:
-        raise StudyError(f"--seed {arguments.seed} is not a seed", "from 0 to 2**63 - 1")
+    seed = _seed(arguments.seed)
     testbed = simulated_testbed(arguments.stack, {}, core)
-    found = json.loads(core.sim_probe(testbed.stack_json, arguments.seed))
+    found = json.loads(core.sim_probe(testbed.stack_json, seed))
     console.result(f"{found['profile']}, simulated; read cache off; times in virtual time\n")
     console.result("Size sweep, depth 1: median response in us, and what the line misses")
     sweeps = found["sizes"]
@@ -378,17 +393,18 @@ def _declare_trace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trial", metavar="ID", default="t0001", help="which one (t0001)")
     parser.add_argument("--seed", type=int, metavar="N", help="if the study names none")
     parser.add_argument("--out", metavar=f"FILE{_ENDING}", required=True, help="is made anew")
+    add_overwrite_flag(parser)
 
 
 def _trace(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     out = Path(arguments.out)
     if not out.name.endswith(_ENDING):
         raise StudyError(f"--out {out} does not end in {_ENDING}", f"as in --out trace{_ENDING}")
-    if out.exists():
-        raise StudyError(f"{out} is there already", "name another file, or remove it")
+    allowed = Allowed.of(arguments.overwrite)
+    refuse_existing([out], allowed)
     study = load_study(Path(arguments.study))
     if study.seed is None:
-        study = study.with_seed(1 if arguments.seed is None else arguments.seed)
+        study = study.with_seed(1 if arguments.seed is None else _seed(arguments.seed))
     testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
     if testbed.record_kind != "simulated":
         raise StudyError(f"{testbed.text} is not simulated", "use a study on sim:...")
@@ -400,7 +416,7 @@ def _trace(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     stack = json.dumps(testbed.agent_spec()["stack"])
     text = core.sim_trace(stack, json.dumps(spec))
     try:
-        out.write_bytes(gzip.compress(text.encode(), mtime=0))
+        write_new({out: gzip.compress(text.encode(), mtime=0)}, allowed)
     except OSError as error:
         raise StudyError(f"{out} cannot be written: {error}", "name another file") from None
     name = trials[arguments.trial].treatment.name

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from iolab.cli.archive import is_archive, opened
 from iolab.cli.console import Console
 from iolab.cli.finish import find_database
-from iolab.cli.services import iolab_version
+from iolab.cli.version import iolab_version
 from iolab.errors import IolabError
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.rows import StudyData
@@ -20,6 +21,32 @@ TABLE_SUFFIXES = (".csv", ".tsv")
 def is_table(path: Path) -> bool:
     """Whether a path is meant as a table."""
     return path.suffix.lower() in TABLE_SUFFIXES
+
+
+def check_table_flags(arguments: argparse.Namespace, paths: Sequence[str]) -> None:
+    """Refuse flags that say how a table is to be understood where there is none.
+
+    Raises
+    ------
+    IolabError : one was given in vain, or is not of its form.
+    """
+    from iolab.cli.import_ import wishes_of
+
+    wishes_of(arguments)
+    if all(_is_study(Path(path)) for path in paths):
+        for name in ("map", "factor", "unit", "name", "compare", "baseline"):
+            if value := getattr(arguments, name):
+                shown = value[0] if isinstance(value, list) else value
+                raise IolabError(
+                    f"--{name} '{shown}' says how a table is to be read, and there is none here",
+                    f"leave --{name} out",
+                )
+
+
+def _is_study(path: Path) -> bool:
+    """Tell if a path is the one that a study was stored as."""
+    is_database = path.suffix.lower() == Path(STORE_NAME).suffix
+    return not is_table(path) and (path.is_dir() or is_database or is_archive(path))
 
 
 def read_study(path: Path, arguments: argparse.Namespace, console: Console) -> StudyData:

@@ -10,6 +10,7 @@ from iolab.cli.services import Services
 from iolab.errors import StudyError
 from iolab.study.presets import PRESETS, Preset, find_preset, preset_workload
 from iolab.study.render import workload_toml
+from iolab.testbed.model import make_testbed
 
 NAME = "workloads"
 HELP = "list workloads in which streams compete, or print one as a study file"
@@ -40,8 +41,10 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         preset = find_preset(arguments.name)
         duration_ns = units.parse_duration_ns(arguments.duration)
         file_bytes = units.parse_bytes(arguments.file_size)
+        kind, _, argument = arguments.on.partition(":")
+        make_testbed(kind, argument, {})
     except ValueError as error:
-        raise StudyError(str(error), "see `iolab workloads`") from None
+        raise StudyError(str(error), "see `iolab workloads --help`") from None
     console.result(study_text(preset, arguments.on, duration_ns, file_bytes).rstrip("\n"))
     return 0
 

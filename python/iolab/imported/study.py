@@ -14,6 +14,7 @@ from iolab.imported.checks import Checked, check_reading
 from iolab.imported.documents import averages_remark
 from iolab.imported.foreign.join import Named, read_files
 from iolab.imported.mapping import Wishes, understand_columns
+from iolab.imported.quantities import KNOWN_UNITS, quantity_of
 from iolab.imported.table import Table, TableError, read_table
 from iolab.imported.values import Levels, Reading, Value, read_values
 from iolab.stats.request_time import is_average_of_operations
@@ -24,6 +25,7 @@ from iolab.study.factors import find_factor, is_factor, nearest
 from iolab.study.model import Factor, IozoneWorkload, Study, TestbedRequest
 from iolab.study.plan import Plan, Trial
 from iolab.study.treatment import Treatment
+from iolab.wording import counted
 
 KIND: Final = "imported"
 TABLE_SUFFIXES: Final = (".csv", ".tsv")
@@ -92,6 +94,7 @@ def understand_table(table: Table, wishes: Wishes) -> Imported:
     TableError : a row or column is not what it should be.
     """
     path = table.path
+    _check_unit(wishes.unit)
     mapping = understand_columns(table, wishes)
     reading = read_values(table, mapping, wishes)
     constants = {c: next(r.cells[c] for r in table.rows if r.cells[c]) for c in mapping.constants}
@@ -105,6 +108,15 @@ def understand_table(table: Table, wishes: Wishes) -> Imported:
         facts["source.printed_means"] = checked.text
     caveats = (*_caveats(reading, constants, study.compared_factor), *checked.caveats)
     return Imported(reading, checked, plan, trials, values, caveats, facts)
+
+
+def _check_unit(unit: str) -> None:
+    """Refuse a unit by which nothing of the table could be judged."""
+    if unit and quantity_of(unit, "") is None:
+        raise StudyError(
+            f"--unit {unit}: iolab does not know this unit{nearest(unit, KNOWN_UNITS)}",
+            f"known are {', '.join(KNOWN_UNITS)}, and the names of metrics, as in latency_ns_p99",
+        )
 
 
 def store_imported(imported: Imported, database: Path, iolab_version: str) -> None:
@@ -308,7 +320,7 @@ def _about_runs(reading: Reading) -> Iterator[Caveat]:
                 else f"{single} of {len(counts)} cells hold a single run"
             )
             + ": there is no interval, and no verdict but undecided.",
-            "Measure each at least 5 times, in random order.",
+            "Measure each several times, in random order.",
         )
     if reading.are_runs_numbered_here:
         yield Caveat(
@@ -348,7 +360,7 @@ def _about_cells(reading: Reading, constants: dict[str, str]) -> Iterator[Caveat
     if reading.missing:
         yield Caveat(
             "missing_values",
-            f"{len(reading.missing)} rows have no value ({_lines(reading.missing)}).",
+            f"{counted(len(reading.missing), 'row')} without a value ({_lines(reading.missing)}).",
             "Cells with fewer than half of the runs of the fullest are not pooled.",
         )
     if reading.unexplained:
@@ -384,8 +396,9 @@ def _about_cells(reading: Reading, constants: dict[str, str]) -> Iterator[Caveat
         more = f" and {len(unjudged) - _SHOWN} more" if len(unjudged) > _SHOWN else ""
         yield Caveat(
             "not_judged",
-            f"kept but not judged, since their units have no better or worse: {', '.join(said)}"
-            f"{more}.",
+            "kept but not judged, since iolab does not know whether more of their unit is better:"
+            f" {', '.join(said)}{more}.",
+            f"Known units are {', '.join(KNOWN_UNITS)}; names of metrics are units, too.",
         )
 
 

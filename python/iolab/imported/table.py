@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from iolab.errors import IolabError
+from iolab.wording import counted
 
+_WANTED: Final = "name a file: what iozone or bonnie++ wrote, or a CSV table"
 BYTES_MAX: Final = 64 << 20
 CELL_MAX: Final = 500
 """Characters of one cell; more is a quote that nobody closed."""
@@ -113,7 +115,9 @@ def read_content(path: Path) -> bytes:
             raise TableError(f"{path} is larger than {BYTES_MAX >> 20} MiB", "split it")
         return path.read_bytes()
     except OSError as error:
-        raise TableError(f"{path} cannot be read: {error.strerror}", "name a CSV file") from None
+        if isinstance(error, FileNotFoundError):
+            raise TableError(f"{path}: there is no such file", _WANTED) from None
+        raise TableError(f"{path} cannot be read: {error.strerror}", _WANTED) from None
 
 
 def _decode(table: Table, content: bytes) -> str:
@@ -152,7 +156,7 @@ def _header(table: Table, cells: list[str], line: int) -> tuple[str, ...]:
 def _row(table: Table, columns: tuple[str, ...], cells: list[str], line: int) -> Row:
     if len(cells) != len(columns):
         table.fail(
-            f"{len(cells)} cells, but the header has {len(columns)} columns",
+            f"{counted(len(cells), 'cell')}, but the header has {counted(len(columns), 'column')}",
             "quote cells that contain the separator"
             if len(cells) > len(columns)
             else "write an empty cell for what is missing",

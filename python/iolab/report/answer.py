@@ -10,17 +10,20 @@ from dataclasses import dataclass, replace
 
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
+from iolab.stats.effect_words import percent, size_of_effect
 from iolab.stats.ledger import level_text
+from iolab.stats.obstacles import obstacle
 from iolab.stats.sentence import (
     margin_text,
     mode_text,
-    percent,
     rounds_text,
-    size_of_effect,
+    unit_of,
 )
 from iolab.stats.verdict import Comparison, StudyVerdict
+from iolab.stats.winners import standing
 from iolab.store.again import command_again, option_past_the_cache
 from iolab.store.rows import StudyData
+from iolab.wording import counted, is_or_are, sentence_case
 
 NAMES_MAX = 4
 STEPS_MAX = 3
@@ -136,21 +139,23 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     headline = verdict.headline
     rounds = max((c.rounds_used for c in headline), default=0)
     order = "in the order of the table" if data.study.command else "in random order"
-    unit = f"rounds, each {order}" if verdict.is_paired else "runs a side, order not known"
-    sure = [f"n = {rounds} {unit}; {verdict.trials.ok} trials"]
+    unit = unit_of(verdict)
+    how = f", each {order}" if verdict.is_paired else " a side, order not known"
+    ran = f"; {counted(verdict.trials.ok, 'trial')}" if verdict.is_paired else ""
+    sure = [f"n = {counted(rounds, unit)}{how}{ran}"]
     floor = noise_floor(verdict)
     if floor is not None:
         fits = "below" if floor - 1 < verdict.margin else "above"
         size = percent(floor - 1)
         margin = margin_text(verdict.margin)
-        sure.append(f"noise floor of these rounds {size}, {fits} the margin of {margin}")
+        sure.append(f"noise floor of these {unit}s {size}, {fits} the margin of {margin}")
     words = [c.effect.word for c in headline]
     if words:
         settled = len(words) - words.count("undecided")
         sure.append(f"{settled} of {len(words)} comparisons decided, family-wise 95 %")
     if verdict.caveats:
         count = len(verdict.caveats)
-        sure.append(f"{count} caveat{'' if count == 1 else 's'}, in the trust box")
+        sure.append(f"{counted(count, 'caveat')}, in the trust box")
     if data.study.kind == "simulated":
         sure.append("simulated: as good as the model, no more")
     return tuple(sure)
@@ -165,12 +170,15 @@ def _steps(
     is_own = data.study.kind != "imported"
     if is_own and trials.not_run + trials.interrupted:
         rest = trials.not_run + trials.interrupted
+        missing = f"{counted(rest, 'trial')} {is_or_are(rest)} missing"
         if data.study.command:
-            text = f"Measure it again: {rest} trials are missing, and it cannot be continued."
+            text = f"Measure it again: {missing}, and it cannot be continued."
             steps.append((text, command_again(data.study)))
+        elif hindrance := obstacle(data):
+            steps.append((f"{sentence_case(missing)}: {hindrance}.", ""))
         else:
             command = f"{command_again(data.study)} --out DIR --resume"
-            steps.append((f"Finish it: {rest} trials are missing.", command))
+            steps.append((f"Finish it: {missing}.", command))
     steps += _measure_on(data, verdict, rows, is_own=is_own)
     if "page_cache" in codes and any(c.page_cache_cells for c in verdict.headline):
         option = option_past_the_cache(data.study)
@@ -197,14 +205,17 @@ def _measure_on(
         return [(f"{n} {verb} undecided, but none of them may be the best: leave it.", "")]
     floor = noise_floor(verdict)
     if floor is not None and floor - 1 > NOISY_MARGINS * verdict.margin:
-        text = f"Get less noise first: these rounds see {percent(floor - 1)} at best. Larger files,"
-        return [(f"{text} longer trials, a machine without other work.", "")]
+        text = f"Get less noise first: these {unit_of(verdict)}s see no difference below"
+        text += f" {percent(floor - 1)}. Larger files, longer trials and a machine without other"
+        return [(f"{text} work help.", "")]
     c = max(open_ones or undecided, key=lambda c: c.effect.further_rounds or 0)
     command = ""
     if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
         command = command_again(data.study, rounds=c.rounds_used + c.effect.further_rounds)
     level = level_text(verdict.compared_factor, c.level)
-    return [(f"Measure on, for {level}: {rounds_text(c.effect)}.", command)]
+    if c.effect.further_rounds is None and not c.effect.is_further_rounds_above_limit:
+        return []  # No number of rounds would decide it: trials fail, or both are one setting.
+    return [(f"Measure on, for {level}: {rounds_text(c.effect, unit_of(verdict))}.", command)]
 
 
 def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
@@ -223,6 +234,9 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     elif kind == "loop":
         steps.append(("A loop device is not your disk: repeat on the device that counts.", ""))
     better = [c for c in verdict.headline if c.effect.word == "better"]
+    if better and verdict.compared_factor == "scheduler" and data.study.kind == "real":
+        winners = standing(verdict, (better[0].workload, better[0].is_direct)).winners
+        better = [c for c in better if c.level in winners]
     if better and verdict.compared_factor == "scheduler" and data.study.kind == "real":
         best = max(better, key=lambda c: c.effect.ratio or 1)
         command = f"echo {best.level} > /sys/block/DEVICE/queue/scheduler"

@@ -11,9 +11,11 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal
 
 from iolab import units
+from iolab.visible import cell_text
 
 ChartKind = Literal["rows", "plane", "strip", "heat", "surface"]
 ScaleKind = Literal["linear", "log"]
@@ -64,6 +66,8 @@ class Point:
     """Text inside a square of a `strip` (one character) or a cell of a `heat`."""
     shade: float | None = None
     """How dark a cell of a `heat` is, from 0 to 1."""
+    is_start: bool = False
+    """No line leads to it: between it and the point before nothing was there to be measured."""
     z: float = 0.0
     """Height of a point of a `surface`, whose x and y are places among the categories."""
 
@@ -78,6 +82,13 @@ class Series:
     """Index of colour and shape, or GREY."""
     is_joined: bool = False
     """Joined by a line; only where values between the points make sense."""
+    dash: int = 0
+    """How its line is broken, 0 is not at all: beside one of its colour, or on top of another."""
+
+    def runs(self) -> list[tuple[Point, ...]]:
+        """Return the stretches of points without a gap."""
+        starts = [0, *(i for i, p in enumerate(self.points) if p.is_start and i), len(self.points)]
+        return [self.points[a:b] for a, b in pairwise(starts)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +147,7 @@ class Table:
         kept = [i for i, name in enumerate(self.columns) if name != IN_WORDS]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns[i] for i in kept)
+        writer.writerow(_csv_value(self.columns[i]) for i in kept)
         writer.writerows([_csv_value(row[i]) for i in kept] for row in self.rows)
         return text.getvalue()
 
@@ -175,6 +186,8 @@ def _scaled(value: Value, scale: float | None) -> Value:
 def _csv_value(value: Value) -> Value:
     if value is None:
         return ""
+    if isinstance(value, str):
+        return cell_text(value)
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
@@ -214,10 +227,10 @@ class ChartSpec:
         return self.z or (self.x if self.kind == "rows" else self.y)
 
     def legend(self) -> list[Series]:
-        """Return one series per name, in order of appearance, grey ones left out."""
+        """Return one series per name, in the order of their colours, grey ones left out."""
         seen: dict[str, Series] = {}
         for panel in self.panels:
             for series in panel.series:
                 if series.slot != GREY:
                     seen.setdefault(series.name, series)
-        return list(seen.values())
+        return sorted(seen.values(), key=lambda series: series.slot)

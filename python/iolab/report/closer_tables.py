@@ -11,6 +11,7 @@ from iolab.stats.closer import Bounds, CloserLook, FactorEffect
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import StudyVerdict
+from iolab.wording import counted
 
 ROWS_MAX = 200
 Rows = list[tuple[Value, ...]]
@@ -29,18 +30,6 @@ def closer_parts(verdict: StudyVerdict) -> list[tuple[str, Markup]]:
         _time(look),
     )
     return [part for part in found if part is not None]
-
-
-def winner_text(look: CloserLook, workload: str, is_direct: bool | None) -> str:
-    """Say which levels cannot be ruled out as the best of a group; empty if nothing is known."""
-    for winners in look.winner_sets:
-        if (winners.workload, winners.is_direct) == (workload, is_direct):
-            if len(winners.members) == 1:
-                return f"the best is {winners.members[0]} (95 %, all levels jointly)"
-            if len(winners.members) == len(winners.levels):
-                return "no level is ruled out as the best"
-            return f"may be the best: {', '.join(winners.members)} (95 %, all levels jointly)"
-    return ""
 
 
 def factor_text(effects: Sequence[FactorEffect], workload: str, is_direct: bool | None) -> str:
@@ -65,7 +54,7 @@ def _part(title: str, note: str, columns: tuple[str, ...], rows: Rows) -> tuple[
     more = tag("p", f"{rest} more rows are in verdict.json.", class_="soft") if rest > 0 else None
     folded = tag(
         "details",
-        tag("summary", f"{title} ({len(rows)} rows)"),
+        tag("summary", f"{title} ({counted(len(rows), 'row')})"),
         tag("p", note, class_="soft"),
         plain_table(columns, tuple(rows[:ROWS_MAX])),
         more,

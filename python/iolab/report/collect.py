@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from iolab import units
+from iolab.report.beside_each_other import tidied
 from iolab.report.chart import ChartSpec, Table, Value
 from iolab.report.charts import CHARTS, ChartRow
 from iolab.stats.sentence import source_text
@@ -37,7 +38,7 @@ class DrawnChart:
 
 def draw_all(data: StudyData, verdict: StudyVerdict) -> list[DrawnChart]:
     """Build every chart of the report once, for HTML and Excel alike."""
-    return [DrawnChart(row, tuple(row.build(data, verdict))) for row in CHARTS]
+    return [DrawnChart(row, tuple(map(tidied, row.build(data, verdict)))) for row in CHARTS]
 
 
 def trust_figures(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import Comparison, StudyVerdict
+from iolab.stats.winners import standing
 from iolab.store.rows import StudyData
 
 P99 = "latency_ns_p99"
@@ -22,7 +23,7 @@ P99 = "latency_ns_p99"
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A geometric mean over cells, with its interval over rounds."""
+    """A geometric mean over cells, with its interval over rounds; or the longest, without one."""
 
     value: float
     low: float | None
@@ -62,7 +63,7 @@ def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
             continue
         primary = _amounts(ledger, group, metric)
         tail = _amounts(ledger, group, METRIC_BY_NAME[P99])
-        winners, candidates = _winners(verdict, group)
+        found_best = standing(verdict, group)
         for level in [v for v in ledger.levels_in_order if v in primary]:
             found.append(
                 Condition(
@@ -75,14 +76,16 @@ def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
                     _comparison(verdict.secondary, group, level, P99),
                     _stalls(verdict, group, level),
                     cpu.get((group[0], level)),
-                    level in winners and candidates <= winners,
-                    level in candidates,
+                    level in found_best.winners,
+                    level in found_best.candidates,
                 )
             )
     return found
 
 
 def _amounts(ledger: Ledger, group: Group, metric: Metric) -> dict[str, Amount]:
+    if metric.is_maximum:
+        return _longest(ledger, group, metric)
     sign = 1 if metric.is_higher_better else -1
     found: dict[str, Amount] = {}
     for level, by_round in level_table(ledger, group, metric).items():
@@ -100,31 +103,13 @@ def _amounts(ledger: Ledger, group: Group, metric: Metric) -> dict[str, Amount]:
     return found
 
 
-def _winners(verdict: StudyVerdict, group: Group) -> tuple[set[str], set[str]]:
-    """Levels within the margin of the best, and levels that may be the best."""
-    members = {
-        level
-        for best in verdict.best_levels
-        if (best.workload, best.is_direct) == group
-        for level in best.members
-    }
-    candidates = {
-        level
-        for found in verdict.closer.winner_sets
-        if (found.workload, found.is_direct) == group
-        for level in found.members
-    }
-    return members, candidates or _by_signs(verdict, group)
-
-
-def _by_signs(verdict: StudyVerdict, group: Group) -> set[str]:
-    """Levels that may be the best where no joint procedure was possible: two, or few rounds."""
-    signs = {c.level: c.effect.sign for c in verdict.pooled if (c.workload, c.is_direct) == group}
-    better = {level for level, sign in signs.items() if sign == "better"}
-    rest = {level for level, sign in signs.items() if sign == "none"}
-    if better:
-        return better
-    return {verdict.baseline, *rest} if signs else set()
+def _longest(ledger: Ledger, group: Group, metric: Metric) -> dict[str, Amount]:
+    """Return the longest of each level over all its cells and trials."""
+    found: dict[str, list[float]] = {}
+    for by_level in ledger.cells_asked(metric, group).values():
+        for level, samples in by_level.items():
+            found.setdefault(level, []).extend(m.value for m in samples.all())
+    return {level: Amount(max(v), None, None, len(v)) for level, v in found.items()}
 
 
 def _comparison(
@@ -142,7 +127,7 @@ def _stalls(verdict: StudyVerdict, group: Group, level: str) -> tuple[int, int, 
         for course in verdict.closer.time_courses
         if (course.workload, course.is_direct, course.level) == (*group, level)
     ]
-    judged = sum(c.n_trials - c.shapes.get("too_short", 0) for c in mine)
+    judged = sum(c.told_trials for c in mine)
     if not judged:
         return None
     return (
@@ -194,9 +179,10 @@ def condition_table(rows: Sequence[Condition], factor: str) -> Table:
     """Return the same as plain data, for the CSV."""
     return Table(
         (
-            "workload", "mode", factor, "metric", "geometric mean", "95 % low", "95 % high",
-            "rounds", "ratio to the baseline", "95 % low", "95 % high", "verdict", "p99 (ns)",
-            "p99 95 % low (ns)", "p99 95 % high (ns)", "p99 verdict", "series with a stall",
+            "workload", "mode", factor, "metric", "geometric mean or maximum", "95 % low",
+            "95 % high", "rounds", "ratio to the baseline", "95 % low", "95 % high",
+            "verdict", "p99 (ns)", "p99 95 % low (ns)", "p99 95 % high (ns)",
+            "p99 verdict", "series with a stall",
             "series long enough to show one", "longest stall (ns)",
             "CPU time per operation (ns)", "within the margin of the best", "may be the best",
         ),

@@ -1,17 +1,18 @@
-"""Latency distributions of treatments: a mean with interval per quantile, over trials."""
+"""Latency distributions of treatments: means with intervals over trials, and the longest."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iolab.report.charts.common import cell_name
+from iolab.stats.longest import trial_text
 from iolab.stats.lookups import modes, of_metric
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.verdict import StudyVerdict
-from iolab.store.rows import CurveRow, StudyData, TrialRow
+from iolab.store.rows import CurveRow, Measurement, StudyData, TrialRow
 
 OF_METRIC = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 CLOCKS = ("latency", "response")
@@ -22,12 +23,14 @@ class Step:
     """One quantile of one treatment, in ns."""
 
     quantile: float
-    """1 is the longest."""
+    """1 is the longest of all trials: a maximum, no mean."""
     value: float
     low: float | None
     high: float | None
     n: int
     """Trials."""
+    where: str = ""
+    """Of the longest: round and trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +61,14 @@ def distributions(data: StudyData, verdict: StudyVerdict) -> Distributions:
         for quantile, value in curve.quantiles_ns.items():
             if value > 0:
                 steps.setdefault(quantile, []).append(value)
-    seen = {curve.trial_id for curve in data.curves}
-    if seen:
-        trials = {name: trial for name, trial in trials.items() if name in seen}
-    for where, value in _longest(data, verdict, trials):
+    longest: dict[Where, list[Measurement]] = {}
+    for where, m in _longest(data, verdict, trials):
         if where in found:
-            found[where].setdefault(1.0, []).append(value)
-    return {where: _steps(by_quantile) for where, by_quantile in found.items()}
+            longest.setdefault(where, []).append(m)
+    return {
+        where: [*_steps(by_quantile), *_top(longest.get(where, []))]
+        for where, by_quantile in found.items()
+    }
 
 
 def _where(
@@ -90,18 +94,28 @@ def _from_metrics(data: StudyData) -> Iterable[CurveRow]:
 
 def _longest(
     data: StudyData, verdict: StudyVerdict, trials: dict[str, TrialRow]
-) -> Iterable[tuple[Where, float]]:
+) -> Iterable[tuple[Where, Measurement]]:
+    """Yield the longest of every trial, also of those whose histograms were not read."""
     for clock in CLOCKS:
         for m in of_metric(data, f"{clock}_ns_max"):
             trial = trials.get(m.trial_id)
             if trial is not None and m.value > 0:
                 curve = CurveRow(m.trial_id, m.operation, clock, 0, {})
-                yield _where(data, verdict, trial, curve, m.is_direct), m.value
+                yield _where(data, verdict, trial, curve, m.is_direct), m
+
+
+def _top(found: Sequence[Measurement]) -> list[Step]:
+    """Return the longest of all trials as the last step."""
+    if not found:
+        return []
+    m = max(found, key=lambda m: m.value)
+    where = trial_text(m.round, m.trial_id)
+    return [Step(1.0, m.value, None, None, len(found), where)]
 
 
 def _steps(by_quantile: dict[float, list[float]]) -> list[Step]:
     """Reduce values; a quantile that fewer than half of the trials have is left out."""
-    most = max(len(values) for values in by_quantile.values())
+    most = max((len(values) for values in by_quantile.values()), default=0)
     steps: list[Step] = []
     for quantile, values in sorted(by_quantile.items()):
         if 2 * len(values) < most:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from iolab.report.terminal import clean_text, fold_text
-from iolab.stats.diff import CellChange, StudyDiff
+from iolab.stats.diff import KIND, CellChange, StudyDiff
 from iolab.stats.gate import GateResult
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import bounds_text, margin_text, rounds_text, size_of_effect
+from iolab.stats.sentence import bounds_text, margin_text, rounds_text, size_text
 from iolab.stats.verdict import Effect
+from iolab.wording import sentence_case
 
 ENVIRONMENT_MAX: Final = 20
 VALUE_MAX: Final = 60
+OTHER_KINDS: Final = (
+    "one of the two is simulated and the other is not: what follows compares a model with something"
+    " measured, and says nothing about any change of yours"
+)
+"""Said before anything else where it is so."""
 
 
 def diff_text(diff: StudyDiff, width: int = 80) -> str:
@@ -66,18 +72,22 @@ def summary(diff: StudyDiff) -> str:
         if diff.is_paired
         else "two independent samples, since their rounds were not interleaved"
     )
-    parts = [
+    parts = [f"Mind that {OTHER_KINDS}."] if diff.has_other_kinds else []
+    parts.append(
         f"{diff.after} against {diff.before}: {_count(diff)}; {how}; margin"
         f" {margin_text(diff.margin)}."
-    ]
+    )
     for name, effect in diff.overall.items():
         metric = METRIC_BY_NAME[name]
-        label = metric.label[:1].upper() + metric.label[1:]
+        label = sentence_case(metric.label)
         if effect.ratio is None:
             continue
-        size, bounds = size_of_effect(metric, effect.ratio), bounds_text(metric, effect)
+        size, bounds = size_text(metric, effect), bounds_text(metric, effect)
         parts.append(f"{label} over all cells: {size} ({bounds}): {word_text(effect)}.")
-    if diff.machines:
+    if diff.has_other_kinds:
+        kind = next(d for d in diff.machines if d.name == KIND)
+        parts.append(f"{diff.before} is {kind.before}, {diff.after} is {kind.after}.")
+    elif diff.machines:
         said = "; ".join(f"{d.name}: {_cut(d.before)} -> {_cut(d.after)}" for d in diff.machines)
         parts.append(
             f"They ran on different machines ({said}): a difference is that of machines first."

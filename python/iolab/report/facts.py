@@ -10,6 +10,7 @@ from typing import Final
 
 from iolab.store.machine import readable_fact
 from iolab.store.rows import StudyData, StudyRow
+from iolab.wording import profile_text
 
 VALUES_MAX: Final = 20
 FEW_VALUES: Final = 3
@@ -33,7 +34,9 @@ def varying_rows(data: StudyData) -> list[tuple[str, str, int]]:
 
 def same_rows(data: StudyData) -> list[tuple[str, str]]:
     """Return facts that were the same in all trials, sizes in the units shown now."""
-    return [(name, readable_fact(value)) for name, value in sorted(data.facts.items())]
+    return [
+        (name, profile_text(readable_fact(value))) for name, value in sorted(data.facts.items())
+    ]
 
 
 def setting_rows(study: StudyRow) -> list[tuple[str, str, str]]:

@@ -22,10 +22,11 @@ from iolab.report.trust import SIGNS, reasons
 from iolab.stats.ledger import Group, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
-from iolab.stats.sentence import bounds_text, mode_text, size_of_effect
+from iolab.stats.sentence import bounds_text, mode_text, size_text, unit_of
 from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.rows import StudyData
+from iolab.wording import sentence_case
 
 ROWS_FIRST = 8
 """More rows than this are folded; shown are winners, the baseline and the farthest."""
@@ -190,7 +191,7 @@ def _row(row: Condition, verdict: StudyVerdict) -> Markup:
         "tr",
         tag("td", tag("span", star, class_="star"), tag("b", name)),
         _two(amount_text(row.primary, label), interval_text(row.primary, label)),
-        *_against(row.comparison),
+        *_against(row.comparison, unit_of(verdict)),
         _two(amount_text(row.p99, tail), interval_text(row.p99, tail)),
         _word(row.p99_comparison),
         _two(*stall_texts(row.stalled)),
@@ -203,14 +204,14 @@ def _two(value: str, interval: str) -> Markup:
     return tag("td", value, tag("span", interval, class_="interval") if interval else None)
 
 
-def _against(c: Comparison | None) -> list[Markup]:
+def _against(c: Comparison | None, unit: str) -> list[Markup]:
     if c is None:
         return [tag("td", "baseline", class_="soft"), tag("td", "")]
     if c.effect.ratio is None:
-        return [tag("td", "–"), word_cell(c.effect)]
+        return [tag("td", "–"), word_cell(c.effect, unit)]
     metric = METRIC_BY_NAME[c.metric]
-    size = size_of_effect(metric, c.effect.ratio)
-    return [_two(size, bounds_text(metric, c.effect)), word_cell(c.effect)]
+    size = size_text(metric, c.effect)
+    return [_two(size, bounds_text(metric, c.effect)), word_cell(c.effect, unit)]
 
 
 def _word(c: Comparison | None) -> Markup:
@@ -231,7 +232,7 @@ def trust_box(data: StudyData, verdict: StudyVerdict, order: Sequence[ChartSpec]
         for reason in reasons(data, verdict)
     )
     items = [
-        tag("li", caveat_text(c.code, f"{c.message[:1].upper()}{c.message[1:]}"), times(c.count))
+        tag("li", caveat_text(c.code, sentence_case(c.message)), times(c.count))
         for c in verdict.caveats[:CAVEATS_ON_FIRST_PAGE]
     ]
     rest = len(verdict.caveats) - len(items)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from importlib.resources import files
+from typing import Final
 
 from iolab import units
 from iolab.report.appendix import configuration, environment, raw_data
@@ -35,6 +36,7 @@ from iolab.store.again import FILE, command_again
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.units import System
+from iolab.wording import counted, sentence_case
 
 COMPARISONS_SHOWN = 24
 ANNEXED = ("forest_cells", "main_effects", "residuals")
@@ -101,7 +103,7 @@ def _kind_box(data: StudyData) -> Markup | None:
     if not figures:
         return None
     if data.study.kind == "imported":
-        said = " ".join(text[:1].upper() + text[1:] for _, text in figures[1:])
+        said = " ".join(sentence_case(text) for _, text in figures[1:])
         return tag("p", tag("b", "Not measured by iolab. "), said, class_="kind")
     return tag("p", tag("b", "Simulated. "), *(text for _, text in figures[1:]), class_="kind")
 
@@ -237,9 +239,9 @@ def _change_section(data: StudyData, changes: Table) -> Markup:
     late = [(mark.began_ns - mark.asked_ns) / 1e6 for mark in data.marks]
     took = [(mark.done_ns - mark.began_ns) / 1e6 for mark in data.marks]
     note = (
-        f"{len(data.marks)} changes; they began at most {max(late):.3g} ms late and took at most"
-        f" {max(took):.3g} ms. Segments include the moment of switching. Where there is no"
-        f" interval, {ONE_RUN}: anything else that happened then looks the same."
+        f"{counted(len(data.marks), 'change')}; began at most {max(late):.3g} ms late and"
+        f" took at most {max(took):.3g} ms. Segments include the moment of switching. Where there"
+        f" is no interval, {ONE_RUN}: anything else that happened then looks the same."
     )
     return join(plain_table(changes.columns, changes.rows), tag("p", note, class_="soft"))
 
@@ -288,9 +290,26 @@ def _caveats(verdict: StudyVerdict) -> Markup:
     )
 
 
+_OVER_TIME: Final = ("mser", "steady_state", "change_points", "trial_shape", "stalls")
+"""Methods that look at what trials did over time."""
+
+
 def _method_list(verdict: StudyVerdict) -> Markup:
-    unused = {"position"} if verdict.position is None else set[str]()
-    used = (m for m in METHODS if m.used_for != "planning" and m.name not in unused)
+    """Name the procedures that something on the page rests on, no others."""
+    look = verdict.closer
+    is_used = {
+        "position": verdict.position,
+        "student": verdict.is_paired,
+        **dict.fromkeys(_OVER_TIME, look.time_courses),
+        "location": look.robust,
+        "hodges_lehmann": look.quantile_effects,
+        **dict.fromkeys(("equicorrelated", "round_centred"), look.joint or look.winner_sets),
+        "dunnett": look.joint,
+        "hsu_mcb": look.winner_sets,
+        **dict.fromkeys(("all_pairs", "sign_flip", "effect_size"), look.pairs),
+        "factor_effects": look.factor_effects,
+    }
+    used = (m for m in METHODS if m.used_for != "planning" and is_used.get(m.name, True))
     return tag("ul", *(tag("li", f"{m.does} ({m.source})") for m in used))
 
 

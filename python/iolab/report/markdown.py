@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from iolab.report.chart import Value
+from iolab.report.charts.common import group_title
 from iolab.report.collect import caveat_text, trust_figures
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.report.tables import cell_text
 from iolab.report.terminal import UNICODE, bar, bar_span, clean_text
 from iolab.stats.ledger import level_text
+from iolab.stats.longest import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import kind_word, mode_text, rounds_text
+from iolab.stats.sentence import kind_word, mode_text, rounds_text, unit_of
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.stats.winners import winner_rows
 from iolab.store.rows import StudyData
 
 CELLS_MAX: Final = 200
@@ -93,13 +96,22 @@ def _verdicts(verdict: StudyVerdict) -> str:
             level_text(verdict.compared_factor, c.level),
             bar(c.effect, verdict.margin, BAR_WIDTH, UNICODE, spans[c.metric]),
             _ratio(c.effect),
-            _word(c.effect),
+            _word(c.effect, unit_of(verdict)),
             c.rounds_used,
         )
         for c in rows
     ]
     note = f"Ratios to {verdict.baseline}, oriented: above 1 is better. ░ is the margin."
-    return f"{table(columns, body, code=BAR_COLUMN)}\n\n{escape(note)}"
+    return f"{table(columns, body, code=BAR_COLUMN)}\n\n{escape(note)}{_best(verdict)}"
+
+
+def _best(verdict: StudyVerdict) -> str:
+    """Say per group who wins or may win."""
+    lines = [
+        f"- {escape(group_title(verdict, group))}: {escape(text)}."
+        for group, text in winner_rows(verdict)
+    ]
+    return "\n\n" + "\n".join(lines) if lines else ""
 
 
 def _where(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
@@ -115,8 +127,8 @@ def _ratio(effect: Effect) -> str:
     return f"{effect.ratio:.3f} [{effect.interval_95.low:.3f}, {effect.interval_95.high:.3f}]"
 
 
-def _word(effect: Effect) -> str:
-    rest = f" ({rounds_text(effect)})" if effect.word == "undecided" else ""
+def _word(effect: Effect, unit: str) -> str:
+    rest = f" ({rounds_text(effect, unit)})" if effect.word == "undecided" else ""
     return f"{MARKS[effect.word]} {effect.word}{rest}"
 
 
@@ -139,7 +151,7 @@ def _cells(verdict: StudyVerdict) -> str:
             _value(c.metric, c.baseline_value),
             _value(c.metric, c.value),
             _ratio(c.effect),
-            _word(c.effect),
+            _word(c.effect, unit_of(verdict)),
         )
         for c in known[:CELLS_MAX]
     ]
@@ -155,13 +167,23 @@ def _value(metric: str, value: float | None) -> str:
 
 def _values(verdict: StudyVerdict) -> str:
     found = verdict.treatments
-    columns = ("operation", verdict.compared_factor, "metric", "geometric mean [95 %]", "n")
+    columns = (
+        "operation",
+        verdict.compared_factor,
+        "metric",
+        "geometric mean [95 %], or longest",
+        "n",
+    )
     rows: list[tuple[Value, ...]] = []
     for t in found[:TREATMENTS_MAX]:
         metric = METRIC_BY_NAME[t.metric]
-        text = metric.format(t.geometric_mean)
-        if t.interval is not None:
-            text += f" [{metric.format(t.interval.low)}, {metric.format(t.interval.high)}]"
+        text = metric.format(t.value)
+        if t.value_interval is not None:
+            text += (
+                f" [{metric.format(t.value_interval.low)}, {metric.format(t.value_interval.high)}]"
+            )
+        elif t.statistic == "maximum":
+            text += f" ({trial_text(t.maximum_round, t.maximum_trial)})"
         name = " · ".join(part for part in (t.workload, t.operation, t.cell_label) if part)
         rows.append((name, t.level or "–", metric.label, text, t.n))
     rest = len(found) - len(rows)

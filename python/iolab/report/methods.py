@@ -14,12 +14,15 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any, Final, cast
 
+from iolab import units
 from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import margin_text, source_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.study.factors import find_factor, is_factor
+from iolab.wording import counted, profile_text, sentence_case
 
 NAMES_MAX: Final = 8
 """More levels than this are counted, not listed."""
@@ -32,6 +35,8 @@ HELD: Final = (
     ("memory_limit", "memory limit {}"),
 )
 """Settings that a paper names, and how; the rest is in the environment table."""
+NOT_SIMULATED: Final = ("cache", "memory_limit", "engine")
+"""Settings that mean nothing in a simulation: it has no page cache, and engines submit alike."""
 NOTHING: Final = ("", "none", "default", "defaults")
 VALUES_MAX: Final = 3
 """A fact with more values than this is counted."""
@@ -157,12 +162,22 @@ def _workload(table: Mapping[str, Any]) -> str:
         ("workers", "{} workers"),
     ):
         if table.get(key):
-            parts.append(form.format(table[key]))
+            parts.append(form.format(_readable(key, table[key])))
     streams: Any = table.get("streams")
     if isinstance(streams, list):
         listed = cast("list[Any]", streams)
         parts += [_stream(cast("Mapping[str, Any]", s)) for s in listed if isinstance(s, dict)]
     return f"{name} ({'; '.join(parts)})" if parts else name
+
+
+def _readable(key: str, value: object) -> object:
+    """Write a duration as people do: ``1.5 s`` for ``1s500ms``."""
+    if key != "duration":
+        return value
+    try:
+        return format_ns(units.parse_duration_ns(str(value)))
+    except ValueError:
+        return value
 
 
 def _stream(table: Mapping[str, Any]) -> str:
@@ -188,9 +203,9 @@ def _order(data: StudyData, verdict: StudyVerdict) -> str:
     rest = f", {trials.failed} failed" if trials.failed else ""
     rest += f", {unfinished} did not finish" if unfinished else ""
     return (
-        f"{_count(study.rounds_planned, 'round')} {'was' if study.rounds_planned == 1 else 'were'}"
-        f" planned, each running {_count(treatments, 'treatment')} once {order};"
-        f" {trials.ok} of {_count(trials.planned, 'trial')}"
+        f"{counted(study.rounds_planned, 'round')} {'was' if study.rounds_planned == 1 else 'were'}"
+        f" planned, each running {counted(treatments, 'treatment')} once {order};"
+        f" {trials.ok} of {counted(trials.planned, 'trial')}"
         f" finished{rest}{_when(data)}."
     )
 
@@ -216,6 +231,7 @@ def _care(data: StudyData) -> Iterator[str]:
         form.format(study.settings[name])
         for name, form in HELD
         if study.settings.get(name, "") not in NOTHING
+        and not (study.kind == "simulated" and name in NOT_SIMULATED)
     ]
     direct = study.settings.get("direct")
     if direct in ("true", "false"):
@@ -295,7 +311,7 @@ def _checked(verdict: StudyVerdict) -> Iterator[str]:
     """Say what was checked of trials: order, steadiness, looks."""
     looks = next((c for c in verdict.caveats if c.code == "planned_looks"), None)
     if looks is not None:
-        yield f"{looks.message[:1].upper()}{looks.message[1:]}"
+        yield sentence_case(looks.message)
     if verdict.position is not None:
         change = (verdict.position.ratio - 1) * 100
         yield (
@@ -314,7 +330,7 @@ def _checked(verdict: StudyVerdict) -> Iterator[str]:
 
 def _machine(data: StudyData) -> str:
     if data.study.kind == "simulated":
-        titles = [v for k, v in data.facts.items() if k.startswith("sim.profile.")]
+        titles = [profile_text(v) for k, v in data.facts.items() if k.startswith("sim.profile.")]
         return f"Simulated device: {'; '.join(titles)}." if titles else ""
     return f"Machine: {machine_text(data)}{_device(data)}."
 
@@ -332,7 +348,7 @@ def environment_rows(data: StudyData) -> list[tuple[str, str]]:
         told = [(n.removeprefix("source."), v) for n, v in data.facts.items() if n != "source.file"]
         return [("source", source_text(study)), ("iolab", study.iolab_version), *told]
     if study.kind == "simulated":
-        return rows + [(n, v) for n, v in data.facts.items() if n.startswith("sim.")]
+        return rows + [(n, profile_text(v)) for n, v in data.facts.items() if n.startswith("sim.")]
     rows += [(label, text) for name, label in FACTS.items() if (text := _fact(data, name))]
     for name, label in DEVICE_FACTS.items():
         values = _device_values(data, name)
@@ -416,10 +432,6 @@ _TEX: Final = {c: f"\\{c}" for c in "{}$&#_%"} | {
 
 def _tex(text: str) -> str:
     return "".join(_TEX.get(c, c) for c in text)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _listed(names: Sequence[str]) -> str:

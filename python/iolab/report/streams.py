@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from iolab.report.chart import Table, Value
+from iolab.stats import longest
 from iolab.stats.ledger import is_segment
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.verdict import MidwayChange, StudyVerdict, TreatmentSummary
@@ -27,9 +28,11 @@ COLUMNS: Final = (
 )
 """Metric and header, none if its unit says all; a column that nobody has is left out."""
 NOTE: Final = (
-    "Geometric means over trials. flowing = share of time at a tenth or more of the stream's own "
-    "median throughput; fairness = Jain's index over workers, or over streams that do the same."
+    "Geometric means over trials; longest: of all trials. flowing = share of time at a tenth or "
+    "more of the stream's own median throughput; fairness = Jain's index over workers, "
+    "or over streams that do the same."
 )
+_TRIAL: Final = ("trial of the longest",)
 ONE_RUN: Final = "one run is no experiment"
 
 
@@ -42,7 +45,13 @@ def stream_table(verdict: StudyVerdict) -> Table | None:
     columns = [(name, header) for name, header in COLUMNS if name in known]
     headers = [_header(name, header) for name, header in columns]
     return Table(
-        ("stream", verdict.compared_factor, *headers, "n"),
+        (
+            "stream",
+            verdict.compared_factor,
+            *headers,
+            "n",
+            *(_TRIAL if longest.METRIC in known else ()),
+        ),
         tuple(_row(key, members, [name for name, _ in columns]) for key, members in rows.items()),
     )
 
@@ -79,8 +88,12 @@ def _row(
     values: list[Value] = []
     for name in metrics:
         t = by_metric.get(name)
-        values.append(None if t is None else METRIC_BY_NAME[name].display(t.geometric_mean))
-    return (*key, *values, max(t.n for t in members))
+        values.append(None if t is None else METRIC_BY_NAME[name].display(t.value))
+    row = (*key, *values, max(t.n for t in members))
+    if longest.METRIC not in metrics:
+        return row
+    t = by_metric.get(longest.METRIC)
+    return (*row, None if t is None else t.maximum_trial)
 
 
 def change_table(verdict: StudyVerdict) -> Table | None:

@@ -11,22 +11,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Shape
+from iolab.report.labels import fitted
 from iolab.report.markup import Markup, tag
 from iolab.report.scale import Scale, make_scale
 from iolab.report.svg_grid import draw_heat, draw_strip
 from iolab.report.svg_parts import (
     CHAR_WIDTH,
+    LABEL_CHARS_MAX,
     WIDTH,
     color_class,
     label_room,
     legend_of,
     mark,
-    shorten,
+    row_names,
     whole_svg,
 )
 from iolab.report.svg_surface import draw_surface
 
 GAP = 26
+DASHES = 4
+"""Patterns of broken lines that the page has."""
+BARE_FROM = 24
+"""Joined points without an interval beyond this number are a line without marks."""
 ROWS_DENSE = 30
 """From so many rows on they stand closer."""
 
@@ -206,7 +212,8 @@ def _shape(shape: Shape, frame: Frame) -> Markup:
 def _marks(spec: ChartSpec, frame: Frame) -> Markup:
     """Draw what happened at an instant: an upright line and its label, on every panel."""
     parts: list[Markup] = []
-    for index, (at, label) in enumerate(spec.marks):
+    texts = fitted([label for _, label in spec.marks], LABEL_CHARS_MAX)
+    for index, ((at, label), text) in enumerate(zip(spec.marks, texts, strict=True)):
         x = frame.px(at)
         is_right = x > frame.left + frame.width / 2
         parts.append(
@@ -216,7 +223,7 @@ def _marks(spec: ChartSpec, frame: Frame) -> Markup:
             tag(
                 "text",
                 tag("title", f"{label} after {at:g} s"),
-                shorten(label),
+                text,
                 x=x - 4 if is_right else x + 4,
                 y=frame.top + 12 + 14 * (index % 3),
                 text_anchor="end" if is_right else "start",
@@ -297,13 +304,13 @@ def _row_labels(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
             tag(
                 "text",
                 tag("title", name),
-                shorten(name),
+                text,
                 x=frame.left - 8,
                 y=_row_center(spec, frame, row) + 4,
                 text_anchor="end",
                 class_="strong" if row in emphasised else None,
             )
-            for row, name in enumerate(spec.y.categories)
+            for row, (name, text) in enumerate(zip(spec.y.categories, row_names(spec), strict=True))
         ),
     )
 
@@ -312,19 +319,33 @@ def _series(spec: ChartSpec, panel: Panel, frame: Frame, index: int, series: Ser
     parts: list[Markup] = []
     places = [_place(spec, panel, frame, index, point) for point in series.points]
     if series.is_joined and len(places) > 1:
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        parts.append(tag("polyline", tag("title", series.name), points=line, class_="joined"))
+        parts += _lines(series, places)
         if series.slot == GREY:
             return tag("g", *parts, class_="grey")
     for point, place in zip(series.points, places, strict=True):
         interval = _interval(spec, frame, point, place)
-        bare = series.is_joined and point.low is None and len(series.points) > 24
+        bare = series.is_joined and point.low is None and len(series.points) > BARE_FROM
         drawn = None if bare else mark(series.slot, *place, point)
         if drawn is not None or interval:
             title = tag("title", point.title) if point.title else None
             is_bare = title is None and interval is None
             parts.append(drawn if drawn and is_bare else tag("g", title, interval, drawn))
     return tag("g", *parts, class_=color_class(series.slot))
+
+
+def _lines(series: Series, places: list[tuple[float, float]]) -> Iterator[Markup]:
+    """Draw a line per stretch without a gap; a point between two gaps is a dot."""
+    css = f"joined dash{min(series.dash, DASHES)}" if series.dash else "joined"
+    begin = 0
+    for run in series.runs():
+        mine = places[begin : begin + len(run)]
+        begin += len(run)
+        if len(mine) == 1:
+            x, y = mine[0]
+            yield tag("circle", tag("title", series.name), cx=x, cy=y, r=1.6, class_="mark")
+            continue
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in mine)
+        yield tag("polyline", tag("title", series.name), points=line, class_=css)
 
 
 def _place(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from iolab.report.chart import ChartSpec, Panel, Point
+from iolab.report.labels import fitted
 from iolab.report.markup import Markup, join, tag
 from iolab.report.svg_parts import (
     CHAR_WIDTH,
@@ -12,7 +13,7 @@ from iolab.report.svg_parts import (
     color_class,
     label_room,
     legend_of,
-    shorten,
+    row_names,
     whole_svg,
 )
 
@@ -20,6 +21,8 @@ GAP = 16
 TEXT_CELL = 34.0
 """Narrower cells have no text."""
 DENSE_CELL = 11.0
+COLUMN_CHARS_MAX = 18
+"""Of the names of columns that stand upright."""
 MANY_ROWS = 16
 TITLED_MAX = 800
 """Squares of a strip that are named one by one; more are drawn as one shape per level."""
@@ -88,9 +91,11 @@ def draw_heat(spec: ChartSpec) -> Markup:
         y = top + (index // per_line) * (head + rows * tall + 14) + head
         if index % per_line == 0:
             parts += [
-                tag("text", tag("title", name), shorten(name), x=left - 8,
+                tag("text", tag("title", name), text, x=left - 8,
                     y=y + row * tall + tall / 2 + 4, text_anchor="end")
-                for row, name in enumerate(spec.y.categories)
+                for row, (name, text) in enumerate(
+                    zip(spec.y.categories, row_names(spec), strict=True)
+                )
             ]  # fmt: skip
         parts.append(_heat_panel(spec, panel, (x, y), (wide, tall)))
     lines = math.ceil(len(spec.panels) / per_line)
@@ -100,8 +105,9 @@ def draw_heat(spec: ChartSpec) -> Markup:
 def _head_room(spec: ChartSpec, wide: float) -> float:
     """Return the room above a panel: its title, and column names that may stand upright."""
     longest = max((len(name) for name in spec.x.categories), default=0)
-    upright = longest * CHAR_WIDTH > wide - 2
-    return 20.0 + (min(120.0, longest * CHAR_WIDTH) if upright else 14.0)
+    if longest * CHAR_WIDTH <= wide - 2:
+        return 20.0 + 14.0
+    return 20.0 + max(map(len, fitted(spec.x.categories, COLUMN_CHARS_MAX))) * CHAR_WIDTH
 
 
 def _heat_panel(
@@ -111,12 +117,13 @@ def _heat_panel(
     wide, tall = cell
     head = _head_room(spec, wide)
     parts = [tag("text", panel.title, x=x, y=y - head + 13, class_="panel-title")]
-    for column, name in enumerate(spec.x.categories):
+    texts = fitted(spec.x.categories, COLUMN_CHARS_MAX)
+    for column, (name, text) in enumerate(zip(spec.x.categories, texts, strict=True)):
         middle = x + (column + 0.5) * wide
         if head > 40:
             at = middle + 4
             turn = f"rotate(-90 {at:.1f} {y - 5:.1f})"
-            parts.append(tag("text", shorten(name, 18), x=at, y=y - 5, transform=turn))
+            parts.append(tag("text", tag("title", name), text, x=at, y=y - 5, transform=turn))
         else:
             parts.append(tag("text", name, x=middle, y=y - 5, text_anchor="middle"))
     for series in panel.series:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from iolab.report.chart import GREY, ChartSpec, Point, Series
+from iolab.report.labels import fitted
 from iolab.report.markup import Markup, tag
 
 WIDTH = 900
@@ -31,16 +32,12 @@ def whole_svg(spec: ChartSpec, height: float, *parts: Markup) -> Markup:
 
 def label_room(spec: ChartSpec) -> float:
     """Return the room that the names of the rows need at the left."""
-    longest = max((len(name) for name in spec.y.categories), default=4)
-    return 16 + BOLD_CHAR_WIDTH * min(LABEL_CHARS_MAX, longest)
+    return 16 + BOLD_CHAR_WIDTH * max(map(len, row_names(spec)), default=4)
 
 
-def shorten(name: str, limit: int = LABEL_CHARS_MAX) -> str:
-    """Cut a long name in its middle, where names differ least."""
-    if len(name) <= limit:
-        return name
-    head = (limit - 1) * 2 // 3
-    return f"{name[:head]}…{name[head + 1 - limit :]}"
+def row_names(spec: ChartSpec) -> list[str]:
+    """Return the names of the rows, shortened where they agree."""
+    return fitted(spec.y.categories, LABEL_CHARS_MAX)
 
 
 def color_class(slot: int) -> str:
@@ -82,8 +79,8 @@ def legend_of(spec: ChartSpec) -> tuple[Markup, float]:
         return Markup(), 0.0
     parts: list[Markup] = []
     x, y = 8.0, 10.0
-    for series in entries:
-        name = shorten(series.name)
+    names = fitted([series.name for series in entries], LABEL_CHARS_MAX)
+    for series, name in zip(entries, names, strict=True):
         room = 26 + len(name) * (CHAR_WIDTH + 0.4)
         if x + room > WIDTH and x > 8:
             x, y = 8.0, y + 18

@@ -10,8 +10,9 @@ from iolab.stats.ledger import level_text
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_significant
-from iolab.stats.sentence import bounds_text, mode_text, rounds_text, size_of_effect
+from iolab.stats.sentence import bounds_text, mode_text, rounds_text, size_text, unit_of
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.wording import counted
 
 ROWS_SHOWN_MAX = 100
 """Rows of a data table that the page shows; the CSV always has all."""
@@ -30,7 +31,7 @@ def data_table(
     encoded = quote(table.to_csv(), safe=IN_ADDRESS)
     link = tag(
         "a",
-        f"data, {len(table.rows)} rows (CSV)",
+        f"data, {counted(len(table.rows), 'row')} (CSV)",
         href=Markup(f"data:text/csv;charset=utf-8,{encoded}"),
         download=f"{name}.csv",
         class_="csv",
@@ -69,7 +70,11 @@ def cell_text(value: Value) -> str:
 
 def verdict_table(verdict: StudyVerdict) -> Markup:
     """Draw the pooled comparisons, the secondary metrics below their primary one."""
-    best = {(b.workload, b.is_direct, level) for b in verdict.best_levels for level in b.members}
+    best = {
+        (b.workload, b.is_direct, b.metric, level)
+        for b in verdict.best_levels
+        for level in b.members
+    }
     head = (
         "workload",
         "metric",
@@ -81,12 +86,13 @@ def verdict_table(verdict: StudyVerdict) -> Markup:
         "trials used / left out",
     )
     rows = [
-        _pooled_row(c, verdict, (c.workload, c.is_direct, c.level) in best and c in verdict.pooled)
+        _pooled_row(c, verdict, is_best=(c.workload, c.is_direct, c.metric, c.level) in best)
         for c in [*verdict.pooled, *verdict.secondary]
     ]
     note = tag(
         "p",
-        "A green edge marks levels shown to be within the margin of the best one. Intervals of"
+        "A green edge marks the best level and those shown to be within the margin of it, where no"
+        " other may be the best. Intervals of"
         " one family are Holm-adjusted; secondary metrics are exploratory.",
         class_="soft",
     )
@@ -96,7 +102,7 @@ def verdict_table(verdict: StudyVerdict) -> Markup:
     return join(tag("div", table, class_="scroll"), note)
 
 
-def _pooled_row(c: Comparison, verdict: StudyVerdict, is_best: bool) -> Markup:
+def _pooled_row(c: Comparison, verdict: StudyVerdict, *, is_best: bool) -> Markup:
     metric = METRIC_BY_NAME[c.metric]
     mode = mode_text(verdict.compared_factor, c.is_direct)
     return tag(
@@ -104,40 +110,41 @@ def _pooled_row(c: Comparison, verdict: StudyVerdict, is_best: bool) -> Markup:
         tag("td", f"{c.workload}, {mode}" if mode else c.workload),
         tag("td", metric.label),
         tag("td", level_text(verdict.compared_factor, c.level)),
-        *_effect_cells(c.effect, c.metric),
+        *_effect_cells(c.effect, c.metric, unit_of(verdict)),
         tag("td", f"{c.rounds_used}", class_="number"),
         tag("td", f"{c.trials_used} / {c.trials_excluded}", class_="number"),
         class_="best" if is_best else None,
     )
 
 
-def _effect_cells(effect: Effect, metric_name: str) -> list[Markup]:
+def _effect_cells(effect: Effect, metric_name: str, unit: str) -> list[Markup]:
     metric = METRIC_BY_NAME[metric_name]
     if effect.ratio is None:
-        return [tag("td", "–"), tag("td", "–"), word_cell(effect)]
+        return [tag("td", "–"), tag("td", "–"), word_cell(effect, unit)]
     return [
-        tag("td", size_of_effect(metric, effect.ratio)),
+        tag("td", size_text(metric, effect)),
         tag("td", bounds_text(metric, effect)),
-        word_cell(effect),
+        word_cell(effect, unit),
     ]
 
 
-def word_cell(effect: Effect) -> Markup:
-    """Draw the verdict word; for `undecided` also what would decide."""
+def word_cell(effect: Effect, unit: str = "round") -> Markup:
+    """Draw the verdict word; for `undecided` also how many more rounds (or runs) would decide."""
     rest = None
     if effect.word == "undecided":
-        rest = tag("span", f" {_rounds_short(effect)}", class_="soft", title=rounds_text(effect))
+        text = f" {_rounds_short(effect, unit)}"
+        rest = tag("span", text, class_="soft", title=rounds_text(effect, unit))
     return tag("td", tag("span", effect.word, class_=f"word {effect.word}"), rest)
 
 
-def _rounds_short(effect: Effect) -> str:
+def _rounds_short(effect: Effect, unit: str) -> str:
     """Write in a cell's room how many more rounds would decide."""
     if effect.is_further_rounds_above_limit:
-        return f"> {FURTHER_ROUNDS_LIMIT} more rounds"
+        return f"> {FURTHER_ROUNDS_LIMIT} more {unit}s"
     if effect.further_rounds is None:
         return ""
     at_least = "≥ " if effect.is_further_rounds_at_least else ""
-    return f"{at_least}{effect.further_rounds} more round{'s' * (effect.further_rounds != 1)}"
+    return f"{at_least}{counted(effect.further_rounds, f'more {unit}')}"
 
 
 def cell_table(verdict: StudyVerdict) -> Markup:
@@ -179,7 +186,7 @@ def _cell_row(c: CellComparison, verdict: StudyVerdict) -> Markup:
         tag("td", level_text(verdict.compared_factor, c.level)),
         tag("td", metric.format(c.baseline_value) if c.baseline_value else "–", class_="number"),
         tag("td", metric.format(c.value) if c.value else "–", class_="number"),
-        *_effect_cells(c.effect, c.metric),
+        *_effect_cells(c.effect, c.metric, unit_of(verdict)),
         tag("td", "–" if p is None else f"{p:.2g}", class_="number"),
         tag("td", ", ".join(labels) or ("–" if c.cache_share is None else "device")),
     )

@@ -13,15 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from iolab.report.closer_tables import factor_text, winner_text
+from iolab.report.closer_tables import factor_text
 from iolab.report.collect import caveat_text
+from iolab.report.labels import fitted
 from iolab.report.streams import interval_text, stream_table
 from iolab.stats.ledger import is_segment, level_text, unaffected_text
+from iolab.stats.longest import longest_sentence
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.request_time import line_text, request_time_sentence
 from iolab.stats.sentence import kind_word, margin_text, mode_text, source_text
 from iolab.stats.upper_bound import upper_bound_sentence
-from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict, TreatmentSummary
+from iolab.stats.winners import winner_text
 from iolab.store.rows import StudyData
 
 _FIXED_SPACES: Final = re.compile("[\N{NARROW NO-BREAK SPACE}\N{NO-BREAK SPACE}]")
@@ -154,7 +157,7 @@ def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) 
             # A simulation has no other mode, and a line has 80 columns.
             mode = kind_word(data.study) or mode_text(verdict.compared_factor, is_direct)
             label = METRIC_BY_NAME[metric].label
-            title = ", ".join(t for t in (workload, mode, label) if t)
+            title = ", ".join(dict.fromkeys(t for t in (workload, mode, label) if t))
             header = f"{title} (1 = {verdict.baseline}, above 1 = better)"
             lines += ["", _fit(header, width).rstrip()]
             shown = members
@@ -175,21 +178,31 @@ def _alone(verdict: StudyVerdict, width: int) -> str:
     labels = [METRIC_BY_NAME[row.metric].label for row in shown]
     room = max(map(len, labels))
     unit = "rounds" if verdict.is_paired else "runs"
-    lines = [f"Geometric mean of the {unit} [95 % interval]"]
+    title = f"Geometric mean of the {unit} [95 % interval]"
+    if any(row.statistic == "maximum" for row in shown):
+        title += f"; longest: of all {unit}"
+    lines = [title]
     is_one_workload = len({row.workload for row in verdict.treatments}) == 1
     if len(shown) < len(verdict.treatments):
         lines.append(f"The first {len(shown)} of {len(verdict.treatments)} rows:")
-    for row, label in zip(shown, labels, strict=True):
+    name_room = max(12, width - room - 46)
+    names = fitted([_clean(_summary_name(row, is_one_workload)) for row in shown], name_room)
+    for row, label, name in zip(shown, labels, names, strict=True):
         metric = METRIC_BY_NAME[row.metric]
-        name = row.operation if is_one_workload else f"{row.workload} {row.operation}"
-        name += f" {row.cell_label}" if row.cell_label else ""
-        text = metric.format(row.geometric_mean)
-        if row.interval is not None:
-            low, high = metric.format(row.interval.low), metric.format(row.interval.high)
+        text = metric.format(row.value)
+        if row.value_interval is not None:
+            low, high = (
+                metric.format(row.value_interval.low),
+                metric.format(row.value_interval.high),
+            )
             text += f" [{low}, {high}]"
-        name_room = max(12, width - room - 46)
-        lines.append(f"  {_fit(name, name_room)} {_fit(label, room)} {text}"[:width].rstrip())
+        lines.append(f"  {name:{name_room}} {_fit(label, room)} {text}"[:width].rstrip())
     return "\n".join(lines)
+
+
+def _summary_name(row: TreatmentSummary, is_one_workload: bool) -> str:
+    name = row.operation if is_one_workload else f"{row.workload} {row.operation}"
+    return f"{name} {row.cell_label}" if row.cell_label else name
 
 
 def _strongest(rows: list[_C], count: int) -> list[_C]:
@@ -206,10 +219,12 @@ def _effect_lines(
     span: float,
 ) -> list[str]:
     """Align name, ratio, interval, bar, word."""
-    names = [_name(verdict, c) for c in members]
+    names = [_clean(_name(verdict, c)) for c in members]
     words = [_word(verdict, c) for c in members]
     word_room, number_room = max(map(len, words)), 20
     name_room = min(max(len(name) for name in names), max(12, width - number_room - word_room - 16))
+    names = [f"  {name}" for name in fitted([name[2:] for name in names], name_room - 2)]
+    name_room = max(map(len, names))
     bar_room = max(9, min(25, width - name_room - number_room - word_room - 4))
     bar_room -= 1 - bar_room % 2
     lines: list[str] = []
@@ -305,9 +320,11 @@ def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
         title += f": the {CELLS_MAX} largest differences of {len(known)}"
     lines = [title]
     span = bar_span([c.effect for c in shown])
-    for level in dict.fromkeys(c.level for c in shown):
+    levels = list(dict.fromkeys(c.level for c in shown))
+    texts = [_clean(level_text(verdict.compared_factor, level)) for level in levels]
+    for level, text in zip(levels, fitted(texts, width - 1), strict=True):
         members = [c for c in shown if c.level == level]
-        lines.append(_fit(f"{level_text(verdict.compared_factor, level)}:", width).rstrip())
+        lines.append(f"{text}:")
         lines += _effect_lines(verdict, members, width, glyphs, span)
     return "\n".join(lines)
 
@@ -317,7 +334,7 @@ def _closer(verdict: StudyVerdict, width: int) -> str:
     lines: list[str] = []
     for workload, is_direct in dict.fromkeys((c.workload, c.is_direct) for c in verdict.pooled):
         found = (
-            winner_text(verdict.closer, workload, is_direct),
+            winner_text(verdict, (workload, is_direct)),
             factor_text(verdict.closer.factor_effects, workload, is_direct),
         )
         said = "; ".join(text for text in found if text)
@@ -341,8 +358,9 @@ def _request_times(verdict: StudyVerdict, width: int) -> str:
     fits = verdict.request_times[:REQUEST_TIMES_MAX]
     room = min(max(len(fit.label) for fit in fits), 24)
     lines = ["Time per request = a + b x record size [95 % intervals]"]
-    for fit in fits:
-        line = f"  {_fit(fit.label, room)} {line_text(fit)}"
+    names = fitted([_clean(fit.label) for fit in fits], room)
+    for fit, name in zip(fits, names, strict=True):
+        line = f"  {name:{room}} {line_text(fit)}"
         lines.append(line[:width].rstrip())
     rest = len(verdict.request_times) - len(fits)
     if rest:
@@ -374,7 +392,7 @@ def _streams(verdict: StudyVerdict, width: int) -> str:
     ]
     values = {
         (t.operation, t.cell_label, t.level or "all", t.metric): METRIC_BY_NAME[t.metric].format(
-            t.geometric_mean
+            t.value
         )
         for t in verdict.treatments
     }
@@ -402,7 +420,9 @@ def _streams(verdict: StudyVerdict, width: int) -> str:
         cells = ((values.get((operation, label, level, name), "-"), name) for name, _ in shown)
         row = "".join(f"{cell:>{rooms[name]}}" for cell, name in cells)
         lines.append(f"{_fit('  ' + level, name_room)}{row}"[:width].rstrip())
-    return "\n".join(lines)
+    streams = [t for t in verdict.treatments if any(t.operation == key[0] for key in keys)]
+    said = longest_sentence(verdict, streams)
+    return "\n".join([*lines, *([_wrap(said, width)] if said else [])])
 
 
 def _changes(verdict: StudyVerdict, width: int) -> str:

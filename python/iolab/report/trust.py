@@ -7,9 +7,10 @@ from typing import Literal
 
 from iolab.report.charts.common import noise_floor
 from iolab.report.collect import harness_cost_ns, kind_figures, trust_figures
+from iolab.stats.effect_words import percent
 from iolab.stats.environment import CONDITIONS, IDENTITY, environment_changes
 from iolab.stats.rules import check_rules
-from iolab.stats.sentence import margin_text, percent
+from iolab.stats.sentence import margin_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 

@@ -1,4 +1,4 @@
-"""verdict.json: the judged study for programs; schema version 1.
+"""verdict.json: the judged study for programs; schema version 2.
 
 The shape is fixed by ``verdict.schema.json`` beside this file and explained key by key in
 docs/reference/verdict-json.md. Adding a key keeps the version, changing a meaning raises it.
@@ -15,7 +15,7 @@ from iolab.stats.judge import said_again
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 
 def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from iolab.errors import AnalysisError
 from iolab.stats.verdict import StudyVerdict
+from iolab.store.folder import Folder
 from iolab.store.rows import StudyData
 
 
@@ -43,18 +44,12 @@ def write_all(data: StudyData, verdict: StudyVerdict, out_dir: Path | str) -> Re
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, content in contents.items():
-            _replace(path, content)
+        with Folder.opened(folder) as opened:
+            for path, content in contents.items():
+                opened.replace(path.name, content)
     except OSError as error:
         raise AnalysisError(
             f"the report cannot be written to {error.filename or folder}: {error.strerror}",
             "choose another directory with --out",
         ) from error
     return paths
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the final name and move it there."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(content)
-    partial.replace(path)

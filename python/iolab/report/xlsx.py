@@ -14,7 +14,7 @@ from io import BytesIO
 from typing import Any, Final
 
 from iolab.report.chart import ChartSpec, Value
-from iolab.report.charts.common import summary_columns, summary_point, summary_row
+from iolab.report.charts.common import group_title, summary_columns, summary_point, summary_row
 from iolab.report.collect import (
     DrawnChart,
     caveat_text,
@@ -41,6 +41,7 @@ from iolab.report.xlsx_runs import write_rounds, write_runs
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, source_text
 from iolab.stats.verdict import Comparison, StudyVerdict, mode_word
+from iolab.stats.winners import winner_rows
 from iolab.store.again import FILE, command_again
 from iolab.store.rows import StudyData
 
@@ -168,6 +169,10 @@ def _verdict_sheet(
             out.sheet.write_formula(row, column, formula, style, value)
         row += 1
     row += 1
+    for group, text in winner_rows(verdict):
+        out.text(row, 0, group_title(verdict, group))
+        out.text(row, 1, text)
+        row += 1
     for label, value in [*trust_figures(data, verdict), *kind_figures(data)[1:]]:
         out.text(row, 0, label)
         out.text(row, 1, value)

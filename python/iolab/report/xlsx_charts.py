@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series
@@ -28,6 +29,7 @@ COLORS: Final = (
 )
 """Okabe and Ito's colour-blind-safe palette, yellow and orange darkened for white paper."""
 GREY_COLOR: Final = "#B9C0C6"
+DASHES: Final = ("dash", "long_dash", "round_dot", "long_dash_dot")
 MARKERS: Final = ("circle", "square", "triangle", "diamond")
 CHART_ROWS: Final = 18
 """Rows that a chart of ordinary height takes."""
@@ -184,17 +186,20 @@ def _plane_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tupl
     out.sheet.write_string(row, 0, panel.title or spec.title, out.formats["bold"])
     first = row + 2
     chart = out.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+    chart.show_blanks_as("gap")
     longest = 1
     for index, series in enumerate(panel.series):
         column = index * 4
         out.sheet.write_string(row + 1, column, spec.x.title, out.formats["header"])
         _write_headers(out, row + 1, column + 1, series, spec.y)
-        for line, point in enumerate(series.points):
+        lines = _lines(series)
+        for line, point in zip(lines, series.points, strict=True):
             style = out.formats["rate" if point.x.is_integer() else "number"]
             out.sheet.write_number(first + line, column, point.x, style)
             _write_value(sheet, first + line, column + 1, point.y, point)
-        last = first + max(1, len(series.points)) - 1
-        longest = max(longest, len(series.points))
+        count = lines[-1] + 1 if lines else 1
+        last = first + count - 1
+        longest = max(longest, count)
         if index < SERIES_MAX:
             places = Column(first, last, column)
             options = _series_options(out, series, places, (first, last, column + 1), True)
@@ -203,6 +208,12 @@ def _plane_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tupl
     chart.set_x_axis(axis_options(spec.x, [p.x for p in points]))
     chart.set_y_axis(axis_options(spec.y, [p.y for p in points], _ends(points)))
     return chart, first + longest + 1
+
+
+def _lines(series: Series) -> list[int]:
+    """Return the line of every point in its block; an empty one makes a gap in the drawing."""
+    gaps = accumulate(point.is_start and place > 0 for place, point in enumerate(series.points))
+    return [place + gap for place, gap in enumerate(gaps)]
 
 
 def _write_headers(out: SheetWriter, row: int, column: int, series: Series, axis: Axis) -> None:
@@ -250,7 +261,10 @@ def _series_options(
         if is_dense
         else {"type": shape, "size": 6, "fill": {"color": color}, "border": {"color": color}}
     )
-    line = {"color": color, "width": 1.5} if series.is_joined else {"none": True}
+    line: dict[str, Any] = {"none": True}
+    if series.is_joined:
+        line = {"color": color, "width": 1.5}
+        line |= {"dash_type": DASHES[min(series.dash, len(DASHES)) - 1]} if series.dash else {}
     options: dict[str, Any] = {
         "name": [out.name, first - 1, column],
         "categories": places.ref(out.name),
@@ -273,7 +287,7 @@ def _series_options(
 def _lengths(series: Series, rows: tuple[int, int], sign: int, is_plane: bool) -> list[float | str]:
     """Return the cached error lengths, one per line of the block."""
     found: list[float | str] = [""] * (rows[1] - rows[0] + 1)
-    for line, point in enumerate(series.points):
+    for line, point in zip(_lines(series), series.points, strict=True):
         value = point.y if is_plane else point.x
         end = point.high if sign > 0 else point.low
         if end is not None:

@@ -223,7 +223,8 @@ def _runs_table(
     out, links = sheet
     unit = METRIC_BY_NAME[found[0].metric].unit
     shown = rounds[: COLUMNS_MAX - 8]
-    after = ("mean", "geometric mean", "95 % low", "95 % high")
+    is_maximum = METRIC_BY_NAME[found[0].metric].is_maximum
+    after = ("mean", "maximum" if is_maximum else "geometric mean", "95 % low", "95 % high")
     headers = [
         "record size / cell",
         "operation",
@@ -263,16 +264,17 @@ def _mean_cells(
         mean = sum(means) / len(means)
         out.sheet.write_formula(row, column, f"=AVERAGE({cells})", out.formats["rate"], mean)
     if not (t.n == len(by_round) == sum(map(len, by_round.values()))):
-        out.sheet.write_number(row, column + 1, t.geometric_mean, out.formats["rate"])
-        if t.interval is not None:
-            out.sheet.write_number(row, column + 2, t.interval.low, out.formats["rate"])
-            out.sheet.write_number(row, column + 3, t.interval.high, out.formats["rate"])
+        out.sheet.write_number(row, column + 1, t.value, out.formats["rate"])
+        if t.value_interval is not None:
+            out.sheet.write_number(row, column + 2, t.value_interval.low, out.formats["rate"])
+            out.sheet.write_number(row, column + 3, t.value_interval.high, out.formats["rate"])
         out.sheet.write_number(row, column + 4, t.n)
         return
-    out.formula(row, column + 1, f"EXP({log_mean(cells)})", t.geometric_mean, "rate")
-    if t.interval is not None:
-        half = log_half_width(cells, f"{1 - t.interval.confidence:.12g}")
+    middle = f"MAX({cells})" if t.statistic == "maximum" else f"EXP({log_mean(cells)})"
+    out.formula(row, column + 1, middle, t.value, "rate")
+    if t.value_interval is not None:
+        half = log_half_width(cells, f"{1 - t.value_interval.confidence:.12g}")
         low, high = f"EXP({log_mean(cells)}-{half})", f"EXP({log_mean(cells)}+{half})"
-        out.formula(row, column + 2, low, t.interval.low, "rate")
-        out.formula(row, column + 3, high, t.interval.high, "rate")
+        out.formula(row, column + 2, low, t.value_interval.low, "rate")
+        out.formula(row, column + 3, high, t.value_interval.high, "rate")
     out.formula(row, column + 4, f"COUNT({cells})", t.n, "rate")

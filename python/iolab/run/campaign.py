@@ -19,6 +19,7 @@ from iolab.errors import StudyError
 from iolab.run.contention import grants_of
 from iolab.run.core import Core
 from iolab.run.pace import Pace
+from iolab.run.progress import Progress
 from iolab.run.record import derive, failed_record
 from iolab.run.trial import trial_spec
 from iolab.run.wear import WriteBudget
@@ -36,20 +37,6 @@ VERIFY_FAILED: Final = "verify_failed"
 """Code of the caveats that say which block came back wrong."""
 
 Ending: TypeAlias = Literal["complete", "decided", "budget", "writes", "interrupted", "failing"]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where the campaign is; what a progress line shows."""
-
-    kind: Literal["phase", "finished", "failed", "notice"]
-    trial: Trial | None
-    n_done: int
-    n_planned: int | None
-    rounds: int | None
-    eta_ns: int | None
-    message: str = ""
-    """Phase that runs, reason of a failure, or the notice itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +293,8 @@ class Campaign:
         round_ns = self._pace.predict_ns(self._plan.round_trials(1))
         return (
             f"not one round fits the budget: a round needs about "
-            f"{units.format_duration_rounded(round_ns)}; give a larger --budget, fewer levels or "
-            "smaller files, then --resume"
+            f"{units.format_duration_rounded(round_ns)}; continue with --resume and a larger "
+            "--budget, or begin a study of fewer levels or smaller files"
         )
 
     def _tell_if_few_rounds_fit(self, round_number: int) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from statistics import median
 from typing import Any, Final
 
 from iolab.store.rows import Caveat
@@ -134,6 +133,8 @@ def flowing_share(tenant: Json) -> float | None:
     count = len(slices)
     if count < SLICES_MIN:
         return None
+    from statistics import median
+
     limit = STALL * median(slices)
     return sum(moved > 0 and moved >= limit for moved in slices) / count
 

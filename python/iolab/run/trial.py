@@ -19,6 +19,7 @@ from iolab.study.plan import Plan, Trial
 from iolab.testbed.model import RESERVE_BYTES
 
 _LEVELS: Final = 8
+PROBE_BYTES: Final = 64 << 10
 _LIMIT_FIELDS: Final = {
     "max_read": "max_read_bytes_per_s",
     "max_write": "max_write_bytes_per_s",
@@ -48,6 +49,37 @@ def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> dict[str, Any]
         **surroundings(trial, is_fresh_fs=is_fresh_fs),
         "workload": _workload(trial, core),
         **_midway(trial.treatment.workload),
+    }
+
+
+def probe_spec(trial: Trial, core: Core) -> dict[str, Any]:
+    """Trial spec that makes the file system of `trial`, sets its knobs and writes 64 KiB."""
+    least = {
+        "tests": ["write"],
+        "file_bytes": PROBE_BYTES,
+        "io_size_bytes": PROBE_BYTES,
+        "workers": 1,
+        "depth": 1,
+        "durability": "none",
+        "fsync": "none",
+        "stride": 1,
+        "fsync_every": 0,
+        "flush": "fsync",
+        "vectors": 1,
+        "flags": [],
+        "lock": "none",
+        "is_preallocated": False,
+        "content": "incompressible",
+        "engine": "psync",
+        "workers_as": "threads",
+        "access": "plain",
+        "seed": trial.seed,
+        "verify": "none",
+    }
+    return {
+        **surroundings(trial, is_fresh_fs=True),
+        "memory_limit_bytes": None,
+        "workload": json.loads(core.iozone_workload(json.dumps(least))),
     }
 
 

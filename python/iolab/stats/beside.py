@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from iolab.stats.closer import WinnerSet
 from iolab.stats.ledger import Group, Ledger
 from iolab.stats.level_table import level_table
 from iolab.stats.methods.best_set import best_set
@@ -14,7 +17,8 @@ from iolab.stats.methods.position import PlacedValue, position_effect
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS
 from iolab.stats.numeric_levels import numeric_levels
-from iolab.stats.verdict import BestLevels, Interval, PositionNote, TrialCounts
+from iolab.stats.verdict import BestLevels, Comparison, Interval, PositionNote, TrialCounts
+from iolab.stats.winners import candidates
 from iolab.store.rows import StudyData
 
 PLATEAU_LEVELS_MIN: Final = 3
@@ -22,10 +26,13 @@ PLATEAU_LEVELS_MIN: Final = 3
 PLATEAU_CONFIDENCE: Final = 0.95
 
 
-def best_levels(ledger: Ledger, group: Group) -> BestLevels | None:
+def best_levels(
+    ledger: Ledger, group: Group, sets: Sequence[WinnerSet], pooled: Sequence[Comparison]
+) -> BestLevels | None:
     """Find a group's best level, its equals, and the plateau of a numeric factor.
 
-    Cells and rounds that miss any of the levels are left out.
+    Cells and rounds that miss any of the levels are left out. Nothing wins while a level may be the
+    best that is not shown to be within the margin.
     """
     metric = ledger.primary_metric(group)
     if metric is None:
@@ -35,17 +42,28 @@ def best_levels(ledger: Ledger, group: Group) -> BestLevels | None:
     result = best_set(log_values, ledger.data.study.margin)
     if result is None:
         return None
+    may_be, is_joint = candidates(sets, pooled, group, ledger.data.study.baseline)
+    is_settled = bool(may_be) and set(may_be) <= set(result.members)
+    row = BestLevels(
+        *(group[0], group[1], metric.name),
+        best=result.best if is_settled else None,
+        members=result.members if is_settled else (),
+        plateau=None,
+        n_rounds=result.n_rounds,
+        best_mean=result.best,
+        candidates=may_be,
+        is_joint=is_joint,
+    )
     numbers = numeric_levels(ledger.data.study.compared_factor, levels)
-    place = (group[0], group[1], metric.name, result.best, result.members)
-    if numbers is None or len(numbers) < PLATEAU_LEVELS_MIN:
-        return BestLevels(*place, None, result.n_rounds)
+    if numbers is None or len(numbers) < PLATEAU_LEVELS_MIN or not is_settled:
+        return row
     plateau = min(result.members, key=lambda level: numbers[level])
-    return BestLevels(
-        *place,
-        plateau,
-        result.n_rounds,
-        _ratio_interval(log_values[plateau], log_values[result.best]),
-        all(level in result.members for level in levels if numbers[level] > numbers[plateau]),
+    beyond = [level for level in levels if numbers[level] > numbers[plateau]]
+    return replace(
+        row,
+        plateau=plateau,
+        plateau_interval=_ratio_interval(log_values[plateau], log_values[result.best]),
+        is_flat_beyond=all(level in result.members for level in beyond),
     )
 
 

@@ -6,23 +6,27 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
+from iolab.stats.caveats_of_simulation import about_surprises
 from iolab.stats.caveats_of_time import about_time
 from iolab.stats.environment import about_environment
 from iolab.stats.ledger import Ledger, decides_cache
 from iolab.stats.looks import look_of
+from iolab.stats.obstacles import always_failed, equal_levels, obstacle
 from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, CountedCaveat, StudyVerdict
 from iolab.stats.warmth import has_cold_level
 from iolab.stats.width import rounds_for_width, width_of
 from iolab.store.again import device_hint, finish_hint, rounds_hint
-from iolab.store.equal_levels import find_equal_levels
-from iolab.store.rows import Caveat, StudyRow
+from iolab.store.rows import Caveat, StudyData, StudyRow
 from iolab.study.load import PILOT_ROUNDS
+from iolab.wording import counted, sentence_case
 
 POSITION_P: Final = 0.01
 """Below this the place inside a round is worth a warning."""
 EQUAL_ROUNDS: Final = 1e-9
 """Relative width below which an interval has none: what is left is the rounding of logarithms."""
+_TOLD_BY_PLAN: Final = ("few_rounds",)
+"""Guesses of a plan: once there are rounds, they are judged instead."""
 FEW_ROUNDS: Final = 5
 """Fewer rounds than this: the interval is honest, but wide and trusts normality."""
 
@@ -36,7 +40,7 @@ def collect_caveats(ledger: Ledger, verdict: StudyVerdict) -> list[CountedCaveat
     found: dict[str, list[tuple[Caveat, int]]] = {}
     for caveat, count in _statistical(ledger, verdict):
         found[caveat.code] = [(caveat, count)]
-    judged = set(found)
+    judged = {*found, *_TOLD_BY_PLAN}
     for caveat, count in _recorded(ledger):
         if caveat.code not in judged:
             found.setdefault(caveat.code, []).append((caveat, count))
@@ -66,13 +70,14 @@ def _recorded(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
 
 
 def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
-    yield from _about_trials(ledger.data.study, verdict)
-    yield from _about_cells(ledger.data.study, verdict)
-    yield from about_time(verdict.closer.time_courses)
+    yield from _about_trials(ledger.data, verdict)
+    yield from _about_cells(ledger.data, verdict)
+    yield from about_time(verdict.closer)
     yield from about_environment(ledger.data)
     yield from _about_looks(ledger, verdict)
     yield from _about_width(ledger, verdict)
     yield from _about_equal_levels(ledger)
+    yield from about_surprises(ledger.data, verdict)
     yield from _about_metric(ledger, verdict)
     yield from _about_spread(ledger, verdict)
     position = verdict.position
@@ -176,7 +181,8 @@ def _about_metric(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Cavea
     yield (
         Caveat(
             "metric_missing",
-            f"{study.metric}{whose} was not measured; the verdict is by {', '.join(judged)}.",
+            f"{study.metric}{whose} is not known of both sides of a comparison; the verdict is by"
+            f" {', '.join(judged)}.",
             "A p99 needs 100 operations, a p99.9 1000: run longer, or choose another metric.",
         ),
         1,
@@ -184,15 +190,10 @@ def _about_metric(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Cavea
 
 
 def _about_equal_levels(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
-    data = ledger.data
-    equal = find_equal_levels(
-        (trial.levels, data.knobs[trial.trial_id])
-        for trial in data.trials
-        if trial.trial_id in data.knobs
-    )
+    equal = equal_levels(ledger.data)
     if equal:
         first = equal[0]
-        hint = f"{first.hint[:1].upper()}{first.hint[1:]}; any difference between them is noise."
+        hint = f"{sentence_case(first.hint)}; any difference between them is noise."
         yield Caveat("equal_levels", "; ".join(e.message for e in equal) + ".", hint), len(equal)
 
 
@@ -200,17 +201,14 @@ def _about_spread(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Cavea
     """Rounds of a simulation may be equal to the last digit, which looks like a mistake."""
     if ledger.data.study.kind != "simulated":
         return
-    equal = [
-        c
-        for c in verdict.pooled
-        if c.effect.interval_95 is not None
-        and c.effect.interval_95.high <= c.effect.interval_95.low * (1 + EQUAL_ROUNDS)
-    ]
+    equal = [c for c in verdict.pooled if _has_equal_rounds(c)]
     message = "simulated: rounds differ only by seed."
     if equal:
+        n, total = len(equal), len(verdict.pooled)
+        where = f"In {n} of {total} comparisons" if total > 1 else "Here"
         message += (
-            f" In {len(equal)} of {len(verdict.pooled)} comparisons nothing depended on it, so that"
-            " all rounds are equal and the interval has no width."
+            f" {where} nothing depended on it, so that all rounds are equal and the interval has"
+            " no width."
         )
     hint = (
         "An interval here is what the seed can change; how far the model is from a real device is"
@@ -219,14 +217,20 @@ def _about_spread(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Cavea
     yield Caveat("rounds_by_seed", message, hint), 1
 
 
-def _about_trials(study: StudyRow, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
-    trials = verdict.trials
+def _has_equal_rounds(c: Comparison) -> bool:
+    """Tell if all rounds said the same, so that more of them would, too."""
+    bounds = c.effect.interval_95
+    return bounds is not None and bounds.high <= bounds.low * (1 + EQUAL_ROUNDS)
+
+
+def _about_trials(data: StudyData, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    study, trials = data.study, verdict.trials
     if trials.failed:
         yield (
             Caveat(
                 "failed_trials",
-                f"{trials.failed} of {trials.planned} trials failed; their rounds are left out"
-                " of the comparisons they belong to.",
+                f"{trials.failed} of {counted(trials.planned, 'trial')} failed; their rounds are"
+                " left out of the comparisons they belong to.",
                 "The reason is stored with each trial; see the run order in the report.",
             ),
             trials.failed,
@@ -237,21 +241,26 @@ def _about_trials(study: StudyRow, verdict: StudyVerdict) -> Iterator[tuple[Cave
             Caveat(
                 "unfinished",
                 f"{rest} of {trials.planned} planned trials were interrupted or not run yet.",
-                finish_hint(study),
+                _finish(data),
             ),
             rest,
         )
-    headline = verdict.headline
+    headline = [c for c in verdict.headline if c.rounds_used]
     rounds = min((c.rounds_used for c in headline), default=0)
-    if headline and rounds < FEW_ROUNDS:
+    if rounds < FEW_ROUNDS and not all(_has_equal_rounds(c) for c in headline):
         yield (
             Caveat(
                 "few_rounds",
-                f"the headline rests on {rounds} complete round{'' if rounds == 1 else 's'}.",
-                rounds_hint(study, FEW_ROUNDS),
+                f"the headline rests on {counted(rounds, 'complete round')}.",
+                sentence_case(obstacle(data)) or rounds_hint(study, FEW_ROUNDS),
             ),
             1,
         )
+
+
+def _finish(data: StudyData) -> str:
+    """Say how to finish a study, or what has to be done first."""
+    return sentence_case(obstacle(data)) or finish_hint(data.study)
 
 
 def _about_page_cache(study: StudyRow, verdict: StudyVerdict) -> Caveat:
@@ -277,10 +286,10 @@ def _about_page_cache(study: StudyRow, verdict: StudyVerdict) -> Caveat:
     )
 
 
-def _about_cells(study: StudyRow, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+def _about_cells(data: StudyData, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     cached = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_page_cache}
     if cached:
-        yield _about_page_cache(study, verdict), len(cached)
+        yield _about_page_cache(data.study, verdict), len(cached)
     bound = {(c.workload, c.label, c.is_direct) for c in verdict.cells if c.is_generator_bound}
     if bound:
         yield (
@@ -297,29 +306,40 @@ def _about_cells(study: StudyRow, verdict: StudyVerdict) -> Iterator[tuple[Cavea
             Caveat(
                 "incomplete_rounds",
                 "begun trials were left out of the headline because their round misses a value.",
-                "Look at why trials failed."
-                if study.command
-                else "Resume the study, or look at why trials failed.",
+                _about_missing(data, verdict),
             ),
             left_out,
         )
     cells = max((c.cells_excluded for c in verdict.headline), default=0)
     if cells:
-        yield _about_gaps(verdict), cells
+        yield _about_gaps(data, verdict), cells
 
 
-def _about_gaps(verdict: StudyVerdict) -> Caveat:
+def _about_missing(data: StudyData, verdict: StudyVerdict) -> str:
+    """Say what to do about missing trials: those that failed, or those that nobody has run yet."""
+    trials = verdict.trials
+    is_open = bool(trials.interrupted + trials.not_run)
+    if not trials.failed:
+        return _finish(data) if is_open else "Look at the trials that lack a value."
+    if always_failed(data) or not is_open or data.study.command:
+        return "Look at why their trials failed; leave out levels that one side cannot do."
+    return f"Look at why trials failed. {finish_hint(data.study)}"
+
+
+def _about_gaps(data: StudyData, verdict: StudyVerdict) -> Caveat:
     first = verdict.headline[0]
     shared, total = shared_cells(verdict, (first.workload, first.is_direct), first.metric)
     if shared == total:
         return Caveat(
             "cells_excluded",
             "cells without enough pairs were left out of the headline.",
-            "Look at why their trials failed; drop levels that one side cannot do.",
+            _about_missing(data, verdict),
         )
     return Caveat(
         "cells_excluded",
         "levels do not meet in every cell: each ratio rests on the cells that both levels have,"
         f" absolute values and what may be best on the {shared} of {total} that all have.",
-        "A level was never measured there, or its trials failed.",
+        "A level was never measured there, or its trials failed."
+        if verdict.trials.failed
+        else "A level was never measured there.",
     )

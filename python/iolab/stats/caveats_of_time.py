@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iolab.stats.closer import TimeCourse
+from iolab.stats.closer import CloserLook, StalledTrial, TimeCourse
+from iolab.stats.longest import trial_text
 from iolab.stats.metrics.metric import format_ns
 from iolab.store.rows import Caveat
 
 TRIALS_MIN: Final = 2
+NAMED_MAX: Final = 3
+"""Stalls that the caveat names; verdict.json has more of them."""
 _SHAPES: Final = (
     (
         "warm_up",
@@ -35,28 +38,39 @@ _SHAPES: Final = (
     (
         "never_steady",
         "never became steady",
-        "Look at throughput over time; longer trials, or a quieter machine.",
+        "Look at throughput over time: longer trials may get steady; on a real machine look for"
+        " other work.",
     ),
 )
 
 
-def about_time(courses: Sequence[TimeCourse]) -> Iterator[tuple[Caveat, int]]:
+def about_time(look: CloserLook) -> Iterator[tuple[Caveat, int]]:
     """Yield the caveats, with the number of trials (times operations) they were seen in."""
+    courses = look.time_courses
     for shape, what, hint in _SHAPES:
         places = [course for course in courses if _is_typical(course, shape)]
         if places:
             count = sum(course.shapes[shape] for course in places)
             yield Caveat(shape, f"trials {what} ({_named(places)}).", hint), count
     stalled = [course for course in courses if course.stalled_trials]
-    if stalled:
-        worst = max(stalled, key=lambda course: course.stall_ns_longest)
-        longest = format_ns(worst.stall_ns_longest)
-        message = (
-            f"trials stalled: up to {longest} with next to no completion"
-            f" ({worst.stall_share_max * 100:.0f} % of a trial at most; {_named([worst])})."
-        )
+    if stalled and look.stalled:
+        total = sum(course.stalled_trials for course in stalled)
+        rest = total - min(NAMED_MAX, len(look.stalled))
+        named = "; ".join(stall_text(s) for s in look.stalled[:NAMED_MAX])
+        more = f"; {rest} more" if rest > 0 else ""
+        message = f"trials stalled, with next to no completion: {named}{more}."
         hint = "Averages hide stalls: look at throughput over time and at the longest latencies."
         yield Caveat("stalls", message, hint), sum(course.stalled_trials for course in stalled)
+
+
+def stall_text(s: StalledTrial) -> str:
+    """Name a stall: stream, level, how long, since when, and the trial."""
+    where = " · ".join(part for part in (s.operation, s.cell_label) if part)
+    level = f" with {s.level}" if s.level else ""
+    return (
+        f"{where}{level} for {format_ns(s.longest_ns)} from {s.began_ns / 1e9:.3g} s on"
+        f" ({trial_text(s.round, s.trial_id)}; {s.share * 100:.0f} % of its time)"
+    )
 
 
 def _is_typical(course: TimeCourse, shape: str) -> bool:

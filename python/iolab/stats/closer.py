@@ -7,6 +7,10 @@ plain frozen data and goes into ``verdict.json`` under ``closer``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
+
+STALLED_MAX: Final = 200
+"""Stalled trials that are named; `TimeCourse` counts all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,28 @@ class TimeCourse:
     stall_ns_longest: int
     stall_share_max: float
     """Largest share of one trial's time that was stalled."""
+    told_trials: int
+    """Trials that are long enough, or busy enough, to show a stall."""
+
+
+@dataclass(frozen=True, slots=True)
+class StalledTrial:
+    """One stream of one trial that completed (next to) nothing for a while."""
+
+    workload: str
+    operation: str
+    is_direct: bool | None
+    level: str | None
+    cell_label: str
+    trial_id: str
+    round: int
+    began_ns: int
+    """When its longest stall began, from the beginning of the stream."""
+    longest_ns: int
+    total_ns: int
+    """All its stalls."""
+    share: float
+    """Of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +202,8 @@ class CloserLook:
     """Everything beside the verdict."""
 
     time_courses: list[TimeCourse] = field(default_factory=list[TimeCourse])
+    stalled: list[StalledTrial] = field(default_factory=list[StalledTrial])
+    """The longest stalls first, at most `STALLED_MAX`."""
     round_steadiness: list[RoundSteadiness] = field(default_factory=list[RoundSteadiness])
     joint: list[JointComparison] = field(default_factory=list[JointComparison])
     winner_sets: list[WinnerSet] = field(default_factory=list[WinnerSet])

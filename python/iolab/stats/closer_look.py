@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from iolab.stats.closer import (
+    STALLED_MAX,
     Bounds,
     CloserLook,
     FactorEffect,
@@ -23,10 +24,11 @@ from iolab.stats.closer import (
     QuantileEffect,
     RobustInterval,
     RoundSteadiness,
+    StalledTrial,
     TimeCourse,
     WinnerSet,
 )
-from iolab.stats.ledger import Group, Ledger
+from iolab.stats.ledger import Group, Ledger, level_text
 from iolab.stats.level_table import LevelTable, level_table, mean_log
 from iolab.stats.lookups import modes
 from iolab.stats.methods.all_pairs import all_pairs
@@ -42,6 +44,8 @@ from iolab.stats.methods.trial_shape import Course, TrialShape, trial_shapes
 from iolab.stats.metrics import METRICS, Metric
 from iolab.stats.pairing import pooled_log_ratios, without_parts
 from iolab.stats.verdict import Comparison
+from iolab.stats.whole_series import whole_series
+from iolab.store.rows import SeriesRow, StudyData, TrialRow
 from iolab.study.factors import find_factor, is_factor
 
 LEVELS_MAX: Final = 12
@@ -56,7 +60,7 @@ CONFIDENCE: Final = 0.95
 
 def closer_look(ledger: Ledger, pooled: Sequence[Comparison]) -> CloserLook:
     """Fill every table."""
-    look = CloserLook(time_courses=time_courses(ledger))
+    look = CloserLook(time_courses=time_courses(ledger), stalled=stalled_trials(ledger))
     for group in ledger.groups():
         metric = ledger.primary_metric(group)
         if metric is None:
@@ -81,6 +85,7 @@ class _Course:
     stalled_trials: int = 0
     stall_ns_longest: int = 0
     stall_share_max: float = 0.0
+    told_trials: int = 0
 
     def add(self, shape: TrialShape) -> None:
         """Count one trial."""
@@ -90,20 +95,15 @@ class _Course:
         self.stalled_trials += shape.stalls.longest_ns > 0
         self.stall_ns_longest = max(self.stall_ns_longest, shape.stalls.longest_ns)
         self.stall_share_max = max(self.stall_share_max, shape.stalls.share)
+        self.told_trials += shape.stalls.is_told
 
 
 def time_courses(ledger: Ledger) -> list[TimeCourse]:
     """Describe the stored series by workload, operation and level."""
-    trials = {trial.trial_id: trial for trial in ledger.data.trials}
     factor = ledger.data.study.compared_factor
     is_direct = modes(ledger.data)
     courses: dict[tuple[str, str, bool | None, str | None], _Course] = {}
-    known = [s for s in ledger.data.series if s.trial_id in trials and s.interval_ns > 0]
-    shapes = trial_shapes(
-        [Course(s.bytes if any(s.bytes) else s.ops, s.ops, s.interval_ns) for s in known]
-    )
-    for series, shape in zip(known, shapes, strict=True):
-        trial = trials[series.trial_id]
+    for trial, series, shape in shaped_series(ledger.data):
         key = (
             trial.workload,
             series.operation,
@@ -121,9 +121,59 @@ def time_courses(ledger: Ledger) -> list[TimeCourse]:
             stalled_trials=course.stalled_trials,
             stall_ns_longest=course.stall_ns_longest,
             stall_share_max=course.stall_share_max,
+            told_trials=course.told_trials,
         )
         for key, course in courses.items()
     ]
+
+
+ShapedSeries = tuple[TrialRow, SeriesRow, TrialShape]
+
+
+def shaped_series(data: StudyData) -> list[ShapedSeries]:
+    """Return every series with its trial and what it did; sorted out once."""
+    shaped: list[ShapedSeries] | None = data.derived.get("shaped_series")
+    if shaped is None:
+        trials = {trial.trial_id: trial for trial in data.trials}
+        known = [s for s in whole_series(data) if s.trial_id in trials and s.interval_ns > 0]
+        shapes = trial_shapes(
+            [Course(s.bytes if any(s.bytes) else s.ops, s.ops, s.interval_ns) for s in known]
+        )
+        shaped = [
+            (trials[series.trial_id], series, shape)
+            for series, shape in zip(known, shapes, strict=True)
+        ]
+        data.derived["shaped_series"] = shaped
+    return shaped
+
+
+def stalled_trials(ledger: Ledger) -> list[StalledTrial]:
+    """Name every stream of a trial that stalled, the longest stall first."""
+    factor = ledger.data.study.compared_factor
+    is_direct = modes(ledger.data)
+    found = [
+        StalledTrial(
+            trial.workload,
+            series.operation,
+            is_direct.get((series.trial_id, series.operation), False),
+            trial.levels.get(factor),
+            " · ".join(
+                level_text(name, trial.levels[name])
+                for name in ledger.varying.get(trial.workload, [])
+                if name in trial.levels
+            ),
+            trial.trial_id,
+            trial.round,
+            shape.stalls.began_ns,
+            shape.stalls.longest_ns,
+            shape.stalls.total_ns,
+            shape.stalls.share,
+        )
+        for trial, series, shape in shaped_series(ledger.data)
+        if shape.stalls.longest_ns > 0
+    ]
+    found.sort(key=lambda s: (-s.longest_ns, s.trial_id, s.operation))
+    return found[:STALLED_MAX]
 
 
 # Between levels.

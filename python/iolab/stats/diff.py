@@ -37,6 +37,8 @@ MOMENTARY: Final = (
 """Facts of a moment, which differ between any two trials, and what is said of a file itself."""
 MACHINE: Final = ("cpu.model", "cpu.count", "dmi.product", "virtualization")
 """Facts that two studies of one machine share; a kernel may be what is compared."""
+KIND: Final = "kind"
+"""Name of the difference between a simulated study and another one."""
 _UNKNOWN: Final = "not known"
 _MOMENTARY_ENDS: Final = (".diskseq",)
 _FIRST: Final = ("kernel.", "source.", "cpu.model", "device.", "fs.", "vm.")
@@ -89,6 +91,11 @@ class StudyDiff:
     only_after: list[str]
     machines: list[Difference]
     """Those differences of the environment that make it another machine."""
+
+    @property
+    def has_other_kinds(self) -> bool:
+        """Whether one is simulated and the other is not."""
+        return any(difference.name == KIND for difference in self.machines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -179,8 +186,8 @@ def other_machines(before: StudyData, after: StudyData) -> list[Difference]:
     """Return what says that the studies ran on different machines; unknown facts say nothing."""
     found: list[Difference] = []
     kinds = (before.study.kind, after.study.kind)
-    if set(kinds) == {"real", "simulated"}:
-        found.append(Difference("kind", *kinds))
+    if "simulated" in kinds and kinds[0] != kinds[1]:
+        found.append(Difference(KIND, *kinds))
     for name in MACHINE:
         told = (_fact(before, name), _fact(after, name))
         if told[0] != told[1] and _UNKNOWN not in told:
@@ -211,7 +218,7 @@ def environment_differences(before: StudyData, after: StudyData) -> Iterator[Dif
 
 
 _STUDY_FIELDS: Final[tuple[tuple[str, Callable[[StudyData], str]], ...]] = (
-    ("kind", lambda data: data.study.kind),
+    (KIND, lambda data: data.study.kind),
     ("testbed", lambda data: data.study.testbed),
     ("iolab", lambda data: data.study.iolab_version),
 )

@@ -9,7 +9,7 @@ from typing import Final
 
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate
-from iolab.stats.methods.verdict_rule import ROUNDS_TO_PLAN, decide
+from iolab.stats.methods.verdict_rule import decide
 from iolab.stats.verdict import Effect, Interval
 
 DISCOVERY_RATE: Final = 0.05
@@ -21,9 +21,8 @@ def effect_of(
 ) -> Effect:
     """Turn a sample of ln-ratios into an effect, by the verdict rule at alpha / `divisor`."""
     if estimate is None:
-        return Effect(
-            None, None, None, None, None, "undecided", "none", ROUNDS_TO_PLAN, False, True
-        )
+        # Without a complete round nothing is known that more of them would change.
+        return Effect(None, None, None, None, None, "undecided", "none", None, False, False)
     decision = decide(estimate, margin, divisor=divisor)
     return Effect(
         ratio=ratio_of_log(estimate.mean),

@@ -75,7 +75,11 @@ def about_environment(data: StudyData) -> Iterator[tuple[Caveat, int]]:
             Caveat(
                 "environment_changed",
                 f"trials ran on more than one machine or kernel ({_listed(identity)}).",
-                _hint(identity, "absolute values of different rounds are not comparable"),
+                _hint(
+                    identity,
+                    "absolute values of different rounds are not comparable",
+                    "on one machine and kernel",
+                ),
             ),
             len(identity),
         )
@@ -85,7 +89,11 @@ def about_environment(data: StudyData) -> Iterator[tuple[Caveat, int]]:
             Caveat(
                 "conditions_changed",
                 f"conditions of the machine changed between trials ({_listed(conditions)}).",
-                _hint(conditions, "rounds before and after may differ in level"),
+                _hint(
+                    conditions,
+                    "rounds before and after may differ in level",
+                    "with these settings held",
+                ),
             ),
             len(conditions),
         )
@@ -101,13 +109,13 @@ def _listed(changes: list[Change]) -> str:
     return "; ".join([*texts, *([f"{rest} more"] if rest else [])])
 
 
-def _hint(changes: list[Change], fair: str) -> str:
+def _hint(changes: list[Change], fair: str, again: str) -> str:
     mixed = sorted({r for change in changes for r in change.mixed_rounds})
     if mixed:
         names = ", ".join(map(str, mixed[:5])) + (" ..." if len(mixed) > 5 else "")
         return (
             f"Inside round {names} levels were compared across the change: do not trust these;"
-            " run the study again on one machine."
+            f" run the study again {again}."
         )
     return f"No round spans a change, so that ratios are fair; {fair}."
 

@@ -18,6 +18,7 @@ from iolab.stats import sentence as wording
 from iolab.stats.beside import count_trials
 from iolab.stats.caveats import collect_caveats
 from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
+from iolab.stats.effect_words import percent
 from iolab.stats.ledger import (
     CellKey,
     Cells,
@@ -30,13 +31,12 @@ from iolab.stats.ledger import (
 )
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.holm import holm_steps
-from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import MeanEstimate
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT, Word, decide
 from iolab.stats.methods.welch import DifferenceEstimate, estimate_difference
 from iolab.stats.metrics import METRICS, Metric
 from iolab.stats.request_time import is_average_of_operations, request_times
-from iolab.stats.summaries import summaries
+from iolab.stats.summaries import summaries, value_over
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -346,8 +346,8 @@ def _cell_comparison(
         baseline=ledger.data.study.baseline,
         effect=effect,
         rounds_used=min(len(cell.ours.by_round), len(cell.theirs.by_round)),
-        value=geometric_mean([m.value for m in cell.ours.all()]),
-        baseline_value=geometric_mean([m.value for m in cell.theirs.all()]),
+        value=value_over(metric, cell.ours.all()),
+        baseline_value=value_over(metric, cell.theirs.all()),
         cache_share=share,
         is_page_cache=is_page_cache(share),
         is_generator_bound=False,
@@ -372,7 +372,7 @@ def _assumption(spread: tuple[float, bool]) -> str:
     rest = "" if is_measured else " repeated in this table"
     return (
         "There is no interval from single runs; the number of further rounds supposes that runs"
-        f" vary by {wording.percent(deviation)} (standard deviation, {where}{rest})."
+        f" vary by {percent(deviation)} (standard deviation, {where}{rest})."
     )
 
 
@@ -380,18 +380,21 @@ def _refusal(ledger: Ledger) -> str:
     """Say why the table does not answer which level is best."""
     study = ledger.data.study
     factor = study.compared_factor
-    seen = {m.levels[factor] for m in ledger.data.measurements if factor in m.levels}
+    values = ledger.data.measurements
+    seen = {t.levels[factor] for t in ledger.data.trials if factor in t.levels}
     reasons: list[str] = []
     if len(seen) <= 1:
         reasons.append(f"only {next(iter(seen), study.baseline)} is in it")
-    elif any(not is_average_of_operations(m.operation) for m in ledger.data.measurements):
+    elif not values:
+        pass  # Told below, and the only reason.
+    elif any(not is_average_of_operations(m.operation) for m in values):
         reasons.append(f"no operation was measured with {study.baseline} and another {factor}")
     if _is_single(ledger.data):
-        reasons.append("each value is one run, so that nobody knows what chance does")
+        reasons.append("each value is one run, so that chance cannot be told from a difference")
     told = ("mixed_average", "confounded")
     reasons += [c.message.rstrip(".") for c in ledger.data.caveats if c.code in told]
-    if not ledger.data.measurements:
-        reasons.append("no value has a unit in which more or less is better")
+    if not values:
+        reasons.append("no value has a unit of which iolab knows whether more or less is better")
     return f"It does not say which {factor} is best: {'; '.join(reasons)}."
 
 

@@ -34,14 +34,15 @@ from iolab.stats.ledger import (
 from iolab.stats.looks import look_of
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.holm import holm_steps
-from iolab.stats.methods.log_ratio import geometric_mean, ratio_of_log
+from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.methods.verdict_rule import Word
-from iolab.stats.metrics import METRICS, Metric
+from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.midway import midway_changes
+from iolab.stats.obstacles import always_failed, without_promise
 from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
 from iolab.stats.request_time import request_times
-from iolab.stats.summaries import summaries
+from iolab.stats.summaries import summaries, value_over
 from iolab.stats.upper_bound import upper_bounds
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.stats.width import estimate_rounds
@@ -70,10 +71,15 @@ def judge(data: StudyData) -> StudyVerdict:
         return judge_imported(data)
     ledger = build_ledger(data)
     pooled = [c for group in ledger.groups() for c in _judge_primary(ledger, group)]
-    pooled = _mark_headline(pooled)
-    secondary = _judge_secondary(ledger, pooled)
-    cells = _judge_cells(ledger)
-    best = [b for group in ledger.groups() if (b := best_levels(ledger, group)) is not None]
+    pooled = without_promise(data, _mark_headline(pooled))
+    secondary = without_promise(data, _judge_secondary(ledger, pooled))
+    cells = without_promise(data, _judge_cells(ledger))
+    closer = closer_look(ledger, pooled)
+    best = [
+        b
+        for group in ledger.groups()
+        if (b := best_levels(ledger, group, closer.winner_sets, pooled)) is not None
+    ]
     position = position_note(ledger)
     draft = StudyVerdict(
         sentence="",
@@ -93,7 +99,7 @@ def judge(data: StudyData) -> StudyVerdict:
         metric_of=study.metric_of,
         changes=midway_changes(data),
         position=position,
-        closer=closer_look(ledger, pooled),
+        closer=closer,
     )
     return dataclasses.replace(
         draft,
@@ -126,7 +132,35 @@ def _answer(data: StudyData, draft: StudyVerdict) -> str:
         if data.study.is_comparison
         else wording.alone_sentence(draft, _held(data.study))
     )
-    return f"{wording.kind_sentence(data.study)} {said} {_without_effect(data)}".strip()
+    parts = (
+        wording.kind_sentence(data.study),
+        _instead(data, draft),
+        said,
+        _unknown(data) if data.study.is_comparison else "",
+        _without_effect(data),
+    )
+    return " ".join(part for part in parts if part)
+
+
+def _unknown(data: StudyData) -> str:
+    """Name the levels that the answer leaves out, since every trial of them failed."""
+    failed = always_failed(data)
+    if not failed:
+        return ""
+    names = ", ".join(f"'{level}'" for level in failed)
+    return f"Nothing is known of {data.study.compared_factor} {names}: every trial failed."
+
+
+def _instead(data: StudyData, draft: StudyVerdict) -> str:
+    """Say before the answer that it is by another metric than the one that was asked for."""
+    asked = METRIC_BY_NAME.get(data.study.metric or "")
+    found = {c.metric for c in draft.headline}
+    if asked is None or not found or found == {asked.name}:
+        return ""
+    return (
+        f"By {asked.label} nothing can be compared (too few operations of a level, or not"
+        f" measured), so that {', '.join(METRIC_BY_NAME[name].label for name in found)} decides."
+    )
 
 
 def _held(study: StudyRow) -> dict[str, str]:
@@ -348,8 +382,8 @@ def _cell_comparison(
         baseline=ledger.data.study.baseline,
         effect=effect,
         rounds_used=len(pairs.log_ratios),
-        value=_mean_over(pairs.level, pairs.log_ratios),
-        baseline_value=_mean_over(pairs.baseline, pairs.log_ratios),
+        value=_over(metric, pairs.level, pairs.log_ratios),
+        baseline_value=_over(metric, pairs.baseline, pairs.log_ratios),
         cache_share=share,
         is_page_cache=is_page_cache(share),
         is_generator_bound=ledger.is_generator_bound((pairs.level, pairs.baseline)),
@@ -357,5 +391,5 @@ def _cell_comparison(
     )
 
 
-def _mean_over(samples: Samples, rounds: dict[int, float]) -> float:
-    return geometric_mean([m.value for r in rounds for m in samples.by_round[r]])
+def _over(metric: Metric, samples: Samples, rounds: dict[int, float]) -> float:
+    return value_over(metric, [m for r in rounds for m in samples.by_round[r]])

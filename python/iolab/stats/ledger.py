@@ -119,11 +119,18 @@ class Ledger:
         )
 
     def primary_metric(self, group: Group) -> Metric | None:
-        """Return the study's own metric, else the first of `METRICS` that a group has."""
-        for metric in metrics_wanted(self.data.study.metric):
-            if self.cells_asked(metric, group):
+        """Return the study's own metric, else the first of `METRICS` that a group has.
+
+        One that only one side has (a p99 of few operations) gives way to one that both have.
+        """
+        wanted = metrics_wanted(self.data.study.metric)
+        known = [metric for metric in wanted if self.cells_asked(metric, group)]
+        baseline = self.data.study.baseline
+        for metric in known:
+            cells = self.cells_asked(metric, group).values()
+            if any(baseline in by_level and len(by_level) > 1 for by_level in cells):
                 return metric
-        return None
+        return known[0] if known else None
 
     def is_affected(self, key: CellKey) -> bool:
         """Say whether the compared factor can change what a cell does at all."""

@@ -88,9 +88,10 @@ def request_time_sentence(verdict: StudyVerdict) -> str:
         treatments = f"the {len(good)} treatments that a line describes (of {len(every)})"
     if len(heavy) * 2 > len(good):
         least, most = (format_ns(pick(f.request_ns for f in heavy)) for pick in (min, max))
+        takes = " to ".join(dict.fromkeys((least, most)))
         return (
             f"In {len(heavy)} of {treatments} most of the time of even the largest"
-            f" request ({largest}) does not depend on its size: a request takes {least} to {most}"
+            f" request ({largest}) does not depend on its size: a request takes {takes}"
             " however small it is. Throughput that grows with the record size is then latency per"
             " request, shared by more bytes; it says nothing about a block size of the device."
             f"{_two_sizes(heavy)}"

@@ -21,6 +21,7 @@ from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.upper_bound import SPECIFICATION
 from iolab.stats.verdict import StudyVerdict, to_plain
 from iolab.store.rows import Caveat, StudyData
+from iolab.wording import counted
 
 Status = Literal["kept", "broken", "unknown", "not applicable"]
 NORMALITY_VALUES_MIN: Final = 8
@@ -115,7 +116,7 @@ def _subsets(case: Case) -> Answer:
             else "no value is missing",
         )
     if errors:
-        said = f"{len(errors)} of {trials.planned} trials failed; the reason is stored with each"
+        said = f"{len(errors)} of {counted(trials.planned, 'trial')} failed; each has its reason"
         return Answer("kept", f"{said} ({errors[0][:80]})")
     return Answer("kept", f"all {trials.planned} planned trials finished and are reported")
 

@@ -1,14 +1,23 @@
 """Verdicts in words that a newcomer understands; every number stands beside its interval.
 
 The grammar is small on purpose: subject (a level), claim (ratio in the metric's own direction),
-bounds of the 95 % interval, rounds. Percentages below a factor of two, "times" above.
+bounds of the 95 % interval, rounds. Percentages up to a factor of two, "times" beyond; never both
+in one sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from iolab.stats.effect_words import (
+    Form,
+    amount_of_effect,
+    form_of,
+    size_of_effect,
+    size_of_interval,
+)
 from iolab.stats.ledger import decides_cache, level_text
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
@@ -22,6 +31,7 @@ from iolab.stats.verdict import (
 )
 from iolab.stats.warmth import cells_all_cached
 from iolab.store.rows import StudyRow
+from iolab.wording import counted, is_or_are
 
 NAMES_MAX: Final = 3
 """More levels than this with one word are counted, not listed."""
@@ -35,10 +45,7 @@ def headline_sentence(verdict: StudyVerdict) -> str:
     """Return the answer of the study, as one to four sentences."""
     headline = verdict.headline
     if not headline:
-        return (
-            f"Undecided: there is no finished trial of {verdict.baseline or 'the baseline'} and"
-            f" another level of {verdict.compared_factor} that could be compared."
-        )
+        return f"Undecided: {_why_nothing_is_compared(verdict)}."
     parts = [
         _one_level(verdict, headline[0]) if len(headline) == 1 else _many_levels(verdict, headline)
     ]
@@ -46,6 +53,24 @@ def headline_sentence(verdict: StudyVerdict) -> str:
     parts += [text for text in (_plateau(verdict), _warmth(verdict), _generator(headline)) if text]
     parts += verdict.trade_offs[:1]
     return " ".join(parts)
+
+
+def _why_nothing_is_compared(verdict: StudyVerdict) -> str:
+    """Say what is missing: trials, one of the two sides, or something that both have."""
+    factor, baseline = verdict.compared_factor, verdict.baseline or "the baseline"
+    measured = {row.level for row in verdict.treatments if row.level is not None}
+    if not verdict.trials.ok:
+        return "no trial has finished"
+    if verdict.baseline not in measured:
+        return f"nothing was measured with the baseline, {factor} '{baseline}'"
+    if measured == {verdict.baseline}:
+        return f"'{baseline}' is the only level of {factor} that was measured"
+    if any(not c.is_affected for c in verdict.cells):
+        return f"{factor} changes nothing in what was measured"
+    return (
+        f"{level_text(factor, baseline)} and the other levels of {factor} have no metric of the"
+        " same operation in common"
+    )
 
 
 def alone_sentence(verdict: StudyVerdict, held: Mapping[str, str] | None = None) -> str:
@@ -67,8 +92,7 @@ def alone_sentence(verdict: StudyVerdict, held: Mapping[str, str] | None = None)
         _values(mode, [row for row in rows if _path(row) == mode])
         for mode in dict.fromkeys(_path(row) for row in rows)
     )
-    unit = unit_of(verdict)
-    rounds = f"1 {unit}" if rows[0].n == 1 else f"{rows[0].n} {unit}s"
+    rounds = counted(rows[0].n, unit_of(verdict))
     verified = _VERIFIED.get((held or {}).get("verify", ""), "")
     return f"One configuration, nothing compared ({name}): {said}{verified}; {rounds}."
 
@@ -85,7 +109,7 @@ def _path(row: TreatmentSummary) -> str:
 def _values(mode: str, rows: Sequence[TreatmentSummary]) -> str:
     """List the first results of one way, and how many more there are."""
     said = [
-        f"{row.cell_label or row.operation} {METRIC_BY_NAME[row.metric].format(row.geometric_mean)}"
+        f"{row.cell_label or row.operation} {METRIC_BY_NAME[row.metric].format(row.value)}"
         for row in rows[:NAMES_MAX]
     ]
     rest = f" and {len(rows) - NAMES_MAX} more" if len(rows) > NAMES_MAX else ""
@@ -116,43 +140,33 @@ def mode_text(compared_factor: str, is_direct: bool | None) -> str:
     return "direct I/O" if is_direct else "buffered I/O"
 
 
-def percent(fraction: float) -> str:
-    """Write a fraction of at least 0 as percent, two digits below 10."""
-    value = fraction * 100
-    return f"{value:.0f} %" if value >= 9.95 else f"{value:.1f} %"
+def form_of_effects(effects: Iterable[Effect]) -> Form:
+    """Return the one form in which effects can be written, their intervals included."""
+    ratios = list[float]()
+    for effect in effects:
+        ratios.append(_ratio(effect))
+        if effect.interval_95 is not None:
+            ratios += (effect.interval_95.low, effect.interval_95.high)
+    return form_of(ratios)
 
 
-def size_of_effect(metric: Metric, ratio: float) -> str:
-    """Write an oriented ratio in the metric's own direction: ``12 % slower``, ``2.3 times lower``.
-
-    For throughputs the words are faster and slower, for all others lower and higher.
-    """
-    up, down = ("faster", "slower") if metric.is_rate else ("higher", "lower")
-    natural = ratio if metric.is_higher_better else 1 / ratio
-    if natural >= 2:
-        return f"{_times(natural)} times as {'fast' if metric.is_rate else 'high'}"
-    if not metric.is_higher_better and natural <= 0.5:
-        return f"{_times(1 / natural)} times lower"
-    return f"{percent(abs(natural - 1))} {up if natural >= 1 else down}"
-
-
-def bounds_text(metric: Metric, effect: Effect) -> str:
+def bounds_text(metric: Metric, effect: Effect, form: Form | None = None) -> str:
     """Write the 95 % interval of an effect in the metric's own direction.
 
-    The direction is left out where both ends share it with the estimate: ``9.1 to 16 %``.
+    The direction is left out where both ends share it with the estimate: ``9.1 to 16 %``; both ends
+    have one unit (:mod:`iolab.stats.effect_words`), which is that of the effect itself unless a
+    sentence with other effects has another `form`.
     """
     interval = effect.interval_95
     if interval is None:
         return "no interval from a single value"
-    middle, low, high = (
-        size_of_effect(metric, ratio) for ratio in (_ratio(effect), interval.low, interval.high)
-    )
-    directions = {text.split(" ", 1)[1] for text in (middle, low, high)}
-    if len(directions) > 1:
-        return f"{low} to {high}"
-    near, far = sorted((text.split(" ", 1)[0] for text in (low, high)), key=float)
-    unit = directions.pop().split(" ", 1)[0]
-    return f"{near} to {far} {unit}"
+    form = form or form_of_effects([effect])
+    return size_of_interval(metric, _ratio(effect), (interval.low, interval.high), form)
+
+
+def size_text(metric: Metric, effect: Effect, form: Form | None = None) -> str:
+    """Write the size of an effect in the form that its interval needs, too."""
+    return size_of_effect(metric, _ratio(effect), form or form_of_effects([effect]))
 
 
 def margin_text(margin: float) -> str:
@@ -161,16 +175,17 @@ def margin_text(margin: float) -> str:
 
 
 def rounds_text(effect: Effect, unit: str = "round") -> str:
-    """Say how many further rounds (of a table: runs) would decide."""
+    """Say how many further rounds (of a table: runs) would decide, if any number would."""
     if effect.is_further_rounds_above_limit:
         return f"more than {FURTHER_ROUNDS_LIMIT} further {unit}s would be needed to decide"
+    if effect.ratio is None:
+        return f"no complete {unit} to judge by"
     if effect.further_rounds is None:
-        return f"more {unit}s are needed"
-    plural = "" if effect.further_rounds == 1 else "s"
+        return f"both are the same setting, so that no further {unit} can tell them apart"
+    more = counted(effect.further_rounds, f"more {unit}")
     if effect.is_further_rounds_at_least:
-        verb = "is" if effect.further_rounds == 1 else "are"
-        return f"at least {effect.further_rounds} more {unit}{plural} {verb} needed first"
-    return f"about {effect.further_rounds} more {unit}{plural} would decide"
+        return f"at least {more} {is_or_are(effect.further_rounds)} needed first"
+    return f"about {more} would decide"
 
 
 def unit_of(verdict: StudyVerdict) -> str:
@@ -215,13 +230,15 @@ def _points_elsewhere(main: str, other: str) -> bool:
 def _trade_off(main: Comparison, other: Comparison, factor: str) -> str:
     metric, beside = METRIC_BY_NAME[main.metric], METRIC_BY_NAME[other.metric]
     subject = level_text(factor, main.level)
+    form = form_of_effects([other.effect])
     if main.effect.word in ("same", "trivial"):
         claim = f"the same {metric.label}"
     else:
-        claim = _amount(metric, _ratio(main.effect))
+        form = form_of_effects([other.effect, dataclasses.replace(main.effect, interval_95=None)])
+        claim = amount_of_effect(metric, _ratio(main.effect), form)
     return (
         f"Trade-off in {main.workload}: {subject} gives {claim}, but its {beside.label} is"
-        f" {size_of_effect(beside, _ratio(other.effect))} ({bounds_text(beside, other.effect)})."
+        f" {size_text(beside, other.effect, form)} ({bounds_text(beside, other.effect, form)})."
     )
 
 
@@ -233,20 +250,13 @@ def _disagreement(main: Comparison, cells: list[CellComparison], factor: str) ->
     metric = METRIC_BY_NAME[main.metric]
     best = max(better, key=lambda c: _ratio(c.effect))
     worst = min(worse, key=lambda c: _ratio(c.effect))
+    form = form_of([_ratio(best.effect), _ratio(worst.effect)])
     return [
         f"Not uniform in {main.workload}: {level_text(factor, main.level)} is better in"
         f" {len(better)} and worse in {len(worse)} of {len(cells)} cells (from"
-        f" {size_of_effect(metric, _ratio(worst.effect))} in {worst.label} to"
-        f" {size_of_effect(metric, _ratio(best.effect))} in {best.label})."
+        f" {size_of_effect(metric, _ratio(worst.effect), form)} in {worst.label} to"
+        f" {size_of_effect(metric, _ratio(best.effect), form)} in {best.label})."
     ]
-
-
-def _amount(metric: Metric, ratio: float) -> str:
-    """Write an oriented ratio as an amount: ``12 % less throughput``."""
-    natural = ratio if metric.is_higher_better else 1 / ratio
-    if natural >= 2:
-        return f"{_times(natural)} times the {metric.label}"
-    return f"{percent(abs(natural - 1))} {'more' if natural >= 1 else 'less'} {metric.label}"
 
 
 def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
@@ -261,12 +271,12 @@ def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
         detail = f"95 % interval {detail}"
     match effect.word:
         case "better" | "worse":
-            return f"{_claim(metric, ours, base, effect.ratio)} ({detail})."
+            return f"{_claim(metric, ours, base, effect)} ({detail})."
         case "same":
             equal = _equal(metric, f"{ours} and {base}")
             return f"{equal}: any difference is below {margin_text(verdict.margin)} ({detail})."
         case "trivial":
-            claim = _claim(metric, ours, base, effect.ratio)
+            claim = _claim(metric, ours, base, effect)
             margin = margin_text(verdict.margin)
             return f"{claim}, too little to matter: less than {margin} ({detail})."
         case _:
@@ -276,14 +286,14 @@ def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
 def _undecided(verdict: StudyVerdict, metric: Metric, ours: str, base: str, effect: Effect) -> str:
     rounds = rounds_text(effect, unit_of(verdict))
     if effect.sign != "none":
-        claim = _claim(metric, ours, base, _ratio(effect))
+        claim = _claim(metric, ours, base, effect)
         margin = margin_text(verdict.margin)
         return f"{claim}, but perhaps by less than {margin}: undecided; {rounds}"
     if metric.is_rate:
         question = f"{ours} is faster or slower than {base}"
     else:
-        question = f"the {metric.label} of {ours} is lower or higher than that of {base}"
-    return f"Undecided whether {question}: measured {_size(metric, effect)}; {rounds}"
+        question = f"the {metric.compared_label} of {ours} is lower or higher than that of {base}"
+    return f"Undecided whether {question}: measured {size_text(metric, effect)}; {rounds}"
 
 
 def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:
@@ -294,7 +304,10 @@ def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:
         for word in ("better", "worse", "undecided")
     }
     equal = [c for c in headline if c.effect.word in ("same", "trivial")]
-    clauses = [_listed(found, factor, metric) for w in ("better", "worse") if (found := by_word[w])]
+    form = form_of_effects(c.effect for found in by_word.values() for c in found[:NAMES_MAX])
+    clauses = [
+        _listed(found, factor, metric, form) for w in ("better", "worse") if (found := by_word[w])
+    ]
     if equal:
         verb = "makes" if len(equal) == 1 else "make"
         margin = margin_text(verdict.margin)
@@ -302,10 +315,12 @@ def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:
             f"{_names(equal, factor)} {verb} no difference that matters (below {margin})"
         )
     if by_word["undecided"]:
-        clauses.append(_undecided_list(verdict, by_word["undecided"], metric))
+        clauses.append(_undecided_list(verdict, by_word["undecided"], metric, form))
     opening = f"Compared with {level_text(factor, verdict.baseline)}"
     if not metric.is_rate:
-        opening = f"By {metric.label}, compared with {level_text(factor, verdict.baseline)}"
+        opening = (
+            f"By {metric.compared_label}, compared with {level_text(factor, verdict.baseline)}"
+        )
     return f"{opening} ({_scope(verdict, *headline)}): {'; '.join(clauses)}."
 
 
@@ -314,27 +329,31 @@ def _ranked(found: list[Comparison]) -> list[Comparison]:
     return sorted(found, key=lambda c: -abs(_ratio(c.effect) - 1))
 
 
-def _listed(found: list[Comparison], factor: str, metric: Metric) -> str:
+def _listed(found: list[Comparison], factor: str, metric: Metric, form: Form) -> str:
     texts = [
-        f"{level_text(factor, c.level)} is {_size(metric, c.effect)}"
-        f" ({bounds_text(metric, c.effect)})"
+        f"{level_text(factor, c.level)} is {size_text(metric, c.effect, form)}"
+        f" ({bounds_text(metric, c.effect, form)})"
         for c in found[:NAMES_MAX]
     ]
     return _with_rest(texts, len(found), found[0].effect.word)
 
 
-def _undecided_list(verdict: StudyVerdict, found: list[Comparison], metric: Metric) -> str:
+def _undecided_list(
+    verdict: StudyVerdict, found: list[Comparison], metric: Metric, form: Form
+) -> str:
     texts: list[str] = []
     for c in found[:NAMES_MAX]:
-        measured = f"measured {_size(metric, c.effect)}"
+        name = level_text(verdict.compared_factor, c.level)
+        rounds = rounds_text(c.effect, unit_of(verdict))
         if c.effect.ratio is None:
-            measured = "no complete round"
-        elif len(found) == 1:
-            measured += f", {bounds_text(metric, c.effect)}"
+            texts.append(f"{name} ({rounds})")
+            continue
+        measured = f"measured {size_text(metric, c.effect, form)}"
+        if len(found) == 1:
+            measured += f", {bounds_text(metric, c.effect, form)}"
         if c.effect.sign != "none":
             measured += f", so perhaps by less than {margin_text(verdict.margin)}"
-        name = level_text(verdict.compared_factor, c.level)
-        texts.append(f"{name} ({measured}; {rounds_text(c.effect, unit_of(verdict))})")
+        texts.append(f"{name} ({measured}; {rounds})")
     return "undecided: " + _with_rest(texts, len(found), "undecided")
 
 
@@ -400,7 +419,8 @@ def _other_workloads(verdict: StudyVerdict) -> list[str]:
         ]
         if clear:
             metric = METRIC_BY_NAME[clear[0].metric]
-            found = _listed(_ranked(clear), verdict.compared_factor, metric)
+            form = form_of_effects(c.effect for c in _ranked(clear)[:NAMES_MAX])
+            found = _listed(_ranked(clear), verdict.compared_factor, metric, form)
             by = "" if metric.is_rate else f" by {metric.label},"
             sentences.append(f"In {workload},{by} {found}.")
     return sentences
@@ -450,8 +470,7 @@ def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
     if fewest != most:
         cells = f"{fewest} to {cells}"
     fewest, most = (pick(c.rounds_used for c in comparisons) for pick in (min, max))
-    unit = unit_of(verdict)
-    rounds = f"{most} {unit}{'' if most == 1 else 's'}"
+    rounds = counted(most, unit_of(verdict))
     if fewest != most:
         rounds = f"{fewest} to {rounds}"
     where = first.workload
@@ -460,27 +479,19 @@ def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
     return ", ".join(text for text in (where, mode, cells, rounds) if text)
 
 
-def _claim(metric: Metric, ours: str, base: str, ratio: float) -> str:
-    size = size_of_effect(metric, ratio)
+def _claim(metric: Metric, ours: str, base: str, effect: Effect) -> str:
+    size = size_text(metric, effect)
     joint = "as" if "times as" in size else "than"
     if metric.is_rate:
         return f"{ours} is {size} {joint} {base}"
-    return f"The {metric.label} of {ours} is {size} {joint} that of {base}"
+    return f"The {metric.compared_label} of {ours} is {size} {joint} that of {base}"
 
 
 def _equal(metric: Metric, names: str) -> str:
     if metric.is_rate:
         return f"{names} are equally fast"
-    return f"{names} have the same {metric.label}"
-
-
-def _size(metric: Metric, effect: Effect) -> str:
-    return size_of_effect(metric, _ratio(effect))
+    return f"{names} have the same {metric.compared_label}"
 
 
 def _ratio(effect: Effect) -> float:
     return 1.0 if effect.ratio is None else effect.ratio
-
-
-def _times(value: float) -> str:
-    return f"{value:.1f}" if value < 10 else f"{value:.0f}"

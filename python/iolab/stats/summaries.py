@@ -1,11 +1,14 @@
-"""Treatment by treatment: geometric mean, interval and n of every metric."""
+"""Treatment by treatment: geometric mean (of longest times: the longest), interval and n."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from iolab.stats.ledger import CellKey, Ledger, Samples, cache_share, is_page_cache
-from iolab.stats.methods.log_ratio import geometric_mean_and_interval
+from iolab.stats.methods.log_ratio import geometric_mean, geometric_mean_and_interval
 from iolab.stats.metrics import METRICS, Metric
 from iolab.stats.verdict import Interval, TreatmentSummary
+from iolab.store.rows import Measurement
 
 
 def summaries(ledger: Ledger) -> list[TreatmentSummary]:
@@ -19,10 +22,21 @@ def summaries(ledger: Ledger) -> list[TreatmentSummary]:
     ]
 
 
+def value_over(metric: Metric, found: Sequence[Measurement]) -> float:
+    """Return the one figure of several trials: their geometric mean, of longest times the longest.
+
+    Every page, table and drawing that shows a value of several trials asks here.
+    """
+    values = [m.value for m in found]
+    return max(values) if metric.is_maximum else geometric_mean(values)
+
+
 def _summary(
     ledger: Ledger, metric: Metric, key: CellKey, level: str, samples: Samples
 ) -> TreatmentSummary:
-    values = [m.value for m in samples.all()]
+    found = samples.all()
+    values = [m.value for m in found]
+    longest = max(found, key=lambda m: m.value)
     mean, bounds = geometric_mean_and_interval(values)
     share = cache_share((samples,))
     levels = dict(key.levels) | ({ledger.data.study.compared_factor: level} if level else {})
@@ -38,8 +52,12 @@ def _summary(
         interval=None if bounds is None else Interval(*bounds, 0.95),
         n=len(values),
         minimum=min(values),
-        maximum=max(values),
+        maximum=longest.value,
         cache_share=share,
         is_page_cache=is_page_cache(share),
         is_generator_bound=ledger.is_generator_bound((samples,)),
+        statistic=metric.statistic,
+        value=value_over(metric, found),
+        maximum_trial=longest.trial_id,
+        maximum_round=longest.round,
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
@@ -23,13 +24,14 @@ from iolab.stats.metrics.metric import format_bytes_per_s
 from iolab.store.rows import StudyData, StudyRow
 from iolab.study.influence import READING_TESTS
 from iolab.study.workloads import IOZONE_TESTS
-from iolab.units import format_bytes, parse_rate
+from iolab.units import format_bytes, parse_bytes, parse_rate
 
 METRIC: Final = "throughput_bytes_per_s"
 GENERATOR: Final = "load generator alone (null target)"
 SPECIFICATION: Final = "device specification"
 MEMORY: Final = "memory (copied by all processors)"
 MEMORY_FACT: Final = "memory.copy_bytes_per_s"
+SECTOR: Final = 512
 ABOVE: Final = 1.02
 """Beyond the bound by more than its rounding."""
 
@@ -42,7 +44,7 @@ class UpperBound:
     workload: str
     operation: str
     record: str
-    """Size of a record; empty for the device's own bound."""
+    """Size of a record; empty for the device's own bound, and for streams of different sizes."""
     bytes_per_s: float
     best_bytes_per_s: float
     """Largest throughput that a trial reached there."""
@@ -57,27 +59,26 @@ class UpperBound:
 
 @dataclass(slots=True)
 class _Place:
-    costs: list[float]
-    workers: int = 1
+    ceilings: list[float]
     best: float = 0.0
     is_cached: bool = False
 
 
 def upper_bounds(data: StudyData) -> list[UpperBound]:
     """Return every known bound, per workload, operation and record size; none for a table."""
-    places: dict[tuple[str, str, int], _Place] = defaultdict(lambda: _Place([]))
-    names = {trial.trial_id: trial.workload for trial in data.trials}
-    sizes: dict[tuple[str, str], tuple[str, str, int]] = {}
+    places: dict[tuple[str, str, str], _Place] = defaultdict(lambda: _Place([]))
+    trials = {trial.trial_id: trial for trial in data.trials}
+    sizes: dict[tuple[str, str], tuple[str, str, str]] = {}
     for detail in data.phase_details:
         trial_id, operation = str(detail["trial_id"]), str(detail["operation"])
-        if not detail.get("io_size_bytes") or trial_id not in names:
+        if not detail.get("io_size_bytes") or trial_id not in trials:
             continue
-        key = (names[trial_id], operation, int(detail["io_size_bytes"]))
+        trial = trials[trial_id]
+        asked = trial.levels.get("record_size", data.study.settings.get("record_size", ""))
+        key = (trial.workload, operation, _record_text(operation_bytes(detail), asked))
         sizes[trial_id, operation] = key
-        place = places[key]
-        place.workers = max(place.workers, len(detail.get("workers") or []))
-        if detail.get("harness_ns_per_op"):
-            place.costs.append(float(detail["harness_ns_per_op"]))
+        alone = generator_ceiling(detail)
+        places[key].ceilings += [] if alone is None else [alone]
     for m in of_metric(data, METRIC):
         key = sizes.get((m.trial_id, m.operation))
         if key is not None and m.value > places[key].best:
@@ -91,6 +92,52 @@ def upper_bounds(data: StudyData) -> list[UpperBound]:
         if place.best > 0
         for bound in _bounds(key, place, promised, memory)
     ]
+
+
+def operation_bytes(detail: Mapping[str, Any]) -> int | None:
+    """Return the bytes that an operation of these workers moves; None if they are unlike.
+
+    A phase with several streams knows the size of its first only: what the workers moved says the
+    size of theirs.
+    """
+    told = int(detail["io_size_bytes"])
+    sizes = {
+        _own_bytes(int(worker["bytes"]), int(worker["ops"]), told)
+        for worker in detail.get("workers") or []
+        if worker.get("ops") and worker.get("bytes")
+    }
+    if len(sizes) > 1:
+        return None
+    return next(iter(sizes), told)
+
+
+def _own_bytes(moved: int, ops: int, told: int) -> int:
+    """Return the size of a worker's operations, whose last may be a shorter rest."""
+    if (ops - 1) * told < moved <= ops * told:
+        return told
+    return -(-moved // ops // SECTOR) * SECTOR if moved % ops else moved // ops
+
+
+def generator_ceiling(detail: Mapping[str, Any]) -> float | None:
+    """Return what the generator could submit if nothing below it took any time, in bytes/s."""
+    cost = detail.get("harness_ns_per_op")
+    if not cost or not detail.get("io_size_bytes"):
+        return None
+    size = operation_bytes(detail)
+    workers = len(detail.get("workers") or []) or 1
+    return None if size is None else workers * size * 1e9 / float(cost)
+
+
+def _record_text(size: int | None, asked: str) -> str:
+    """Write the size of records, and of the groups that are moved together."""
+    if size is None:
+        return ""
+    text = format_bytes(size)
+    try:
+        is_group = bool(asked) and size > parse_bytes(asked) and size % parse_bytes(asked) == 0
+    except ValueError:
+        is_group = False
+    return f"{asked} in groups of {text}" if is_group else text
 
 
 def memory_bytes_per_s(data: StudyData) -> float | None:
@@ -128,21 +175,20 @@ def upper_bound_sentence(bounds: list[UpperBound]) -> str:
 
 
 def _bounds(
-    key: tuple[str, str, int], place: _Place, promised: dict[str, int], memory: float | None
+    key: tuple[str, str, str], place: _Place, promised: dict[str, int], memory: float | None
 ) -> list[UpperBound]:
-    workload, operation, size = key
+    workload, operation, record = key
     found: list[UpperBound] = []
     reached = (place.best, place.is_cached)
-    if place.costs:
-        alone = place.workers * size * 1e9 / median(place.costs)
-        record = format_bytes(size)
+    if place.ceilings:
+        alone = median(place.ceilings)
         found.append(UpperBound(GENERATOR, workload, operation, record, alone, *reached))
     direction = _direction(operation)
     if direction in promised:
         most = float(promised[direction])
         found.append(UpperBound(SPECIFICATION, workload, operation, "", most, *reached))
     if memory is not None:
-        found.append(UpperBound(MEMORY, workload, operation, format_bytes(size), memory, *reached))
+        found.append(UpperBound(MEMORY, workload, operation, record, memory, *reached))
     return found
 
 

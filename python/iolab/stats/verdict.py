@@ -11,11 +11,14 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from iolab.stats.closer import CloserLook
 from iolab.stats.methods.verdict_rule import Sign, Word
 from iolab.stats.upper_bound import UpperBound
+from iolab.wording import sentence_case
+
+Statistic = Literal["geometric mean", "maximum"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class CellComparison:
     effect: Effect
     rounds_used: int
     value: float | None
-    """Geometric mean of the level over the used rounds, unit of the metric."""
+    """Of the level over the used rounds, unit of the metric: mean, or (`*_max`) maximum."""
     baseline_value: float | None
     cache_share: float | None
     """Larger of the two sides' mean share of bytes that never reached the device."""
@@ -146,20 +149,42 @@ class TreatmentSummary:
     cache_share: float | None
     is_page_cache: bool
     is_generator_bound: bool
+    statistic: Statistic = "geometric mean"
+    """What `value` is: of times that are the longest of their trial, the longest of all."""
+    value: float = math.nan
+    """The one figure of the treatment, which every page, table and drawing shows."""
+    maximum_trial: str = ""
+    """Trial in which `maximum` was measured."""
+    maximum_round: int = 0
+
+    @property
+    def value_interval(self) -> Interval | None:
+        """The interval of `value`; a maximum has none."""
+        return self.interval if self.statistic == "geometric mean" else None
 
 
 @dataclass(frozen=True, slots=True)
 class BestLevels:
-    """Best level of the compared factor and those shown to be within the margin of it."""
+    """Best level of the compared factor and those shown to be within the margin of it.
+
+    A level wins if no level may be the best that is not within its margin. Where that is open
+    there is no winner: `best` is None and `members` is empty, as on every page.
+    """
 
     workload: str
     is_direct: bool | None
     metric: str
-    best: str
+    best: str | None
     members: tuple[str, ...]
     plateau: str | None
     """For a numeric factor: its smallest member; None for names."""
     n_rounds: int
+    best_mean: str
+    """The level with the best mean, whether or not that is more than chance."""
+    candidates: tuple[str, ...]
+    """Levels that are not ruled out as the best."""
+    is_joint: bool
+    """Whether they were compared jointly (Hsu); else by their signs against the baseline."""
     plateau_interval: Interval | None = None
     """Of the plateau's ratio to the best, paired by round; None if it is the best itself."""
     is_flat_beyond: bool = False
@@ -201,7 +226,7 @@ class RequestTime:
 
 def _sentence(text: str) -> str:
     """Begin with a capital, unless it is a flag or a path, and end with a full stop."""
-    start = text[0].upper() + text[1:]
+    start = sentence_case(text)
     return start if start.endswith((".", "!", "?")) else f"{start}."
 
 

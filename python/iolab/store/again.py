@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
-from iolab.store.rows import StudyRow
+from iolab.store.rows import StudyRow, TrialStatus
+from iolab.wording import counted
 
 FILE = "study.toml"
 """Where the study is taken to be saved, if it is one that can be."""
@@ -32,20 +34,71 @@ def option_past_the_cache(study: StudyRow) -> str:
     return _PAST_THE_CACHE.get(study.command[0], "") if study.command else "--direct"
 
 
+def is_continuable(study: StudyRow) -> bool:
+    """Return whether --resume can go on with it: with what was planned as a study."""
+    return study.kind != "imported" and not study.command
+
+
+def way_on(
+    study: StudyRow, directory: Path, statuses: Mapping[str, TrialStatus], n_planned: int
+) -> str:
+    """Say what to do about a study that lies where another one should begin.
+
+    `statuses` are those of the trials that were tried, of `n_planned`.
+    """
+    other = f"`iolab report {shlex.quote(str(directory))}` shows it; choose another --out"
+    if not is_continuable(study):
+        return other
+    n_failed = sum(1 for status in statuses.values() if status == "failed")
+    if n_failed:
+        return (
+            f"correct why {counted(n_failed, 'trial')} failed, then continue it with --resume, or "
+            "choose another --out"
+        )
+    if _has_budget(study):
+        return (
+            "continue it with --resume, and a larger --budget if that is spent, or choose another "
+            "--out"
+        )
+    if n_planned and len(statuses) == n_planned and set(statuses.values()) == {"ok"}:
+        return f"it is finished: {other}, or add more rounds with --resume --rounds"
+    return "continue it with --resume, or choose another --out"
+
+
 def finish_hint(study: StudyRow) -> str:
     """Say what to do about trials that are missing."""
-    if study.command:
+    if not is_continuable(study):
         return (
             f"A command line cannot be continued: measure it again with `{command_again(study)}`."
         )
-    return "Finish them: the command that began the study once more, with --resume added."
+    more = " If its budget is used up, give a larger one, too." if _has_budget(study) else ""
+    return f"Finish them: type the command that began the study again, with --resume added.{more}"
 
 
 def rounds_hint(study: StudyRow, rounds: int) -> str:
     """Say how to get so many rounds."""
     if study.command:
         return f"Measure at least {rounds} rounds: `{command_again(study, rounds=rounds)}`."
-    return f"Plan at least {rounds} rounds; --rounds or a larger --budget."
+    added = ["--resume"]
+    if study.rounds_planned < rounds:
+        added.append(f"--rounds {rounds}")
+    if _has_budget(study):
+        added.append("a larger --budget")
+    options = " and ".join([", ".join(added[:-1]), added[-1]] if len(added) > 1 else added)
+    return (
+        f"Measure at least {rounds} rounds: type the command that began the study again, with"
+        f" {options}."
+    )
+
+
+def _has_budget(study: StudyRow) -> bool:
+    """Whether a study may end by its budget, before its last round."""
+    import tomllib
+
+    try:
+        return "budget" in tomllib.loads(study.spec_toml)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
 
 
 def device_hint(study: StudyRow) -> str:

@@ -13,8 +13,11 @@ from typing import Any, Final
 
 from iolab.errors import StoreError
 
-RECORD_BYTES_MAX: Final = 64 << 20
-"""Of one record, unpacked: some hundred times a large one. Nothing beyond it is ever unpacked."""
+RECORD_BYTES_MAX: Final = 16 << 20
+"""Of one record, unpacked: some ten times the largest. Nothing beyond it is ever unpacked."""
+CELL_CHARACTERS_MAX: Final = 4 << 20
+"""Of one JSON column: what Python makes of a text takes up to forty times its size."""
+_OF_WORKER: Final = {"worker", "ops"}
 
 
 class CellError(StoreError):
@@ -31,6 +34,8 @@ def read_json(text: object, table: str, row: object, column: str) -> Any:
     place = f"table {table}, row {row}, column {column}"
     if not isinstance(text, str):
         raise CellError(f"{place} is no text")
+    if len(text) > CELL_CHARACTERS_MAX:
+        raise CellError(f"{place} has {len(text)} characters, which none of ours has")
     value = _parsed(text, place)
     what, is_right = SHAPES[column]
     if not is_right(value):
@@ -139,7 +144,11 @@ def _is_caveat(value: Any) -> bool:
 
 
 def _is_worker(value: Any) -> bool:
-    return _is_object(value) and all(map(_is_whole, value.values()))
+    return (
+        _is_object(value)
+        and value.keys() >= _OF_WORKER  # Empty ones would fill the memory.
+        and all(map(_is_whole, value.values()))
+    )
 
 
 def _is_mark(value: Any) -> bool:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iolab.errors import StoreError
+from iolab.errors import DamageError
+from iolab.frozen import frozen
 from iolab.store.cells import read_json, unpack_record
-from iolab.store.trouble import errors_named
+from iolab.store.trouble import PUT_BACK, errors_named
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contents:
     """What lies in one open database."""
 
@@ -57,6 +57,11 @@ class Contents:
                 for session_id, *values, testbed in rows
             ]
 
+    def n_trials(self) -> int:
+        """How many trials are planned so far, whole rounds at a time."""
+        with errors_named(self.path):
+            return int(self.connection.execute("SELECT count(*) FROM trial").fetchone()[0])
+
     def image(self) -> bytes:
         """The database as one file, what is still in its write-ahead log included.
 
@@ -64,14 +69,14 @@ class Contents:
 
         Raises
         ------
-        StoreError : a part of it is damaged.
+        DamageError : a part of it is damaged.
         """
         with errors_named(self.path):
             self.connection.execute("BEGIN")
             try:
                 answer = str(self.connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
                 if answer != "ok":
-                    raise StoreError(f"{self.path} is damaged ({answer})", "restore a copy")
+                    raise DamageError(f"{self.path} is damaged ({answer})", PUT_BACK)
                 return self.connection.serialize()
             finally:
                 self.connection.execute("ROLLBACK")

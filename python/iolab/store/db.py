@@ -8,38 +8,45 @@ device under test.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
 import time
-import uuid
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Self
 
-from iolab.errors import StoreError
-from iolab.store import schema
+from iolab.errors import DamageError, RefusedError, StoreError
+from iolab.frozen import frozen
+from iolab.store import digests, schema
 from iolab.store.cells import pack_record, unpack_record
 from iolab.store.contents import Contents
-from iolab.store.curves import read_curves
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
-from iolab.store.lock import WriterLock
-from iolab.store.owner import give_to_user, make_directories, remove_directories
-from iolab.store.read import load_study_data, read_knobs, read_study
+from iolab.store.lock import Stored, WriterLock, noted
+from iolab.store.log import LOG, side_file, side_files, size_of
+from iolab.store.opening import connect, connect_read_only, log_kept, lost_records
+from iolab.store.owner import (
+    give_to_user,
+    make_directories,
+    refuse_distrusted,
+    remove_directories,
+)
 from iolab.store.rows import Caveat, CurveRow, Kind, StudyData, StudyRow, TrialStatus
-from iolab.store.trouble import errors_named, errors_of_making
+from iolab.store.shape import check_version, problems_of_pages, problems_of_shape
+from iolab.store.trouble import PUT_BACK, errors_named, errors_of_making
 from iolab.study.factors import FACTORS
 from iolab.study.plan import Plan, Trial
 from iolab.study.render import spec_toml
+from iolab.visible import visible_line
 
 STORE_NAME: Final = "study.db"
-_BUSY_TIMEOUT_S: Final = 10.0
+_DAMAGES_SHOWN: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """Where a study comes from: what made it, on which testbed, with which doubts."""
 
@@ -76,20 +83,22 @@ class Store:
                 f"{path.parent} cannot be made: {error.strerror}", "choose another --out"
             ) from None
         lock = _lock(path)  # First, so that who comes second is told who was first.
-        if path.exists():
+        if os.path.lexists(path):
             lock.release()
             raise StoreError(
-                f"{path} exists already", "continue it with --resume, or choose another --out"
+                f"{path} exists already",
+                f"`iolab report {path.parent}` shows it; choose another --out",
             )
-        draft = path.with_name(path.name + ".new")
+        try:
+            _refuse_leftovers(path)
+        except RefusedError:
+            lock.release()
+            raise
+        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
         try:
             with errors_of_making(path):
-                _remove(draft)
-                connection = _connect(draft)
-                with _transaction(connection):
-                    schema.create_schema(connection)
-                    _insert_study(connection, plan, origin)
-                connection.close()
+                os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+                _write_draft(draft, plan, origin)
                 draft.rename(path)  # A study is either whole or not there.
                 give_to_user(path)
                 return cls._opened(path, lock)
@@ -113,57 +122,105 @@ class Store:
             raise StoreError(
                 f"{path} may only be read", "resume it as its owner, on a disk that can be written"
             )
+        if path.is_symlink():
+            raise RefusedError(
+                f"{path} is a symbolic link: nothing is written through it",
+                "name the directory that it points into",
+            )
+        refuse_distrusted(path.parent)
         lock = _lock(path)
         try:
+            version = cls._check_whole(path)
             store = cls._opened(path, lock)
-            version = schema.check_version(store._connection, str(path))
-            if version < schema.SCHEMA_VERSION:
-                with store._writing():
+            with store._writing():  # Also where there is nothing to migrate: can it be written?
+                if version < schema.SCHEMA_VERSION:
                     schema.migrate(store._connection, version)
-            store._check_whole()
             return store
         except BaseException:
             lock.release()
             raise
 
     @classmethod
-    def open_reader(cls, path: Path) -> Self:
-        """Open a study to read it, also while another process writes it."""
+    def open_reader(cls, path: Path, *, is_checked: bool = True) -> Self:
+        """Open a study to read it, also while another process writes it.
+
+        Raises
+        ------
+        DamageError : a part of it is not as it was stored; names it. `is_checked` says whether
+            that is looked for; who does not ask for it does so himself.
+        """
         _require(path)
         with errors_named(path):
-            connection = _connect_read_only(path)
+            before = _refuse_lost(path)
+            store = cls(path, connect_read_only(path), None)
             try:
-                version = schema.check_version(connection, str(path))
+                store._check(before, is_thorough=is_checked)
             except BaseException:
-                connection.close()
+                store.close()
                 raise
-        if version < schema.READABLE_VERSION:
-            connection.close()
-            cls.open_writer(path).close()  # Migrates.
-            connection = _connect_read_only(path)
-        return cls(path, connection, None)
+        return store
 
-    def _check_whole(self) -> None:
-        """Refuse to go on with a study that cannot be written, or of which a part is lost."""
-        with self._writing() as connection:
-            answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-        if answer != "ok":
-            raise StoreError(f"{self.path} is damaged ({answer})", "restore a copy")
+    @classmethod
+    def _check_whole(cls, path: Path) -> int:
+        """Schema version of a study of which nothing is lost; looks before anything can change.
+
+        The caller has the writer's lock.
+        """
+        with errors_named(path):
+            before = _refuse_lost(path)
+            with cls(path, connect_read_only(path), None) as store:
+                return store._check(before, is_thorough=True)
+
+    def _check(self, before: Stored | None, *, is_thorough: bool) -> int:
+        """Schema version of a study that has the shape of one and, if asked, nothing damaged.
+
+        `before` is what its last writer noted.
+        """
+        connection = self._connection
+        version = check_version(connection, str(self.path))
+        looks = [lambda: problems_of_shape(connection, version)]
+        if is_thorough:
+            looks.append(lambda: problems_of_pages(connection))
+        if is_thorough and version >= digests.FIRST_VERSION:
+            looks.append(lambda: digests.problems(connection))
+        with _snapshot(connection):
+            for look in looks:  # Each relies on those before.
+                found = list(islice(look(), _DAMAGES_SHOWN + 1))
+                if found:
+                    more = " ..." if len(found) > _DAMAGES_SHOWN else ""
+                    told = visible_line("; ".join(found[:_DAMAGES_SHOWN]))
+                    raise DamageError(f"{self.path} is damaged: {told}{more}", PUT_BACK)
+            self._refuse_missing(before)
+        return version
+
+    def _refuse_missing(self, before: Stored | None) -> None:
+        """Refuse a study that holds less than its last writer stored: its log is gone, or cut."""
+        missing = _stored(self._connection).lacks(before) if before is not None else ""
+        if missing:
+            log, lock = (self.path.name + suffix for suffix in (LOG, ".lock"))
+            raise DamageError(
+                f"{self.path} is damaged: {lock} says that more was stored: {missing}; they were "
+                f"in {log}",
+                f"put {log} back beside it, or a newer copy; to go on without them remove {lock}",
+            )
 
     @classmethod
     def _opened(cls, path: Path, lock: WriterLock) -> Self:
         with errors_named(path):
-            connection = _connect(path)
+            connection = connect(path)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-        give_to_user(*_side_files(path))
+        give_to_user(*side_files(path))
         return cls(path, connection, lock)
 
     def close(self) -> None:
         """Close the database and let another writer in."""
+        if self._lock is None:
+            with log_kept(self.path):
+                self._connection.close()
+            return
         self._connection.close()
-        if self._lock is not None:
-            self._lock.release()
+        self._lock.release()
 
     def __enter__(self) -> Self:
         """Return the store itself."""
@@ -199,7 +256,9 @@ class Store:
                 "caveats_json) VALUES (?, ?, ?, ?, ?)",
                 (run_id, time.time_ns(), iolab_version, _json(dict(testbed)), _caveats(caveats)),
             )
-            return int(cursor.lastrowid or 0)
+            session_id = int(cursor.lastrowid or 0)
+            digests.store_digests(connection, "session", session_id)
+            return session_id
 
     def add_trials(self, trials: Iterable[Trial]) -> None:
         """Note planned trials; those that are known already stay as they are."""
@@ -223,6 +282,7 @@ class Store:
                 "seed, is_direct) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [row for row in rows if row[0] not in known],
             )
+            digests.store_digests(connection, "round")
 
     def commit_record(self, trial_id: str, session_id: int, derived: DerivedRecord) -> None:
         """Append one record and everything derived from it, all or nothing.
@@ -253,6 +313,7 @@ class Store:
             for part in derived.series:
                 _insert_series(connection, record_id, part)
             _insert_facts(connection, record_id, derived.facts)
+            digests.store_digests(connection, "record", record_id)
 
     # Reading.
 
@@ -260,6 +321,8 @@ class Store:
     def study(self) -> StudyRow:
         """The question that this database answers."""
         with errors_named(self.path):
+            from iolab.store.read import read_study
+
             return read_study(self._connection)
 
     def finished_trials(self) -> dict[str, TrialStatus]:
@@ -303,7 +366,9 @@ class Store:
     def knobs(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
         """Levels and knobs as read back of the finished trials of the first round."""
         with errors_named(self.path):
-            return [(levels, knobs) for _, levels, knobs in read_knobs(self._connection)]
+            from iolab.store.read import read_first_round
+
+            return [(it.levels, it.knobs) for it in read_first_round(self._connection)]
 
     def fact_values(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Every value of some facts in the finished trials, in the order of first appearance."""
@@ -328,11 +393,15 @@ class Store:
         """Everything stored, ready to be judged and drawn."""
         _read_ahead(self.path)
         with errors_named(self.path):
+            from iolab.store.read import load_study_data
+
             return load_study_data(self._connection)
 
     def load_curves(self) -> list[CurveRow]:
         """Latency distributions, for who draws them; opens records, which takes a while."""
         with errors_named(self.path):
+            from iolab.store.curves import read_curves
+
             return read_curves(self._connection)
 
     @contextmanager
@@ -341,13 +410,31 @@ class Store:
             raise AssertionError("this store was opened for reading")
         if self._is_quiet:
             raise AssertionError("nothing may be written to the store during a trial")
-        with errors_named(self.path), _transaction(self._connection):
-            yield self._connection
+        with errors_named(self.path):
+            with _transaction(self._connection):
+                yield self._connection
+            self._lock.note(_stored(self._connection))
 
 
 def new_study_id() -> str:
     """Identity of a study, unique without coordination."""
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()
+
+
+def _write_draft(draft: Path, plan: Plan, origin: Origin) -> None:
+    """Write a whole study under a name that nobody reads, and let the disk have it once."""
+    connection = connect(draft)
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute("PRAGMA journal_mode = WAL")  # It stays what the file says of itself.
+    with _transaction(connection):
+        schema.create_schema(connection)
+        _insert_study(connection, plan, origin)
+    connection.close()
+    fd = os.open(draft, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _insert_study(connection: sqlite3.Connection, plan: Plan, origin: Origin) -> None:
@@ -374,6 +461,7 @@ def _insert_study(connection: sqlite3.Connection, plan: Plan, origin: Origin) ->
             _caveats([*notes, *origin.caveats]),
         ),
     )
+    digests.store_digests(connection, "study", 0)
 
 
 def _held_levels(plan: Plan) -> dict[str, str]:
@@ -433,14 +521,15 @@ def _insert_series(connection: sqlite3.Connection, record_id: int, part: SeriesP
 
 
 def _insert_facts(connection: sqlite3.Connection, record_id: int, facts: Mapping[str, str]) -> None:
-    for name, value in facts.items():
-        digest = hashlib.sha256(f"{name}\0{value}".encode()).hexdigest()[:32]
-        connection.execute(
-            "INSERT INTO fact SELECT ?, ?, ? WHERE NOT EXISTS "
-            "(SELECT 1 FROM fact WHERE digest = ?)",
-            (digest, name, value, digest),
-        )
-        connection.execute("INSERT INTO record_fact VALUES (?, ?)", (record_id, digest))
+    rows = [(digests.fact_digest(name, value), name, value) for name, value in facts.items()]
+    connection.executemany(
+        "INSERT INTO fact SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
+        "(SELECT 1 FROM fact WHERE digest = ?1)",
+        rows,
+    )
+    connection.executemany(
+        "INSERT INTO record_fact VALUES (?, ?)", [(record_id, digest) for digest, *_ in rows]
+    )
 
 
 def _require(path: Path) -> None:
@@ -461,44 +550,75 @@ def _lock(path: Path) -> WriterLock:
 
 
 def _remove(path: Path) -> None:
-    for file in (path, *_side_files(path)):
+    for file in (path, *side_files(path)):
         file.unlink(missing_ok=True)
 
 
-def _side_files(path: Path) -> tuple[Path, ...]:
-    return tuple(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal"))
+def _refuse_leftovers(path: Path) -> None:
+    """Refuse to begin a study beside side files of one that is gone; empty ones are removed.
 
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
-    connection.execute("PRAGMA foreign_keys = ON")
-    return connection
-
-
-def _connect_read_only(path: Path) -> sqlite3.Connection:
-    """Connection that only reads.
-
-    It may write SQLite's side files if the disk lets it, so that the last one to close removes
-    them; a study on a read-only disk has no room for them and cannot change either.
+    Raises
+    ------
+    RefusedError : one may hold records.
     """
-    for query in ("mode=rw", "mode=ro", "immutable=1"):
-        uri = f"{path.resolve().as_uri()}?{query}"
-        connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
-        try:
-            connection.execute("PRAGMA query_only = ON")
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            return connection
-        except sqlite3.OperationalError:
-            connection.close()
-            if query == "immutable=1":
-                raise
-    raise AssertionError("unreachable: the last attempt returns or raises")
+    for stale in side_files(path):
+        if size_of(stale):
+            raise RefusedError(
+                f"{stale} is there, and no {path.name}: it may hold records of a study",
+                f"put {path.name} back beside it, move it away, or choose another --out",
+            )
+        stale.unlink(missing_ok=True)
+
+
+def _refuse_lost(path: Path) -> Stored | None:
+    """Refuse a study of whose log SQLite would leave something out; what was noted of its size.
+
+    The last write of a log may be torn by a power cut: then the note decides whether it was ever
+    finished, once the study is open.
+
+    Raises
+    ------
+    DamageError : finished writes are lost.
+    """
+    before = noted(path)  # Before the study is looked at: it may grow meanwhile.
+    if path.stat().st_size == 0:
+        raise DamageError(f"{path} is damaged: it is empty", PUT_BACK)
+    lost = lost_records(path)
+    if lost is not None and lost.commits > (1 if before is not None else 0):
+        log = side_file(path, LOG)
+        raise DamageError(
+            f"{log} is damaged: {lost.what}, and the newest records of the study are in it",
+            f"nothing was changed; {PUT_BACK}",
+        )
+    return before
+
+
+def _stored(connection: sqlite3.Connection) -> Stored:
+    """How much there is; each number is found at the end of an index."""
+    row = connection.execute(
+        "SELECT (SELECT study_id FROM study), (SELECT max(session_id) FROM session), "
+        "(SELECT max(ordinal) FROM trial), (SELECT max(record_id) FROM record)"
+    ).fetchone()
+    return Stored(str(row[0]), *(int(number or 0) for number in row[1:]))
 
 
 def _read_ahead(path: Path) -> None:
     """Let the kernel read the file in its order; tables asked for one by one lie scattered."""
     with suppress(OSError), path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+
+
+@contextmanager
+def _snapshot(connection: sqlite3.Connection) -> Generator[None, None, None]:
+    """Let everything that is read meanwhile be of one moment."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
 
 
 @contextmanager

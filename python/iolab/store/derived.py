@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from iolab.frozen import frozen
 from iolab.store.rows import Caveat, TrialStatus
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PhaseRow:
     """One operation of one trial: a phase, or one stream of a phase, or all streams together."""
 
@@ -28,7 +29,7 @@ class PhaseRow:
     metrics: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeriesPart:
     """Throughput over time of one operation."""
 
@@ -39,7 +40,7 @@ class SeriesPart:
     latency_ns_max: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DerivedRecord:
     """One record, understood; ``phases`` and ``series`` are empty unless ``status`` is ok."""
 

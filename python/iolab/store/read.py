@@ -11,8 +11,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
+from iolab.store import digests
 from iolab.store.bulk import lists, whole_numbers
 from iolab.store.cells import CellError, read_json, unpack_record
 from iolab.store.rows import (
@@ -74,6 +75,7 @@ def _load_study_data(connection: sqlite3.Connection) -> StudyData:
         study = read_study(connection)  # First: it says so if there is none.
         trials, finished = _trials(connection)
         facts, varying = _facts(connection, finished)
+        first_round = read_first_round(connection)
         return StudyData(
             study=study,
             trials=trials,
@@ -82,7 +84,8 @@ def _load_study_data(connection: sqlite3.Connection) -> StudyData:
             facts=facts,
             varying_facts=varying,
             caveats=_study_caveats(connection),
-            knobs={trial_id: knobs for trial_id, _, knobs in read_knobs(connection)},
+            knobs={it.trial_id: it.knobs for it in first_round},
+            file_systems={it.trial_id: it.parameters for it in first_round},
             phase_details=_phase_details(connection, finished),
             marks=_marks(connection, finished),
         )
@@ -123,19 +126,33 @@ def _asked(spec_toml: str) -> dict[str, Any]:
     return {"metric": metric, "metric_of": metric_of, "command": tuple(command)}
 
 
-def read_knobs(
-    connection: sqlite3.Connection,
-) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
-    """Id, levels and knobs as read back of the finished trials of the first round."""
+class ReadBack(NamedTuple):
+    """What was read back before a trial."""
+
+    trial_id: str
+    levels: dict[str, str]
+    knobs: dict[str, Any]
+    parameters: list[str]
+    """Of the file system that was made; empty if none was, or nothing is known of it."""
+
+    @classmethod
+    def of(cls, trial_id: str, levels: dict[str, str], record: dict[str, Any]) -> Self:
+        """Of a record, which an older agent may have made."""
+        stack = record.get("stack") or {}
+        return cls(trial_id, levels, record.get("knobs") or {}, stack.get("parameters") or [])
+
+
+def read_first_round(connection: sqlite3.Connection) -> list[ReadBack]:
+    """What was read back before the finished trials of the first round."""
     rows = connection.execute(
         "SELECT record_id, trial_id, levels_json, record_zlib FROM record "
         "JOIN trial USING (trial_id) WHERE status = 'ok' AND round = 1 ORDER BY trial.ordinal"
     )
     return [
-        (
+        ReadBack.of(
             trial_id,
             read_json(levels, "trial", trial_id, "levels_json"),
-            unpack_record(record, record_id).get("knobs") or {},
+            unpack_record(record, record_id),
         )
         for record_id, trial_id, levels, record in rows
     ]
@@ -371,7 +388,31 @@ def _study_caveats(connection: sqlite3.Connection) -> tuple[Caveat, ...]:
             f"SELECT {table}_id, caveats_json FROM {table} ORDER BY {table}_id"
         ):
             found += parse_caveats(text, table, row)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys([*found, *_caveats_of_digests(connection)]))
+
+
+def _caveats_of_digests(connection: sqlite3.Connection) -> list[Caveat]:
+    """What is to be known of a study that an older program stored, or began."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] < digests.FIRST_VERSION:
+        return [
+            Caveat(
+                "no_digests",
+                "this study was stored by an iolab that made no digests: a change in its file "
+                "would not be noticed",
+                "keep an archive of it (`iolab archive`), whose checksums show later changes",
+            )
+        ]
+    n_later = digests.made_later(connection)
+    if not n_later:
+        return []
+    return [
+        Caveat(
+            "digests_made_later",
+            f"{n_later} records have digests that were made when the study was continued, not when "
+            "they were stored: an earlier change in its file would not be noticed",
+            "nothing, if the file was always on a disk that you trust",
+        )
+    ]
 
 
 def _phase_details(

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from iolab.frozen import frozen
+
 Kind = Literal["real", "simulated", "imported"]
 TrialStatus = Literal["ok", "failed", "interrupted"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caveat:
     """A typed warning stored with a record.
 
@@ -27,7 +29,7 @@ class Caveat:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudyRow:
     """The question: what was planned, as it was typed and as it was understood."""
 
@@ -71,7 +73,7 @@ class StudyRow:
         return any(len(levels) > 1 for levels in self.factors.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialRow:
     """One planned execution and, once finished, what became of it."""
 
@@ -121,7 +123,7 @@ class Measurement:
     caveats: tuple[Caveat, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeriesRow:
     """Throughput over time of one phase of one trial, all workers of a tenant added up."""
 
@@ -133,7 +135,7 @@ class SeriesRow:
     latency_ns_max: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CurveRow:
     """The latency distribution of one operation of one trial, at fixed quantiles."""
 
@@ -147,7 +149,7 @@ class CurveRow:
     """Quantile in (0, 1) to ns; only those beyond which an operation lies."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeMark:
     """A knob that changed while a trial's workload ran; times from its beginning."""
 
@@ -165,7 +167,7 @@ class ChangeMark:
         return f"{self.knob} {self.before or '?'} -> {self.after or '?'}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByHand:
     """One treatment in the language of other programs (written by `iolab.export`)."""
 
@@ -177,7 +179,7 @@ class ByHand:
     """Shell commands with comments."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudyData:
     """Everything stored about one study, ready to be judged and drawn."""
 
@@ -195,6 +197,8 @@ class StudyData:
     """Of the study as a whole (testbed, plan)."""
     knobs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Trial id to its knobs as read back, for the finished trials of the first round."""
+    file_systems: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Trial id to the parameters of its file system, for the same trials."""
     marks: list[ChangeMark] = field(default_factory=list[ChangeMark])
     """What changed while workloads ran, by trial and time."""
     phase_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])

@@ -6,10 +6,12 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from iolab.errors import StoreError
+from iolab.store import digests
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 FIRST_VERSION: Final = 1
+_BASE_VERSION: Final = 2
+"""What `schema.sql` makes."""
 READABLE_VERSION: Final = 1
 """From this version on a study is read as it is, also where nothing may be written."""
 APPLICATION_ID: Final = 0x696F6C62
@@ -26,6 +28,7 @@ TABLES: Final = {
     "series": ("record_id", "operation"),
     "fact": ("digest",),
     "record_fact": ("record_id", "digest"),
+    "digest": ("part", "number"),
 }
 """Every table and its key."""
 
@@ -34,31 +37,8 @@ def create_schema(connection: sqlite3.Connection) -> None:
     """Make an empty database of the newest version, inside the caller's transaction."""
     for statement in _statements((_HERE / "schema.sql").read_text(encoding="utf-8")):
         connection.execute(statement)
-    _create_triggers(connection)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def check_version(connection: sqlite3.Connection, name: str) -> int:
-    """Schema version of an existing study.
-
-    Raises
-    ------
-    StoreError : not a study, or made by a newer program.
-    """
-    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application_id != APPLICATION_ID:
-        raise StoreError(f"{name} is not a study of iolab", "name the directory that --out made")
-    if version < FIRST_VERSION:
-        raise StoreError(f"{name} is damaged: it has schema {version}", "restore a copy")
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{name} was written by a newer iolab (schema {version}, this one knows "
-            f"{SCHEMA_VERSION})",
-            "update iolab",
-        )
-    return int(version)
+    migrate(connection, _BASE_VERSION)
 
 
 def migrate(
@@ -76,6 +56,8 @@ def migrate(
         script = (folder / f"{step:04d}.sql").read_text(encoding="utf-8")
         for statement in _statements(script):
             connection.execute(statement)
+        if step == digests.FIRST_VERSION:
+            digests.store_all(connection)
         _create_triggers(connection)
         connection.execute(f"PRAGMA user_version = {step}")
 

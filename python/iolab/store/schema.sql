@@ -1,4 +1,5 @@
--- Schema of a study's database, version 2. One file holds one study.
+-- Schema of a study's database, version 2. One file holds one study. What came later is in
+-- `migrations/`, which a new study runs through, too.
 -- Everything is append-only: the triggers at the end refuse UPDATE, DELETE and REPLACE.
 -- `record.record_zlib` is the whole record as the agent sent it (zlib-compressed JSON); the tables
 -- measurement, phase, series and record_fact are derived from it for those who query with SQL.

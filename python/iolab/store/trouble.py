@@ -6,9 +6,21 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from iolab.errors import StoreError
+from iolab.errors import DamageError, StoreError
 from iolab.store.cells import CellError
+
+PUT_BACK: Final = "put back a copy of the file that was made before that, if there is one"
+"""What is left to do about a damaged study; `iolab restore` is about the machine."""
+_DAMAGES: Final = (
+    "not a database",
+    "malformed",
+    "UTF-8",
+    "unsupported file format",
+    "too big",
+)
+"""Parts of what SQLite says of a file that is not, or no longer, what this program wrote."""
 
 
 @contextmanager
@@ -29,19 +41,20 @@ def errors_named(path: Path) -> Generator[None, None, None]:
     try:
         yield
     except CellError as error:
-        raise StoreError(f"{path} is damaged: {error.message}", "restore a copy") from None
+        raise DamageError(f"{path} is damaged: {error.message}", PUT_BACK) from None
+    except (UnicodeDecodeError, OverflowError) as error:  # Of the sqlite3 module itself.
+        raise DamageError(f"{path} is damaged ({error})", PUT_BACK) from None
     except sqlite3.DatabaseError as error:
         reason = str(error)
         if "full" in reason or "disk I/O" in reason:
             raise StoreError(
                 f"{path}: the disk is full, or failed ({reason}); the last record was not stored, "
                 "earlier ones are safe",
-                "free some space, then continue with --resume",
+                "free some space; then `iolab run` and `compare` continue with --resume, other "
+                "commands are typed again",
             ) from error
-        if "not a database" in reason or "malformed" in reason:
-            raise StoreError(
-                f"{path} is damaged or not a study ({reason})", "restore a copy"
-            ) from error
+        if any(sign in reason for sign in _DAMAGES):
+            raise DamageError(f"{path} is damaged or not a study ({reason})", PUT_BACK) from error
         raise StoreError(
             f"{path}: {reason}", "check that the disk and the file are readable and writable"
         ) from error

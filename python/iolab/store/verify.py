@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from iolab.errors import StoreError
-from iolab.store import schema
+from iolab.store import digests, schema
 from iolab.store.cells import SHAPES, CellError, read_json
 from iolab.store.db import Store
 from iolab.store.read import load_study_data
 from iolab.store.rows import StudyData
+from iolab.store.shape import PROBLEMS_MAX, check_version, problems_of_pages
 
-PROBLEMS_MAX: Final = 20
 MARGIN_MAX: Final = 100.0
 VALUE_MAX: Final = 1e24
 """Larger than any metric; beyond it ratios are no numbers any more."""
@@ -29,18 +29,18 @@ def problems_of_study(path: Path) -> tuple[str, ...]:
     The file is opened to be read; the caller gives a copy of his own, in a directory of his own.
     """
     try:
-        with Store.open_reader(path) as store:
+        with Store.open_reader(path, is_checked=False) as store:
             return tuple(_problems(store))[:PROBLEMS_MAX]
     except StoreError as error:
-        return (error.message.replace(str(path), path.name),)
-    except (sqlite3.Error, OSError) as error:
+        # Told below a line that says the same of the file.
+        return (error.message.replace(f"{path} is damaged: ", "").replace(str(path), path.name),)
+    except (sqlite3.Error, OSError, UnicodeDecodeError, OverflowError) as error:
         return (f"{path.name} is damaged ({error})",)
 
 
 def _problems(store: Store) -> Iterator[str]:
     connection = store.contents.connection
-    connection.execute("PRAGMA trusted_schema = OFF")
-    for look in (_of_tables, _of_pages, _of_references, _of_columns):
+    for look in (problems_of_pages, _of_references, _of_columns):
         found = list(look(connection))
         yield from found
         if found:
@@ -52,42 +52,12 @@ def _problems(store: Store) -> Iterator[str]:
         for _ in store.contents.records():
             pass
         store.contents.sessions()
+        if check_version(connection, store.path.name) >= digests.FIRST_VERSION:
+            yield from digests.problems(connection)
     except CellError as error:
         yield error.message
     except StoreError as error:
         yield error.message.replace(str(store.path), store.path.name)
-
-
-def _of_tables(connection: sqlite3.Connection) -> Iterator[str]:
-    """Tables are those that `schema` makes: real, strict, with their columns."""
-    model = sqlite3.connect(":memory:")
-    try:
-        schema.create_schema(model)
-        for table in schema.TABLES:
-            expected, found = _description(model, table), _description(connection, table)
-            if not found:
-                yield f"there is no table {table}"
-            elif found != expected:
-                yield f"table {table} is not the one that iolab makes"
-    finally:
-        model.close()
-
-
-def _description(connection: sqlite3.Connection, table: str) -> list[tuple[object, ...]]:
-    """Kind, strictness, and all columns, hidden ones too."""
-    kinds = connection.execute(
-        "SELECT type, strict FROM pragma_table_list(?) WHERE schema = 'main'", (table,)
-    ).fetchall()
-    columns = connection.execute(
-        'SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinfo(?) ORDER BY cid', (table,)
-    ).fetchall()
-    return [*kinds, *columns] if kinds else []
-
-
-def _of_pages(connection: sqlite3.Connection) -> Iterator[str]:
-    for (answer,) in connection.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})"):
-        if answer != "ok":
-            yield f"integrity_check: {answer}"
 
 
 def _of_references(connection: sqlite3.Connection) -> Iterator[str]:

@@ -7,11 +7,11 @@ is judged as it would really run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.frozen import frozen
 from iolab.study.factors import (
     DEFAULT_OPTIONS,
     NO_FILE_SYSTEM,
@@ -30,10 +30,13 @@ from iolab.study.influence import (
 from iolab.study.model import IozoneWorkload, MixedWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
+from iolab.wording import counted
 
 SECTOR_BYTES: Final = 512
 TREATMENTS_MANY: Final = 64
 ROUNDS_FEW: Final = 5
+FEW_ROUNDS: Final = "few_rounds"
+"""Code of the note about fewer rounds than that."""
 _WITHOUT_FILE_SYSTEM: Final = {
     "dir": (
         "a directory keeps the file system it lies on",
@@ -100,10 +103,11 @@ _FILE_FLUSHES: Final = frozenset({"fsync", "fdatasync"})
 _WEIGHING_SCHEDULER: Final = "bfq"
 """The only one with io.weight (Linux block/bfq-cgroup.c); io.cost needs none."""
 _ENGINES: Final = {engine.name: engine for engine in ENGINES}
+_KNOB_NAMES: Final = frozenset(knob.name for knob in KNOBS)
 _TWINS: Final = tuple((knob.name, knob.twin) for knob in KNOBS if knob.twin)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanNote:
     """A typed caveat of the plan; stored with the study and shown in reports."""
 
@@ -132,6 +136,8 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
         *_notes_on_size(study, treatments),
         *_notes_on_tunables(study),
         *notes,
+        *_notes_on_held(study, treatments),
+        *_notes_on_throttling(study, treatments),
         *_notes_on_weights(study),
     )
 
@@ -458,6 +464,45 @@ def _inert_notes(study: Study, name: str, treatments: Sequence[Treatment]) -> li
     ]
 
 
+def _notes_on_held(study: Study, treatments: Sequence[Treatment]) -> list[PlanNote]:
+    """Note a knob that is set once and cannot matter: nobody types one for nothing."""
+    held = [(f.name, f.levels[0]) for f in study.factors if len(f.levels) == 1]
+    notes = list[PlanNote]()
+    for name, level in (*held, *study.settings):
+        if name not in _KNOB_NAMES:
+            continue
+        found = [inert_parts(study, name, row) for row in treatments]
+        if all(
+            len(inert) == len(_tests(row) or ("",))
+            for inert, row in zip(found, treatments, strict=True)
+        ):
+            why = next(iter(found[0].values()))
+            notes.append(
+                PlanNote(
+                    "setting_without_effect",
+                    f"{name} = {level} changes nothing here: {why.reason}",
+                    f"leave it out, or {why.hint.partition(', or hold')[0]}",
+                )
+            )
+    return notes
+
+
+def _notes_on_throttling(study: Study, treatments: Sequence[Treatment]) -> list[PlanNote]:
+    """Note that throttling spares direct writes (Linux block/blk-wbt.c)."""
+    name = "wbt_lat_usec"
+    is_used = name in dict(study.settings) or study.factor(name) is not None
+    if study.testbed.kind == "sim" or not is_used or not all(row.is_direct for row in treatments):
+        return []
+    return [
+        PlanNote(
+            "factor_hardly_felt",
+            f"{name} can hardly matter here: it holds back buffered writes, and all files are "
+            "direct; at most a file system's own writes feel it",
+            "use --buffered",
+        )
+    ]
+
+
 def _without(treatment: Treatment, name: str) -> str:
     """A treatment but for one factor, for people."""
     levels = ", ".join(f"{key} = {level}" for key, level in treatment.levels if key != name)
@@ -527,8 +572,8 @@ def _notes_on_size(study: Study, treatments: Sequence[Treatment]) -> list[PlanNo
 def few_rounds(rounds: int) -> PlanNote:
     """Note that so few rounds can hardly decide anything."""
     return PlanNote(
-        "few_rounds",
-        f"only {rounds} complete round{'s' if rounds != 1 else ''}: intervals will be wide, "
-        "'undecided' is the likely answer",
-        f"plan at least {ROUNDS_FEW}",
+        FEW_ROUNDS,
+        f"only {counted(rounds, 'complete round')}: where results vary from round to round, "
+        "intervals will be wide and 'undecided' is the likely answer",
+        f"plan at least {ROUNDS_FEW}; `iolab plan` and --dry-run say how many will probably decide",
     )

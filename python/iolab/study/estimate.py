@@ -10,10 +10,10 @@ they only give a first ETA and warn of studies that cannot fit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from iolab import units
+from iolab.frozen import frozen
 from iolab.study.model import IozoneWorkload, MixedWorkload, Stream
 from iolab.study.treatment import Treatment
 
@@ -41,7 +41,7 @@ _WRITING_TESTS: Final = frozenset(
 _CREATING_TESTS: Final = frozenset({"write", "fwrite", "pwrite", "pwritev"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cost:
     """Guessed cost of one trial, or of several added up."""
 

@@ -10,15 +10,15 @@ queue has schedulers of its own, older ones among them (:mod:`iolab.study.simula
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any, Final
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.frozen import frozen
+from iolab.pattern import pattern
 from iolab.study import simulated
 from iolab.study.names import ENGINES, KNOBS, KnobName
 
@@ -32,8 +32,8 @@ MAX_RANGE_LEVELS: Final = 24
 MAX_COUNT: Final = 4096
 DELAY_PREFIX: Final = "delay="
 """Begins the label whose treatment pauses after each operation: a slow-down of known size."""
-_INTEGER = re.compile(r"-?\d+")
-_LABEL = re.compile(r"[A-Za-z][\w-]{0,29}")
+_INTEGER = pattern(r"-?\d+")
+_LABEL = pattern(r"[A-Za-z][\w-]{0,29}")
 
 
 class FactorKind(Enum):
@@ -57,7 +57,7 @@ class Scope(Enum):
     PATTERN = "pattern"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactorDefinition:
     """One row: a factor that may be varied or held.
 
@@ -233,6 +233,8 @@ _PARSERS: Final[dict[FactorKind, Callable[[Any], tuple[str, ...]]]] = {
 
 def nearest(text: str, names: Iterable[str]) -> str:
     """``; did you mean 'x'?`` for the closest of `names`, or an empty text."""
+    import difflib
+
     close = difflib.get_close_matches(text.lower(), list(names), n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'?" if close else ""
 

@@ -10,9 +10,9 @@ RWF_DSYNC and RWF_SYNC, and the kernel's Documentation/admin-guide/sysctl/vm.rst
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.study.model import IozoneWorkload, Study
 from iolab.study.treatment import Treatment
 
@@ -79,12 +79,14 @@ NOT_SIMULATED: Final = {
 """Factors that a simulation accepts at one level, and why several levels would be equal."""
 FLAGS_SIMULATED: Final = _FLAGS_OF_WRITES
 """Flags of transfers that mean something in simulation: nothing polls, waits or is cached there."""
+_POLLING_ENGINES: Final = frozenset({"io_uring_poll"})
+_POLLING_FLAG: Final = "hipri"
 _NEVER: Final = "never"
 _ALL: Final = ""
 """Stands for everything that a workload of streams does."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inert:
     """Why a factor has no effect, and what to do."""
 
@@ -115,6 +117,8 @@ def _why_inert(study: Study, factor: str, treatment: Treatment, test: str) -> In
     if factor in PAGE_CACHE_FACTORS and is_direct:
         hint = "use --buffered (direct = false), or hold it at one level"
         return Inert(PAGE_CACHE_FACTORS[factor], hint)
+    if factor == "io_poll" and not _polls(treatment):
+        return Inert("only requests that ask for polling feel it", "use --engine io_uring_poll")
     if factor == "flush" and treatment.effective.get("fsync_every") == _NEVER:
         return Inert("flush is never called: fsync_every is missing", "add --fsync-every N")
     if test in unaffected_tests(factor):
@@ -139,6 +143,14 @@ def _reason_of_writes(study: Study, factor: str) -> str | None:
     if used - {"defaults"} <= _FLAGS_OF_WRITES:
         return "dsync and sync say how writes are made durable"
     return None
+
+
+def _polls(treatment: Treatment) -> bool:
+    """Whether a treatment may wait for completions by polling."""
+    flags = {*treatment.effective.get("flags", "").split(",")}
+    if not isinstance(treatment.workload, IozoneWorkload):
+        flags |= {flag for stream in treatment.workload.streams for flag in stream.flags}
+    return treatment.effective.get("engine") in _POLLING_ENGINES or _POLLING_FLAG in flags
 
 
 def _tests(treatment: Treatment) -> tuple[str, ...]:

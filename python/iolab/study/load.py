@@ -20,7 +20,6 @@ from iolab.errors import StudyError
 from iolab.study.factors import (
     FactorDefinition,
     FactorKind,
-    Scope,
     factor_on,
     find_factor,
     nearest,
@@ -35,8 +34,9 @@ from iolab.study.model import (
     WorkloadPlan,
 )
 from iolab.study.presets import find_preset
-from iolab.study.reader import Reader
+from iolab.study.reader import Reader, shown_value
 from iolab.study.source import FileSource, OverriddenSource, Source
+from iolab.study.treatment import is_varied_by
 from iolab.study.workloads import (
     CONTENTION,
     RESERVED_STREAM_NAME,
@@ -44,6 +44,7 @@ from iolab.study.workloads import (
     read_settings,
     read_workloads,
 )
+from iolab.wording import counted
 
 DEFAULT_MARGIN: Final = 0.05
 DEFAULT_ROUNDS: Final = 5
@@ -111,9 +112,7 @@ def load_study(
     except FileNotFoundError:
         raise StudyError(f"{path}: there is no such file", _nearby_studies(path)) from None
     except IsADirectoryError:
-        raise StudyError(
-            f"{path} is a directory", f"name the file, as in {path / 'study.toml'}"
-        ) from None
+        raise StudyError(f"{path} is a directory", _studies_in(path)) from None
     except OSError as error:
         raise StudyError(f"{path} cannot be read: {error.strerror}", "check the file") from None
     table, source = _parsed(text, str(path))
@@ -159,6 +158,8 @@ def _parsed(text: str, file_name: str) -> tuple[dict[str, Any], Source]:
         raise StudyError(
             f"{file_name}{where}: this is not TOML: {reason}", 'texts need quotes, as in "4k"'
         ) from None
+    except ValueError:  # Python reads no number of more than some thousand digits.
+        raise StudyError(f"{file_name}: a number is too long", "write it shorter") from None
 
 
 def study_from_table(table: dict[str, Any], source: Source) -> Study:
@@ -246,16 +247,6 @@ def _only_level(
     named = [*(factor.name for factor in factors), *sorted(settings)]
     name = next((name for name in named if is_varied_by(workloads[0], name)), _ALWAYS_NAMED)
     return Factor(name, (settings.get(name, find_factor(name).default or ""),))
-
-
-def is_varied_by(workload: WorkloadPlan, factor: str) -> bool:
-    """Whether `workload` follows the levels of a varied factor.
-
-    It does not if it holds the factor itself, or has streams with sizes of their own.
-    """
-    is_held = any(name == factor for name, _ in workload.settings)
-    has_own = isinstance(workload, MixedWorkload) and find_factor(factor).scope is Scope.PATTERN
-    return not is_held and not has_own
 
 
 def _read_factors(reader: Reader) -> tuple[Factor, ...]:
@@ -358,7 +349,7 @@ def _read_width(reader: Reader, rounds: int | None, budget_ns: int | None) -> fl
     if rounds is not None and rounds <= PILOT_ROUNDS:
         reader.refuse(
             "width",
-            f"{rounds} rounds leave nothing after the pilot of {PILOT_ROUNDS}",
+            f"{counted(rounds, 'round')} would leave nothing after the pilot of {PILOT_ROUNDS}",
             "give more rounds (they are the most that may be run), or leave width out",
         )
     return width
@@ -391,6 +382,8 @@ def _parse_seed(value: Any) -> int:
 
 def _parse_testbed(value: Any) -> TestbedRequest:
     if isinstance(value, str):
+        if "\0" in value:
+            raise ValueError("a testbed has no NUL in its name")
         kind, _, argument = value.strip().partition(":")
         return TestbedRequest("dir" if kind == "directory" else kind, argument)
     if not isinstance(value, dict):
@@ -410,16 +403,33 @@ def _parse_testbed(value: Any) -> TestbedRequest:
     for key in table:
         if key not in known:
             raise ValueError(f"a testbed has no '{key}'{nearest(key, known)}")
-    options = {key: _option_text(table[key]) for key in _TESTBED_OPTIONS if key in table}
-    return TestbedRequest(kind, str(table.get(argument_key, "")), _sorted(options))
+    options = {key: _option_text(key, table[key]) for key in _TESTBED_OPTIONS if key in table}
+    argument = _option_text(argument_key, table.get(argument_key, ""))
+    return TestbedRequest(kind, argument, _sorted(options))
 
 
-def _option_text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore
+def _option_text(key: str, value: Any) -> str:
+    """A text, a whole number, or a list of texts, as one text."""
+    items: list[Any] = value if isinstance(value, list) else [value]
+    for item in items:
+        if isinstance(item, bool) or not isinstance(item, str | int):
+            raise ValueError(f"{key} = {shown_value(value)} is neither a text nor a whole number")
+        if "\0" in str(item):
+            raise ValueError(f"{key} holds a NUL, which no name does")
+    return ",".join(map(str, items))
 
 
 def _sorted(table: dict[str, str]) -> Levels:
     return tuple(sorted(table.items()))
+
+
+def _studies_in(folder: Path) -> str:
+    """What to name instead of a directory: only what is there."""
+    names = sorted(entry.name for entry in folder.glob("*.toml"))
+    if names:
+        others = f" (there are {len(names)})" if len(names) > 1 else ""
+        return f"name the study file, as in {folder / names[0]}{others}"
+    return "no study file (.toml) lies in it: name a file, or use `iolab compare` with flags"
 
 
 def _nearby_studies(path: Path) -> str:

@@ -7,8 +7,10 @@ ordering in `iolab.study.plan`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, Literal, TypeAlias
+
+from iolab.frozen import frozen
 
 Levels: TypeAlias = tuple[tuple[str, str], ...]
 """Pairs of factor name and canonical level, in a fixed order."""
@@ -18,7 +20,7 @@ Lock: TypeAlias = Literal["none", "whole_file", "record"]
 Pattern: TypeAlias = Literal["sequential", "reverse", "stride", "permutation", "uniform", "same"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Factor:
     """What is varied on purpose, with at least two levels in the order given.
 
@@ -29,7 +31,7 @@ class Factor:
     levels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TestbedRequest:
     """Where to run, as it was asked for; `iolab.testbed.model` decides what it means."""
 
@@ -50,7 +52,7 @@ class TestbedRequest:
         return self.kind not in ("dir", "sim")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IozoneWorkload:
     """IOzone's tests, one phase each, on one file per worker."""
 
@@ -63,7 +65,7 @@ class IozoneWorkload:
     """Levels held for this workload only."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Priority:
     """I/O priority of a worker, as `ionice` knows it; level 0 is the most urgent of 0 to 7."""
 
@@ -76,7 +78,7 @@ class Priority:
         return "idle" if self.class_ == "idle" else f"{self.class_}/{self.level}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stream:
     """Some equal workers of a mixed workload, running beside other streams."""
 
@@ -122,7 +124,7 @@ LIMITS: Final = ("max_read", "max_write", "max_read_iops", "max_write_iops")
 """Limits of a stream: bytes per second, and operations per second."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnobChange:
     """Knobs that change while a workload runs."""
 
@@ -131,7 +133,7 @@ class KnobChange:
     knobs: Levels
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MixedWorkload:
     """Several streams at once for a fixed time, so that requests really queue."""
 
@@ -149,7 +151,7 @@ class MixedWorkload:
 WorkloadPlan: TypeAlias = IozoneWorkload | MixedWorkload
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Study:
     """The whole question.
 

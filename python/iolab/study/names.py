@@ -8,12 +8,13 @@ because a study must be read and checked where no agent is.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from iolab.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class EngineName:
     """An engine; an asynchronous one keeps several operations in flight.
 
@@ -30,7 +31,7 @@ class EngineName:
     default_access: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnobName:
     """A knob: one of its ``choices``, or a whole number where there are none.
 

@@ -8,10 +8,11 @@ may be continued with more of either.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from iolab.digest import sha256
+from iolab.frozen import frozen
 from iolab.study.checks import PlanNote, check
 from iolab.study.designs import DESIGNS
 from iolab.study.estimate import Cost, cost_of, ops_of
@@ -22,7 +23,7 @@ from iolab.study.treatment import Place, Treatment, treatments_of
 RANDOM, TABLE = "factorial", "table"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """One planned execution of a treatment."""
 
@@ -49,7 +50,7 @@ class Trial:
         return self.treatment.levels
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """A study with its seed, its treatments and what was noticed about them."""
 
@@ -73,7 +74,7 @@ class Plan:
             specification=(),
         )
         text = f"{self.design}\n{spec_toml(open_ended)}"
-        return hashlib.sha256(text.encode()).hexdigest()
+        return sha256(text.encode()).hexdigest()
 
     @property
     def look_rounds(self) -> tuple[int, ...]:
@@ -157,5 +158,5 @@ def make_plan(study: Study, table: Sequence[Place] | None = None) -> Plan:
 
 
 def _trial_seed(seed: int, round_number: int, workload: str) -> int:
-    digest = hashlib.sha256(f"iolab/{seed}/round/{round_number}/{workload}".encode()).digest()
+    digest = sha256(f"iolab/{seed}/round/{round_number}/{workload}".encode()).digest()
     return int.from_bytes(digest[:8]) >> 1

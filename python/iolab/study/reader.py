@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, TypeVar
+from datetime import date, time
+from typing import Any, Final, NoReturn, TypeVar
 
 from iolab.errors import IolabError, StudyError
 from iolab.study.factors import FactorDefinition, find_factor, nearest
 from iolab.study.source import KeyPath, Source
 
 T = TypeVar("T")
+_KINDS: Final = (
+    (bool, "true or false"),
+    (int | float, "a number"),
+    (str, "a text"),
+    (list, "a list"),
+    (dict, "a table"),
+    (date | time, "a date or a time"),
+)
+"""What TOML calls the types of values."""
+_LONG_WORD = re.compile(r"\S{100,}")
+_WORD_SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +39,7 @@ class Reader:
     def refuse(self, key: str | None, reason: str, hint: str = "") -> NoReturn:
         """Raise a :class:`StudyError` that points at `key` (None: at the table itself)."""
         path = self.path if key is None else (*self.path, key)
-        raise StudyError(f"{self.source.where(path)}: {reason}", hint)
+        raise StudyError(f"{self.source.where(path)}: {_shortened(reason)}", hint)
 
     def only(self, known: Iterable[str]) -> None:
         """Refuse the first key that is not `known`, naming the nearest one that is."""
@@ -57,6 +70,13 @@ class Reader:
             self.refuse(key, str(error))
         except IolabError as error:
             self.refuse(key, error.message, error.hint)
+        except (TypeError, AttributeError, ArithmeticError, RecursionError):
+            # Parsers are written for texts and numbers; a file may hold anything anywhere.
+            self.refuse(
+                key,
+                f"{shown_value(value)} is {_kind_of(value)}, which {key} cannot be",
+                'write a text in quotes, as in "4k", or what the reference of study files says',
+            )
 
     def table(self, key: str) -> Reader:
         """Reader of a sub-table; empty if it is absent."""
@@ -86,3 +106,20 @@ class Reader:
             replace(self, values=item, path=(*self.path, key, index))
             for index, item in enumerate(value)  # pyright: ignore
         ]
+
+
+def shown_value(value: object) -> str:
+    """A value as it may be named in a message."""
+    try:
+        return _shortened(repr(value) if isinstance(value, str | list | dict) else str(value))
+    except (ValueError, RecursionError):  # A number of more digits than Python prints.
+        return "this"
+
+
+def _kind_of(value: object) -> str:
+    return next((name for kind, name in _KINDS if isinstance(value, kind)), "a value")
+
+
+def _shortened(text: str) -> str:
+    """A message without the rest of what nobody typed by hand."""
+    return _LONG_WORD.sub(lambda word: word[0][:_WORD_SHOWN] + "...", text)

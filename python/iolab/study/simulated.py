@@ -8,12 +8,13 @@ profile contains, and which numbers it rests on, is told by ``iolab sim profiles
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from iolab.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class SimulatedTunable:
     """A tunable of a scheduler: whole numbers from ``min`` to ``max``, in ``unit``.
 
@@ -28,7 +29,7 @@ class SimulatedTunable:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulatedScheduler:
     """A scheduler and the kernel code around it: ``legacy`` or ``blk-mq``."""
 
@@ -37,7 +38,7 @@ class SimulatedScheduler:
     tunables: tuple[SimulatedTunable, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProfileName:
     """A built-in profile, as in ``sim:NAME``."""
 

@@ -8,11 +8,11 @@ Other rows are workloads of their own, and the study is one of a single configur
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from iolab import units
+from iolab.frozen import frozen_with_caches
 from iolab.study.model import Factor, IozoneWorkload, Levels
 from iolab.study.treatment import Place
 
@@ -25,7 +25,7 @@ _FLUSHES: Final = {"every": "1"}
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen_with_caches
 class RowTable:
     """What is measured by a dialect's plan: at least one row."""
 

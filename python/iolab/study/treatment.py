@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from iolab.errors import StudyError
+from iolab.frozen import frozen_with_caches
 from iolab.study.factors import FACTORS, NO_FILE_SYSTEM, Scope, find_factor
-from iolab.study.load import is_varied_by
 from iolab.study.model import Factor, IozoneWorkload, Levels, MixedWorkload, Study, WorkloadPlan
 from iolab.study.names import ENGINES
 
@@ -23,7 +22,7 @@ Place = tuple[str, Levels]
 """A workload's name and the varied levels: what a treatment is known by inside its study."""
 
 
-@dataclass(frozen=True)
+@frozen_with_caches
 class Treatment:
     """One workload under one combination of levels.
 
@@ -126,3 +125,13 @@ def depth_max(workload: WorkloadPlan, effective: dict[str, str]) -> int:
     if isinstance(workload, IozoneWorkload):
         return int(effective["depth"])
     return max(stream.depth for stream in workload.streams)
+
+
+def is_varied_by(workload: WorkloadPlan, factor: str) -> bool:
+    """Whether `workload` follows the levels of a varied factor.
+
+    It does not if it holds the factor itself, or has streams with sizes of their own.
+    """
+    is_held = any(name == factor for name, _ in workload.settings)
+    has_own = isinstance(workload, MixedWorkload) and find_factor(factor).scope is Scope.PATTERN
+    return not is_held and not has_own

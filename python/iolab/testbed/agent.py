@@ -17,11 +17,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Protocol, Self
 
 from iolab.errors import IolabError, RefusedError, RestoreError, StoppedError, TestbedError
+from iolab.frozen import frozen
 from iolab.testbed.stopped import stopped_process
+from iolab.wording import counted, is_or_are
 
 PROTOCOL_VERSION: Final = 1
 RESTORE_PATIENCE_S: Final = 60.0
@@ -59,7 +60,7 @@ class Stop(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hello:
     """Who the agent is."""
 
@@ -67,9 +68,11 @@ class Hello:
     is_root: bool
     boot_id: str
     open_journals: tuple[Mapping[str, Any], ...]
+    boundary: Mapping[str, Any] | None = None
+    """For whom and by which policy an agent works that another user started through sudo."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenTestbed:
     """A prepared testbed, as the agent describes it."""
 
@@ -86,6 +89,14 @@ class OpenTestbed:
 
 class AgentError(TestbedError):
     """The agent answered a request with an error that concerns only this request."""
+
+
+class LostAgentError(TestbedError):
+    """The agent is gone, with whatever it was doing."""
+
+    def with_next_step(self, step: str) -> LostAgentError:
+        """The same, telling what to type when the machine has been looked at."""
+        return LostAgentError(self.message, f"{self.hint}, then {step}")
 
 
 class Agent:
@@ -170,6 +181,7 @@ class Agent:
             is_root=bool(answer.get("is_root")),
             boot_id=str(answer.get("boot_id", "")),
             open_journals=tuple(answer.get("open_journals", ())),
+            boundary=answer.get("boundary"),
         )
 
     def doctor(self, paths: Sequence[str]) -> list[dict[str, str]]:
@@ -394,8 +406,8 @@ class Agent:
         if code == _EXIT_RESTORE_INCOMPLETE:
             hint = "correct the cause it names" if self._is_restoring else "run `iolab restore`"
             raise RestoreError(message, hint)
-        raise TestbedError(
-            message, "its watchdog restores the machine; check with `iolab restore`, then --resume"
+        raise LostAgentError(
+            message, "its watchdog restores the machine; check with `iolab restore`"
         )
 
     def _collect_stderr(self) -> None:
@@ -433,7 +445,7 @@ def left_behind_text(journals: Sequence[Mapping[str, Any]]) -> str:
     runs = "an earlier run" if len(journals) == 1 else f"{len(journals)} earlier runs"
     if n_changes == 1:
         return f"{runs} left a change that is not undone"
-    return f"{runs} left {n_changes} changes that are not undone"
+    return f"{runs} left {counted(n_changes, 'change')} that {is_or_are(n_changes)} not undone"
 
 
 def describe_problem(problem: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,13 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from iolab.errors import TestbedError
+from iolab.testbed import installed
 
 AGENT_NAME: Final = "iolab-agent"
 AGENT_VARIABLE: Final = "IOLAB_AGENT"
 
 
 def find_agent(environment: Mapping[str, str] = os.environ) -> Path:
-    """Path of the agent: ``$IOLAB_AGENT``, else beside this Python, else on the search path.
+    """Path of our own agent: ``$IOLAB_AGENT``, else beside this Python, else on the search path.
+
+    It is started as who we are, never through sudo.
 
     Raises
     ------
@@ -35,7 +37,9 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> Path:
     beside = Path(sys.executable).parent / AGENT_NAME
     if os.access(beside, os.X_OK):
         return beside
-    found = shutil.which(AGENT_NAME)
+    from shutil import which
+
+    found = which(AGENT_NAME)
     if found is None:
         raise TestbedError(
             f"{AGENT_NAME} is not installed", "run `pip install .` in the source directory"
@@ -43,35 +47,66 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(found)
 
 
-def agent_command(agent: Path, *, needs_root: bool) -> list[str]:
-    """Command line that starts the agent, through sudo if it must be root and we are not.
+def agent_command(*, needs_root: bool, is_asking: bool = True) -> list[str]:
+    """Command line that starts the agent: through sudo if it must be root and we are not.
 
-    A password, if one is needed, is asked here, while this process still owns the terminal.
+    Through sudo only root's own copy is started: all others belong to somebody who could change
+    them. A password, if one is needed and `is_asking`, is asked here, while this process still owns
+    the terminal.
 
     Raises
     ------
-    TestbedError : root is needed and cannot be had.
+    TestbedError : the agent is missing, or root is needed and cannot be had.
     """
     if not needs_root or os.geteuid() == 0:
-        return [str(agent)]
-    sudo = shutil.which("sudo")
+        return [str(find_agent())]
+    check_installed()
+    from shutil import which
+
+    sudo = which("sudo")
     if sudo is None:
         raise TestbedError(
             "this needs root and there is no sudo", "run it as root, or use dir:PATH"
         )
-    command = [sudo, "-n", "--", str(agent)]
+    command = [sudo, "-n", "--", str(installed.INSTALLED_AGENT)]
     # An agent whose input is empty ends at once: that tells whether sudo would let it start.
     probe = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if probe.returncode == 0:
         return command
-    if sys.stdin.isatty():
+    said = probe.stderr.decode(errors="replace").strip()
+    if said.startswith(AGENT_NAME):
+        raise TestbedError(f"it does not start as root: {said}", installed.INSTALL_COMMAND)
+    if is_asking and sys.stdin.isatty():
         sys.stderr.write("iolab: the agent needs root for this testbed; sudo asks:\n")
         if subprocess.run([sudo, "-v"], check=False).returncode == 0:
             return command
     raise TestbedError(
-        "this needs root, and sudo does not give it without a password",
-        "run `sudo -v` first, run as root, or use dir:PATH without knobs",
+        "this needs root, and sudo does not start the agent without a password",
+        f"run `{installed.AS_ROOT} ...`, or `sudo -v` first, or let root add the line that "
+        f"`{installed.INSTALL_COMMAND}` prints, or use dir:PATH without knobs",
     )
+
+
+def check_installed() -> None:
+    """Make sure that root's copy is there, and of our own version.
+
+    Raises
+    ------
+    TestbedError : it is not; says how root comes by it.
+    """
+    agent = installed.INSTALLED_AGENT
+    if not os.access(agent, os.X_OK):
+        raise TestbedError(
+            "this needs root",
+            f"run all of it as root, `{installed.AS_ROOT} ...`, or install the one program that "
+            f"must be root, once: `{installed.INSTALL_COMMAND}`; or use dir:PATH without knobs",
+        )
+    theirs, ours = installed.version_of(agent), installed.version_of(find_agent())
+    if theirs != ours:
+        raise TestbedError(
+            f"{agent} is {theirs}, and this iolab goes with {ours}",
+            f"install it anew: `{installed.INSTALL_COMMAND}`",
+        )
 
 
 def tell_agent(*words: str, hint: str) -> None:

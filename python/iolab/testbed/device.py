@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
+from iolab.frozen import frozen
 from iolab.testbed.real import RealTestbed, only
 
 EDGE_BYTES: Final = 1 << 20
@@ -27,7 +27,7 @@ DEFAULT_ROUND_NS: Final = 60_000_000_000
 _SECTOR_BYTES: Final = 512
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceTestbed(RealTestbed):
     """A whole device, raw or with a file system made by iolab."""
 

@@ -6,16 +6,19 @@ Parsing is strict and touches nothing: it only looks whether paths exist.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
+from iolab.frozen import frozen
 from iolab.testbed.device import DeviceTestbed, device_testbed
 from iolab.testbed.real import RealTestbed, only
-from iolab.testbed.sim import SimTestbed, simulated_testbed
+
+if TYPE_CHECKING:
+    from iolab.testbed.sim import SimTestbed
 
 DEFAULT_LOOP_BYTES: Final = 1 << 30
 DEFAULT_IMAGE_DIR: Final = Path("/var/tmp")
@@ -28,7 +31,7 @@ RESERVE_SHARE: Final = 0.05
 """... or, on a small file system, less than this share of it: a 4 GiB disk can be measured, too."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoopTestbed(RealTestbed):
     """An image file made, formatted and removed by iolab (class B)."""
 
@@ -85,7 +88,7 @@ class LoopTestbed(RealTestbed):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DirectoryTestbed(RealTestbed):
     """A directory of the user; only a sub-directory made by iolab is written (class A, A+)."""
 
@@ -93,8 +96,6 @@ class DirectoryTestbed(RealTestbed):
     allow_knobs_on: tuple[str, ...] = ()
     is_in_place: bool = False
     """Files lie in the directory itself, under names that the user chose, as another program's."""
-    scratch: tuple[str, ...] = ()
-    """Names of these that are removed whatever happens."""
 
     @property
     def needs_root(self) -> bool:
@@ -119,7 +120,6 @@ class DirectoryTestbed(RealTestbed):
             "path": str(self.path),
             "allow_knobs_on": list(self.allow_knobs_on),
             **({"in_place": True} if self.is_in_place else {}),
-            **({"scratch": list(self.scratch)} if self.scratch else {}),
         }
 
     def check_space(self, file_bytes: int) -> None:
@@ -150,7 +150,7 @@ class DirectoryTestbed(RealTestbed):
         )
 
 
-Testbed: TypeAlias = LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbed
+Testbed: TypeAlias = "LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbed"
 
 
 def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
@@ -160,18 +160,19 @@ def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbe
     ------
     TestbedError : not a testbed, or an option that it does not have.
     """
-    if kind == "loop":
-        return _loop(argument, options)
-    if kind == "dir":
-        return _directory(argument, options)
-    if kind == "device":
-        return device_testbed(argument, options)
-    if kind == "sim":
-        return simulated_testbed(argument, options)
-    guess = f"dir:{kind}" if "/" in kind or Path(kind).is_dir() else "dir:PATH"
+    make = _MAKERS.get(kind)
+    if make is not None:
+        try:
+            return make(argument, options)
+        except OSError as error:
+            raise TestbedError(
+                f"{kind}:{argument[:_NAME_SHOWN]}: {error.strerror}", "name another one"
+            ) from None
+    is_path = _is_directory(kind) or ("/" in kind and not _is_there(kind))
+    guess = f"dir:{kind}" if is_path else "dir:PATH"
     raise TestbedError(
-        f"'{kind}' is not a kind of testbed",
-        f"use --on loop:1g, --on {guess}, --on device:/dev/DISK or --on sim:PROFILE",
+        f"'{kind[:_NAME_SHOWN]}' is not a kind of testbed",
+        f"use --on loop:1g, --on {guess[:_NAME_SHOWN]}, --on device:/dev/DISK or --on sim:PROFILE",
     )
 
 
@@ -190,8 +191,12 @@ def _loop(argument: str, options: Mapping[str, str]) -> LoopTestbed:
         raise TestbedError(f"loop:{argument}: {error}", "as in --on loop:1g") from None
     image_dir = _absolute(options.get("image_dir", str(DEFAULT_IMAGE_DIR)))
     if not image_dir.is_dir():
+        what = "is not a directory" if image_dir.exists() else "does not exist"
         raise TestbedError(
-            f"{image_dir} is not a directory for images", "name one with --image-dir"
+            f"--image-dir {image_dir} {what}"
+            if "image_dir" in options
+            else f"{image_dir}, where images of loop devices lie, {what}",
+            "name a directory for the image, as in --image-dir /var/tmp",
         )
     return LoopTestbed(
         size_bytes,
@@ -219,6 +224,35 @@ def _absolute(text: str) -> Path:
         return Path(text).expanduser().resolve()
     except (RuntimeError, OSError) as error:
         raise TestbedError(f"{text}: {error}", "write the whole path") from None
+
+
+def _simulated(argument: str, options: Mapping[str, str]) -> Testbed:
+    from iolab.testbed.sim import simulated_testbed
+
+    return simulated_testbed(argument, options)
+
+
+_MAKERS: Final[dict[str, Callable[[str, Mapping[str, str]], Testbed]]] = {
+    "loop": _loop,
+    "dir": _directory,
+    "device": device_testbed,
+    "sim": _simulated,
+}
+_NAME_SHOWN: Final = 200
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # Longer than any name.
+        return False
+
+
+def _is_directory(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # Longer than any name.
+        return False
 
 
 def _one_of(options: Mapping[str, str], name: str, allowed: tuple[int, ...]) -> int:

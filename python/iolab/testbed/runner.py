@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, Self, TypeAlias
 
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
-from iolab.testbed.command import agent_command, find_agent
+from iolab.testbed.command import agent_command
 from iolab.testbed.model import Testbed
-from iolab.testbed.sim import SimRunner, SimTestbed
 
 
 class Runner(Protocol):
@@ -60,7 +59,9 @@ def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
     ------
     TestbedError : the agent is missing, or root is needed and cannot be had.
     """
-    if isinstance(testbed, SimTestbed):
+    if testbed.record_kind == "simulated":
+        from iolab.testbed.sim import SimRunner
+
         return lambda stop, _tell: SimRunner(stop=stop)
-    command = agent_command(find_agent(), needs_root=needs_root)
+    command = agent_command(needs_root=needs_root)
     return lambda stop, tell: Agent(command, stop=stop, tell=tell)

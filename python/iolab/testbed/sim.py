@@ -20,18 +20,10 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self
 from iolab import units
 from iolab.errors import StoppedError, TestbedError
 from iolab.testbed.agent import Hello, OpenTestbed, Stop
+from iolab.wording import provenance_text
 
 CLASS_LETTER: Final = "S"
 STACK_ENDING: Final = ".toml"
-_TAG_WORDS: Final = {
-    "code": "from source code",
-    "doc": "from data sheets",
-    "meas": "measured and published",
-    "fit": "fitted to published measurements",
-    "assume": "assumed",
-    "user": "given by the user",
-}
-"""What the provenance tags of a profile's numbers mean, most trustworthy first."""
 _PRESSES_MEANING_NOW: Final = 2
 ASSUMED_OPS_PER_S: Final = 100_000
 """Operations that a modest processor simulates in a second; for a first guess only."""
@@ -168,12 +160,6 @@ def simulation_text(ops: int) -> str:
         f"{text} (roughly {units.format_duration_rounded(guessed_ns)}, if this machine does "
         f"{ASSUMED_OPS_PER_S:,} a second; smaller files or larger records take less)"
     )
-
-
-def provenance_text(counts: Mapping[str, int]) -> str:
-    """``12 from data sheets, 3 assumed``, most trustworthy first."""
-    known = [f"{counts[tag]} {words}" for tag, words in _TAG_WORDS.items() if counts.get(tag)]
-    return ", ".join(known) or "none"
 
 
 def simulated_testbed(

@@ -149,8 +149,10 @@ fn system(
         .filter(|mount| SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)))
         .map(|mount| mount.point.display().to_string())
         .collect();
+    let points: Vec<PathBuf> = carried.iter().map(PathBuf::from).collect();
     carried.extend(swaps(machine, family));
-    for path in protected {
+    // What lies below a point that is named already is no news.
+    for path in protected.iter().filter(|path| !points.iter().any(|it| path.starts_with(it))) {
         let holds = mounts.iter().filter(|mount| path.starts_with(&mount.point));
         let nearest = holds.max_by_key(|mount| mount.point.as_os_str().len());
         let is_here = nearest.is_some_and(|mount| is_on(machine, mount, family))
@@ -165,9 +167,18 @@ fn system(
     carried.sort();
     carried.dedup();
     (!carried.is_empty()).then(|| Why {
-        what: format!("{name} carries the running system ({})", carried.join(", ")),
+        what: format!("{name} carries the running system ({})", listed(&carried)),
         hint: "no option changes that; name another disk, or use --on loop:1g".to_owned(),
     })
+}
+
+/// `a, b and c`.
+fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 fn is_on(machine: &Machine, mount: &Mount, family: &Family) -> bool {

@@ -105,7 +105,7 @@ impl KnobSet {
         let usual = self.originals.get(&place).and_then(|values| values.get("scheduler")).cloned();
         let usual = usual.or_else(|| scheduler::active(machine, device?));
         let target = named.get("scheduler").or(usual.as_ref()).cloned().unwrap_or_default();
-        let named = translated(device, &target, named, warnings)?;
+        let named = translated(machine, device, (&target, named), warnings)?;
         check_all(machine, device, &named)?;
         let ids = self.protect(machine, device, &named)?;
         let original = &self.originals[&place];
@@ -196,9 +196,9 @@ fn in_order(values: &Values) -> Vec<(&str, &str)> {
 
 /// Drops what belongs to another scheduler; says `nr_requests` under `none` by its right name.
 fn translated(
+    machine: &Machine,
     device: Option<&str>,
-    target: &str,
-    named: &Values,
+    (target, named): (&str, &Values),
     warnings: &mut Vec<Warning>,
 ) -> Result<Values> {
     let Some(name) = device else { return Ok(named.clone()) };
@@ -212,6 +212,12 @@ fn translated(
             return Err(site.cannot_be(&value, reason));
         }
         named.remove("nr_requests");
+        // Checked here, where it is still known what was typed.
+        let (_, depth) = find("driver_queue_depth")?;
+        depth.check(machine, site.other("driver_queue_depth"), &value).map_err(|error| {
+            let Error::KnobValue { reason, .. } = error else { return error };
+            site.cannot_be(&value, format!("{reason}; under 'none' it is the driver's depth"))
+        })?;
         named.insert("driver_queue_depth".to_owned(), value.clone());
         warnings.push(Warning::new(
             "nr_requests_is_driver_depth",

@@ -124,6 +124,21 @@ fn old_names_of_schedulers_are_explained() {
     assert!(error.to_string().contains("did you mean 'scheduler'?"), "{error}");
 }
 
+/// Issue 14, point 15: `--nr-requests 0` was answered by a complaint about `driver_queue_depth`,
+/// which had not been typed: the value was checked under the name that it has for the driver.
+#[test]
+fn requests_under_none_are_refused_by_the_name_that_was_typed() {
+    let mut lab = Laboratory::new();
+    let mut knobs = KnobSet::new(&devices(&["loop8"]), None);
+    let none = [("scheduler", "none"), ("nr_requests", "0")];
+    let error = knobs.apply(&mut lab.machine, &asked(&none)).unwrap_err().to_string();
+    assert!(error.starts_with("nr_requests of loop8 cannot be '0'"), "{error}");
+    assert!(!error.contains("driver_queue_depth"), "{error}");
+    let depth = [("scheduler", "none"), ("driver_queue_depth", "0")];
+    let error = knobs.apply(&mut lab.machine, &asked(&depth)).unwrap_err().to_string();
+    assert!(error.starts_with("driver_queue_depth of loop8 cannot be '0'"), "{error}");
+}
+
 #[test]
 fn requests_under_none_are_the_drivers_depth() {
     let mut lab = Laboratory::new();

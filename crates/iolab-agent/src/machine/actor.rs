@@ -7,14 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::paper::{Paper, Text};
 use crate::error::{Error, Result};
 use crate::journal::{Change, Journal, State};
-use crate::protocol::{Action, ActionKind};
+use crate::owned_directory;
+use crate::protocol::{Action, ActionKind, RunAs};
 use crate::sys;
+
+/// Where root looks for programs, whatever the caller's PATH says.
+const SYSTEM_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// Who carries out what is decided.
 #[derive(Debug)]
@@ -33,6 +38,8 @@ pub struct Machine {
     class: &'static str,
     actions: Vec<Action>,
     journal: Option<Journal>,
+    /// The user for whom root works: his files are touched with his rights.
+    user: Option<RunAs>,
     /// Loop devices of ours, attached as long as they are open; none is open in a dry run.
     loops: BTreeMap<u32, Option<fs::File>>,
     /// Dry run: what would have changed.
@@ -82,6 +89,7 @@ impl Machine {
             class: "A",
             actions: Vec::new(),
             journal: None,
+            user: None,
             loops: BTreeMap::new(),
             paper: Paper::default(),
         }
@@ -95,6 +103,16 @@ impl Machine {
     /// Privilege class of the actions that follow.
     pub fn set_class(&mut self, class: &'static str) {
         self.class = class;
+    }
+
+    /// Lets files of the user be touched with his rights only.
+    pub fn work_for(&mut self, user: Option<RunAs>) {
+        self.user = user;
+    }
+
+    /// The user for whom root works, if it is for one.
+    pub fn user(&self) -> Option<&RunAs> {
+        self.user.as_ref()
     }
 
     /// What was done since the last call.
@@ -272,11 +290,23 @@ impl Machine {
             return Ok(text(&output.stdout));
         }
         let words = if output.stderr.is_empty() { &output.stdout } else { &output.stderr };
+        let words = text(words);
+        // mkfs.xfs says what is wrong, and then 30 lines about itself.
+        let said = words.split("Usage: ").map(str::trim).find(|part| !part.is_empty());
         Err(Error::Command {
             command: line,
             status: output.status.to_string(),
-            output: last_lines(&text(words), 5),
+            output: last_lines(said.unwrap_or(&words), 5),
         })
+    }
+
+    /// Output of a program that only reads; `None` if it fails or nothing is done at all.
+    pub fn ask(&self, command: &[String]) -> Option<String> {
+        if self.is_dry_run() {
+            return None;
+        }
+        let output = run_program(command).ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok()
     }
 
     /// Keeps a loop device of ours open, hence attached; there is none to open in a dry run.
@@ -324,6 +354,27 @@ impl Machine {
             .intend(changes)
     }
 
+    /// Makes something that must be undone: announced, made, noted. Its number in the journal, and
+    /// what it is; none in a dry run.
+    ///
+    /// What is there already is somebody else's: it is no longer announced, so that no restore
+    /// removes it.
+    pub fn make<T>(
+        &mut self,
+        change: Change,
+        (kind, target, detail): (ActionKind, String, String),
+        perform: impl FnOnce() -> Result<T>,
+    ) -> Result<(u64, Option<T>)> {
+        let ids = self.intend(vec![change])?;
+        let made = self.act(kind, target, detail, perform).inspect_err(|error| {
+            if let (true, Some(journal)) = (error.is_there_already(), &mut self.journal) {
+                journal.settle(ids[0], State::Obsolete);
+            }
+        })?;
+        self.applied(&ids)?;
+        Ok((ids[0], made))
+    }
+
     /// Records that intended changes were made.
     pub fn applied(&mut self, ids: &[u64]) -> Result<()> {
         match &mut self.journal {
@@ -333,25 +384,70 @@ impl Machine {
     }
 }
 
+/// Runs a program in an empty directory of its own and with an environment of ours: it may neither
+/// find nor leave a file where somebody happens to be.
 fn run_program(command: &[String]) -> Result<std::process::Output> {
     let (program, arguments) = command.split_first().expect("a command names its program");
-    Command::new(find_program(program).unwrap_or_else(|| PathBuf::from(program)))
+    let path = find_program(program).ok_or_else(|| Error::io("run", program, missing()))?;
+    let folder = PrivateFolder::make()?;
+    self::command(path)
         .args(arguments)
-        .env("LC_ALL", "C")
         .stdin(Stdio::null())
-        .current_dir("/")
+        .current_dir(&folder.0)
         .output()
         .map_err(|error| Error::io("run", program, error))
 }
 
-/// Where a program is; the folders of the administrator are searched even if PATH lacks them.
+/// A new directory for its owner alone, removed with all that is in it.
+struct PrivateFolder(PathBuf);
+
+impl PrivateFolder {
+    fn make() -> Result<Self> {
+        // Nobody else may change names in it, /tmp is sticky and /run belongs to root.
+        let is_root = nix::unistd::geteuid().is_root();
+        let parent = if is_root { PathBuf::from("/run") } else { std::env::temp_dir() };
+        let path = parent.join(format!("iolab-program-{}", owned_directory::fresh_token()?));
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(|error| Error::io("create", &path, error))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn missing() -> io::Error {
+    io::ErrorKind::NotFound.into()
+}
+
+/// A program to be started; nothing of the caller's environment reaches what root starts.
+pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    if nix::unistd::geteuid().is_root() {
+        command.env_clear().env("PATH", SYSTEM_FOLDERS.join(":"));
+    }
+    command.env("LC_ALL", "C");
+    command
+}
+
+/// Where a program is. Root takes none but the system's; others find theirs as they usually do, and
+/// the administrator's even if PATH lacks them.
 pub fn find_program(name: &str) -> Option<PathBuf> {
+    let mut usual = SYSTEM_FOLDERS.iter().map(PathBuf::from);
+    if nix::unistd::geteuid().is_root() {
+        let found = usual.find(|folder| folder.join(name).is_file());
+        return found.map(|folder| folder.join(name));
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from);
     let mut folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     let found = folders.find(|folder| folder.join(name).is_file());
     found
-        .or_else(|| usual.into_iter().find(|folder| folder.join(name).is_file()))
+        .or_else(|| usual.find(|folder| folder.join(name).is_file()))
         .map(|folder| folder.join(name))
 }
 

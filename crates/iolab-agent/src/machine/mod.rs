@@ -6,7 +6,7 @@ mod device;
 mod emulated;
 mod paper;
 
-pub use actor::{Machine, find_program};
+pub use actor::{Machine, command, find_program};
 pub use device::{DeviceIdentity, Whose};
 #[cfg(test)]
 pub use emulated::{Fuse, fake_machine, tree};

@@ -251,6 +251,7 @@ mod tests {
             name: "read".into(),
             started_ns: 1,
             elapsed_ns: 1_000_000_000,
+            parent_ns: None,
             lost_workers: 0,
             tenants: vec![tenant],
         };

@@ -1,8 +1,11 @@
 //! Reads one request on standard input, runs it, prints progress and one answer on standard output.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -12,7 +15,8 @@ use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_drive::target::{Memory, Null};
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns, Target};
-use iolab_real::{Engine, EngineVisitor, affinity, alignment};
+use iolab_real::clock::LaneClock;
+use iolab_real::{Engine, EngineVisitor, affinity};
 use iolab_workload::file_set::FileAction;
 use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
 use serde_json::json;
@@ -24,16 +28,25 @@ use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
 use super::files::run_files;
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
+use super::probe;
 use super::processes::run_processes;
 use super::request::{Answer, Request, RunAs, Status};
 use super::slices::{Sliced, Table};
+use super::users_files::{self, UsersFiles};
 use super::waits::wait;
 
 /// Linux include/uapi/linux/magic.h: `TMPFS_MAGIC`.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
+/// How a trial goes on is not told more often: whoever hears it runs then, perhaps on the same CPU,
+/// and leaves neither the caches nor the time of a phase of microseconds alone.
+const TOLD_EVERY: Duration = Duration::from_millis(100);
+
 /// Entry point of `iolab-agent measure`.
 pub fn main() -> ExitCode {
+    LaneClock::begin();
+    // A worker that sleeps before a gate wakes up when it is over, and not 50 us later.
+    let _ = nix::sys::prctl::set_timerslack(1);
     let mut line = String::new();
     let request = match std::io::stdin().read_line(&mut line) {
         Ok(_) => serde_json::from_str::<Request>(&line).map_err(|e| e.to_string()),
@@ -68,19 +81,41 @@ fn on_sigterm_finish_early() {
 
 fn failed(message: String) -> Answer {
     let (phases, warnings) = (Vec::new(), Vec::new());
-    Answer { status: Status::Failed, error: Some(message), phases, warnings }
+    let made = BTreeMap::new();
+    Answer { status: Status::Failed, error: Some(message), phases, warnings, made }
 }
 
 /// Works inside the directory, not below its name: whoever may rename it cannot lead us elsewhere.
 fn enter_and_run(mut request: Request) -> Answer {
-    if let Err(error) = owned_directory::enter(&request.directory, request.token.as_deref()) {
-        return failed(error.to_string());
-    }
-    request.directory = PathBuf::from(".");
-    if let Some(problem) = request.run_as.as_ref().and_then(|who| become_user(who).err()) {
+    let enter = |request: &Request| {
+        let entered = owned_directory::enter(&request.directory, request.token.as_deref());
+        entered.map_err(|error| error.to_string())
+    };
+    let change = |request: &mut Request| {
+        let Some(who) = request.run_as.clone() else { return Ok(()) };
+        open_groups(request)?;
+        become_user(&who)
+    };
+    let done = if request.enters_as_user {
+        change(&mut request).and_then(|()| enter(&request))
+    } else {
+        enter(&request).and_then(|()| change(&mut request))
+    };
+    if let Err(problem) = done {
         return failed(problem);
     }
-    run(&request)
+    request.directory = PathBuf::from(".");
+    run(&mut request)
+}
+
+/// Opens what only root may open, for workers that join their groups as somebody else.
+fn open_groups(request: &mut Request) -> Result<(), String> {
+    for group in &mut request.groups {
+        let opened = std::fs::OpenOptions::new().write(true).open(&group.procs);
+        let opened = opened.map_err(|error| format!("{}: {error}", group.procs.display()))?;
+        group.opened = Some(Arc::new(opened));
+    }
+    Ok(())
 }
 
 /// Gives up root for good. Who changes user no longer dies with the parent: that is asked anew.
@@ -97,7 +132,7 @@ fn become_user(who: &RunAs) -> Result<(), String> {
     if getppid() == parent { Ok(()) } else { Err("the agent is gone".into()) }
 }
 
-fn run(request: &Request) -> Answer {
+fn run(request: &mut Request) -> Answer {
     let checked = check_engines(request)
         .and_then(|()| request.workload.check())
         .and_then(|()| check_places(request))
@@ -110,9 +145,15 @@ fn run(request: &Request) -> Answer {
         Ok(checked) => checked,
         Err(error) => return failed(error.to_string()),
     };
+    let users_files = match UsersFiles::take(request) {
+        Ok(taken) => taken,
+        Err(why) => return Answer { warnings: vec![users_files::refusal(&why)], ..failed(why) },
+    };
     let (began, memory) = (Instant::now(), Memory::default());
-    let trial = Trial { request, table: table.as_ref(), began, memory };
+    let (table, users_files) = (table.as_ref(), users_files.as_ref());
+    let trial = Trial { request, table, users_files, began, memory };
     let mut answer = trial.run();
+    answer.made = users_files.map_or_else(BTreeMap::new, UsersFiles::made);
     answer.warnings.splice(0..0, warnings);
     answer
 }
@@ -139,10 +180,11 @@ fn check_engines(request: &Request) -> Result<(), Error> {
 
 /// Whole paths are for the user's own directories: where we made one, nothing lies outside it.
 fn check_places(request: &Request) -> Result<(), Error> {
-    let is_ours = request.token.is_some() || request.device.is_some();
+    let is_ours = request.is_ours || request.token.is_some() || request.device.is_some();
     let tenants = request.workload.phases.iter().flat_map(|phase| &phase.tenants);
-    let outside = tenants.flat_map(Tenant::file_names).find(|name| name.contains('/'));
-    match outside {
+    // The stem counts even where files are listed: it is the directory of a set of files.
+    let mut names = tenants.flat_map(|tenant| tenant.files.iter().chain([&tenant.file]));
+    match names.find(|name| name.contains('/')) {
         Some(name) if is_ours => Err(Error::BadWorkload {
             problem: format!("the file {name} is not inside the testbed"),
             remedy: "name plain files".into(),
@@ -165,11 +207,8 @@ fn check_alignment(request: &Request) -> Result<Vec<Warning>, Error> {
             "use a directory on a disk",
         ));
     }
-    let probe = request.directory.join(first.file_name(0) + ".probe");
-    let created = std::fs::File::create(&probe);
-    let alignment = created.map_or(Ok(None), |_| alignment::direct_alignment(&probe));
-    let _ = std::fs::remove_file(&probe);
-    let Some(alignment) = alignment? else { return Ok(warnings) };
+    let file = request.directory.join(first.file_name(0));
+    let Some(alignment) = probe::alignment_beside(&file)? else { return Ok(warnings) };
     let unit = alignment.offset.0;
     if let Some(tenant) = direct.iter().find(|t| unit == 0 || t.io_size_bytes.0 % unit != 0) {
         let problem = if unit == 0 {
@@ -200,6 +239,8 @@ struct Trial<'a> {
     request: &'a Request,
     /// Slices of a device, if they stand for files.
     table: Option<&'a Table>,
+    /// What may become of the user's files, if they are in a directory of the user's.
+    users_files: Option<&'a UsersFiles>,
     began: Instant,
     /// Files of the engine `memory`, which stay from phase to phase.
     memory: Memory,
@@ -231,13 +272,16 @@ struct Ended {
 impl Trial<'_> {
     fn run(&self) -> Answer {
         let phases = &self.request.workload.phases;
-        let mut answer =
-            Answer { status: Status::Ok, error: None, phases: Vec::new(), warnings: Vec::new() };
+        let mut answer = Answer { status: Status::Ok, error: None, ..failed(String::new()) };
+        let mut told = None::<Instant>;
         for (index, phase) in phases.iter().enumerate() {
-            print(&json!({"event": "progress", "params": {
-                "trial": self.request.trial, "phase": phase.name, "message": "running",
-                "share": index as f64 / phases.len() as f64,
-            }}));
+            if told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
+                told = Some(Instant::now());
+                print(&json!({"event": "progress", "params": {
+                    "trial": self.request.trial, "phase": phase.name, "message": "running",
+                    "share": index as f64 / phases.len() as f64,
+                }}));
+            }
             match self.wait(phase) {
                 Ok(Passed::Together) => {}
                 Ok(Passed::Stopped) => answer.status = Status::Interrupted,
@@ -250,8 +294,17 @@ impl Trial<'_> {
                 self.remove_files(phase);
                 break;
             }
+            if let Some(Err(why)) = self.users_files.map(|files| files.check(phase)) {
+                answer.warnings.push(users_files::refusal(&why));
+                (answer.status, answer.error) = (Status::Failed, Some(why));
+                break;
+            }
             let ended = self.on_its_target(phase);
             let is_over = !matches!(&ended, Ok(ended) if ended.status == Status::Ok);
+            // What makes no file beforehand has made it by now.
+            if let Some(files) = self.users_files.filter(|_| !is_over) {
+                files.note(phase);
+            }
             if !phase.keeps_files || (is_over && self.makes_files()) {
                 self.remove_files(phase);
             }
@@ -309,6 +362,7 @@ impl Trial<'_> {
             .transpose()?;
         let as_processes = workload.workers_as == WorkersAs::Processes && !is_file_set;
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
+        observer.users_files = self.users_files;
         let (pair, directory) = ((workload, phase), self.request.directory.as_path());
         let outcome = match workload.workers_as {
             _ if is_file_set => run_files(pair, &mut observer),
@@ -366,8 +420,11 @@ impl Trial<'_> {
         let Some(group) = self.request.groups.iter().find(|g| g.tenant == seat.tenant.name) else {
             return Ok(());
         };
-        std::fs::write(&group.procs, "0")
-            .map_err(|error| format!("it cannot join {}: {error}", group.procs.display()))
+        let joined = match &group.opened {
+            Some(file) => file.write_at(b"0", 0).map(drop),
+            None => std::fs::write(&group.procs, "0"),
+        };
+        joined.map_err(|error| format!("it cannot join {}: {error}", group.procs.display()))
     }
 
     /// Whether the files are the trial's own: one that only uses what it finds must not remove it
@@ -380,11 +437,15 @@ impl Trial<'_> {
         tenants
             .into_iter()
             .filter(|t| !extends(t))
-            .any(|t| matches!(t.opening, Opening::Create | Opening::LaidOut))
+            .any(|t| matches!(t.opening, Opening::Create | Opening::New | Opening::LaidOut))
     }
 
     fn remove_files(&self, phase: &Phase) {
-        for name in phase.tenants.iter().flat_map(Tenant::file_names) {
+        if let Some(files) = self.users_files {
+            files.remove(phase);
+        }
+        let is_own = |tenant: &&Tenant| self.users_files.is_none() || tenant.is_folder();
+        for name in phase.tenants.iter().filter(is_own).flat_map(Tenant::file_names) {
             // The agent sweeps its directory after the trial; this only frees space early.
             let path = self.request.directory.join(name);
             let _ = match path.symlink_metadata() {

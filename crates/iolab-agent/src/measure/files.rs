@@ -9,6 +9,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{
     DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
@@ -21,10 +22,11 @@ use iolab_model::op::{Handle, Op, Submission, Token};
 use iolab_model::seed::Stream;
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Completion, Error, Ns};
+use iolab_real::created;
 use iolab_workload::StreamReport;
 use iolab_workload::draws::{Draws, Source};
 use iolab_workload::file_set::{DrawnSet, FileAction, FileOrder, FileSetWork, LinkKind};
-use iolab_workload::spec::{Phase, Tenant, Workload};
+use iolab_workload::spec::{Opening, Phase, Tenant, Workload};
 
 /// Between two questions whether to stop.
 const WATCH_EVERY: u64 = 32;
@@ -91,6 +93,8 @@ struct Runner<'a, O> {
     work: &'a FileSetWork,
     /// Of the set's directory, or of the one file.
     name: String,
+    /// What is there already is somebody's.
+    takes_only_free_names: bool,
     draws: Draws,
     observer: &'a mut O,
     recorder: Recorder,
@@ -117,6 +121,7 @@ impl<'a, O: Observer> Runner<'a, O> {
         Self {
             work,
             name: tenant.file.clone(),
+            takes_only_free_names: tenant.opening == Opening::New,
             draws: tenant.draws.clone().unwrap_or(Draws {
                 source: Source::CLibrary { seed: workload.seed.0 as u32 },
                 tickets: 0,
@@ -205,8 +210,16 @@ impl<'a, O: Observer> Runner<'a, O> {
     /// A file that could not be filled is removed; one that could not be opened is not ours.
     fn extend(&mut self) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true).mode(SWAP_MODE);
+        options.read(true).write(true).mode(SWAP_MODE);
+        if self.takes_only_free_names {
+            options.create_new(true);
+        } else {
+            options.create(true).truncate(true);
+        }
         let file = options.custom_flags(libc::O_NOFOLLOW).open(&self.name)?;
+        if self.takes_only_free_names {
+            created::note(file.as_raw_fd());
+        }
         self.fill(&file).map_err(|error| {
             let end = match fs::remove_file(&self.name) {
                 Ok(()) => "the incomplete file was removed",

@@ -10,9 +10,11 @@ mod child;
 mod counters;
 mod files;
 mod observer;
+mod probe;
 mod processes;
 mod request;
 mod slices;
+mod users_files;
 mod waits;
 
 pub use child::main;

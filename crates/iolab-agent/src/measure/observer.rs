@@ -17,12 +17,15 @@ use serde_json::json;
 
 use super::counters::{DeviceCounters, cpu, cpu_between, own_read_bytes, read_devices};
 use super::request::{CacheState, Request};
+use super::users_files::UsersFiles;
 
 /// Raised by SIGTERM: finish early, with what there is.
 pub static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Free space is looked at this often (safety R10).
 const SPACE_CHECK: Duration = Duration::from_secs(1);
+/// Within this the front end has noted that a file was made.
+const HEARING: Duration = Duration::from_millis(2);
 /// Above this share of resident pages a cache that should be cold is not.
 const COLD_SHARE_MAX: f64 = 0.01;
 /// Below this share of resident pages a cache that should be warm is not.
@@ -35,6 +38,9 @@ pub struct PhaseObserver<'a> {
     began: Instant,
     last_space_check: Instant,
     of_children: bool,
+    /// Told which files there are, if they are in a directory of the user's.
+    pub users_files: Option<&'a UsersFiles>,
+    is_laid_out: bool,
     cpu_start: CpuRecord,
     own_read_start: Option<u64>,
     /// Bytes that storage gave to this process during the timed region.
@@ -62,6 +68,8 @@ impl<'a> PhaseObserver<'a> {
             began,
             last_space_check: Instant::now(),
             of_children,
+            users_files: None,
+            is_laid_out: false,
             cpu_start: CpuRecord::default(),
             own_read_start: None,
             own_read_bytes: None,
@@ -76,6 +84,23 @@ impl<'a> PhaseObserver<'a> {
             ended: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+
+    /// Tells the front end which files of the user's directory there are now because of us, so that
+    /// they are known even if all of us are killed; answers whether there was any news.
+    fn tell_made(&self) -> bool {
+        let births = self.users_files.map(|files| files.note(self.phase)).unwrap_or_default();
+        if births.is_empty() {
+            return false;
+        }
+        let line = json!({"event": "progress", "params": {
+            "trial": self.request.trial, "phase": self.phase.name, "message": "made",
+            "begun": births,
+        }});
+        let mut out = std::io::stdout().lock();
+        // If nobody listens any more there is nobody to tell.
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        true
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -182,6 +207,11 @@ impl<'a> PhaseObserver<'a> {
 
 impl Observer for PhaseObserver<'_> {
     fn laid_out(&mut self) {
+        self.is_laid_out = true;
+        if self.tell_made() {
+            // Whoever hears it would run beside the first operations.
+            std::thread::sleep(HEARING);
+        }
         self.prepare_cache();
     }
 
@@ -205,6 +235,9 @@ impl Observer for PhaseObserver<'_> {
     }
 
     fn should_stop(&mut self) -> bool {
+        if !self.is_laid_out {
+            self.tell_made();
+        }
         if self.stopped_because.is_none() {
             self.stopped_because = self.reason_to_stop();
         }

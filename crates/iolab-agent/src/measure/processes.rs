@@ -3,15 +3,20 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
-use iolab_drive::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
-use iolab_drive::group::SharedGroup;
-use iolab_drive::pump::{Laid, Seat, lay_out, seats};
+use iolab_drive::coordinate::{Crew, Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
+use iolab_drive::group::{SharedGroup, Waking};
+use iolab_drive::pump::{Seat, get_ready};
 use iolab_model::{Error, Target, error::Errno};
 use iolab_real::shared::SharedBox;
 use iolab_workload::spec::{Phase, Workload};
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::pipe2;
 
 /// A forked worker that has not been waited for.
 struct Worker {
@@ -35,20 +40,22 @@ pub fn run_processes<T: Target + Sync, O: Observer>(
     prepare: impl Fn(&Seat<'_>) -> Result<(), String>,
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
-    if lay_out(target, (workload, phase), directory, observer)? == Laid::Stopped {
-        return Ok(PhaseOutcome {
-            lost_workers: 0,
-            ..assemble(phase, Vec::new(), workload.interval_ns)
-        });
-    }
+    let seats = match get_ready(target, (workload, phase), directory, observer)? {
+        ControlFlow::Continue(seats) => seats,
+        ControlFlow::Break(nothing) => return Ok(nothing),
+    };
     // SAFETY: SharedGroup holds nothing but atomics.
     let group = unsafe { SharedBox::new(SharedGroup::default())? };
-    let seats = seats(workload, phase);
+    let (heard, bell) = bell()?;
+    let ringing = Waking::new(&group, seats.len(), || {
+        // A full pipe is as good; and the coordinator looks from time to time anyway.
+        let _ = (&bell).write(&[0]);
+    });
     let mut workers = Vec::new();
     for seat in &seats {
         let work = || {
             prepare(seat)?;
-            seat.run(target, directory, &*group).map_err(|error| error.to_string())
+            seat.run(target, directory, &ringing).map_err(|error| error.to_string())
         };
         match fork(work) {
             Ok(worker) => workers.push(worker),
@@ -60,16 +67,50 @@ pub fn run_processes<T: Target + Sync, O: Observer>(
             }
         }
     }
-    coordinate(&group, seats.len() as u32, observer, || {
-        workers.iter_mut().map(|worker| u32::from(worker.has_vanished())).sum()
-    });
-    let answers: Vec<_> = workers.into_iter().filter_map(Worker::join).collect();
-    let outcomes = answers.into_iter().collect::<Result<Vec<_>, String>>();
+    let mut crew = Processes { workers, heard };
+    let clock = coordinate(&group, seats.len() as u32, observer, &mut crew);
+    let answers: Vec<_> = crew.workers.into_iter().filter_map(Worker::join).collect();
+    let parent_ns = Some(clock.read());
+    let parsed =
+        answers.into_iter().filter_map(|text| serde_json::from_slice::<WorkerAnswer>(&text).ok());
+    let outcomes = parsed.collect::<Result<Vec<_>, String>>();
     let outcomes = outcomes.map_err(|problem| Error::BadWorkload {
         problem: format!("a worker process failed: {problem}"),
         remedy: "try --workers-as threads".into(),
     })?;
-    Ok(assemble(phase, outcomes, workload.interval_ns))
+    Ok(PhaseOutcome { parent_ns, ..assemble(phase, outcomes, workload.interval_ns) })
+}
+
+/// Both ends of a pipe into which the last worker to arrive at a gate writes a byte.
+fn bell() -> Result<(File, File), Error> {
+    let flags = OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+    let (heard, bell) = pipe2(flags).map_err(|errno| Error::System {
+        call: "pipe2",
+        subject: "worker processes".into(),
+        errno: Errno(errno as i32),
+    })?;
+    Ok((File::from(heard), File::from(bell)))
+}
+
+/// Processes, as their coordinator sees them.
+struct Processes {
+    workers: Vec<Worker>,
+    heard: File,
+}
+
+impl Crew for Processes {
+    fn lost(&mut self) -> u32 {
+        self.workers.iter_mut().map(|worker| u32::from(worker.has_vanished())).sum()
+    }
+
+    fn rest(&mut self, longest: Duration) {
+        let timeout = PollTimeout::try_from(longest).unwrap_or(PollTimeout::ZERO);
+        let mut waiting = [PollFd::new(self.heard.as_fd(), PollFlags::POLLIN)];
+        if matches!(poll(&mut waiting, timeout), Ok(1..)) {
+            // What was written is no news any more.
+            let _ = self.heard.read(&mut [0; 16]);
+        }
+    }
 }
 
 /// What a worker process writes into its pipe.
@@ -130,13 +171,13 @@ impl Worker {
         self.is_lost
     }
 
-    /// Reads its outcome and waits for its end; `None` if it vanished.
-    fn join(mut self) -> Option<WorkerAnswer> {
+    /// Reads its answer and waits for its end; `None` if it vanished.
+    fn join(mut self) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         let has_read = self.pipe.read_to_end(&mut text).is_ok();
         let mut status = 0;
         // SAFETY: the child is ours and `status` is writable.
         unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
-        (has_read && status == 0).then(|| serde_json::from_slice(&text).ok()).flatten()
+        (has_read && status == 0).then_some(text)
     }
 }

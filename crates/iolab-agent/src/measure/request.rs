@@ -1,12 +1,15 @@
 //! What the child is asked and what it answers; one JSON line each.
 
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-pub use crate::protocol::{RawDevice, RunAs, Waits};
+pub use crate::protocol::{FileBirth, FileMark, FileRules, RawDevice, RunAs, Waits};
 
 /// One trial's work.
 #[derive(Clone, Debug, Deserialize)]
@@ -19,6 +22,9 @@ pub struct Request {
     /// What its token file must hold, if others can reach the directory.
     #[serde(default)]
     pub token: Option<String>,
+    /// It is ours: files have plain names.
+    #[serde(default)]
+    pub is_ours: bool,
     /// The device whose slices stand for files, if there is no file system.
     #[serde(default)]
     pub device: Option<RawDevice>,
@@ -46,6 +52,12 @@ pub struct Request {
     /// Whom to become before any file is opened.
     #[serde(default)]
     pub run_as: Option<RunAs>,
+    /// Whether that is done before the directory is entered: it is reached with that user's rights.
+    #[serde(default)]
+    pub enters_as_user: bool,
+    /// The directory is the user's: what may become of files in it.
+    #[serde(default)]
+    pub files: Option<FileRules>,
     /// What to do.
     pub workload: Workload,
 }
@@ -68,6 +80,9 @@ pub struct Group {
     pub tenant: String,
     /// File that takes the ids of processes.
     pub procs: PathBuf,
+    /// The same, opened before the rights to do so are given up.
+    #[serde(skip)]
+    pub opened: Option<Arc<File>>,
 }
 
 /// State of the page cache before each phase that reads.
@@ -117,4 +132,6 @@ pub struct Answer {
     pub phases: Vec<PhaseRecord>,
     /// Caveats about the trial as a whole.
     pub warnings: Vec<Warning>,
+    /// Files of the user's directory that were made and stay.
+    pub made: BTreeMap<String, FileMark>,
 }

@@ -67,11 +67,16 @@ fn a_record_has_every_field_of_the_contract() {
         elapsed_ns: 2,
         engine: "psync".to_owned(),
         knobs: BTreeMap::new(),
-        stack: Some(StackRecord { asked: stack, effective_mount_options: "rw".to_owned() }),
+        stack: Some(StackRecord {
+            asked: stack,
+            effective_mount_options: "rw".to_owned(),
+            parameters: Vec::new(),
+        }),
         facts: BTreeMap::new(),
         warnings: Vec::new(),
         actions: Vec::new(),
         phases: Vec::new(),
+        made: BTreeMap::new(),
     };
     let value = serde_json::to_value(record).unwrap();
     assert_eq!(value["status"], "dry_run");

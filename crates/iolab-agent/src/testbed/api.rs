@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::ALL;
+use crate::boundary::Boundary;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
@@ -19,6 +20,8 @@ pub struct Opening<'a> {
     pub control: &'a mut dyn Control,
     /// Name of the run.
     pub run: &'a str,
+    /// What root may do, if it works for somebody.
+    pub boundary: Option<&'a Boundary>,
 }
 
 /// Where the files of a trial go.

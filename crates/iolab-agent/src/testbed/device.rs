@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::api::{Opening, Prepared, Testbed};
 use super::filesystem::{self, Volume};
-use super::loop_device::{RUNTIME_FOLDER, enter_namespace};
+use super::loop_device::{RUNTIME_FOLDER, enter_namespace, make_runtime_folder};
 use super::precondition::{Outcome, Precondition, Room};
 use crate::control::Control;
 use crate::disk::{self, Claim, Disk, EDGE_BYTES, Ends, Erased, Identity, Verdict};
@@ -59,6 +59,8 @@ struct DeviceTestbed {
     /// Ours, unless a file system of ours has it.
     claim: Option<Claim>,
     mounted: Option<Stack>,
+    /// Of the file system that was made last.
+    parameters: Vec<String>,
     facts: BTreeMap<String, String>,
     warnings: Vec<Warning>,
 }
@@ -70,8 +72,11 @@ pub fn class() -> &'static str {
 
 /// Opens one.
 pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
-    let spec: Spec = typed("a device testbed", spec)?;
-    let Opening { machine, control, run } = opening;
+    let mut spec: Spec = typed("a device testbed", spec)?;
+    let Opening { machine, control, run, boundary } = opening;
+    if let Some(boundary) = boundary {
+        spec.path = boundary.device_path(&spec.path)?;
+    }
     if !machine.is_dry_run() && !nix::unistd::geteuid().is_root() {
         return Err(Error::refused(
             "a whole device needs root",
@@ -79,6 +84,7 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         ));
     }
     let Seen { disk, claim, content, stored, repeated } = look(machine, &spec)?;
+    boundary.map_or(Ok(()), |boundary| boundary.check_device(&disk.name))?;
     let identity = disk.identity(machine);
     let node = disk.node.display().to_string();
     // A rehearsal tells what would have to be typed; what was typed must be right even there.
@@ -98,6 +104,7 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         identity,
         claim,
         mounted: None,
+        parameters: Vec::new(),
         facts,
         warnings: Vec::new(),
     };
@@ -230,12 +237,9 @@ impl DeviceTestbed {
     /// given to another device while trials run.
     fn make_folder(&self, machine: &mut Machine) -> Result<()> {
         let folder = &self.folder;
-        let ids = machine.intend(vec![Change::MountPointCreated { path: folder.clone() }])?;
-        machine.act(ActionKind::CreateDirectory, folder.display().to_string(), "", || {
-            let made = fs::DirBuilder::new().recursive(true).create(folder);
-            made.map_err(|error| Error::io("create", folder, error))
-        })?;
-        machine.applied(&ids)?;
+        let change = Change::MountPointCreated { path: folder.clone() };
+        let action = (ActionKind::CreateDirectory, folder.display().to_string(), String::new());
+        machine.make(change, action, || make_runtime_folder(folder))?;
         let detail = format!("tmpfs with a private node of {}", self.disk.node.display());
         machine
             .act(ActionKind::Mount, folder.display().to_string(), detail, || {
@@ -334,7 +338,7 @@ impl DeviceTestbed {
         // mkfs and mount claim it themselves; the number is kept by the descriptor for reading.
         self.claim = None;
         self.check_node(machine)?;
-        filesystem::make(machine, stack, &self.volume(&node, &point))?;
+        self.parameters = filesystem::make(machine, stack, &self.volume(&node, &point))?;
         self.check_node(machine)?;
         filesystem::mount(machine, stack, &self.volume(&node, &point))?;
         self.mounted = Some(stack.clone());
@@ -386,6 +390,7 @@ impl DeviceTestbed {
             stack: Some(StackRecord {
                 asked: stack.clone(),
                 effective_mount_options: String::new(),
+                parameters: Vec::new(),
             }),
             reserve_bytes: 0,
             warnings: Vec::new(),
@@ -409,7 +414,11 @@ impl DeviceTestbed {
             folder: point.join("data"),
             token: None,
             raw: None,
-            stack: Some(StackRecord { asked: stack.clone(), effective_mount_options: options }),
+            stack: Some(StackRecord {
+                asked: stack.clone(),
+                effective_mount_options: options,
+                parameters: self.parameters.clone(),
+            }),
             // All of it is ours; filling it harms nobody.
             reserve_bytes: 0,
             warnings: filesystem::warnings_of(stack),

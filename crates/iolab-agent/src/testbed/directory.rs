@@ -3,14 +3,11 @@
 //! Without root (class A) nothing else is touched. As root (class A+) knobs of the devices below
 //! may change; if a device carries the running system, only if the user named it. `in_place` works
 //! in the directory itself, as the programs do whose command lines are understood: their files are
-//! named by the user, made and removed by the measuring, and nothing else there is touched; names
-//! that are only scratch are in the journal, so that no kill leaves them. Left out: the file system
-//! itself, which stays as it is.
+//! named by the user, made and removed by the measuring, and nothing else there is touched. Left
+//! out: the file system itself, which stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,13 +16,13 @@ use super::api::{Opening, Prepared, Testbed};
 use super::image::{free_bytes, reserve_of};
 use super::{leaves_of, system_devices};
 use crate::error::{Error, Result};
+use crate::identity::on_behalf;
 use crate::journal::Change;
 use crate::knob::{Scope, find};
 use crate::machine::Machine;
 use crate::mounts;
 use crate::owned_directory;
-use crate::plausible;
-use crate::protocol::{ActionKind, TrialSpec, Warning, typed};
+use crate::protocol::{ActionKind, RunAs, TrialSpec, Warning, typed};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,9 +31,6 @@ struct Spec {
     allow_knobs_on: Vec<String>,
     #[serde(default)]
     in_place: bool,
-    /// Names in it that are made and removed again, if it is worked in place.
-    #[serde(default)]
-    scratch: Vec<String>,
 }
 
 /// An open directory testbed.
@@ -49,6 +43,8 @@ struct DirectoryTestbed {
     system_devices: BTreeSet<String>,
     allowed: Vec<String>,
     warnings: Vec<Warning>,
+    /// Whose rights its files are touched with, if root works for somebody.
+    user: Option<RunAs>,
 }
 
 /// As root knobs of the devices below may change, too.
@@ -58,14 +54,22 @@ pub fn class() -> &'static str {
 
 /// Opens one.
 pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
-    let spec: Spec = typed("a directory testbed", spec)?;
-    let Opening { machine, .. } = opening;
-    if !spec.path.is_absolute() || !spec.path.is_dir() {
-        let what = format!("{} is not an absolute path of a directory", spec.path.display());
-        return Err(Error::refused(what, "make it first, or name another"));
+    let mut spec: Spec = typed("a directory testbed", spec)?;
+    let Opening { machine, boundary, .. } = opening;
+    let user = machine.user().cloned();
+    if let Some(boundary) = boundary {
+        spec.path = boundary.directory(&spec.path)?;
     }
-    let devices = leaves_of(machine, &spec.path);
-    promise_scratch(machine, &spec)?;
+    let devices = on_behalf(user.as_ref(), || {
+        if spec.path.is_absolute() && spec.path.is_dir() {
+            return Ok(leaves_of(machine, &spec.path));
+        }
+        let what = format!("{} is not an absolute path of a directory", spec.path.display());
+        Err(Error::refused(what, "make it first, or name another"))
+    })?;
+    if let Some(boundary) = boundary {
+        spec.allow_knobs_on.iter().try_for_each(|name| boundary.check_device(name))?;
+    }
     let (folder, token) = if spec.in_place {
         (spec.path.clone(), None)
     } else {
@@ -80,39 +84,22 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         system_devices: system_devices(machine),
         allowed: spec.allow_knobs_on,
         warnings,
+        user,
     }))
-}
-
-/// Notes what will lie beside the user's files, so that it is removed whoever is killed.
-fn promise_scratch(machine: &mut Machine, spec: &Spec) -> Result<()> {
-    let mut changes = Vec::new();
-    for name in &spec.scratch {
-        if !spec.in_place || !plausible::is_scratch(name) {
-            return Err(Error::protocol(format!("'{name}' is no name of a scratch file")));
-        }
-        let path = spec.path.join(name);
-        if fs::symlink_metadata(&path).is_ok() {
-            let what = format!("{} exists: perhaps bonnie++ was killed there", path.display());
-            return Err(Error::refused(what, "look at it and remove it, then start again"));
-        }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let began_at_unix_ns = now.map_or(0, |now| now.as_nanos() as u64);
-        changes.push(Change::ScratchCreated { path, began_at_unix_ns });
-    }
-    let ids = machine.intend(changes)?;
-    machine.applied(&ids)
 }
 
 /// Makes a sub-directory that is ours.
 fn own_folder(machine: &mut Machine, path: &Path) -> Result<(PathBuf, String)> {
+    let user = machine.user().cloned();
+    // What cannot be opened now could not be looked at for removal either, and would stay promised.
+    on_behalf(user.as_ref(), || owned_directory::check_place(path))?;
     let token = owned_directory::fresh_token()?;
     let folder = path.join(format!(".iolab-{token}"));
     let change = Change::DirectoryCreated { path: folder.clone(), token: token.clone() };
-    let ids = machine.intend(vec![change])?;
-    machine.act(ActionKind::CreateDirectory, folder.display().to_string(), "", || {
-        owned_directory::create(&folder, &token)
+    let action = (ActionKind::CreateDirectory, folder.display().to_string(), String::new());
+    machine.make(change, action, || {
+        on_behalf(user.as_ref(), || owned_directory::create(&folder, &token))
     })?;
-    machine.applied(&ids)?;
     Ok((folder, token))
 }
 
@@ -164,7 +151,7 @@ impl Testbed for DirectoryTestbed {
     }
 
     fn free_bytes(&self) -> u64 {
-        free_bytes(self.place()).unwrap_or(0)
+        on_behalf(self.user.as_ref(), || free_bytes(self.place())).unwrap_or(0)
     }
 
     fn check_knobs(&self, machine: &Machine, knobs: &BTreeMap<String, String>) -> Result<()> {
@@ -203,8 +190,9 @@ impl Testbed for DirectoryTestbed {
             return Err(Error::protocol("a directory has the file system it lies on, no stack"));
         }
         let place = self.place();
-        let free = free_bytes(place)?;
-        let reserve_bytes = reserve_of(place, spec.reserve_bytes)?;
+        let (free, reserve_bytes) = on_behalf(self.user.as_ref(), || {
+            Ok((free_bytes(place)?, reserve_of(place, spec.reserve_bytes)?))
+        })?;
         if free < reserve_bytes {
             return Err(Error::refused(
                 format!(
@@ -230,7 +218,7 @@ impl Testbed for DirectoryTestbed {
         let Some(token) = &self.token else { return Ok(()) };
         let files = self.folder.join("*").display().to_string();
         let removed = machine.act(ActionKind::RemoveFile, files, "after the trial", || {
-            owned_directory::clear(&self.folder, Some(token))
+            on_behalf(self.user.as_ref(), || owned_directory::clear(&self.folder, Some(token)))
         });
         removed.map(drop)
     }

@@ -2,12 +2,22 @@
 //!
 //! Ours are plain defaults without discards and lazy work in the background: mkfs would punch holes
 //! into the image, and a trial would pay for the rest (mkfs.ext4(8): discard, `lazy_itable_init`).
-//! The user's options follow ours, so theirs win. An option may not name anything but what we hand
-//! over: mkfs takes further devices as arguments, and some mount options take paths.
+//! The user's options follow ours, so theirs win; they come from closed lists (`options`). Mounting
+//! is the system call, not mount(8), which has options of its own; afterwards the mount point is
+//! proved to be our device.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use nix::fcntl::{OFlag, open};
+use nix::mount::MsFlags;
+use nix::sys::stat::{Mode, major, minor};
+
 use super::kernel_log::KernelLog;
+use super::options::{self, MkfsOption};
+use super::parameters::{self, Reader};
 use crate::error::{Error, Result};
 use crate::machine::{Machine, find_program};
 use crate::mounts;
@@ -36,6 +46,9 @@ pub struct FileSystem {
     mount_options: &'static [&'static str],
     external_journal: ExternalJournal,
     bytes_min: u64,
+    reader: Reader,
+    /// How the kernel begins a line of its own about it that names no device.
+    said_by: &'static [&'static str],
 }
 
 impl FileSystem {
@@ -50,6 +63,9 @@ impl FileSystem {
 
 const MIB: u64 = 1 << 20;
 
+/// The driver of ext4 serves all three.
+const EXT_SAYS: &[&str] = &["EXT4-fs: ", "EXT3-fs: ", "EXT2-fs: ", "ext4: ", "ext3: ", "ext2: "];
+
 /// Every file system of a loop testbed.
 pub const FILE_SYSTEMS: &[FileSystem] = &[
     FileSystem {
@@ -59,6 +75,8 @@ pub const FILE_SYSTEMS: &[FileSystem] = &[
         mount_options: &[],
         external_journal: ExternalJournal::None,
         bytes_min: 16 * MIB,
+        reader: parameters::DUMPE2FS,
+        said_by: EXT_SAYS,
     },
     FileSystem {
         name: "ext3",
@@ -67,6 +85,8 @@ pub const FILE_SYSTEMS: &[FileSystem] = &[
         mount_options: &["nodiscard"],
         external_journal: ExternalJournal::Ext,
         bytes_min: 16 * MIB,
+        reader: parameters::DUMPE2FS,
+        said_by: EXT_SAYS,
     },
     FileSystem {
         name: "ext4",
@@ -75,6 +95,8 @@ pub const FILE_SYSTEMS: &[FileSystem] = &[
         mount_options: &["nodiscard"],
         external_journal: ExternalJournal::Ext,
         bytes_min: 16 * MIB,
+        reader: parameters::DUMPE2FS,
+        said_by: EXT_SAYS,
     },
     FileSystem {
         name: "xfs",
@@ -83,6 +105,8 @@ pub const FILE_SYSTEMS: &[FileSystem] = &[
         mount_options: &["nodiscard"],
         external_journal: ExternalJournal::Xfs,
         bytes_min: 300 * MIB, // xfsprogs 5.19 and later refuse less.
+        reader: parameters::XFS_DB,
+        said_by: &["XFS: ", "xfs: "],
     },
     FileSystem {
         name: "btrfs",
@@ -91,16 +115,10 @@ pub const FILE_SYSTEMS: &[FileSystem] = &[
         mount_options: &["nodiscard"],
         external_journal: ExternalJournal::None,
         bytes_min: 110 * MIB, // btrfs-progs: the smallest without mixed groups.
+        reader: parameters::BTRFS,
+        said_by: &["BTRFS: ", "BTRFS error: ", "btrfs: "],
     },
 ];
-
-/// Words in options that would name another device or file.
-const FOREIGN_WORDS: &[&str] =
-    &["/", "device=", "logdev=", "rtdev=", "name=", "journal_dev=", "journal_path="];
-
-/// Mount options that mean something else than mounting this device.
-const FOREIGN_MOUNTS: &[&str] =
-    &["bind", "rbind", "move", "remount", "loop", "offset", "sizelimit", "helper", "ro"];
 
 /// Mount options that trade the user's data for speed.
 const UNSAFE_OPTIONS: &[&str] = &["barrier=0", "nobarrier"];
@@ -125,25 +143,8 @@ pub fn check(stack: &Stack, volume: &Volume) -> Result<&'static FileSystem> {
     let names: Vec<&str> = FILE_SYSTEMS.iter().map(|row| row.name).collect();
     let found = FILE_SYSTEMS.iter().find(|row| row.name == stack.fs);
     let found = found.ok_or_else(|| Error::unknown("file system", &stack.fs, &names))?;
-    for option in stack.mkfs_options.iter().chain(&stack.mount_options) {
-        if FOREIGN_WORDS.iter().any(|word| option.contains(word)) {
-            return Err(Error::refused(
-                format!("the option '{option}' could name another device or file"),
-                "leave it out; an external journal has a setting of its own",
-            ));
-        }
-    }
-    for option in &stack.mount_options {
-        if option
-            .split(',')
-            .any(|word| FOREIGN_MOUNTS.contains(&word.split('=').next().unwrap_or_default()))
-        {
-            return Err(Error::refused(
-                format!("the mount option '{option}' is not for a testbed"),
-                "leave it out",
-            ));
-        }
-    }
+    options::mkfs_options(found.name, &stack.mkfs_options)?;
+    options::mount_options(found.name, &stack.mount_options)?;
     if volume.bytes < found.bytes_min {
         return Err(Error::failed(
             format!(
@@ -167,8 +168,8 @@ pub fn check(stack: &Stack, volume: &Volume) -> Result<&'static FileSystem> {
     Ok(found)
 }
 
-/// Makes the file system anew.
-pub fn make(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<()> {
+/// Makes the file system anew; answers its parameters, as far as they can be read back.
+pub fn make(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<Vec<String>> {
     let fs = check(stack, volume)?;
     if find_program(fs.mkfs).is_none() {
         return Err(Error::failed(
@@ -176,14 +177,14 @@ pub fn make(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<()>
             format!("install the programs of {}, or leave it out", fs.name),
         ));
     }
+    let theirs = options::mkfs_options(fs.name, &stack.mkfs_options)?;
     let mut command = vec![fs.mkfs.to_owned()];
-    command.extend(fs.mkfs_options.iter().map(|option| (*option).to_owned()));
+    command.extend(joined(fs.mkfs_options, &theirs));
     command.extend(volume.uuid.iter().flat_map(|uuid| fs.uuid_options(uuid)));
-    command.extend(stack.mkfs_options.iter().cloned());
     if let (true, Some(journal)) = (stack.has_external_journal, volume.journal_device) {
         match fs.external_journal {
             ExternalJournal::Ext => {
-                make_ext_journal(machine, stack, journal)?;
+                make_ext_journal(machine, &theirs, journal)?;
                 command.extend(["-J".to_owned(), format!("device={journal}")]);
             }
             ExternalJournal::Xfs => command.extend(["-l".to_owned(), format!("logdev={journal}")]),
@@ -191,49 +192,122 @@ pub fn make(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<()>
         }
     }
     command.push(volume.device.to_owned());
-    machine.run(ActionKind::Mkfs, volume.device, &command).map(drop)
+    machine.run(ActionKind::Mkfs, volume.device, &command)?;
+    Ok(fs.reader.read(machine, volume.device))
+}
+
+/// Our options and theirs; mke2fs takes the last `-E` only, so these become one, theirs last.
+fn joined(ours: &[&str], theirs: &[MkfsOption]) -> Vec<String> {
+    let mut words: Vec<String> = ours.iter().map(|&word| word.to_owned()).collect();
+    for MkfsOption { name, value } in theirs {
+        let place = words.iter().position(|word| word == "-E").filter(|_| *name == "-E");
+        match (place, value) {
+            (Some(place), Some(value)) => words[place + 1].extend([",", value]),
+            _ if name.starts_with("--") => {
+                let value = value.iter().map(|value| format!("={value}"));
+                words.push(std::iter::once((*name).to_owned()).chain(value).collect());
+            }
+            _ => words.extend(std::iter::once((*name).to_owned()).chain(value.clone())),
+        }
+    }
+    words
 }
 
 /// The journal must have the block size of the file system.
-fn make_ext_journal(machine: &mut Machine, stack: &Stack, journal: &str) -> Result<()> {
-    let options = &stack.mkfs_options;
-    let block_size = options
-        .iter()
-        .position(|option| option == "-b")
-        .and_then(|place| options.get(place + 1))
-        .cloned()
-        .or_else(|| options.iter().find_map(|option| option.strip_prefix("-b").map(str::to_owned)))
-        .filter(|size| !size.is_empty())
-        .unwrap_or_else(|| "4096".to_owned());
-    let words = ["mke2fs", "-F", "-q", "-O", "journal_dev", "-b", &block_size, journal];
+fn make_ext_journal(machine: &mut Machine, theirs: &[MkfsOption], journal: &str) -> Result<()> {
+    let given = theirs.iter().rev().find(|option| option.name == "-b");
+    let block_size = given.and_then(|option| option.value.as_deref()).unwrap_or("4096");
+    let words = ["mke2fs", "-F", "-q", "-O", "journal_dev", "-b", block_size, journal];
     machine.run(ActionKind::Mkfs, journal, &words.map(str::to_owned)).map(drop)
 }
 
-/// Mounts it; a failure quotes mount(8) and the kernel.
+/// Mounts it and proves that it is ours; a failure quotes the kernel.
 pub fn mount(machine: &mut Machine, stack: &Stack, volume: &Volume) -> Result<()> {
     let fs = check(stack, volume)?;
-    let mut options: Vec<String> = fs.mount_options.iter().map(|&option| option.into()).collect();
+    let theirs = options::mount_options(fs.name, &stack.mount_options)?;
+    let mut words: Vec<String> = fs.mount_options.iter().map(|&word| word.into()).collect();
     if let (true, ExternalJournal::Xfs, Some(journal)) =
         (stack.has_external_journal, fs.external_journal, volume.journal_device)
     {
-        options.push(format!("logdev={journal}"));
+        words.push(format!("logdev={journal}"));
     }
-    options.extend(stack.mount_options.iter().cloned());
-    let mut command: Vec<String> = ["mount", "-n", "-t", fs.name].map(str::to_owned).into();
-    if !options.is_empty() {
-        command.extend(["-o".to_owned(), options.join(",")]);
-    }
+    words.extend(theirs.words);
+    // Whoever made the image's content may have put there what root would not run or open.
+    let (bounds, bound_words) = match machine.user() {
+        Some(_) => (MsFlags::MS_NOSUID | MsFlags::MS_NODEV, &["nosuid", "nodev"][..]),
+        None => (MsFlags::empty(), &[][..]),
+    };
+    let asked: Vec<&str> = stack.mount_options.iter().map(|it| &**it).collect();
+    let asked = [fs.mount_options, &asked, bound_words];
     let point = volume.point.display().to_string();
-    command.extend([volume.device.to_owned(), point.clone()]);
-    let mut log = KernelLog::from_now();
-    machine.run(ActionKind::Mount, &point, &command).map(drop).map_err(|error| match error {
-        Error::Command { command, status, output } => {
-            let mut words = vec![output];
-            words.extend(log.new_lines().into_iter().map(|line| format!("kernel: {line}")));
-            Error::Command { command, status, output: words.join(" | ") }
+    let command = shown(fs, &asked.concat(), volume);
+    let mut log = KernelLog::from_now(
+        [Some(volume.device), volume.journal_device].into_iter().flatten(),
+        // Somebody for whom root works is not told what other devices' users do.
+        if machine.user().is_none() { fs.said_by } else { &[] },
+    );
+    machine
+        .act(ActionKind::Mount, point, command.clone(), || {
+            let (device, data) = (Some(volume.device), words.join(","));
+            let data = Some(&*data).filter(|data| !data.is_empty());
+            nix::mount::mount(device, volume.point, Some(fs.name), theirs.flags | bounds, data)
+                .map_err(|error| {
+                    let lines = log.new_lines().into_iter().map(|line| format!("kernel: {line}"));
+                    let said: Vec<String> = lines.collect();
+                    Error::Command { command, status: error.to_string(), output: said.join(" | ") }
+                })?;
+            prove(fs, volume).inspect_err(|_| {
+                let _ = nix::mount::umount(volume.point);
+            })
+        })
+        .map(drop)
+}
+
+/// The command that would do the same.
+fn shown(fs: &FileSystem, options: &[&str], volume: &Volume) -> String {
+    let options = match options {
+        [] => String::new(),
+        words => format!(" -o {}", words.join(",")),
+    };
+    format!("mount -t {}{options} {} {}", fs.name, volume.device, volume.point.display())
+}
+
+/// Refuses to go on unless the mount point is the root of the file system on our device.
+///
+/// A mount option once made a run measure the host's disk.
+fn prove(fs: &FileSystem, volume: &Volume) -> Result<()> {
+    let fail = |error: io::Error| Error::io("look at", volume.point, error);
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let opened = open(volume.point, flags, Mode::empty()).map_err(|error| fail(error.into()))?;
+    let folder = File::from(opened);
+    let found = mounts::of_open(&folder);
+    let ours = std::fs::metadata(volume.device).map_err(fail)?.rdev();
+    let number = format!("{}:{}", major(ours), minor(ours));
+    // btrfs shows a number that no device has; the kernel names the device as the source.
+    let is_device = match (&found, fs.name) {
+        (Some(mount), "btrfs") => {
+            std::fs::metadata(&mount.source).is_ok_and(|source| source.rdev() == ours)
         }
-        other => other,
-    })
+        (Some(mount), _) => {
+            mount.number == number && folder.metadata().map_err(fail)?.dev() == ours
+        }
+        (None, _) => false,
+    };
+    let is_ours = found.as_ref().is_some_and(|mount| {
+        is_device && mount.point == volume.point && mount.root == Path::new("/")
+    });
+    if is_ours {
+        return Ok(());
+    }
+    let what = found.map_or_else(|| "no mount".to_owned(), |it| format!("{} {}", it.fs, it.number));
+    Err(Error::refused(
+        format!(
+            "{} is not {} after mounting it there, but {what}: nothing was written",
+            volume.point.display(),
+            volume.device
+        ),
+        "leave the mount options out, and report this",
+    ))
 }
 
 /// Unmounts; tries again for a while: a finished `io_uring` lets go of its files a little later
@@ -296,20 +370,33 @@ mod tests {
         }
     }
 
+    /// Each of them was taken before there were lists: Issue 14, points 5 and 6.
     #[test]
     fn options_cannot_reach_other_devices() {
         let large = volume(1 << 30);
-        let foreign_mkfs = ["/dev/vda", "device=UUID=1", "-dfile,name=x", "dev/vda", "logdev=x"];
+        let foreign_mkfs = ["/dev/vda", "device=UUID=1", "-dfile,name=x", "dev/vda", "-zsafety"];
         for option in foreign_mkfs {
             let error = check(&stack("ext4", &[option], &[]), &large).unwrap_err();
             assert!(matches!(error, Error::Refused { .. }), "{option}: {error}");
         }
-        for option in ["journal_path=x", "loop", "noatime,bind", "offset=4096", "remount"] {
+        for option in ["journal_path=x", "loop", "noatime,bind", "X-mount.subdir=x", "remount"] {
             let error = check(&stack("ext4", &[], &[option]), &large).unwrap_err();
             assert!(matches!(error, Error::Refused { .. }), "{option}: {error}");
         }
         check(&stack("ext4", &["-b", "1024"], &["noatime,nodelalloc", "barrier=0"]), &large)
             .unwrap();
+    }
+
+    /// mke2fs heeds the last `-E` only: the user's made it discard and work in the background.
+    #[test]
+    fn options_of_options_are_joined() {
+        let theirs = ["-E", "stride=4", "-b1024"].map(str::to_owned);
+        let theirs = options::mkfs_options("ext4", &theirs).unwrap();
+        let words = joined(&["-q", "-E", "nodiscard"], &theirs);
+        assert_eq!(words, ["-q", "-E", "nodiscard,stride=4", "-b", "1024"]);
+        let theirs = ["--csum=xxhash", "-M"].map(str::to_owned);
+        let theirs = options::mkfs_options("btrfs", &theirs).unwrap();
+        assert_eq!(joined(&["-f"], &theirs), ["-f", "--csum=xxhash", "-M"]);
     }
 
     #[test]

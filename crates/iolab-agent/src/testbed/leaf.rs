@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::machine::Machine;
+use crate::machine::{Machine, command, find_program};
 use crate::mounts::{self, Mount};
 
 /// Overlays on overlays and volumes on volumes are followed this far.
@@ -74,8 +74,8 @@ fn of_btrfs(machine: &Machine, source: &str, depth: u32, found: &mut BTreeSet<St
 /// ZFS keeps its devices to itself; its own tool tells them, if it is there.
 fn of_pool(machine: &Machine, source: &str, depth: u32, found: &mut BTreeSet<String>) {
     let pool = source.split('/').next().unwrap_or_default();
-    let output = std::process::Command::new("zpool").args(["status", "-P", pool]).output();
-    let Ok(output) = output else { return };
+    let Some(zpool) = find_program("zpool") else { return };
+    let Ok(output) = command(zpool).args(["status", "-P", pool]).output() else { return };
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let word = line.split_whitespace().next().unwrap_or_default();
         if word.starts_with("/dev/") {

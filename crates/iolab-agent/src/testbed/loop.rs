@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ const BYTES_MIN: u64 = 64 << 20;
 /// A journal needs no more, and writing it costs time.
 const JOURNAL_BYTES_MAX: u64 = 256 << 20;
 pub(super) const RUNTIME_FOLDER: &str = "/run/iolab";
+/// Devices that others may take from under us before it is an error.
+const ATTEMPTS_MAX: u32 = 16;
 const NODE_PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize)]
@@ -75,6 +77,12 @@ struct Image {
     block_bytes: u32,
 }
 
+/// A loop device that was added, not attached yet.
+struct Added {
+    number: u32,
+    journal_id: u64,
+}
+
 /// An open loop testbed.
 struct LoopTestbed {
     run: String,
@@ -84,6 +92,8 @@ struct LoopTestbed {
     bytes: u64,
     /// The file system that is mounted.
     mounted: Option<Stack>,
+    /// Of the file system that was made last.
+    parameters: Vec<String>,
     warnings: Vec<Warning>,
 }
 
@@ -96,7 +106,8 @@ pub fn class() -> &'static str {
 pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
     let spec: Spec = typed("a loop testbed", spec)?;
     spec.check()?;
-    let Opening { machine, control, run } = opening;
+    let mut spec = spec;
+    let Opening { machine, control, run, boundary } = opening;
     if !machine.is_dry_run() && !nix::unistd::geteuid().is_root() {
         return Err(Error::refused(
             "a loop testbed needs root",
@@ -104,7 +115,11 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         ));
     }
     let sizes = spec.sizes();
-    image::check_space(&spec.image_dir, sizes.iter().sum())?;
+    let bytes = sizes.iter().copied().fold(0, u64::saturating_add);
+    if let Some(boundary) = boundary {
+        spec.image_dir = boundary.image_dir(&spec.image_dir, bytes)?;
+    }
+    image::check_space(&spec.image_dir, bytes)?;
     machine.act(ActionKind::Exec, "unshare", "private mount namespace", enter_namespace)?;
     let mut testbed = LoopTestbed {
         run: run.to_owned(),
@@ -113,20 +128,20 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
         folder: Path::new(RUNTIME_FOLDER).join(run),
         bytes: spec.size_bytes,
         mounted: None,
+        parameters: Vec::new(),
         warnings: Vec::new(),
     };
     testbed.make_mount_point(machine)?;
+    // A name that nobody can have taken: what the journal holds is removed, whoever made it.
+    let token = owned_directory::fresh_token()?;
     for (index, bytes) in sizes.into_iter().enumerate() {
-        let path = spec.image_dir.join(format!(".iolab-{run}-{index}.img"));
-        let number = testbed.add_device(machine)?;
-        let ids = machine.intend(vec![Change::ImageCreated { path: path.clone() }])?;
+        let path = spec.image_dir.join(format!(".iolab-{run}-{token}-{index}.img"));
+        let change = Change::ImageCreated { path: path.clone() };
         let shown = path.display().to_string();
-        let detail = format!("{bytes} bytes of noise");
-        let file = machine
-            .act(ActionKind::CreateFile, shown, detail, || image::create(&path, bytes, control))?;
-        machine.applied(&ids)?;
+        let action = (ActionKind::CreateFile, shown, format!("{bytes} bytes of noise"));
+        let (_, file) = machine.make(change, action, || image::create(&path, bytes, control))?;
         let image = Image { path, file, block_bytes: spec.logical_block_bytes };
-        testbed.attach(machine, number, &image)?;
+        testbed.attach(machine, &image)?;
     }
     testbed.note_nesting(machine, &spec.image_dir);
     Ok(Box::new(testbed))
@@ -135,37 +150,52 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
 impl LoopTestbed {
     fn make_mount_point(&self, machine: &mut Machine) -> Result<()> {
         let folder = &self.folder;
-        let ids = machine.intend(vec![Change::MountPointCreated { path: folder.clone() }])?;
-        machine.act(ActionKind::CreateDirectory, folder.display().to_string(), "", || {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-            made.map_err(|error| Error::io("create", folder, error))
-        })?;
-        machine.applied(&ids)
+        let change = Change::MountPointCreated { path: folder.clone() };
+        let action = (ActionKind::CreateDirectory, folder.display().to_string(), String::new());
+        machine.make(change, action, || make_runtime_folder(folder)).map(drop)
+    }
+
+    /// Attaches an image to a loop device of its own. Between adding one and attaching to it,
+    /// somebody who looks for a free device may take it: then it is left to them.
+    fn attach(&mut self, machine: &mut Machine, image: &Image) -> Result<()> {
+        for _ in 1..ATTEMPTS_MAX {
+            let added = self.add_device(machine)?;
+            match self.attach_to(machine, added.number, image) {
+                Err(Error::Io { source, .. }) if source.kind() == ErrorKind::ResourceBusy => {
+                    if let Some(journal) = machine.journal() {
+                        journal.mark(&[added.journal_id], State::Obsolete)?;
+                    }
+                }
+                result => return result,
+            }
+        }
+        let number = self.add_device(machine)?.number;
+        self.attach_to(machine, number, image)
     }
 
     /// Adds a loop device above all that exist; the next one if somebody else was faster.
-    fn add_device(&mut self, machine: &mut Machine) -> Result<u32> {
+    fn add_device(&self, machine: &mut Machine) -> Result<Added> {
         let names = machine.list("/sys/block");
         let numbers = names.iter().filter_map(|name| name.strip_prefix("loop")?.parse().ok());
         let mut number = numbers.chain(self.numbers()).max().map_or(0, |highest: u32| highest + 1);
-        while !add_loop(machine, number)? {
-            number += 1;
-        }
-        let name = format!("loop{number}");
+        let journal_id = loop {
+            match add_loop(machine, number) {
+                Err(error) if error.is_there_already() => number += 1,
+                added => break added?,
+            }
+        };
         let stand_in = names.iter().find(|name| name.starts_with("loop"));
         if let (true, Some(stand_in)) = (machine.is_dry_run(), stand_in) {
-            machine.let_stand_in(&name, stand_in);
+            machine.let_stand_in(&format!("loop{number}"), stand_in);
         }
-        self.nodes.push(format!("/dev/{name}"));
-        self.devices.push(name);
-        Ok(number)
+        Ok(Added { number, journal_id })
     }
 
     fn numbers(&self) -> impl Iterator<Item = u32> {
         self.devices.iter().filter_map(|name| name.strip_prefix("loop")?.parse().ok())
     }
 
-    fn attach(&mut self, machine: &mut Machine, number: u32, image: &Image) -> Result<()> {
+    fn attach_to(&mut self, machine: &mut Machine, number: u32, image: &Image) -> Result<()> {
         let path = &image.path;
         let node = format!("/dev/loop{number}");
         let name = format!("iolab-{}", self.run);
@@ -180,6 +210,8 @@ impl LoopTestbed {
                 .map_err(|error| Error::io("attach", &node, error))
         })?;
         machine.hold_loop(number, device);
+        self.devices.push(format!("loop{number}"));
+        self.nodes.push(node.clone());
         machine.act(
             ActionKind::RemoveFile,
             path.display().to_string(),
@@ -233,7 +265,7 @@ impl LoopTestbed {
     fn mount_fresh(&mut self, machine: &mut Machine, stack: &Stack) -> Result<()> {
         filesystem::check(stack, &self.volume())?;
         self.unmount(machine)?;
-        filesystem::make(machine, stack, &self.volume())?;
+        self.parameters = filesystem::make(machine, stack, &self.volume())?;
         filesystem::mount(machine, stack, &self.volume())?;
         self.mounted = Some(stack.clone());
         let data = self.data_folder();
@@ -286,7 +318,11 @@ impl Testbed for LoopTestbed {
             folder: self.data_folder(),
             token: None,
             raw: None,
-            stack: Some(StackRecord { asked: stack.clone(), effective_mount_options: options }),
+            stack: Some(StackRecord {
+                asked: stack.clone(),
+                effective_mount_options: options,
+                parameters: self.parameters.clone(),
+            }),
             // The image has all its space already; filling it harms nobody.
             reserve_bytes: 0,
             warnings: filesystem::warnings_of(stack),
@@ -310,34 +346,43 @@ impl Testbed for LoopTestbed {
     }
 }
 
-/// Adds one loop device; false if the number exists.
-fn add_loop(machine: &mut Machine, number: u32) -> Result<bool> {
+/// Adds one loop device, and says its number in the journal; an error if there is one.
+fn add_loop(machine: &mut Machine, number: u32) -> Result<u64> {
     let node = format!("/dev/loop{number}");
-    let ids = machine.intend(vec![Change::LoopAdded { number }])?;
-    let added = machine.act(ActionKind::AddLoop, node.clone(), "", || {
+    let action = (ActionKind::AddLoop, node.clone(), String::new());
+    let added = machine.make(Change::LoopAdded { number }, action, || {
         let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control");
-        match control.and_then(|control| sys::add_loop(&control, number)) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-            result => result
-                .and_then(|()| wait_for(Path::new(&node)))
-                .map(|()| true)
-                .map_err(|error| Error::io("add", &node, error)),
-        }
+        control
+            .and_then(|control| sys::add_loop(&control, number))
+            .and_then(|()| wait_for(Path::new(&node)))
+            .map_err(|error| Error::io("add", &node, error))
     })?;
-    let is_ours = added.unwrap_or(true);
-    match machine.journal() {
-        Some(journal) if !is_ours => journal.mark(&ids, State::Obsolete)?,
-        _ => machine.applied(&ids)?,
+    Ok(added.0)
+}
+
+/// Makes the run's own folder, which must not exist, in one that nobody but root may enter.
+pub(super) fn make_runtime_folder(folder: &Path) -> Result<()> {
+    let parent = Path::new(RUNTIME_FOLDER);
+    let fail = |error| Error::io("create", folder, error);
+    DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(fail)?;
+    let found = fs::symlink_metadata(parent).map_err(fail)?;
+    if !found.is_dir() || found.uid() != nix::unistd::geteuid().as_raw() {
+        let what = format!("{RUNTIME_FOLDER} is not root's: somebody else has made it");
+        return Err(Error::refused(what, "look at it, and remove it"));
     }
-    Ok(is_ours)
+    fs::set_permissions(parent, fs::Permissions::from_mode(0o700)).map_err(fail)?;
+    DirBuilder::new().mode(0o700).create(folder).map_err(fail)
 }
 
 /// From here on nobody sees our mounts, and they end with us.
+///
+/// What others unmount goes here, too: a private copy of all mounts would keep their devices busy
+/// as long as we live.
 pub(super) fn enter_namespace() -> Result<()> {
     let private = || {
         unshare(CloneFlags::CLONE_NEWNS)?;
         let none: Option<&str> = None;
-        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
         // Only debugfs tells the real depth of a driver; it is often not mounted.
         if fs::read_dir("/sys/kernel/debug").is_ok_and(|mut names| names.next().is_none()) {
             let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;

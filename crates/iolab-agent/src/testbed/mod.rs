@@ -9,11 +9,14 @@ mod kernel_log;
 mod leaf;
 #[path = "loop.rs"]
 mod loop_device;
+mod options;
+mod parameters;
 mod precondition;
 
 pub use api::{Opening, Prepared, Testbed, kind_of};
 pub use filesystem::FILE_SYSTEMS;
 pub use leaf::{leaves_of, system_devices};
+pub use options::{Entry, entries as option_entries};
 
 api::testbeds! {
     /// A private loop device over an image file of ours (class B).

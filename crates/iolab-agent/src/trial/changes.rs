@@ -102,7 +102,7 @@ impl Midway for Changes<'_> {
     }
 
     fn due_in(&self) -> Option<Duration> {
-        let due = self.released_ns? + self.left.front()?.at_ns;
+        let due = self.released_ns?.saturating_add(self.left.front()?.at_ns);
         Some(Duration::from_nanos(due.saturating_sub(monotonic().0)))
     }
 

@@ -4,12 +4,12 @@
 //! end early; an abort, or its own time limit and some grace, kills its whole process group.
 //! Left out: what it does, which is `measure`'s.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
@@ -19,6 +19,7 @@ use crate::cgroup::MemoryLimit;
 use crate::control::{Control, Urgency};
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
+use crate::machine::command;
 use crate::protocol::{MeasureLine, MeasureOrder, MeasureResult, Status};
 use crate::sys;
 use crate::trial::changes::Midway;
@@ -104,7 +105,7 @@ pub fn measure(
 
 impl Running {
     fn start(program: &MeasureProgram) -> Result<Self> {
-        let mut command = Command::new(&program.program);
+        let mut command = command(&program.program);
         command
             .args(&program.arguments)
             .stdin(Stdio::piped())
@@ -135,7 +136,7 @@ impl Running {
         if let Some(limit) = limit {
             limit.admit(pid)?;
         }
-        if nix::unistd::geteuid().is_root() {
+        if order.is_favoured && nix::unistd::geteuid().is_root() {
             // A container may forbid it; the trial is valid without.
             let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE);
         }
@@ -231,7 +232,8 @@ impl Running {
         let is_wanted =
             self.is_asked_to_end || self.killed.as_deref() == Some("the front end aborted it");
         let status = if is_wanted { Status::Interrupted } else { Status::Failed };
-        MeasureResult { status, error: Some(error), phases: Vec::new(), warnings: Vec::new() }
+        let (phases, warnings, made) = (Vec::new(), Vec::new(), BTreeMap::new());
+        MeasureResult { status, error: Some(error), phases, warnings, made }
     }
 }
 
@@ -301,6 +303,7 @@ mod tests {
             trial: "t0001",
             directory: "/nowhere".into(),
             token: None,
+            is_ours: false,
             device: None,
             counters: Vec::new(),
             groups: Vec::new(),
@@ -310,6 +313,9 @@ mod tests {
             time_limit_ns: 1_000_000_000,
             waits: None,
             run_as: None,
+            enters_as_user: false,
+            is_favoured: true,
+            files: None,
             workload: &workload,
         };
         let mut control = Script { urgency, heard: Vec::new(), idle_waits: 0 };

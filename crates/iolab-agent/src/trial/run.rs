@@ -8,19 +8,22 @@ use serde_json::{Value, json};
 
 use super::changes::Changes;
 use super::child::{MeasureProgram, measure};
+use crate::boundary::Boundary;
 use crate::cgroup::MemoryLimit;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::facts;
+use crate::identity::on_behalf;
 use crate::io_group::IoGroups;
 use crate::journal::Change;
 use crate::knob::KnobSet;
 use crate::machine::Machine;
 use crate::memory;
-use crate::noise::Noise;
+use crate::noise::{Noise, Span};
 use crate::owned_directory;
 use crate::protocol::{
-    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, Record, Status, TrialSpec, Warning,
+    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, Record, RunAs, Status, TrialSpec,
+    Warning,
 };
 use crate::testbed::{Prepared, Testbed};
 
@@ -34,6 +37,8 @@ pub struct Context<'a> {
     pub knobs: &'a mut KnobSet,
     /// Name of the run.
     pub run: &'a str,
+    /// What root may do, if it works for somebody.
+    pub boundary: Option<&'a Boundary>,
     /// Who measures.
     pub program: &'a MeasureProgram,
     /// Nothing of ours kept the machine busy just before.
@@ -42,15 +47,23 @@ pub struct Context<'a> {
 
 /// Runs one trial. What goes wrong before the measuring is an error, later it is in the record.
 pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Result<Record> {
-    let Context { machine, testbed, knobs, run, program, is_first } = context;
+    let Context { machine, testbed, knobs, run, boundary, program, is_first } = context;
     let (started, started_at) = (Instant::now(), SystemTime::now());
     control.progress(json!({"trial": spec.trial, "phase": "prepare", "message": "", "share": 0.0}));
+    if let Some(boundary) = boundary {
+        let place = (testbed.class(), testbed.devices());
+        boundary.check_trial(place, testbed.is_users(), spec)?;
+    }
     testbed.check_knobs(machine, &spec.knobs)?;
     for change in &spec.changes {
         testbed.check_knobs(machine, &change.knobs)?;
     }
     let prepared = testbed.prepare(machine, spec)?;
-    hand_over(machine, testbed, &prepared, spec)?;
+    let run_as = match boundary {
+        Some(boundary) => boundary.measures_as(testbed.class(), spec),
+        None => spec.run_as.clone(),
+    };
+    hand_over(machine, testbed, &prepared, run_as.as_ref())?;
     let applied = knobs.apply(machine, &spec.knobs)?;
     let mut facts = facts::machine(machine);
     facts.extend(memory::fact(machine));
@@ -59,16 +72,17 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     }
     // Slices of a device lie in no file system; what stands in for them is in memory.
     if prepared.raw.is_none() {
-        facts.extend(facts::place(&prepared.folder));
+        let place = || Ok(facts::place(&prepared.folder));
+        facts.extend(on_behalf(machine.user().filter(|_| testbed.class() == "A+"), place)?);
     }
 
     let noise = Noise::sample(machine);
     let noise = if is_first { noise } else { noise.without_averages() };
-    let what = What { spec, prepared: &prepared, run };
+    let what = What { spec, prepared: &prepared, run, run_as, boundary };
     let measured = measure_limited((machine, knobs), testbed, &what, program, control)?;
     let mut warnings = prepared.warnings;
     warnings.extend(applied.warnings);
-    warnings.extend(noise.warnings_until(&Noise::sample(machine)));
+    warnings.extend(noise.warnings_until(&Noise::sample(machine), Span::Trial));
     warnings.extend(measured.warnings);
     // What cannot be cleaned up was perhaps not measured where it should: that is no result.
     let (mut status, mut error) = (measured.status, measured.error);
@@ -90,6 +104,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         warnings,
         actions: machine.take_actions(),
         phases: measured.phases,
+        made: measured.made,
     })
 }
 
@@ -98,9 +113,9 @@ fn hand_over(
     machine: &Machine,
     testbed: &dyn Testbed,
     prepared: &Prepared,
-    spec: &TrialSpec,
+    run_as: Option<&RunAs>,
 ) -> Result<()> {
-    let Some(run_as) = &spec.run_as else { return Ok(()) };
+    let Some(run_as) = run_as else { return Ok(()) };
     if !nix::unistd::geteuid().is_root() {
         let what = format!("only root can measure as user {}", run_as.uid);
         return Err(Error::refused(what, "run it as root or with sudo"));
@@ -109,7 +124,9 @@ fn hand_over(
         let what = "a device without a file system belongs to root";
         return Err(Error::refused(what, "choose a file system, or measure as root"));
     }
-    if !testbed.is_users() && !machine.is_dry_run() {
+    // What was made for a user is his already.
+    let is_theirs = testbed.class() == "A+" && machine.user().is_some();
+    if !testbed.is_users() && !is_theirs && !machine.is_dry_run() {
         let folder = &prepared.folder;
         owned_directory::give(folder, prepared.token.as_deref(), (run_as.uid, run_as.gid))?;
     }
@@ -121,6 +138,8 @@ struct What<'a> {
     spec: &'a TrialSpec,
     prepared: &'a Prepared,
     run: &'a str,
+    run_as: Option<RunAs>,
+    boundary: Option<&'a Boundary>,
 }
 
 /// Measures within the control groups that the trial asks for.
@@ -159,8 +178,10 @@ fn measure_now(
     how: (&MeasureProgram, &Option<MemoryLimit>, &IoGroups),
     control: &mut dyn Control,
 ) -> Result<MeasureResult> {
-    let ((program, limit, groups), What { spec, prepared, .. }) = (how, what);
-    let may_drop_caches = testbed.class() != "A" && spec.cache == Cache::Cold
+    let ((program, limit, groups), What { spec, prepared, boundary, .. }) = (how, what);
+    let class = testbed.class();
+    let may_drop_caches = class != "A" && spec.cache == Cache::Cold
+        && boundary.is_none_or(|boundary| boundary.may_drop_caches(class))
         // Direct I/O on a device has nothing to drop.
         && prepared.raw.is_none();
     if may_drop_caches {
@@ -170,6 +191,7 @@ fn measure_now(
         trial: &spec.trial,
         directory: prepared.folder.clone(),
         token: prepared.token.as_deref(),
+        is_ours: !testbed.is_users(),
         device: prepared.raw.as_ref(),
         counters: testbed.devices().iter().map(|name| counter(name)).collect(),
         groups: groups.seats(),
@@ -178,7 +200,10 @@ fn measure_now(
         reserve_bytes: prepared.reserve_bytes,
         time_limit_ns: spec.time_limit_ns,
         waits: spec.waits.as_ref(),
-        run_as: spec.run_as.as_ref(),
+        run_as: what.run_as.as_ref(),
+        enters_as_user: boundary.is_some() && class == "A+",
+        is_favoured: boundary.is_none(),
+        files: testbed.is_users().then(|| spec.files.clone().unwrap_or_default()),
         workload: &spec.workload,
     };
     let shown = prepared.folder.display().to_string();
@@ -215,7 +240,8 @@ fn counter(name: &str) -> Counter {
 
 fn rehearsal() -> MeasureResult {
     let (phases, warnings) = (Vec::new(), Vec::new());
-    MeasureResult { status: Status::DryRun, error: None, phases, warnings }
+    let made = BTreeMap::new();
+    MeasureResult { status: Status::DryRun, error: None, phases, warnings, made }
 }
 
 /// A device that does not exist cannot be read back: the record shows what was asked for.

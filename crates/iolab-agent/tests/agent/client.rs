@@ -27,18 +27,19 @@ impl Agent {
 
     /// Starts one and says hello, which may be refused.
     pub fn greet(run: &str, state_dir: &Path, is_dry_run: bool) -> (Self, Result<Value, Value>) {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_iolab-agent"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let mut agent = Self { child, input, output, next_id: 1 };
+        let mut agent = Self::of(Command::new(env!("CARGO_BIN_EXE_iolab-agent")));
         let params = json!({"protocol": 1, "run": run, "is_dry_run": is_dry_run,
             "state_dir": state_dir});
         let hello = agent.ask("hello", &params);
         (agent, hello)
+    }
+
+    /// The one that `command` starts; it has heard nothing yet.
+    pub fn of(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, output, next_id: 1 }
     }
 
     /// Sends a request.
@@ -124,4 +125,56 @@ pub fn writing(limit: &Value) -> Value {
 pub fn ext4() -> Value {
     json!({"fs": "ext4", "mkfs_options": [], "mount_options": ["nodelalloc"],
         "has_external_journal": false})
+}
+
+/// A block device as it was when it was looked at: another one under the same name is not it.
+///
+/// Issue 14, point 9: tests took any device of that name for theirs and failed where something
+/// else attached loop devices meanwhile.
+pub struct Device {
+    pub name: String,
+    inode: u64,
+}
+
+impl Device {
+    /// The device that has this name now.
+    pub fn named(name: &str) -> Self {
+        let inode = Self::inode_of(name).expect("the device is there");
+        Self { name: name.to_owned(), inode }
+    }
+
+    /// Whether it is still there, attached or not.
+    pub fn exists(&self) -> bool {
+        Self::inode_of(&self.name) == Some(self.inode)
+    }
+
+    /// Whether it still has an image.
+    pub fn is_attached(&self) -> bool {
+        self.exists() && Self::folder(&self.name).join("loop/backing_file").exists()
+    }
+
+    fn folder(name: &str) -> std::path::PathBuf {
+        Path::new("/sys/block").join(name)
+    }
+
+    fn inode_of(name: &str) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(Self::folder(name)).ok().map(|found| found.ino())
+    }
+}
+
+/// Mounts of these runs that others can see: there must be none. Others mount other things.
+pub fn mounts_of(runs: &str) -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let point = format!("/run/iolab/{runs}");
+    text.lines().filter(|line| line.contains(&point)).map(str::to_owned).collect()
+}
+
+/// Loop devices whose images lie below a folder, in place of all loop devices of the machine.
+pub fn loops_below(folder: &Path) -> Vec<String> {
+    let devices = std::fs::read_dir("/sys/block").unwrap();
+    let images = devices.filter_map(|entry| {
+        std::fs::read_to_string(entry.unwrap().path().join("loop/backing_file")).ok()
+    });
+    images.filter(|image| Path::new(image.trim()).starts_with(folder)).collect()
 }

@@ -261,9 +261,10 @@ fn block(plan: &Plan, throughput: &Throughput, phase: &PhaseResult, is_first: bo
     let tabs = if phase.name == T::Read { "\t\t" } else { "\t" };
     let parent_tabs = if is_stream { "\t\t" } else { tabs };
     let moved: f64 = phase.workers.iter().map(|w| f64::from(phase.child(w, plan).0)).sum();
-    // The original counts from the release of the last child.
+    // The original counts from the release of the last child until all of them have gone.
+    let seen_ns = phase.parent_ns.unwrap_or(phase.elapsed_ns);
     let delay_ns = plan.show.start_delay_ns.saturating_mul(count.saturating_sub(1) as u64);
-    let parent = moved / (phase.elapsed_ns.saturating_sub(delay_ns).max(1) as f64 / 1e9);
+    let parent = moved / (seen_ns.saturating_sub(delay_ns).max(1) as f64 / 1e9);
     let children = phase.children_rate(plan);
     let Extremes { min, max, mean, moved_min } = Extremes::of(plan, phase);
     let seen = |who: &str, tabs: &str, rate: f64| {

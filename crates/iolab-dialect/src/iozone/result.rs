@@ -57,6 +57,10 @@ pub struct PhaseResult {
     pub name: IozoneTest,
     /// From the release of the workers to the end of the last one.
     pub elapsed_ns: u64,
+    /// From the release until the last worker has flushed, closed and gone; unknown: as
+    /// `elapsed_ns`.
+    #[serde(default)]
+    pub parent_ns: Option<u64>,
     /// CPU time of all workers.
     pub cpu_ns: u64,
     /// In the order of the files.

@@ -36,7 +36,7 @@ fn phase(name: T, kb_per_s: u64) -> PhaseResult {
     let second = 1_000_000_000;
     let bytes = kb_per_s << 10;
     let worker = WorkerResult { child: 0, ops: 4, bytes, elapsed_ns: second, call_ns: second };
-    PhaseResult { name, elapsed_ns: second, cpu_ns: 0, workers: vec![worker] }
+    PhaseResult { name, elapsed_ns: second, parent_ns: None, cpu_ns: 0, workers: vec![worker] }
 }
 
 /// A child that pauses is rated by the time of its own calls, one that does not by all of its time.
@@ -50,7 +50,13 @@ fn every_child_has_a_rate_of_its_own() {
         call_ns: call_ms * 1_000_000,
     };
     let workers = vec![child(0, 100), child(1, 400)];
-    let phase = PhaseResult { name: T::Write, elapsed_ns: 1_000_000_000, cpu_ns: 0, workers };
+    let phase = PhaseResult {
+        name: T::Write,
+        elapsed_ns: 1_000_000_000,
+        parent_ns: None,
+        cpu_ns: 0,
+        workers,
+    };
     let rates = |text: &str| {
         let plan = plan(text);
         let rates = phase.workers.iter().map(|worker| phase.child(worker, &plan).1);
@@ -58,6 +64,22 @@ fn every_child_has_a_rate_of_its_own() {
     };
     assert_eq!(rates("-t 2 -i 0 -J 5"), (vec![10_240.0, 2_560.0], 12_800.0, 5_120));
     assert_eq!(rates("-t 2 -i 0"), (vec![1_024.0, 1_024.0], 2_048.0, 2_048));
+}
+
+/// Issue 14, point 17: the parent's time was that of the transfers, and its line up to 20 times the
+/// original's, whose parent waits until its children have flushed, closed and gone.
+#[test]
+fn the_parent_waits_until_its_children_have_gone() {
+    let plan = plan("-t 1 -i 0 -s 1m");
+    let of = |parent_ns| {
+        let phase = PhaseResult { parent_ns, ..phase(T::Write, 1024) };
+        let row = RowResult { index: 0, phases: vec![phase], is_failed: false };
+        let text = render(&plan, &Event::Row(row));
+        let line = text.lines().find(|line| line.contains("Parent sees")).unwrap().to_owned();
+        line.split_whitespace().rev().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(of(Some(4_000_000_000)), "256.00");
+    assert_eq!(of(None), "1024.00");
 }
 
 /// The table lines of a recording, as results of a plan.

@@ -13,9 +13,10 @@ use iolab_model::{Error, Target};
 use iolab_workload::{Gate, GroupState};
 
 use super::threads::Seat;
-use crate::coordinate::{Observer, WorkerOutcome};
+use crate::coordinate::{Observer, ParentClock, WorkerOutcome};
 
-/// The observer is asked whether to stop about this often.
+/// The observer is asked whether to stop about this often, and not before so much time is over:
+/// what it looks at would be timed.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 /// Longest stride between two looks at the time, in questions of the worker.
 const STRIDE_MAX: u32 = 1 << 14;
@@ -24,24 +25,42 @@ const STRIDE_MAX: u32 = 1 << 14;
 struct InlineGroup<'a, O> {
     observer: RefCell<&'a mut O>,
     is_stopped: Cell<bool>,
-    /// Questions left until the observer is asked.
+    /// The worker has been sent to look at the clock since the observer has read its counters.
+    is_started: Cell<bool>,
+    /// Since the observer has read its counters.
+    clock: Cell<Option<ParentClock>>,
+    /// Questions left until it is looked whether to ask the observer.
     countdown: Cell<u32>,
-    stride: Cell<u32>,
+    /// Questions from the last time that it was asked to the end of the countdown.
+    passed: Cell<u32>,
+    /// When it was asked last.
     asked: Cell<Instant>,
 }
 
 impl<O: Observer> InlineGroup<'_, O> {
-    /// Asks the observer, and sets the stride so that the next time comes after about `ASK_EVERY`.
+    /// Asks the observer, if it is time to, and sets the countdown so that the next time comes
+    /// after about `ASK_EVERY`.
     #[cold]
     fn ask(&self) {
-        let elapsed = self.asked.replace(Instant::now()).elapsed().max(Duration::from_nanos(1));
-        let stride = f64::from(self.stride.get()) * ASK_EVERY.as_secs_f64() / elapsed.as_secs_f64();
-        let stride = (stride as u32).clamp(1, STRIDE_MAX.min(self.stride.get() * 2));
-        self.stride.set(stride);
-        self.countdown.set(stride);
+        let (elapsed, passed) = (self.asked.get().elapsed(), self.passed.get());
+        if elapsed < ASK_EVERY / 2 {
+            let more = passed.min(STRIDE_MAX);
+            self.countdown.set(more);
+            self.passed.set(passed.saturating_add(more));
+            return;
+        }
+        let stride = f64::from(passed) * ASK_EVERY.as_secs_f64() / elapsed.as_secs_f64();
+        self.count_down(stride.clamp(1.0, f64::from(STRIDE_MAX)) as u32);
         if self.observer.borrow_mut().should_stop() {
             self.is_stopped.set(true);
         }
+    }
+
+    /// From now on it is so many questions until the observer may be asked.
+    fn count_down(&self, questions: u32) {
+        self.asked.set(Instant::now());
+        self.countdown.set(questions);
+        self.passed.set(questions);
     }
 }
 
@@ -52,13 +71,23 @@ impl<O: Observer> GroupState for InlineGroup<'_, O> {
             Gate::Start => {
                 observer.starting();
                 observer.released();
+                self.count_down(1);
+                self.clock.set(Some(ParentClock::start()));
             }
-            Gate::End => observer.ended(),
+            Gate::End => {
+                let mut clock = self.clock.get();
+                clock.iter_mut().for_each(ParentClock::pause);
+                observer.ended();
+                clock.iter_mut().for_each(ParentClock::resume);
+                self.clock.set(clock);
+            }
         }
     }
 
-    fn is_open(&self, _: Gate) -> bool {
-        true
+    /// The first question comes with a time from before the observer read its counters: whoever
+    /// hears no looks at the clock again, and the timed region begins there.
+    fn is_open(&self, gate: Gate) -> bool {
+        gate == Gate::End || self.is_started.replace(true)
     }
 
     fn stop(&self) {
@@ -76,19 +105,23 @@ impl<O: Observer> GroupState for InlineGroup<'_, O> {
     }
 }
 
-/// Runs the only worker of a phase on this thread.
+/// Runs the only worker of a phase on this thread; answers also the time from its release until it
+/// has closed its file.
 pub(super) fn run_inline<T: Target, O: Observer>(
     seat: &Seat<'_>,
     target: &T,
     directory: &Path,
     observer: &mut O,
-) -> Result<WorkerOutcome, Error> {
+) -> Result<(WorkerOutcome, Option<u64>), Error> {
     let group = InlineGroup {
         observer: RefCell::new(observer),
         is_stopped: Cell::new(false),
+        is_started: Cell::new(false),
+        clock: Cell::new(None),
         countdown: Cell::new(1),
-        stride: Cell::new(1),
+        passed: Cell::new(1),
         asked: Cell::new(Instant::now()),
     };
-    seat.run(target, directory, &group)
+    let outcome = seat.run(target, directory, &group)?;
+    Ok((outcome, group.clock.get().map(|clock| clock.read())))
 }

@@ -10,5 +10,5 @@ mod worker;
 pub use events::{Actor, run_events};
 pub use layout::{Laid, lay_out};
 pub use simulated::run_simulated;
-pub use threads::{Seat, run_threads, seats};
+pub use threads::{Seat, get_ready, run_threads, seats};
 pub use worker::drive;

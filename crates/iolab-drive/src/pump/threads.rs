@@ -1,12 +1,15 @@
 //! Workers as threads of this process; a single worker needs no thread of its own.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-use iolab_model::op::Access;
+use iolab_model::op::{Access, OpClass};
 use iolab_model::target::Content;
 use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
-use iolab_workload::spec::{Phase, Tenant, Workload};
+use iolab_workload::spec::{FsyncPolicy, Phase, Tenant, Workload};
 use iolab_workload::verify::phase_index;
 use iolab_workload::{GroupState, StreamWorker};
 
@@ -15,8 +18,8 @@ use super::inline::run_inline;
 use super::layout::{Laid, lay_out, nothing};
 use super::worker::drive;
 use crate::blend::{BlendingLane, Composer};
-use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
-use crate::group::SharedGroup;
+use crate::coordinate::{Crew, Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
+use crate::group::{SharedGroup, Waking};
 use crate::needs;
 use crate::op_log::OpLog;
 use crate::recorder::Recorder;
@@ -139,9 +142,21 @@ impl Seat<'_> {
         };
         let recorder = Recorder::new(slots, self.workload.interval_ns, period)
             .cut_at(&self.phase.cuts_ns, tenant.begins_of(index))
-            .logged_to(log);
+            .logged_to(log)
+            .ready_for(&timed_classes(&tenant));
         Ok(Actor { lane, worker, recorder })
     }
+}
+
+/// Classes of the ops in the timed region of a tenant.
+fn timed_classes(tenant: &Tenant) -> Vec<OpClass> {
+    let is_flushed = matches!(tenant.fsync, FsyncPolicy::Timed | FsyncPolicy::Every { .. });
+    let all = [
+        (tenant.reads(), OpClass::Read),
+        (tenant.writes(), OpClass::Write),
+        (is_flushed, OpClass::Sync),
+    ];
+    all.into_iter().filter(|(occurs, _)| *occurs).map(|(_, class)| class).collect()
 }
 
 /// What the lanes of a workload do with their buffers.
@@ -155,14 +170,45 @@ pub(super) fn lane_content(workload: &Workload) -> Content {
 
 /// Raises everybody's gates if its worker ends early (an error or a panic), so that nobody waits
 /// for it.
-struct Departure<'a>(&'a SharedGroup, &'a std::sync::atomic::AtomicU32);
+struct Departure<'a>(&'a SharedGroup, &'a AtomicU32);
 
 impl Drop for Departure<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.stop();
-            self.1.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+            self.1.fetch_add(1, Ordering::AcqRel);
         }
+    }
+}
+
+/// What every crew begins with: the files are made, and the workers to be started are answered, or
+/// the outcome of a phase that was stopped before.
+///
+/// # Errors
+///
+/// A file that could not be made, with its name.
+pub fn get_ready<'a, T: Target + Sync, O: Observer>(
+    target: &T,
+    (workload, phase): (&'a Workload, &'a Phase),
+    directory: &Path,
+    observer: &mut O,
+) -> Result<ControlFlow<PhaseOutcome, Vec<Seat<'a>>>, Error> {
+    Ok(match lay_out(target, (workload, phase), directory, observer)? {
+        Laid::Stopped => ControlFlow::Break(nothing(phase, workload.interval_ns)),
+        Laid::Done => ControlFlow::Continue(seats(workload, phase)),
+    })
+}
+
+/// Threads, as their coordinator sees them.
+struct Threads<'a>(&'a AtomicU32);
+
+impl Crew for Threads<'_> {
+    fn lost(&mut self) -> u32 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn rest(&mut self, longest: Duration) {
+        std::thread::park_timeout(longest);
     }
 }
 
@@ -179,40 +225,40 @@ pub fn run_threads<T: Target + Sync, O: Observer>(
     prepare: impl Fn(&Seat<'_>) + Sync,
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
-    let seats = seats(workload, phase);
-    if lay_out(target, (workload, phase), directory, observer)? == Laid::Stopped {
-        return Ok(nothing(phase, workload.interval_ns));
-    }
+    let seats = match get_ready(target, (workload, phase), directory, observer)? {
+        ControlFlow::Continue(seats) => seats,
+        ControlFlow::Break(nothing) => return Ok(nothing),
+    };
     if let [seat] = &seats[..] {
         prepare(seat);
-        let outcome = run_inline(seat, target, directory, observer)?;
-        return Ok(assemble(phase, vec![outcome], workload.interval_ns));
+        let (outcome, parent_ns) = run_inline(seat, target, directory, observer)?;
+        let outcome = assemble(phase, vec![outcome], workload.interval_ns);
+        return Ok(PhaseOutcome { parent_ns, ..outcome });
     }
-    let group = SharedGroup::default();
-    let departed = std::sync::atomic::AtomicU32::new(0);
-    let (group, departed, prepare) = (&group, &departed, &prepare);
-    let joined: Vec<Result<WorkerOutcome, Error>> = std::thread::scope(|scope| {
+    let (group, departed) = (&SharedGroup::default(), &AtomicU32::new(0));
+    let coordinator = std::thread::current();
+    let (waking, prepare) = (&Waking::new(group, seats.len(), || coordinator.unpark()), &prepare);
+    let (joined, parent_ns): (Vec<Result<_, Error>>, _) = std::thread::scope(|scope| {
         let spawn = |seat| {
             scope.spawn(move || {
                 let _departure = Departure(group, departed);
                 prepare(&seat);
-                let outcome = seat.run(target, directory, group);
+                let outcome = seat.run(target, directory, waking);
                 if outcome.is_err() {
                     group.stop();
-                    departed.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+                    departed.fetch_add(1, Ordering::AcqRel);
                 }
                 outcome
             })
         };
         let threads: Vec<_> = seats.iter().copied().map(spawn).collect();
-        coordinate(group, seats.len() as u32, observer, || {
-            departed.load(std::sync::atomic::Ordering::Acquire)
-        });
+        let clock = coordinate(group, seats.len() as u32, observer, &mut Threads(departed));
         let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        threads.into_iter().map(join).collect()
+        let joined = threads.into_iter().map(join).collect();
+        (joined, Some(clock.read()))
     });
     let outcomes = joined.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(assemble(phase, outcomes, workload.interval_ns))
+    Ok(PhaseOutcome { parent_ns, ..assemble(phase, outcomes, workload.interval_ns) })
 }

@@ -5,12 +5,15 @@ use std::time::Duration;
 use iolab_model::op::{OpClass, Transfer};
 use iolab_model::target::{Run, RunEnd};
 use iolab_model::{Bytes, Completion, Error, Lane, Ns, Submission};
-use iolab_workload::{Step, Worker};
+use iolab_workload::{RunKind, Step, Worker};
 
 use crate::recorder::Recorder;
 
 /// How long an idle worker yields the CPU between looks at the group before it starts to sleep.
 const SPINS: u32 = 200;
+/// How often it then sleeps for a short while, and for how long; after that its sleep is longer.
+const SHORT_NAPS: u32 = 200;
+const SHORT_NAP: Duration = Duration::from_micros(10);
 const NAP: Duration = Duration::from_micros(50);
 /// Longest sleep of a worker that has nothing to do before an instant: it may be stopped meanwhile.
 const SLEEP_MAX: Ns = Ns::from_ms(100);
@@ -43,15 +46,11 @@ pub fn drive<L: Lane, W: Worker>(
     let mut idle = 0;
     loop {
         if L::HAS_RUNS
-            && let Some(kind) = worker.run_kind()
             && recorder.is_plain()
+            && let Some(kind) = worker.run_kind(now)
         {
-            let at_most = if kind.is_counted_at_once { 1 } else { COUNTED_MAX };
-            now = if kind.writes {
-                run::<L, W, true>(lane, (worker, recorder), at_most, now)
-            } else {
-                run::<L, W, false>(lane, (worker, recorder), at_most, now)
-            };
+            recorder.begin(now);
+            now = run_of(lane, (worker, recorder), kind, now);
         }
         let pause = fill(&mut batch, depth, worker, recorder, now);
         if !batch.is_empty() {
@@ -80,7 +79,17 @@ pub fn drive<L: Lane, W: Worker>(
             Pause::Until(instant) if lane.in_flight() == 0 => {
                 lane.sleep_until(instant.min(now + SLEEP_MAX));
             }
-            Pause::Event if lane.in_flight() == 0 => wait_for_group(&mut idle),
+            Pause::Event if lane.in_flight() == 0 => {
+                if L::HAS_RUNS
+                    && idle == 0
+                    && recorder.is_plain()
+                    && let Some(kind) = worker.rehearsal()
+                {
+                    run_of(lane, (worker, recorder), kind, now);
+                    worker.rehearsed();
+                }
+                wait_for_group(&mut idle);
+            }
             _ => {}
         }
         now = lane.now();
@@ -143,8 +152,25 @@ impl<W: Worker, const WRITES: bool> Run for Counted<'_, W, WRITES> {
     }
 }
 
+/// A run of a kind.
+#[inline]
+fn run_of<L: Lane, W: Worker>(
+    lane: &mut L,
+    who: (&mut W, &mut Recorder),
+    kind: RunKind,
+    now: Ns,
+) -> Ns {
+    let at_most = if kind.is_counted_at_once { 1 } else { COUNTED_MAX };
+    if kind.writes {
+        run::<L, W, true>(lane, who, at_most, now)
+    } else {
+        run::<L, W, false>(lane, who, at_most, now)
+    }
+}
+
 /// Alike transfers as long as there are any, counted so many at a time; answers when the last one
 /// ended.
+#[inline(never)]
 fn run<L: Lane, W: Worker, const WRITES: bool>(
     lane: &mut L,
     (worker, recorder): (&mut W, &mut Recorder),
@@ -221,10 +247,12 @@ fn submit<L: Lane>(
 /// Nothing in flight and nothing to do: the group's state must change first.
 fn wait_for_group(idle: &mut u32) {
     *idle += 1;
-    if *idle < SPINS {
+    if *idle == 1 {
+        // It may be open by now; whoever is alone never asks twice.
+    } else if *idle < SPINS {
         std::thread::yield_now();
     } else {
-        std::thread::sleep(NAP);
+        std::thread::sleep(if *idle < SPINS + SHORT_NAPS { SHORT_NAP } else { NAP });
     }
 }
 

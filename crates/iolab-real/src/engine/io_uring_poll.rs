@@ -46,8 +46,8 @@ fn check_device(path: &Path) -> Result<(), Error> {
     }
     let device = queue.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     Err(refused(format!(
-        "poll for completions on {device}, whose queue/io_poll is not 1; use --engine io_uring, or \
-         a device with polled queues (NVMe: nvme.poll_queues)"
+        "poll {device} for completions, which has no polled queues (queue/io_poll is not 1); use \
+         --engine io_uring, or an NVMe device with nvme.poll_queues"
     )))
 }
 

@@ -74,6 +74,10 @@ impl EngineVisitor for Try<'_> {
                 why: format!("{call}: {}", std::io::Error::from_raw_os_error(errno.0)),
                 remedy: remedy(target.name(), call, errno).to_owned(),
             },
+            Error::Unsupported { what, .. } => {
+                let (what, remedy) = what.split_once("; ").unwrap_or((&what, "use --engine psync"));
+                Unavailable { why: format!("it cannot {what}"), remedy: remedy.to_owned() }
+            }
             other => {
                 let text = other.to_string();
                 let (why, remedy) = text.split_once("; ").unwrap_or((&text, "use --engine psync"));

@@ -70,7 +70,10 @@ impl<G: GroupState> StreamWorker<G> {
                 self.then(Stage::Extend, now, op)
             }
             // A mapping cannot grow a file: a new one gets its length first.
-            Stage::Extend if self.is_mapped() && self.tenant.opening == Opening::Create => {
+            Stage::Extend
+                if self.is_mapped()
+                    && matches!(self.tenant.opening, Opening::Create | Opening::New) =>
+            {
                 self.then(Stage::Map, now, Op::Truncate { handle: FILE, length })
             }
             // One that is kept must not become shorter.
@@ -116,6 +119,12 @@ impl<G: GroupState> StreamWorker<G> {
         if !self.group.is_open(Gate::Start) {
             return Some(Step::Await);
         }
+        self.begin(now);
+        None
+    }
+
+    /// The timed region begins now, or as much later as it shall.
+    pub(super) fn begin(&mut self, now: Ns) {
         self.stage = Stage::Timed;
         let begin = now + self.tenant.begins_of(self.report.worker);
         (self.started, self.ended, self.earliest) = (begin, begin, begin);
@@ -128,7 +137,6 @@ impl<G: GroupState> StreamWorker<G> {
             Limit::Once => None,
         };
         self.deadline = lasting.map_or(Ns::MAX, |duration| begin + duration);
-        None
     }
 
     fn end(&mut self, now: Ns) -> Option<Step> {

@@ -5,13 +5,14 @@
 //! [`Worker::next`](crate::Worker::next); a test drives both ways side by side.
 
 use iolab_model::op::{Op, Position, Submission, Transfer};
-use iolab_model::{Bytes, Ns};
+use iolab_model::{Bytes, Ns, Seed};
 
-use super::{FILE, StreamWorker};
-use crate::generator::Records as _;
-use crate::group::GroupState;
-use crate::spec::{Direction, FsyncPolicy, LockPolicy, Manner, Tenant};
-use crate::worker::Step;
+use super::timed::Unflushed;
+use super::{FILE, Stage, StreamWorker};
+use crate::generator::{Generator, Records as _};
+use crate::group::{Gate, GroupState};
+use crate::spec::{Direction, FsyncPolicy, LockPolicy, Manner, Pattern, Tenant};
+use crate::worker::{RunKind, Step};
 
 /// Whether the timed region of the workers of `tenant` is a run.
 pub(super) fn is_plain(tenant: &Tenant) -> bool {
@@ -37,7 +38,60 @@ pub(super) fn transfer_of(tenant: &Tenant) -> Transfer {
     }
 }
 
+/// Transfers of nothing in a rehearsal.
+const REHEARSED: u64 = 3;
+
+/// What a rehearsal must not change.
+#[derive(Debug)]
+pub(super) struct Kept {
+    generator: Generator,
+    budget: u64,
+}
+
 impl<G: GroupState> StreamWorker<G> {
+    /// What its run consists of.
+    #[inline]
+    pub(super) fn kind(&self) -> RunKind {
+        RunKind {
+            writes: self.tenant.direction == Direction::Write,
+            is_counted_at_once: self.is_stonewalled,
+        }
+    }
+
+    /// Begins the timed region if the gate is open and the first transfer is due at once.
+    pub(super) fn begin_run(&mut self, now: Ns) {
+        let is_due = self.is_plain && self.tenant.begins_of(self.report.worker).0 == 0;
+        if is_due && self.report.errors == 0 && self.group.is_open(Gate::Start) {
+            self.begin(now);
+        }
+    }
+
+    /// Puts transfers of no bytes at the beginning of the file in the place of its own: a call that
+    /// moves nothing changes neither file nor position, but takes the same way through our code and
+    /// much of the same through the kernel's.
+    pub(super) fn begin_rehearsal(&mut self) -> Option<RunKind> {
+        let of = &self.of_a_run;
+        let is_simple = of.vectors == 1 && of.flags.is_empty() && of.call_bytes == 0;
+        if !self.is_plain || !is_simple || self.stage != Stage::WaitStart || self.has_failed() {
+            return None;
+        }
+        let nowhere = Generator::new(Pattern::Same, 1, Seed(0));
+        self.rehearsing = Some(Kept {
+            generator: core::mem::replace(&mut self.generator, nowhere),
+            budget: core::mem::replace(&mut self.budget, REHEARSED),
+        });
+        self.of_a_run.length = Bytes(0);
+        Some(self.kind())
+    }
+
+    /// Puts back what the rehearsal used.
+    pub(super) fn end_rehearsal(&mut self) {
+        if let Some(Kept { generator, budget }) = self.rehearsing.take() {
+            (self.generator, self.budget, self.issued) = (generator, budget, 0);
+            (self.of_a_run, self.unflushed) = (transfer_of(&self.tenant), Unflushed::default());
+        }
+    }
+
     /// The next transfer, unless the region is over.
     #[inline]
     pub(super) fn next_plain<const WRITES: bool>(&mut self, now: Ns) -> Option<Transfer> {
@@ -55,7 +109,7 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// Counts whole transfers that followed each other.
     pub(super) fn plain_ended(&mut self, submitted: Ns, completed: &[Ns], length: Bytes) -> bool {
-        if self.is_cut_off() {
+        if self.stage != Stage::Timed || self.is_cut_off() {
             return false;
         }
         let mut begin = submitted;
@@ -77,6 +131,9 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// A transfer of the run as an op in flight.
     pub(super) fn submit_plain(&mut self, transfer: &Transfer, now: Ns) -> Option<Submission> {
+        if self.rehearsing.is_some() {
+            return None;
+        }
         let op = match self.tenant.direction {
             Direction::Write => Op::Write(*transfer),
             _ => Op::Read(*transfer),

@@ -27,7 +27,6 @@ from iolab.run.stop import StopSwitch
 from iolab.study.factors import nearest
 from iolab.testbed.command import tell_agent
 from iolab.testbed.model import Testbed
-from iolab.testbed.sim import SimTestbed
 
 NAME: Final = "bonnie++"
 _NOBODYS_GROUP: Final = "nogroup"
@@ -45,7 +44,7 @@ def run_as(plan: DialectPlan, testbed: Testbed, console: Console) -> dict[str, A
     """
     user, group = plan.asked.get("user", ("", ""))
     is_root = os.geteuid() == 0
-    if isinstance(testbed, SimTestbed):
+    if testbed.record_kind == "simulated":
         if user or group:
             console.note("iolab: note: -u and -g mean nothing in a simulation")
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Sequence
@@ -10,17 +11,19 @@ from typing import Any, Final
 
 from iolab.cli.dialect.plan import DialectCore, DialectPlan
 from iolab.errors import IolabError
+from iolab.store.users_files import Allowed, refuse_foreign, write_file
 
 WORKBOOK_ENDING: Final = ".xlsx"
 _SHEET_NAME_MAX: Final = 31
 
 
-def check_workbook(name: str | None) -> None:
-    """Refuse a spreadsheet that could not be written, before anything is measured.
+def check_workbook(name: str | None, allowed: Allowed) -> None:
+    """Refuse a spreadsheet that could not or must not be written, before anything is measured.
 
     Raises
     ------
     IolabError : it cannot; says why.
+    RefusedError : a file is there that iolab did not make.
     """
     if name is None:
         return
@@ -32,6 +35,7 @@ def check_workbook(name: str | None) -> None:
         raise IolabError(f"{path.parent} does not exist", "make it first, or name another file")
     if not os.access(place, os.W_OK):
         raise IolabError(f"{path} cannot be written", "name another file with -b")
+    refuse_foreign([path], allowed)
 
 
 def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> None:
@@ -48,43 +52,43 @@ def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> No
         if name.lower().endswith(WORKBOOK_ENDING):
             event = json.dumps({"event": "sheets", "rows": list(rows)})
             sheets = json.loads(core.dialect_render(plan.dialect, plan.text, event))
-            _write_workbook(Path(name), plan, sheets)
+            content = _workbook(plan, sheets)
         else:
             event = json.dumps({"event": "end", "rows": list(rows)})
             content = core.dialect_file(plan.dialect, plan.text, event)
-            path = Path(name)
-            path.unlink(missing_ok=True)
-            path.write_bytes(content)
+        write_file(Path(name), content, Allowed.of(plan.common["overwrite"]))
     except OSError as error:
         raise IolabError(
             f"{name} cannot be written: {error.strerror}", "the results are stored"
         ) from None
 
 
-def _write_workbook(path: Path, plan: DialectPlan, sheets: Sequence[Any]) -> None:
+def _workbook(plan: DialectPlan, sheets: Sequence[Any]) -> bytes:
     """One worksheet per report, each with a chart."""
     import xlsxwriter
 
-    with xlsxwriter.Workbook(str(path)) as book:
+    content = io.BytesIO()
+    with xlsxwriter.Workbook(content, {"in_memory": True}) as book:
         bold = book.add_format({"bold": True})
         number = book.add_format({"num_format": "#,##0"})
         for sheet in sheets:
             title = str(sheet["title"])[:_SHEET_NAME_MAX]
             page = book.add_worksheet(title)
             across, down = sheet["axes"]
-            page.write(0, 0, f"{sheet['title']}, {sheet['unit']}", bold)
-            page.write(1, 0, str(plan.values["show"]["command"]))
-            page.write(3, 0, f"{down} \\ {across}", bold)
+            page.write_string(0, 0, f"{sheet['title']}, {sheet['unit']}", bold)
+            page.write_string(1, 0, str(plan.values["show"]["command"]))
+            page.write_string(3, 0, f"{down} \\ {across}", bold)
             for column, name in enumerate(sheet["columns"], start=1):
-                page.write(3, column, _number(name), bold)
+                _write_name(page, (3, column), name, bold)
             for row, (name, values) in enumerate(sheet["rows"], start=4):
-                page.write(row, 0, _number(name), bold)
+                _write_name(page, (row, 0), name, bold)
                 for column, value in enumerate(values, start=1):
                     if value is not None:
                         page.write_number(row, column, value, number)
             page.set_column(0, 0, 28)
             page.set_column(1, max(1, len(sheet["columns"])), 12)
             page.insert_chart(len(sheet["rows"]) + 6, 0, _chart(book, title, sheet))
+    return content.getvalue()
 
 
 def _chart(book: Any, title: str, sheet: Any) -> Any:
@@ -107,5 +111,9 @@ def _chart(book: Any, title: str, sheet: Any) -> Any:
     return chart
 
 
-def _number(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
+def _write_name(page: Any, place: tuple[int, int], name: str, style: Any) -> None:
+    """Write a number, or a text as it is; never a formula."""
+    if name.isdecimal():
+        page.write_number(*place, int(name), style)
+    else:
+        page.write_string(*place, name, style)

@@ -11,21 +11,28 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from iolab import units
 from iolab.errors import DialectError, RefusedError, TestbedError
+from iolab.frozen import frozen
+from iolab.store import made
 from iolab.store.rows import Caveat
+from iolab.store.users_files import Allowed, is_replaceable, refuse_special, refused
 from iolab.study.model import Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan
 from iolab.study.table import RowTable
 from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed
-from iolab.testbed.sim import SimTestbed
 
 KEEPING: Final = "mkfile"
 """The dialect whose files are what it is run for."""
+_FILE_FIRST: Final = {
+    "iozone": "name one that exists, make it with -i 0 -w -f FILE, or add -i 0",
+}
+"""Advice where a file is missing."""
 _DIRECT_ONLY: Final = {
     "iozone": "add -I, select tests with -i 0 to -i 5, or use --on loop:1g",
     "bonnie++": "add -D -f -n 0 for what is direct, or use --on loop:8g",
@@ -50,7 +57,7 @@ class DialectCore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DialectPlan:
     """A command line, understood."""
 
@@ -126,10 +133,12 @@ def testbed_of(plan: DialectPlan) -> Testbed:
             ) from None
         if not path.is_dir():
             raise TestbedError(f"{directory} is not a directory", "name a file in a directory")
-        scratch = tuple(plan.values["files"]) if plan.asked.get("is_scratch") else ()
-        testbed = DirectoryTestbed(path, is_in_place=True, scratch=scratch)
+        if plan.asked.get("is_scratch"):
+            # Nobody else ever reads these: a directory of ours cannot be taken for another's.
+            return DirectoryTestbed(path)
+        testbed = DirectoryTestbed(path, is_in_place=True)
         is_read_only = bool(plan.asked.get("is_read_only"))
-        _refuse_special_files(path, plan.values["files"], is_read_only=is_read_only)
+        check_files(plan, path, is_read_only=is_read_only)
         return testbed
     kind, _, argument = str(asked).partition(":")
     serial = options.pop("erase_serial", None)
@@ -140,7 +149,7 @@ def testbed_of(plan: DialectPlan) -> Testbed:
                 f"{testbed.text} erases no device: --erase-serial means nothing", "leave it out"
             )
         testbed = replace(testbed, erase_serial=serial)
-    if isinstance(testbed, SimTestbed):
+    if testbed.record_kind == "simulated":
         _refuse_buffered(plan, testbed)
         _refuse_company(plan, testbed)
     return testbed
@@ -152,30 +161,123 @@ def _refuse_options(options: Mapping[str, str]) -> None:
         raise TestbedError(f"{flag} belongs to a testbed", "add --on, for instance --on loop:1g")
 
 
-def _refuse_special_files(directory: Path, names: Sequence[str], *, is_read_only: bool) -> None:
-    """A test file may be made or replaced; anything else is somebody's."""
-    for name in names:
+def check_files(plan: DialectPlan, directory: Path, *, is_read_only: bool) -> None:
+    """Refuse, before anything is measured, what the measuring would refuse, too (safety R6).
+
+    Raises
+    ------
+    TestbedError : a file that must be there is not, or cannot be used.
+    RefusedError : a file that would be written is not iolab's, or none.
+    """
+    allowed = Allowed.of(plan.common["overwrite"])
+    expected = files_expected(plan)
+    for name in plan.values["files"]:
         path = directory / name
         try:
-            path.lstat()
+            status = path.lstat()
         except FileNotFoundError:
             if is_read_only:
                 raise TestbedError(f"there is no file {path}", "name one that exists") from None
+            if name in expected:
+                raise TestbedError(
+                    f"there is no file {path}, and {expected[name]} reads one",
+                    _FILE_FIRST.get(plan.dialect, "name one that exists"),
+                ) from None
             continue
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise TestbedError(f"{path} cannot be used: {reason}", "name another file") from None
-        if (path.exists() or path.is_symlink()) and (path.is_symlink() or not path.is_file()):
-            what = "a symbolic link" if path.is_symlink() else "not a regular file"
-            raise TestbedError(
-                f"{path} is {what}", "name a file of its own; a device is used with --on device:"
-            )
-        what, access = ("read", os.R_OK) if is_read_only else ("written", os.W_OK)
-        if path.exists() and not os.access(path, access):
+        try:
+            refuse_special(path, status)
+        except RefusedError as error:  # To the originals, and so here, it is a wrong option.
+            hint = "name a file of its own; a device is used with --on device:"
+            raise TestbedError(error.message, hint) from None
+        is_written = name in written_files(plan)
+        is_scratch = bool(plan.asked.get("is_scratch"))
+        if is_written and not is_scratch and not is_replaceable(path, status, allowed):
+            raise refused(path)
+        what, access = ("written", os.W_OK) if is_written else ("read", os.R_OK)
+        if not os.access(path, access):
             raise TestbedError(f"{path} may not be {what}", "name another file")
 
 
-def _refuse_buffered(plan: DialectPlan, testbed: SimTestbed) -> None:
+def files_expected(plan: DialectPlan) -> dict[str, str]:
+    """Files that a phase uses before any other has made them, with the name of the first one."""
+    seen = set[str]()
+    found = dict[str, str]()
+    for row in plan.rows:
+        for phase in row["workload"]["phases"]:
+            named = [
+                (tenant["opening"], name)
+                for tenant in phase["tenants"]
+                for name in file_names(tenant)
+            ]
+            for opening, name in named:
+                if opening == "existing" and name not in seen:
+                    found.setdefault(name, phase["name"])
+            seen.update(name for _, name in named)
+    return found
+
+
+def removed_files(plan: DialectPlan, directory: Path) -> list[str]:
+    """Files that are there, that the user let be overwritten and that are gone at the end."""
+    allowed = Allowed.of(plan.common["overwrite"])
+    if plan.dialect == KEEPING or not plan.rows:
+        return []
+    if plan.rows[-1]["workload"]["phases"][-1]["keeps_files"]:
+        return []
+    written = written_files(plan)
+    paths = {name: directory / name for name in plan.values["files"] if name in written}
+    return [name for name, path in paths.items() if path.exists() and allowed.has(path)]
+
+
+def foreign_reads(plan: DialectPlan, directory: Path) -> list[str]:
+    """Files that are there, that iolab did not make and that are only read: they stay."""
+    known = written_files(plan) | set(replaceable(plan, directory))
+    return [
+        name for name in plan.values["files"] if name not in known and (directory / name).exists()
+    ]
+
+
+def written_files(plan: DialectPlan) -> set[str]:
+    """Names of the files that some phase makes, removes or writes."""
+    phases = (phase for row in plan.rows for phase in row["workload"]["phases"])
+    return {
+        name
+        for tenant in (tenant for phase in phases for tenant in phase["tenants"])
+        if tenant["opening"] != "existing" or tenant["direction"]["kind"] != "read"
+        for name in file_names(tenant)
+    }
+
+
+def file_names(tenant: Json) -> list[str]:
+    """Names of a tenant's files, as `Tenant::file_name` of iolab-workload has them."""
+    named: list[str] = list(tenant.get("files") or ())
+    count = int(tenant["workers"])
+    first, step = int(tenant.get("file_first", 0)), int(tenant.get("file_step", 1))
+    if tenant.get("is_file_shared"):
+        return named[:1] or [tenant["file"]]
+    rest = [f"{tenant['file']}.{first + worker * step}" for worker in range(count)]
+    return [*named[:count], *rest[len(named) :]]
+
+
+def replaceable(plan: DialectPlan, directory: Path) -> dict[str, Any]:
+    """What the agent is told of files that are there: named by the user, or made by iolab."""
+    allowed = Allowed.of(plan.common["overwrite"])
+    found = dict[str, Any]()
+    for name in plan.values["files"]:
+        path = directory / name
+        mark = made.Mark.of_path(path)
+        if allowed.has(path):
+            found[name] = "named"
+        elif mark is not None and made.is_made(path.lstat()):
+            found[name] = {"made": mark.to_dict()}
+        elif (birth := made.birth_of(path)) is not None:
+            found[name] = {"begun": birth.to_dict()}
+    return found
+
+
+def _refuse_buffered(plan: DialectPlan, testbed: Testbed) -> None:
     """Simulated stacks know direct I/O only, for now."""
     for row in plan.rows:
         for phase in row["workload"]["phases"]:
@@ -188,7 +290,7 @@ def _refuse_buffered(plan: DialectPlan, testbed: SimTestbed) -> None:
                     )
 
 
-def _refuse_company(plan: DialectPlan, testbed: SimTestbed) -> None:
+def _refuse_company(plan: DialectPlan, testbed: Testbed) -> None:
     """Nobody's time is that of a simulation."""
     if plan.asked.get("waits"):
         raise DialectError(f"-y on {testbed.text}: a simulation waits for nobody", "leave it out")
@@ -202,6 +304,7 @@ def study_plan(plan: DialectPlan, testbed: Testbed, *, seed: int) -> Plan:
     StudyError : it cannot run on this testbed.
     """
     kind, argument, options = testbed.request
+    _refuse_endless(plan)
     table = RowTable(plan.dialect, plan.rows)
     study = Study(
         name=plan.dialect,
@@ -216,6 +319,15 @@ def study_plan(plan: DialectPlan, testbed: Testbed, *, seed: int) -> Plan:
         command=(plan.dialect, *plan.words),
     )
     return make_plan(study, table.places)
+
+
+def _refuse_endless(plan: DialectPlan) -> None:
+    """No file system has files of more than 2**62 bytes, and no number of the store either."""
+    for row in plan.rows:
+        if int(row["file_kb"]) << 10 > units.SIZE_MAX:
+            raise DialectError(
+                f"a file of {row['file_kb']} kB is larger than any file", "use at most 4 EiB"
+            )
 
 
 def order_caveats(plan: Plan, testbed: Testbed) -> tuple[Caveat, ...]:

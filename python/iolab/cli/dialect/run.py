@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.cli import outputs
-from iolab.cli.confirm import Device, check_key, confirm_erasure, confirm_wear
 from iolab.cli.console import Console
 from iolab.cli.dialect import bonnie, side
 from iolab.cli.dialect.files import check_workbook, write_files
@@ -26,27 +23,37 @@ from iolab.cli.dialect.plan import (
     KEEPING,
     DialectCore,
     DialectPlan,
+    foreign_reads,
     order_caveats,
+    removed_files,
+    replaceable,
     study_plan,
     testbed_of,
 )
-from iolab.cli.services import Services, iolab_version
-from iolab.cli.writes import begin_counting, open_counted, wear_of
+from iolab.cli.services import Services
+from iolab.cli.version import iolab_version
 from iolab.errors import IolabError, RefusedError, StoppedError, StudyError, TestbedError
-from iolab.run.campaign import Progress
 from iolab.run.core import Core
+from iolab.run.progress import Progress
 from iolab.run.record import caveats_of, derive, failed_record
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.run.trial import surroundings
-from iolab.run.wear import Accepted, History, WriteBudget
+from iolab.store import made
 from iolab.store.db import STORE_NAME, Origin, Store
+from iolab.store.users_files import FLAG, Allowed
 from iolab.study.plan import Plan, Trial
-from iolab.testbed.agent import AgentError
+from iolab.testbed.agent import AgentError, LostAgentError, OpenTestbed
 from iolab.testbed.device import DeviceTestbed
-from iolab.testbed.model import Testbed
+from iolab.testbed.installed import AS_ROOT
+from iolab.testbed.model import DirectoryTestbed, Testbed
 from iolab.testbed.runner import Runner, StartRunner, choose_runner
 
+if TYPE_CHECKING:
+    from iolab.run.wear import Accepted, WriteBudget
+
 _SEED_MAX: Final = 1 << 31
+_FOREIGN_FILE: Final = "foreign_file"
+"""Code of the agent's warning that a file of the user's own had been touched."""
 _TIME_LIMIT_NS: Final = 30 * 24 * 3600 * 1_000_000_000
 """A table may take days, and the original has no limit."""
 Json = Mapping[str, Any]
@@ -75,6 +82,13 @@ class Conduct:
     writes: WriteBudget | None = None
 
     @property
+    def place(self) -> Path | None:
+        """The user's directory, if files are worked on in it."""
+        if isinstance(self.testbed, DirectoryTestbed) and self.testbed.is_in_place:
+            return self.testbed.path
+        return None
+
+    @property
     def database(self) -> Path:
         """Where the records go."""
         return self.out_dir / STORE_NAME
@@ -101,20 +115,37 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Con
     if dialect == bonnie.NAME:
         plan = bonnie.with_numbers(plan)
         run_as = bonnie.run_as(plan, testbed, console)
-    study = study_plan(plan, testbed, seed=secrets.randbelow(_SEED_MAX))
+    study = study_plan(plan, testbed, seed=int.from_bytes(os.urandom(8)) % _SEED_MAX)
     testbed.check_space(max(study.round_cost().file_bytes, plan.kept_bytes))
-    check_workbook(plan.asked.get("workbook"))
+    _check_files(plan, testbed, core)
     asked = plan.common["out"]
     out_dir = Path(asked) if asked else outputs.fresh_directory(dialect)
     outputs.check_free(out_dir)
-    run_id = f"{dialect.rstrip('+')}-{secrets.token_hex(4)}"
+    run_id = f"{dialect.rstrip('+')}-{os.urandom(4).hex()}"
     conduct = Conduct(plan, study, testbed, out_dir, core, console, run_id, run_as=run_as)
     start_runner = choose_runner(testbed, needs_root=testbed.needs_root)
     conduct = _confirmed(conduct, start_runner)
     for note in plan.values["notes"]:
         console.note(f"iolab: note: {note}")
+    for name in foreign_reads(plan, conduct.place) if conduct.place is not None else ():
+        console.note(f"iolab: note: {name} was not made by iolab: it is only read, and it stays")
+    for name in removed_files(plan, conduct.place) if conduct.place is not None else ():
+        console.note(
+            f"iolab: note: {name} is overwritten, as {FLAG} says, and removed at the end; -w keeps "
+            "what is written"
+        )
     _measure(conduct, start_runner)
     return 1 if conduct.n_failed else 0
+
+
+def _check_files(plan: DialectPlan, testbed: Testbed, core: DialectCore) -> None:
+    """Refuse what must not be written, and permissions for files that are not written at all."""
+    allowed, workbook = Allowed.of(plan.common["overwrite"]), plan.asked.get("workbook")
+    check_workbook(workbook, allowed)
+    written = side.check_side_files(plan, core)
+    if isinstance(testbed, DirectoryTestbed) and testbed.is_in_place:
+        written += [testbed.path / name for name in plan.values["files"]]
+    allowed.refuse_useless([*written, *([Path(workbook)] if workbook else [])])
 
 
 def _confirmed(conduct: Conduct, start_runner: StartRunner) -> Conduct:
@@ -122,6 +153,10 @@ def _confirmed(conduct: Conduct, start_runner: StartRunner) -> Conduct:
     testbed = conduct.testbed
     if not isinstance(testbed, DeviceTestbed):
         return conduct
+    from iolab.cli.confirm import Device, check_key, confirm_erasure, confirm_wear
+    from iolab.cli.writes import wear_of
+    from iolab.run.wear import Accepted, History
+
     with start_runner(None, conduct.console.note) as runner:
         runner.hello(conduct.run_id, is_dry_run=True)
         opened = runner.open_testbed(testbed.agent_spec())
@@ -146,19 +181,27 @@ def _measure(conduct: Conduct, start_runner: StartRunner) -> None:
     store = Store.create(conduct.database, conduct.study, origin)
     try:
         with store, pressed_by_signals() as stop, ExitStack() as stack:
-            conduct.writes = begin_counting(
-                conduct.accepted, conduct.study, conduct.testbed, stop, stack
-            )
+            if conduct.accepted is not None:
+                from iolab.cli.writes import begin_counting
+
+                conduct.writes = begin_counting(
+                    conduct.accepted, conduct.study, conduct.testbed, stop, stack
+                )
             try:
                 with start_runner(conduct.writes or stop, conduct.console.note) as runner:
                     _run(conduct, store, runner, stop)
             finally:
                 conduct.console.clear_line()
-    except IolabError:
+    except IolabError as error:
         if conduct.n_stored:
             _tell_stored(conduct)
         else:
             outputs.discard(conduct.database, made)
+        if isinstance(error, LostAgentError):  # A command line cannot be continued.
+            where = (
+                ", with another --out" if conduct.n_stored and conduct.plan.common["out"] else ""
+            )
+            raise error.with_next_step(f"type the same command again{where}") from error
         raise
     _tell_stored(conduct)
 
@@ -170,8 +213,8 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
             "an earlier run left changes that are not undone", "run `iolab restore` first"
         )
     if conduct.testbed.needs_root and not hello.is_root:
-        raise TestbedError(f"{conduct.testbed.text} needs root", "run it as root or with sudo")
-    opened = open_counted(runner, conduct.testbed, conduct.writes, stop)
+        raise TestbedError(f"{conduct.testbed.text} needs root", f"run `{AS_ROOT} ...`")
+    opened = _opened(conduct, runner, stop)
     session_id = store.begin_session(
         conduct.run_id,
         iolab_version=iolab_version(),
@@ -183,7 +226,7 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
             "event": "begin",
             "began": time.ctime(),
             "version": iolab_version(),
-            "machine": " ".join(platform.uname()),
+            "machine": " ".join(os.uname()),
         }
     )
     trials = list(conduct.study.trials(conduct.plan.rounds))
@@ -205,6 +248,15 @@ def _run(conduct: Conduct, store: Store, runner: Runner, stop: StopSwitch) -> No
     write_files(conduct.plan, conduct.core, conduct.results)
 
 
+def _opened(conduct: Conduct, runner: Runner, stop: StopSwitch) -> OpenTestbed:
+    """The testbed, made; what is counted of it only where something may be erased."""
+    if conduct.writes is None:
+        return runner.open_testbed(conduct.testbed.agent_spec())
+    from iolab.cli.writes import open_counted
+
+    return open_counted(runner, conduct.testbed, conduct.writes, stop)
+
+
 def _run_trial(
     conduct: Conduct,
     store: Store,
@@ -219,10 +271,21 @@ def _run_trial(
     spec["workload"] = side.logged(conduct.plan, workload, folder)
     beside = {"waits": conduct.plan.asked.get("waits"), "run_as": conduct.run_as}
     spec |= {key: value for key, value in beside.items() if value is not None}
+    place = conduct.place
+    if place is not None:
+        spec["files"] = {"replaceable": replaceable(conduct.plan, place)}
     answer = bonnie.answer_prompts(stop, conduct.console, runner.proceed)
     n_planned = conduct.plan.rounds * len(conduct.plan.rows)
 
+    begun = dict[Path, made.Birth]()
+
     def on_progress(params: Json) -> None:
+        if place is not None and "begun" in params:
+            births = params["begun"].items()
+            new = {place / name: made.Birth(**birth) for name, birth in births}
+            begun.update(new)
+            made.begin(new)
+            return
         answer(params)
         message = str(params.get("phase") or params.get("message") or "")
         conduct.console.progress(
@@ -240,6 +303,10 @@ def _run_trial(
             record = failed_record(trial.trial_id, str(error), started_at_unix_ns=started_unix_ns)
     if conduct.writes is not None:
         conduct.writes.keep(record, trial, counted)
+    if place is not None:
+        marks = dict(record.pop("made", {}))
+        written = {place / name: made.Mark(**mark) for name, mark in marks.items()}
+        made.remember(written, ended=begun)
     return record
 
 
@@ -284,6 +351,9 @@ def _show_row(conduct: Conduct, index: int, record: Json) -> None:
         return
     if record["status"] == "interrupted":
         raise StoppedError("stopped on request", "what was measured is stored")
+    codes = {str(warning.get("code")) for warning in record.get("warnings", ())}
+    if _FOREIGN_FILE in codes:
+        raise RefusedError(str(record.get("error")), f"name another, or allow it with {FLAG} FILE")
     if conduct.plan.dialect == KEEPING:
         conduct.n_failed += 1
         conduct.console.note(f"iolab: {record.get('error')}")
@@ -312,6 +382,7 @@ def row_phases(plan: DialectPlan, row: Json, record: Json) -> list[dict[str, Any
             {
                 "name": phase["name"],
                 "elapsed_ns": int(phase["elapsed_ns"]),
+                "parent_ns": phase.get("parent_ns"),
                 "cpu_ns": int(cpu.get("user_ns") or 0) + int(cpu.get("system_ns") or 0),
                 "workers": workers,
             }

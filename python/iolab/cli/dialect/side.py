@@ -9,18 +9,19 @@ in the current directory, as the original appends. The logs are removed.
 from __future__ import annotations
 
 import json
-import shutil
 import struct
 import time
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 from iolab.cli.dialect.plan import DialectCore, DialectPlan
 from iolab.errors import IolabError
+from iolab.frozen import frozen
+from iolab.store.users_files import Allowed, append_file, refuse_foreign
 
 _ENTRY: Final = struct.Struct("<QQII")
 """Offset in bytes, time in ns, bytes, and 1 for a write."""
@@ -30,7 +31,7 @@ Json = Mapping[str, Any]
 Operation = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Child:
     """One worker of a phase, as the dialect counts them."""
 
@@ -58,7 +59,9 @@ def log_folder(plan: DialectPlan, out_dir: Path) -> Generator[Path | None]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        from shutil import rmtree
+
+        rmtree(folder, ignore_errors=True)
 
 
 def logged(plan: DialectPlan, workload: Json, folder: Path | None) -> Json:
@@ -92,6 +95,38 @@ def children_of(plan: DialectPlan, planned: Json, phase: Json) -> list[Child]:
             writes = asked["direction"]["kind"] == "write"
             found.append(Child(number, ordinal, writes, report))
     return found
+
+
+def check_side_files(plan: DialectPlan, core: DialectCore) -> list[Path]:
+    """Refuse, before anything is measured, to append to files that are the user's own.
+
+    Returns those that are appended to.
+
+    Raises
+    ------
+    RefusedError : one is there that iolab did not make.
+    """
+    side = _side(plan)
+    kinds = list[Json]()
+    if side.get("has_stamps"):
+        kinds.append({"part": "stamps", "began": "", "ended": ""})
+    if side.get("has_latencies"):
+        kinds.append({"part": "operations", "is_first": True, "operations": [], "times_ns": None})
+    if side.get("has_histograms"):
+        kinds.append({"part": "histogram", "counts": [0] * (len(side["limits_ns"]) + 1)})
+    if not kinds:
+        return []
+    found = set[Path]()
+    phases = [phase for row in plan.rows for phase in row["workload"]["phases"]]
+    for phase in phases:
+        count = sum(int(tenant["workers"]) for tenant in phase["tenants"])
+        for child, is_writer, kind in product(range(count), (False, True), kinds):
+            who = {"test": phase["name"], "child": child, "is_writer": is_writer}
+            event = json.dumps({"event": "side", **kind, "who": who})
+            shown = json.loads(core.dialect_render(plan.dialect, plan.text, event))
+            found.add(Path(shown["name"]))
+    refuse_foreign(sorted(found), Allowed.of(plan.common["overwrite"]))
+    return sorted(found)
 
 
 def write_side_files(
@@ -131,7 +166,7 @@ def write_side_files(
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Writer:
     """Appends what the dialect says to files in the current directory."""
 
@@ -142,8 +177,7 @@ class _Writer:
         """Append what a part looks like."""
         event = json.dumps({"event": "side", **part})
         shown = json.loads(self.core.dialect_render(self.plan.dialect, self.plan.text, event))
-        with Path(shown["name"]).open("a", encoding="ascii") as file:
-            file.write(shown["text"])
+        append_file(Path(shown["name"]), shown["text"], Allowed.of(self.plan.common["overwrite"]))
 
 
 def _show_operations(

@@ -18,9 +18,12 @@ from iolab.report.charts.common import (
     summary_row,
     value_axis,
 )
+from iolab.report.ledgers import ledger_of
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.verdict import StudyVerdict, TreatmentSummary
+from iolab.stats.winners import leads
 from iolab.store.rows import StudyData
+from iolab.wording import sentence_case
 
 LEVELS_MAX = 16
 """Of more levels only those with a colour are drawn."""
@@ -78,9 +81,9 @@ def _spec(
     return ChartSpec(
         name=f"by_level-{slug(group_title(verdict, group))}",
         kind="rows",
-        title=f"{metric.label.capitalize()} by {factor}: {group_title(verdict, group)}",
-        caption=_caption(verdict, found) + note + cut,
-        x=value_axis(metric, (t.geometric_mean for t in found)),
+        title=f"{sentence_case(metric.label)} by {factor}: {group_title(verdict, group)}",
+        caption=_caption(data, found) + note + cut,
+        x=value_axis(metric, (t.value for t in found)),
         y=Axis(factor, categories=tuple(levels)),
         panels=panels,
         table=Table(
@@ -89,23 +92,18 @@ def _spec(
     )
 
 
-def _caption(verdict: StudyVerdict, found: list[TreatmentSummary]) -> str:
+def _caption(data: StudyData, found: list[TreatmentSummary]) -> str:
     """Say which level leads how many cells, without claiming that the lead is real."""
     metric = METRIC_BY_NAME[found[0].metric]
-    cells: dict[tuple[str, str], list[TreatmentSummary]] = {}
-    for t in found:
-        cells.setdefault((t.operation, t.cell_label), []).append(t)
-    leads: dict[str, int] = {}
-    for members in cells.values():
-        pick = max if metric.is_higher_better else min
-        leader = pick(members, key=lambda t: t.geometric_mean).level or ""
-        leads[leader] = leads.get(leader, 0) + 1
     if len({t.level for t in found}) == 1:
         return "One level only; dots are geometric means with 95 % intervals."
-    leader = max(leads, key=lambda level: leads[level])
+    ledger = ledger_of(data)
+    group = (found[0].workload, found[0].is_direct)
+    said = leads(ledger, group, metric).text
+    dots = "maxima" if metric.is_maximum else "geometric means with 95 % intervals"
     text = (
-        f"{leader} has the best mean in {leads[leader]} of {len(cells)} cells; dots are geometric"
-        f" means with 95 % intervals, and overlapping intervals settle nothing: see the ratios."
+        f"{said}{'; ' if said else ''}dots are {dots}, and overlapping intervals settle"
+        " nothing: see the ratios."
     )
     cached = sum(t.is_page_cache for t in found)
     return text + (f" Hollow: {cached} results from the page cache." if cached else "")

@@ -23,6 +23,7 @@ from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.verdict import StudyVerdict, TreatmentSummary
 from iolab.store.rows import StudyData
+from iolab.wording import sentence_case
 
 FACTOR = "record_size"
 
@@ -51,10 +52,10 @@ def _spec(
     return ChartSpec(
         name=f"by_record_size-{slug(group_title(verdict, group))}",
         kind="plane",
-        title=f"{metric.label.capitalize()} by record size: {group_title(verdict, group)}",
+        title=f"{sentence_case(metric.label)} by record size: {group_title(verdict, group)}",
         caption=_caption(found, sizes) + note + ("" if is_compared else grey_note(slots)),
         x=Axis("record size", "bytes", "log", ticks=size_ticks(sizes)),
-        y=value_axis(metric, (t.geometric_mean for t in found)),
+        y=value_axis(metric, (t.value for t in found)),
         panels=panels,
         table=Table(
             summary_columns(verdict, metric.read_unit), tuple(summary_row(t) for t in found)
@@ -105,8 +106,8 @@ def _series(
 
 def _caption(found: list[TreatmentSummary], sizes: list[str]) -> str:
     """Say how much the largest record size changes against the smallest, over all treatments."""
-    first = [t.geometric_mean for t in found if t.levels[FACTOR] == sizes[0]]
-    last = [t.geometric_mean for t in found if t.levels[FACTOR] == sizes[-1]]
+    first = [t.value for t in found if t.levels[FACTOR] == sizes[0]]
+    last = [t.value for t in found if t.levels[FACTOR] == sizes[-1]]
     label = METRIC_BY_NAME[found[0].metric].label
     low, high = sum(first) / len(first), sum(last) / len(last)
     return (

@@ -19,6 +19,7 @@ from iolab.report.chart import (
     Value,
 )
 from iolab.stats.caveats import EQUAL_ROUNDS
+from iolab.stats.longest import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.sentence import mode_text
@@ -167,17 +168,19 @@ def value_axis(metric: Metric, values: Iterable[float]) -> Axis:
 def summary_point(t: TreatmentSummary, x: float | None, y: float) -> Point:
     """Make the mark of a treatment; `x` None puts the value on x (rows), else on y (plane)."""
     metric = METRIC_BY_NAME[t.metric]
-    value = metric.display(t.geometric_mean)
-    low = metric.display(t.interval.low) if t.interval else None
-    high = metric.display(t.interval.high) if t.interval else None
+    value = metric.display(t.value)
+    low = metric.display(t.value_interval.low) if t.value_interval else None
+    high = metric.display(t.value_interval.high) if t.value_interval else None
     where = " · ".join(part for part in (t.level or "", t.operation, t.cell_label) if part)
-    spread = (
-        "one trial"
-        if t.interval is None
-        else (f"95 % {metric.format(t.interval.low)} to {metric.format(t.interval.high)}")
-    )
+    if t.statistic == "maximum":
+        spread = f"the longest of all, {trial_text(t.maximum_round, t.maximum_trial)}"
+    elif t.value_interval is None:
+        spread = "one trial"
+    else:
+        ends = (metric.format(t.value_interval.low), metric.format(t.value_interval.high))
+        spread = f"95 % {ends[0]} to {ends[1]}"
     cached = ", page cache" if t.is_page_cache else ""
-    title = f"{where}: {metric.format(t.geometric_mean)} ({spread}, n = {t.n}{cached})"
+    title = f"{where}: {metric.format(t.value)} ({spread}, n = {t.n}{cached})"
     return Point(
         value if x is None else x,
         y if x is None else value,
@@ -198,11 +201,13 @@ def summary_row(t: TreatmentSummary) -> tuple[Value, ...]:
         t.level,
         t.cell_label,
         t.metric,
-        metric.as_data(t.geometric_mean),
-        metric.as_data(t.interval.low) if t.interval else None,
-        metric.as_data(t.interval.high) if t.interval else None,
+        metric.as_data(t.value),
+        metric.as_data(t.value_interval.low) if t.value_interval else None,
+        metric.as_data(t.value_interval.high) if t.value_interval else None,
         t.n,
         "page cache" if t.is_page_cache else "",
+        t.statistic,
+        t.maximum_trial if t.statistic == "maximum" else "",
     )
 
 
@@ -215,11 +220,13 @@ def summary_columns(verdict: StudyVerdict, unit: str) -> tuple[str, ...]:
         verdict.compared_factor,
         "cell",
         "metric",
-        f"geometric mean ({unit})",
+        f"geometric mean or maximum ({unit})",
         f"95 % low ({unit})",
         f"95 % high ({unit})",
         "n",
         "warmth",
+        "statistic",
+        "trial of the maximum",
     )
 
 

@@ -7,11 +7,13 @@ import math
 from iolab.report.chart import Axis, Band, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import floor_of, level_slots, noise_floor
 from iolab.stats.effect import DISCOVERY_RATE
+from iolab.stats.effect_words import percent, size_of_effect
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import bounds_text, margin_text, mode_text, percent, size_of_effect
+from iolab.stats.sentence import bounds_text, margin_text, mode_text, size_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
+from iolab.wording import counted, sentence_case
 
 LEVELS_FIRST = 10
 """Levels drawn on the first page: the strongest effects of the headline, from both ends."""
@@ -64,7 +66,9 @@ def _panels(verdict: StudyVerdict) -> Panels:
             if (c.workload, c.is_direct) == group and c.effect.ratio is not None:
                 mode = mode_text(verdict.compared_factor, c.is_direct)
                 metric = METRIC_BY_NAME[c.metric].label
-                title = ", ".join(text for text in (metric.capitalize(), c.workload, mode) if text)
+                title = ", ".join(
+                    text for text in (sentence_case(metric), c.workload, mode) if text
+                )
                 found.setdefault(title, []).append(c)
     return found
 
@@ -180,8 +184,9 @@ def _point(row: Comparison | CellComparison, index: int, verdict: StudyVerdict) 
     metric = METRIC_BY_NAME[row.metric]
     ratio = row.effect.ratio or 1.0
     title = (
-        f"{_label(row, verdict).strip()}: {size_of_effect(metric, ratio)}"
-        f" ({bounds_text(metric, row.effect)}), {row.effect.word}, {row.rounds_used} rounds"
+        f"{_label(row, verdict).strip()}: {size_text(metric, row.effect)}"
+        f" ({bounds_text(metric, row.effect)}), {row.effect.word},"
+        f" {counted(row.rounds_used, 'round')}"
     )
     is_pooled = isinstance(row, Comparison)
     return Point(

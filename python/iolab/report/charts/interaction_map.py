@@ -15,12 +15,13 @@ from iolab.report.ledgers import ledger_of
 from iolab.stats.closer import FactorEffect
 from iolab.stats.effect import effect_of
 from iolab.stats.ledger import CellKey, Cells, Group, Ledger, level_text
-from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import Metric
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.pairing import log_ratios, without_parts
+from iolab.stats.summaries import value_over
 from iolab.stats.verdict import Effect, StudyVerdict
+from iolab.stats.winners import Leads, leads
 from iolab.store.rows import StudyData
 
 PANELS_MAX = 24
@@ -50,7 +51,8 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
         if metric is None:
             continue
         cells = without_parts(ledger.cells_asked(metric, group))
-        found = [e for key in cells for e in _entries(ledger, metric, cells, key)]
+        best = leads(ledger, group, metric)
+        found = [e for key in cells for e in _entries(ledger, metric, cells, key, best)]
         if len(cells) > 1 and len({entry.level for entry in found}) > 1:
             specs.append(_spec(ledger, verdict, group, metric, found))
         elif len({entry.level for entry in found}) > 1:
@@ -60,13 +62,12 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     return specs
 
 
-def _entries(ledger: Ledger, metric: Metric, cells: Cells, key: CellKey) -> list[Entry]:
-    means = {
-        level: geometric_mean([m.value for m in samples.all()])
-        for level, samples in cells[key].items()
-    }
-    pick = max if metric.is_higher_better else min
-    best = pick(means, key=lambda level: means[level])
+def _entries(
+    ledger: Ledger, metric: Metric, cells: Cells, key: CellKey, found: Leads
+) -> list[Entry]:
+    means = {level: value_over(metric, samples.all()) for level, samples in cells[key].items()}
+    leaders = found.by_cell[key]
+    best = next(level for level in means if level in leaders)
     theirs = cells[key][best]
     entries: list[Entry] = []
     for level, ours in cells[key].items():
@@ -78,6 +79,8 @@ def _entries(ledger: Ledger, metric: Metric, cells: Cells, key: CellKey) -> list
             ratio = effect.ratio or ratio
         elif not metric.is_higher_better:
             ratio = 1 / ratio
+        if level in leaders:
+            ratio, effect = 1.0, None
         entries.append(Entry(key, level, means[level], len(ours.all()), ratio, effect))
     return entries
 
@@ -102,7 +105,8 @@ def _spec(
         name=f"interaction_map-{slug(group_title(verdict, group))}",
         kind="heat",
         title=f"Who is best where: {group_title(verdict, group)}",
-        caption=_caption(verdict, group, found) + (note if len(shown) < len(order) else ""),
+        caption=_caption(verdict, group, found, leads(ledger, group, metric).text)
+        + (note if len(shown) < len(order) else ""),
         x=Axis(across or "operation", categories=tuple(columns), ticks=_ramp(low)),
         y=Axis(
             verdict.compared_factor,
@@ -128,7 +132,8 @@ def _of_workloads(
             points.append(_point(entry, (column, levels.index(entry.level)), low, metric))
             rows.append(_row(entry, ledger, metric))
     best = {
-        title: max(group, key=lambda entry: entry.ratio).level for title, group in found.items()
+        title: " = ".join(e.level for e in group if e.effect is None and e.ratio == 1.0)
+        for title, group in found.items()
     }
     told = "; ".join(f"{level} in {title}" for title, level in list(best.items())[:6])
     different = len(set(best.values()))
@@ -207,20 +212,14 @@ def _ramp(low: float) -> tuple[tuple[float, str], ...]:
     return tuple(zip((_shade(v, low) for v in steps), [*texts, "1 = best mean"], strict=True))
 
 
-def _caption(verdict: StudyVerdict, group: Group, found: list[Entry]) -> str:
-    cells = list(dict.fromkeys(entry.key for entry in found))
-    leads: dict[str, int] = {}
-    for entry in found:
-        if entry.effect is None and math.isclose(entry.ratio, 1.0):
-            leads[entry.level] = leads.get(entry.level, 0) + 1
-    leader = max(leads, key=lambda level: leads[level])
+def _caption(verdict: StudyVerdict, group: Group, found: list[Entry], said: str) -> str:
     rest = [entry for entry in found if entry.effect is not None]
     undecided = {entry.key for entry in rest if entry.effect and entry.effect.word == "undecided"}
     worst = min(found, key=lambda entry: entry.ratio)
     where = " · ".join([worst.key.operation, *(dict(worst.key.levels).values())][:3])
-    text = f"{leader} has the best mean in {leads[leader]} of {len(cells)} cells"
-    if rest:
-        text += f"; in {len(undecided)} of them some level cannot be told from the best (hatched)"
+    text = said
+    if rest and undecided:
+        text += f"; in {len(undecided)} some level cannot be told from the best (hatched)"
     return (
         f"{text}. Farthest behind: {worst.level} with {worst.ratio:.2f} of the best in {where}."
         + interaction_text(verdict.closer.factor_effects, group, verdict.compared_factor)
@@ -249,7 +248,7 @@ def _headers(verdict: StudyVerdict, metric: Metric) -> tuple[str, ...]:
         "operation",
         "cell",
         verdict.compared_factor,
-        f"geometric mean ({metric.read_unit})",
+        f"{metric.statistic} ({metric.read_unit})",
         "n",
         "ratio to the best (below 1 = worse)",
         "95 % low",

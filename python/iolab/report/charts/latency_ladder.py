@@ -16,10 +16,12 @@ from iolab.report.charts.common import (
     slug,
 )
 from iolab.report.curves import CLOCKS, Distributions, Step, Where, distributions
+from iolab.stats.longest import longest_sentence
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import trade_offs
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
+from iolab.wording import counted
 
 NOUNS: Final = {"latency": "latency", "response": "response time"}
 RUNGS: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -27,6 +29,7 @@ TEXTS: Final = ("p50", "p90", "p99", "p99.9", "p99.99", "p99.999")
 BODY_MIN: Final = 8
 """Fewer quantiles than this are no distribution."""
 FOLDED_MAX: Final = 24
+_LONGEST: Final = (("○", "the longest of all trials, no mean"),)
 Cells = dict[str, dict[str, list[Step]]]
 """Cell to level to steps."""
 
@@ -46,7 +49,8 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
             note = grey_note(slots)
             if rest:
                 note += f" Here {len(first)} of {len(order)} cells, the others folded below."
-            base = _Base(verdict, group, clock, slots, _caption(verdict, group, cells) + note)
+            said = f"{_caption(verdict, group)}{_longest_said(verdict, group, clock)}{note}"
+            base = _Base(verdict, group, clock, slots, said)
             specs += base.views({name: cells[name] for name in first}, "")
             if rest:
                 specs += base.views({name: base.lit(cells[name]) for name in rest}, "-rest")
@@ -113,7 +117,7 @@ class _Base:
             panels=self._panels(cells, lambda step: self._rung(step, end)),
             table=table,
             tab=(name, "percentiles") if is_cdf else None,
-            notes=(("┃", "95 % interval over trials"),),
+            notes=(("┃", "95 % interval over trials"), *(_LONGEST if has_longest else ())),
             is_folded=bool(suffix),
         )
         if not is_cdf:
@@ -157,12 +161,13 @@ class _Base:
         low = None if step.low is None else step.low / 1000
         high = None if step.high is None else step.high / 1000
         text = _percentile(step.quantile)
+        where = f", {step.where}" if step.where else ""
         return Point(
             at,
             step.value / 1000,
             low,
             high,
-            f"{text}: {format_ns(step.value)} (n = {step.n})",
+            f"{text}: {format_ns(step.value)} (n = {step.n}{where})",
             is_hollow=step.quantile == 1.0,
         )
 
@@ -183,6 +188,7 @@ class _Base:
                 None if step.low is None else step.low / 1000,
                 None if step.high is None else step.high / 1000,
                 step.n,
+                step.where,
             )
             for name, by_level in cells.items()
             for level, steps in by_level.items()
@@ -193,10 +199,11 @@ class _Base:
                 "cell",
                 self.factor,
                 "percentile",
-                "geometric mean over trials (µs)",
+                "geometric mean over trials, or longest of all (µs)",
                 "95 % low (µs)",
                 "95 % high (µs)",
                 "n",
+                "where the longest was",
             ),
             tuple(rows),
         )
@@ -208,7 +215,7 @@ def _percentile(quantile: float) -> str:
     return f"p{quantile * 100:.7g}"
 
 
-def _caption(verdict: StudyVerdict, group: Group, cells: Cells) -> str:
+def _caption(verdict: StudyVerdict, group: Group) -> str:
     """State the trade-off with throughput, if there is one, else what p99 says by itself."""
     mine = [
         c
@@ -222,22 +229,16 @@ def _caption(verdict: StudyVerdict, group: Group, cells: Cells) -> str:
     better = [c.level for c in mine if c.effect.word == "better"]
     worse = [c.level for c in mine if c.effect.word == "worse"]
     parts = [
-        f"{len(levels)} level{'' if len(levels) == 1 else 's'} with clearly {word} p99 than"
-        f" {verdict.baseline}"
+        f"{counted(len(levels), 'level')} with clearly {word} p99 than {verdict.baseline}"
         for levels, word in ((better, "lower"), (worse, "higher"))
         if levels
     ]
     if parts:
         return f"There {'is' if len(better or worse) == 1 else 'are'} {' and '.join(parts)}."
-    longest = [
-        (step.value, cell, level)
-        for cell, by_level in cells.items()
-        for level, steps in by_level.items()
-        for step in steps
-        if step.quantile == max(s.quantile for s in steps)
-    ]
-    text = f"No level's p99 is clearly different from that of {verdict.baseline}."
-    if longest:
-        value, cell, level = max(longest)
-        text += f" The longest tail is that of {level} in {cell}: {format_ns(value)}."
-    return text
+    return f"No level's p99 is clearly different from that of {verdict.baseline}."
+
+
+def _longest_said(verdict: StudyVerdict, group: Group, clock: str) -> str:
+    mine = [t for t in verdict.treatments if (t.workload, t.is_direct) == group]
+    said = longest_sentence(verdict, mine, f"{clock}_ns_max")
+    return f" {said}" if said else ""

@@ -1,11 +1,14 @@
-"""Longest service time over time inside the median trial, one small chart per competing stream."""
+"""Longest service time over time inside single trials, one small chart per competing stream."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table
 from iolab.report.charts.common import cap_panels, grey_note, level_slots
-from iolab.report.charts.over_time import Panels, change_marks, chosen_panels
-from iolab.stats.metrics.metric import format_ns
+from iolab.report.charts.drawn_trials import Panels, chosen_panels, drawn_said
+from iolab.report.charts.over_time import change_marks, in_colour, stall_shapes
+from iolab.stats.longest import longest_sentence
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import SeriesRow, StudyData
 
@@ -23,34 +26,39 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     for workload, panels in chosen_panels(data, verdict).items():
         streams = {title: rows for title, rows in panels.items() if "/" in title}
         if streams:
-            specs.append(_spec(data, workload, streams, slots))
+            mine = [t for t in verdict.treatments if t.workload == workload]
+            said = longest_sentence(verdict, mine) + drawn_said(streams)
+            spec = _spec(said, workload, streams, slots)
+            specs.append(replace(spec, marks=change_marks(data, workload)))
     return specs
 
 
-def _spec(data: StudyData, workload: str, panels: Panels, slots: dict[str, int]) -> ChartSpec:
+def _spec(said: str, workload: str, panels: Panels, slots: dict[str, int]) -> ChartSpec:
     drawn, note = cap_panels(
         [
             Panel(
                 title,
                 tuple(
-                    Series(level, _points(level, row), slots.get(level, GREY), is_joined=True)
-                    for level, row in sorted(members, key=lambda item: slots.get(item[0], 99))
-                    if slots.get(level, 0) != GREY
+                    Series(
+                        d.name,
+                        _points(d.level, d.row),
+                        slots.get(d.level, GREY),
+                        is_joined=True,
+                        dash=1 if d.stalls else 0,
+                    )
+                    for d in in_colour(members, slots)
                 ),
+                stall_shapes(members),
             )
             for title, members in panels.items()
         ]
     )
-    rows = [(title, level, row) for title, members in panels.items() for level, row in members]
-    title, level, row = max(rows, key=lambda item: max(item[2].latency_ns_max, default=0))
-    worst = format_ns(max(row.latency_ns_max, default=0))
+    rows = [(title, d.level, d.row) for title, members in panels.items() for d in members]
     return ChartSpec(
         name=f"latency_over_time-{workload}",
         kind="plane",
-        title=f"Longest wait over time, median trial per treatment: {workload}",
-        caption=f"The longest operation of all took {worst}: {title}, {level}."
-        + note
-        + grey_note(slots),
+        title=f"Longest wait over time, single trials: {workload}",
+        caption=f"{said} A gap in a line: nothing was completed.{note}{grey_note(slots)}",
         x=Axis("time since the phase began", "s", is_from_zero=True),
         y=Axis("longest service time", "ms", "log"),
         panels=drawn,
@@ -59,24 +67,30 @@ def _spec(data: StudyData, workload: str, panels: Panels, slots: dict[str, int])
             tuple(
                 (title, level, row.trial_id, round(x, 6), y)
                 for title, level, row in rows[:TABLED_MAX]
-                for x, y in _longest(row)
+                for x, y, _ in _longest(row)
             ),
         ),
-        marks=change_marks(data, workload),
     )
 
 
-def _longest(row: SeriesRow) -> list[tuple[float, float]]:
-    """Return (end of interval in s, ms); an interval without an operation has no value."""
+def _longest(row: SeriesRow) -> list[tuple[float, float, bool]]:
+    """Return (end of interval in s, ms, whether one without an operation was before it)."""
     stride = max(1, -(-len(row.latency_ns_max) // POINTS_MAX))
     seconds = row.interval_ns / 1e9
     parts = [row.latency_ns_max[i : i + stride] for i in range(0, len(row.latency_ns_max), stride)]
     return [
-        ((i * stride + len(part)) * seconds, max(part) / 1e6)
+        (
+            (i * stride + len(part)) * seconds,
+            max(part) / 1e6,
+            i > 0 and max(parts[i - 1]) == 0,
+        )
         for i, part in enumerate(parts)
         if max(part) > 0
     ]
 
 
 def _points(level: str, row: SeriesRow) -> tuple[Point, ...]:
-    return tuple(Point(x, y, title=f"{level}: {y:.4g} ms at {x:.3g} s") for x, y in _longest(row))
+    return tuple(
+        Point(x, y, title=f"{level}: {y:.4g} ms at {x:.3g} s", is_start=is_start)
+        for x, y, is_start in _longest(row)
+    )

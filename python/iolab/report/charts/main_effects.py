@@ -21,6 +21,7 @@ from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
+from iolab.wording import counted
 
 LEVELS_MAX = 60
 """Factors with more levels are left out: their effect has charts of its own."""
@@ -104,7 +105,9 @@ def _main(table: Balanced, verdict: StudyVerdict, factors: list[Factor]) -> Char
             estimate = _effect(table, read, level)
             low, high = _ends(estimate)
             ratio = ratio_of_log(estimate.mean)
-            title = f"{factor} = {level}: {ratio:.3g} of the mean (n = {estimate.n} rounds)"
+            title = (
+                f"{factor} = {level}: {ratio:.3g} of the mean (n = {counted(estimate.n, 'round')})"
+            )
             points.append(Point(ratio, len(names), low, high, title))
             names.append(f"{factor} = {level}")
             rows.append((factor, level, ratio, low, high, estimate.n))
@@ -163,7 +166,9 @@ def _inside(
             low, high = _ends(estimate)
             ratio = ratio_of_log(estimate.mean)
             title = f"{level_text(verdict.compared_factor, level)}, {place}: {ratio:.3g}"
-            points.append(Point(ratio, row, low, high, f"{title} (n = {estimate.n} rounds)"))
+            points.append(
+                Point(ratio, row, low, high, f"{title} (n = {counted(estimate.n, 'round')})")
+            )
             rows.append((place, level, ratio, low, high, estimate.n))
         series.append(Series(level, tuple(points), slots.get(level, 0)))
     edge, title = 1 + verdict.margin, group_title(verdict, table.group)

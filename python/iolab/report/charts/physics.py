@@ -11,16 +11,16 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import cell_name, cells_in_order, operations_first
 from iolab.stats import upper_bound
+from iolab.stats.effect_words import percent
 from iolab.stats.ledger import PAGE_CACHE_SHARE
 from iolab.stats.lookups import of_metric
 from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
 from iolab.stats.metrics.metric import format_bytes_per_s, in_rate_unit, rate_unit
-from iolab.stats.sentence import percent
 from iolab.stats.verdict import StudyVerdict, mode_word
 from iolab.store.rows import Measurement, StudyData, TrialRow
 
@@ -147,7 +147,7 @@ def _cells(data: StudyData, verdict: StudyVerdict) -> list[Cell]:
         seen = [d for m in rows if (d := details.get((m.trial_id, m.operation)))]
         shares = [m.cache_share for m in rows if m.cache_share is not None]
         depths = [d["depth_reached_mean"] for d in seen if d.get("depth_reached_mean") is not None]
-        ceilings = [c for d in seen if (c := _ceiling(d)) is not None]
+        ceilings = [c for d in seen if (c := upper_bound.generator_ceiling(d)) is not None]
         cells.append(
             Cell(
                 workload,
@@ -164,13 +164,6 @@ def _cells(data: StudyData, verdict: StudyVerdict) -> list[Cell]:
     order = cells_in_order(data, list(dict.fromkeys(cell.name for cell in cells)))
     workloads = data.study.workloads
     return sorted(cells, key=lambda c: (workloads.index(c.workload), order.index(c.name)))
-
-
-def _ceiling(detail: dict[str, Any]) -> float | None:
-    """What the generator could submit at most if nothing below it took any time, bytes/s."""
-    cost, size = detail.get("harness_ns_per_op"), detail.get("io_size_bytes")
-    workers = len(detail.get("workers") or []) or 1
-    return None if not cost or not size else workers * size / cost * 1e9
 
 
 def _depth(trial: TrialRow, data: StudyData) -> str:

@@ -7,6 +7,7 @@ from iolab.report.charts.common import level_slots
 from iolab.stats.sentence import kind_word
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData, TrialRow
+from iolab.wording import counted
 
 SYMBOLS = {"ok": "", "failed": "×", "interrupted": "!", None: "·"}
 
@@ -117,11 +118,11 @@ def _square(trial: TrialRow, row: int) -> Point:
 def _caption(data: StudyData, verdict: StudyVerdict, rounds: int) -> str:
     """Say whether the place inside a round mattered."""
     order = "in the order of the table" if data.study.command else "in a fresh random order"
-    opening = f"{rounds} round{'' if rounds == 1 else 's'}, each {order}"
+    opening = f"{counted(rounds, 'round')}, each {order}"
     position = verdict.position
     if data.study.kind == "imported":
         return (
-            f"{rounds} run number{'' if rounds == 1 else 's'}, as the table has them; the order of"
+            f"{counted(rounds, 'run number')}, as the table has them; the order of"
             " running is not known, places are those of the table."
         )
     if kind_word(data.study):

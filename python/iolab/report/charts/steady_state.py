@@ -1,7 +1,8 @@
 """Inside single trials: warm-up, the window that is judged steady, changes of level, stalls.
 
 One panel per level, for the operation whose trials are least steady; of each level the trial with
-the lower median throughput. Three views: over time, over what was written or read, longest wait.
+the longest stall, else that with the lower median throughput. Three views: over time, over what was
+written or read, longest wait.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 from iolab import units
 from iolab.report.chart import PANELS_MAX, Axis, ChartSpec, Panel, Point, Series, Shape, Table
 from iolab.report.charts.common import level_slots
-from iolab.report.charts.over_time import Panels, chosen_panels
+from iolab.report.charts.drawn_trials import Panels, chosen_panels
 from iolab.stats.methods.change_points import change_points
 from iolab.stats.methods.stalls import SLICES_MIN, quiet_slices
 from iolab.stats.methods.steady_state import RANGE_MAX, WINDOW
@@ -36,7 +37,7 @@ WORDS: Final = {
     "decay": "decays",
     "cyclic": "is cyclic",
     "never_steady": "never gets steady",
-    "too_short": "is too short to tell",
+    "too_short": "too short to tell",
 }
 
 
@@ -76,9 +77,11 @@ def _least_steady(panels: Panels) -> tuple[str, list[Course]] | None:
     """Choose the cell with most trials that are not flat; ties go to the longest wait."""
     ranked: list[tuple[int, int, str, list[Course]]] = []
     for title, members in panels.items():
+        # A trial with a stall stands for its level: the median one would hide it.
+        by_level = {drawn.level: drawn.row for drawn in members}
         courses = [
             Course(level, row, trial_shape(row.bytes, row.ops, row.interval_ns))
-            for level, row in members
+            for level, row in by_level.items()
             if len(row.bytes) > 4
         ]
         odd = sum(c.shape.shape not in ("flat", "too_short") for c in courses)
@@ -175,17 +178,28 @@ def _wait_panels(courses: list[Course]) -> tuple[Panel, ...]:
             (
                 Series(
                     "longest wait",
-                    tuple(
-                        Point(x, wait / 1e6, title=f"{wait / 1e6:.4g} ms at {x:.3g} s")
-                        for x, wait in zip(_seconds(c), c.row.latency_ns_max, strict=False)
-                        if wait > 0
-                    ),
+                    _wait_points(c),
                     1,
                     is_joined=True,
                 ),
             ),
         )
         for c in courses
+    )
+
+
+def _wait_points(course: Course) -> tuple[Point, ...]:
+    """Return the longest wait of every slice in which something was completed."""
+    waits = list(zip(_seconds(course), course.row.latency_ns_max, strict=False))
+    return tuple(
+        Point(
+            x,
+            wait / 1e6,
+            title=f"{wait / 1e6:.4g} ms at {x:.3g} s",
+            is_start=place > 0 and waits[place - 1][1] == 0,
+        )
+        for place, (x, wait) in enumerate(waits)
+        if wait > 0
     )
 
 
@@ -235,7 +249,7 @@ def _caption(title: str, courses: list[Course]) -> str:
         f"{', '.join(levels) if len(levels) <= 4 else f'{len(levels)} levels'}: {word}"
         for word, levels in counts.items()
     )
-    text = f"In {title}, one trial each: {said}."
+    text = f"In {title}, one trial each (with the longest stall, else the median): {said}."
     if WORDS["too_short"] in counts:
         least = min(len(c.row.bytes) for c in courses)
         text += f" A series needs {SLICES_MIN} slices to be judged; the shortest has {least}."
@@ -246,7 +260,7 @@ def _caption(title: str, courses: list[Course]) -> str:
         verb = "stalls" if len(stalled) == 1 else "stall"
         text += (
             f" {len(stalled)} of {len(courses)} {verb}; the longest stall lasts {longest}"
-            f" ({worst.level})."
+            f" ({worst.level}, trial {worst.row.trial_id})."
         )
     elif WORDS["too_short"] not in counts:
         text += " None stalls."

@@ -21,6 +21,7 @@ from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.numeric_levels import numeric_levels
 from iolab.stats.verdict import StudyVerdict, TreatmentSummary
 from iolab.store.rows import StudyData
+from iolab.wording import sentence_case
 
 USUAL: Final = ("record_size", "file_size")
 """The factors that IOzone's own picture has."""
@@ -71,7 +72,7 @@ def _spec(
                 "panel",
                 across,
                 along,
-                f"geometric mean ({metric.read_unit})",
+                f"{metric.statistic} ({metric.read_unit})",
                 f"95 % low ({metric.read_unit})",
                 f"95 % high ({metric.read_unit})",
                 "n",
@@ -114,8 +115,8 @@ def _title(data: StudyData, t: TreatmentSummary, axes: dict[str, list[str]]) -> 
 def _point(t: TreatmentSummary, place: tuple[int, int], axes: dict[str, list[str]]) -> Point:
     metric = METRIC_BY_NAME[t.metric]
     where = " × ".join(t.levels[name] for name in axes)
-    title = f"{where}: {metric.format(t.geometric_mean)}"
-    return Point(place[0], place[1], title=title, z=metric.display(t.geometric_mean))
+    title = f"{where}: {metric.format(t.value)}"
+    return Point(place[0], place[1], title=title, z=metric.display(t.value))
 
 
 def _caption(
@@ -125,13 +126,13 @@ def _caption(
 
     def said(t: TreatmentSummary) -> str:
         levels = " and ".join(f"{name} = {t.levels[name]}" for name in axes)
-        return f"with {levels} ({_title(data, t, axes)}): {metric.format(t.geometric_mean)}"
+        return f"with {levels} ({_title(data, t, axes)}): {metric.format(t.value)}"
 
-    top = max(found, key=lambda t: t.geometric_mean)
-    bottom = min(found, key=lambda t: t.geometric_mean)
+    top = max(found, key=lambda t: t.value)
+    bottom = min(found, key=lambda t: t.value)
     better = "“Who is best where”" if data.study.is_comparison else "the table"
     return (
-        f"{metric.label.capitalize()} is highest {said(top)}; lowest {said(bottom)}. Heights at"
+        f"{sentence_case(metric.label)} is highest {said(top)}; lowest {said(bottom)}. Heights at"
         f" the back may be hidden: the figure to read is {better}."
     )
 
@@ -141,8 +142,8 @@ def _row(data: StudyData, t: TreatmentSummary, axes: dict[str, list[str]]) -> tu
     return (
         _title(data, t, axes),
         *(t.levels.get(name) for name in axes),
-        metric.as_data(t.geometric_mean),
-        metric.as_data(t.interval.low) if t.interval else None,
-        metric.as_data(t.interval.high) if t.interval else None,
+        metric.as_data(t.value),
+        metric.as_data(t.value_interval.low) if t.value_interval else None,
+        metric.as_data(t.value_interval.high) if t.value_interval else None,
         t.n,
     )

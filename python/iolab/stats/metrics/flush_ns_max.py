@@ -2,4 +2,4 @@
 
 from iolab.stats.metrics.metric import latency_metric
 
-METRIC = latency_metric("flush_ns_max", "longest flush time")
+METRIC = latency_metric("flush_ns_max", "longest flush time", is_maximum=True)

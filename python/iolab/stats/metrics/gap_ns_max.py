@@ -2,4 +2,4 @@
 
 from iolab.stats.metrics.metric import latency_metric
 
-METRIC = latency_metric("gap_ns_max", "longest gap")
+METRIC = latency_metric("gap_ns_max", "longest gap", is_maximum=True)

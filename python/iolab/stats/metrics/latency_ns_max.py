@@ -2,4 +2,4 @@
 
 from iolab.stats.metrics.metric import latency_metric
 
-METRIC = latency_metric("latency_ns_max", "longest latency")
+METRIC = latency_metric("latency_ns_max", "longest latency", is_maximum=True)

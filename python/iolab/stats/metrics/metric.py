@@ -38,6 +38,19 @@ class Metric:
     format: Callable[[float], str]
     """Stored value to text with an adapted unit."""
     role: Role = "shown"
+    is_maximum: bool = False
+    """Whether each trial yields its longest: of several trials only the longest of all says more,
+    and a mean of them is the longest of nothing."""
+
+    @property
+    def compared_label(self) -> str:
+        """Noun used where ratios are formed: those of longest times are formed trial by trial."""
+        return f"{self.label} of a trial" if self.is_maximum else self.label
+
+    @property
+    def statistic(self) -> Literal["geometric mean", "maximum"]:
+        """What stands for several trials."""
+        return "maximum" if self.is_maximum else "geometric mean"
 
     @property
     def is_rate(self) -> bool:
@@ -69,7 +82,8 @@ def format_significant(value: float, digits: int = 3) -> str:
         return "0"
     rounded = float(f"{value:.{digits}g}")
     if abs(rounded) < 1:
-        return f"{rounded:.12f}".rstrip("0")
+        text = f"{rounded:.12f}".rstrip("0").rstrip(".")
+        return "0" if text == "-0" else text
     decimals = max(0, digits - len(str(int(abs(rounded)))))
     return f"{rounded:,.{decimals}f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
@@ -114,6 +128,8 @@ def share_metric(name: str, label: str, *, as_percent: bool = True) -> Metric:
     return Metric(name, "index", label, True, "", 1.0, format_significant)
 
 
-def latency_metric(name: str, label: str, *, role: Role = "shown") -> Metric:
+def latency_metric(
+    name: str, label: str, *, role: Role = "shown", is_maximum: bool = False
+) -> Metric:
     """Make the metric of a duration stored in ns and drawn in µs; lower is better."""
-    return Metric(name, "ns", label, False, "µs", 1e-3, format_ns, role)
+    return Metric(name, "ns", label, False, "µs", 1e-3, format_ns, role, is_maximum)

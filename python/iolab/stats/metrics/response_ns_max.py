@@ -2,4 +2,4 @@
 
 from iolab.stats.metrics.metric import latency_metric
 
-METRIC = latency_metric("response_ns_max", "longest response time")
+METRIC = latency_metric("response_ns_max", "longest response time", is_maximum=True)

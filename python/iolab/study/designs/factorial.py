@@ -17,12 +17,14 @@ Cochran and Cox (1957), Experimental Designs, chapters 4 (blocks) and 7 (split p
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from iolab.study.model import Levels
 from iolab.study.treatment import Treatment
+
+if TYPE_CHECKING:
+    from random import Random
 
 T = TypeVar("T")
 
@@ -38,7 +40,9 @@ def order_factorial_round(
     seed : seed of the study.
     round_number : 1-based.
     """
-    rng = random.Random(f"iolab/{seed}/round/{round_number}")
+    from random import Random  # Not for a table, whose order is its own.
+
+    rng = Random(f"iolab/{seed}/round/{round_number}")
     plots: dict[Levels, list[Treatment]] = {}
     for treatment in treatments:
         plots.setdefault(treatment.whole_plot, []).append(treatment)
@@ -49,6 +53,6 @@ def order_factorial_round(
     )
 
 
-def _shuffled(rng: random.Random, items: Sequence[T]) -> list[T]:
+def _shuffled(rng: Random, items: Sequence[T]) -> list[T]:
     draws = [rng.random() for _ in items]
     return [items[index] for index in sorted(range(len(items)), key=draws.__getitem__)]

@@ -101,6 +101,20 @@ fn the_results_and_the_program_are_protected() {
     assert!(why.what.contains("carries the running system (/results/out)"), "{why:?}");
 }
 
+/// Newcomers read `(/, /usr/local/libexec/iolab/iolab-agent)`, as if that were a mount point, too.
+#[test]
+fn what_lies_below_a_named_mount_point_is_not_listed_again() {
+    let fake = Fake::new();
+    fake.mount("8:16", "/", "ext4", "/dev/sdx");
+    let program = PathBuf::from("/usr/local/libexec/iolab/iolab-agent");
+    let why = in_use(&fake.machine, "sdx", &[program, PathBuf::from("/data/out")]).unwrap();
+    assert!(why.what.ends_with("carries the running system (/)"), "{why:?}");
+    fake.mount("8:16", "/boot", "ext4", "/dev/sdx");
+    fake.mount("8:16", "/home", "ext4", "/dev/sdx");
+    let why = in_use(&fake.machine, "sdx", &[]).unwrap();
+    assert!(why.what.ends_with("carries the running system (/, /boot and /home)"), "{why:?}");
+}
+
 #[test]
 fn volumes_arrays_and_what_is_mounted_on_them_are_found() {
     for (holder, uuid, kind) in [

@@ -1,0 +1,101 @@
+"""Cost of commands before and after the work itself: processor time and modules imported.
+
+Each command runs in turn with the others, so that what else the machine does meets all of them;
+medians are printed, user and system time together. Of the dialect's command the agent's own time is
+taken off (a wrapper in its place reads it): what is left is Python's start, the imports, the store
+and the printing. The first line is Python itself doing nothing. Compiled modules are kept, as in an
+installation, and nothing is written beside the source.
+
+Two commands have a bar (issue 14, point 18); what is over it is marked, and the exit code is 1.
+
+``python benches/startup.py [--rounds N]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from paired import counting_agent, forget_agents, used_by_agents
+
+from iolab.testbed.command import find_agent
+
+ONE = ("iozone", "-s", "1m", "-r", "64k", "-i", "0", "-i", "1")
+LITTLE = ("iozone", "-a", "-n", "64", "-g", "64", "-i", "0")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "python -c pass": ("-c", "pass"),
+    "iolab --version": ("-m", "iolab.cli", "--version"),
+    "iolab --help": ("-m", "iolab.cli", "--help"),
+    "iolab compare --help": ("-m", "iolab.cli", "compare", "--help"),
+    f"iolab {' '.join(ONE)}": ("-m", "iolab.cli", *ONE),
+    f"iolab {' '.join(LITTLE)}": ("-m", "iolab.cli", *LITTLE),
+}
+BARS = {"iolab --version": 0.1, f"iolab {' '.join(ONE)}": 0.15}
+"""Seconds of processor time."""
+
+
+def seconds(words: tuple[str, ...], scratch: Path) -> tuple[float, float]:
+    """Processor time without the agent's, and time on the wall, of one command."""
+    forget_agents(scratch)
+    environment = {
+        **{name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        "IOLAB_AGENT": str(scratch / "agent"),
+        "PYTHONPYCACHEPREFIX": str(scratch / "compiled"),
+    }
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        [sys.executable, *words], cwd=scratch, env=environment, capture_output=True, check=True
+    )
+    wall = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return cpu - sum(whole for _, whole in used_by_agents(scratch)), wall
+
+
+def imports(words: tuple[str, ...], scratch: Path) -> int:
+    """How many modules a command imports."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *words],
+        cwd=scratch,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return sum(line.startswith("import time:") for line in done.stderr.splitlines()) - 1
+
+
+def main() -> None:
+    """Print a line per command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=11)
+    rounds = parser.parse_args().rounds
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        counting_agent(find_agent(), scratch)
+        counts = {name: imports(words, scratch) for name, words in COMMANDS.items()}
+        for words in COMMANDS.values():
+            seconds(words, scratch)  # What it imports is compiled.
+        for _ in range(rounds):
+            for name, words in COMMANDS.items():
+                taken[name].append(seconds(words, scratch))
+    is_kept = True
+    print(f"{'':44}{'own CPU':>10}{'wall':>9}{'modules':>9}{'bar':>9}")
+    for name, pairs in taken.items():
+        cpu, wall = (statistics.median(values) for values in zip(*pairs, strict=True))
+        bar = BARS.get(name)
+        is_kept &= bar is None or cpu < bar
+        told = "" if bar is None else f"{bar:8.2f}s {'kept' if cpu < bar else 'MISSED'}"
+        print(f"{name:44}{cpu:9.3f}s{wall:8.3f}s{counts[name]:9}{told}")
+    sys.exit(0 if is_kept else 1)
+
+
+if __name__ == "__main__":
+    main()

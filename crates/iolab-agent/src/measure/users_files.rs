@@ -1,0 +1,323 @@
+//! The user's own files: which of them a trial may remove, make anew or write (safety R6).
+//!
+//! In a directory of the user's every file that the workload names is looked at before the first
+//! one is touched: by a descriptor, so that a link is a link and not what it points at. One that is
+//! there may be changed only if the user named it or an earlier trial left it so; one that is only
+//! read stays, whoever made it. A file that is made is made where no other is, and later it is
+//! compared by its inode, between phases and before it is removed. Its birth is told to the front
+//! end as soon as it is there: if all of iolab is killed, the next start knows it by that.
+//!
+//! Left out: directories of small files, which have names of their own that nobody else uses.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{
+    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+
+use iolab_drive::record::Warning;
+use iolab_real::created;
+use iolab_workload::spec::{Opening, Phase, Tenant};
+
+use super::request::{FileBirth, FileMark, Request};
+use crate::protocol::Replaceable;
+
+/// Code of the warning that says that a file is not ours; the front end's exit code follows.
+const FOREIGN_FILE: &str = "foreign_file";
+
+/// Mode bits of the owner; the measuring has to open it.
+const OWNERS_MODE: u32 = 0o7700;
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+/// One file, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing has the name.
+    Absent,
+    /// It may be changed and removed; `is_made`: all that is in it is iolab's.
+    Ours { identity: Identity, is_made: bool },
+    /// It is somebody's, and only read.
+    Foreign(Identity),
+}
+
+/// All files of a trial in a directory of the user's.
+pub struct UsersFiles {
+    directory: PathBuf,
+    states: RefCell<BTreeMap<String, State>>,
+    /// Permissions of files that were removed to be made anew.
+    modes: BTreeMap<String, u32>,
+}
+
+/// A file that was looked at.
+struct Seen {
+    name: String,
+    path: PathBuf,
+    /// Held open, so that its inode is nobody else's meanwhile.
+    file: Option<(File, Metadata)>,
+    use_: Use,
+}
+
+/// What the workload does with a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    is_written: bool,
+    /// The first phase that uses it makes it.
+    is_made: bool,
+}
+
+impl UsersFiles {
+    /// Decides about every file, all or nothing, then removes those that are made anew; `None` if
+    /// the directory is not the user's. Openings become such that only a free name is taken.
+    ///
+    /// # Errors
+    ///
+    /// A file may not be changed, or is none; nothing was touched.
+    pub fn take(request: &mut Request) -> Result<Option<Self>, String> {
+        let Some(rules) = &request.files else { return Ok(None) };
+        let mut seen = Vec::new();
+        for (name, use_) in uses(&request.workload.phases) {
+            let path = request.directory.join(&name);
+            let file = look(&path)?;
+            if let (Some((_, found)), true) = (&file, use_.is_written) {
+                let is_allowed = match rules.replaceable.get(&name) {
+                    Some(Replaceable::Named) => true,
+                    Some(Replaceable::Made(mark)) => *mark == mark_of(found),
+                    Some(Replaceable::Begun(birth)) => is_born(&path, found, *birth),
+                    None => false,
+                };
+                if !is_allowed {
+                    return Err(foreign(&path));
+                }
+            }
+            seen.push(Seen { name, path, file, use_ });
+        }
+        let (mut states, mut modes) = (BTreeMap::new(), BTreeMap::new());
+        for Seen { name, path, file, use_ } in seen {
+            let state = match &file {
+                None => State::Absent,
+                Some((_, found)) if use_.is_made => {
+                    remove_if(&path, identity(found))?;
+                    modes.insert(name.clone(), found.mode());
+                    State::Absent
+                }
+                Some((_, found)) => match rules.replaceable.get(&name) {
+                    Some(Replaceable::Made(mark)) if *mark == mark_of(found) => {
+                        State::Ours { identity: identity(found), is_made: true }
+                    }
+                    Some(Replaceable::Begun(birth)) if is_born(&path, found, *birth) => {
+                        State::Ours { identity: identity(found), is_made: true }
+                    }
+                    // Named to be written; what is only read stays, whatever was allowed.
+                    Some(Replaceable::Named) if use_.is_written => {
+                        State::Ours { identity: identity(found), is_made: false }
+                    }
+                    _ => State::Foreign(identity(found)),
+                },
+            };
+            states.insert(name, state);
+        }
+        take_only_free_names(&mut request.workload.phases);
+        let (directory, states) = (request.directory.clone(), RefCell::new(states));
+        Ok(Some(Self { directory, states, modes }))
+    }
+
+    /// Whether the files of `phase` are still those that were decided about.
+    ///
+    /// # Errors
+    ///
+    /// One was replaced.
+    pub fn check(&self, phase: &Phase) -> Result<(), String> {
+        let states = self.states.borrow();
+        for name in names(phase) {
+            let path = self.directory.join(&name);
+            let known = match states.get(&name) {
+                Some(State::Ours { identity, .. } | State::Foreign(identity)) => *identity,
+                _ => continue,
+            };
+            match path.symlink_metadata() {
+                Ok(found) if identity(&found) != known => return Err(foreign(&path)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes which files of `phase` now exist because it made them; answers the births of those
+    /// that are new.
+    pub fn note(&self, phase: &Phase) -> BTreeMap<String, FileBirth> {
+        let mut states = self.states.borrow_mut();
+        let mut births = BTreeMap::new();
+        for tenant in &phase.tenants {
+            let makes = tenant.opening != Opening::Existing;
+            for name in own_names(tenant).filter(|_| makes) {
+                // Whatever else has the name by now is somebody's.
+                let Some(found) = created::made(&self.directory.join(&name)) else { continue };
+                let made = State::Ours { identity: (found.device, found.inode), is_made: true };
+                if states.get(&name) == Some(&made) {
+                    continue;
+                }
+                self.narrow(&name, (found.device, found.inode));
+                let birth =
+                    |born_ns| FileBirth { device: found.device, inode: found.inode, born_ns };
+                births.extend(found.born_ns.map(|born_ns| (name.clone(), birth(born_ns))));
+                states.insert(name, made);
+            }
+        }
+        births
+    }
+
+    /// Takes from others what they had not with the file that was there before.
+    fn narrow(&self, name: &str, known: Identity) {
+        let Some(mode) = self.modes.get(name) else { return };
+        let mut how = OpenOptions::new();
+        let opened = how.read(true).custom_flags(libc::O_NOFOLLOW).open(self.directory.join(name));
+        let found = opened.and_then(|file| file.metadata().map(|found| (file, found)));
+        if let Ok((file, found)) = found
+            && identity(&found) == known
+        {
+            let narrow = found.mode() & (OWNERS_MODE | mode);
+            // A mode that cannot be changed is that of a file system without any.
+            let _ = file.set_permissions(Permissions::from_mode(narrow & 0o7777));
+        }
+    }
+
+    /// Removes the files of `phase` that are ours, those of a layout that failed, too.
+    pub fn remove(&self, phase: &Phase) {
+        let mut states = self.states.borrow_mut();
+        for name in names(phase) {
+            let path = self.directory.join(&name);
+            let known = match states.get(&name) {
+                Some(State::Ours { identity, .. }) => Some(*identity),
+                // Somebody may have taken the name meanwhile, with an empty file perhaps.
+                Some(State::Absent) => created::made(&path).map(|it| (it.device, it.inode)),
+                _ => None,
+            };
+            // What cannot be removed is told by the mark that is not there.
+            if known.is_some_and(|known| remove_if(&path, known).is_ok()) {
+                states.insert(name, State::Absent);
+            }
+        }
+    }
+
+    /// Marks of the files that were made and stay.
+    pub fn made(&self) -> BTreeMap<String, FileMark> {
+        let states = self.states.borrow();
+        let ours = states.iter().filter_map(|(name, state)| match state {
+            State::Ours { identity, is_made: true } => Some((name, *identity)),
+            _ => None,
+        });
+        ours.filter_map(|(name, known)| {
+            let found = self.directory.join(name).symlink_metadata().ok()?;
+            (identity(&found) == known).then(|| (name.clone(), mark_of(&found)))
+        })
+        .collect()
+    }
+}
+
+/// Tells the front end that a file was refused, not that something failed.
+pub fn refusal(message: &str) -> Warning {
+    Warning::new(FOREIGN_FILE, message, "name another file, or allow it with --overwrite")
+}
+
+fn foreign(path: &Path) -> String {
+    let shown = path.strip_prefix(".").unwrap_or(path).display();
+    format!("{shown} is not a file that iolab made, or was changed since: nothing was touched")
+}
+
+/// The file that has the name, and what it is; `None` if nothing has it.
+fn look(path: &Path) -> Result<Option<(File, Metadata)>, String> {
+    let mut how = OpenOptions::new();
+    let opened = how.read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("{}: {error}", path.display())),
+    };
+    let found = file.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
+    let kind = found.file_type();
+    let what = match () {
+        () if kind.is_file() => return Ok(Some((file, found))),
+        () if kind.is_symlink() => "a symbolic link",
+        () if kind.is_dir() => "a directory",
+        () if kind.is_block_device() || kind.is_char_device() => "a device",
+        () => "a special file",
+    };
+    let shown = path.strip_prefix(".").unwrap_or(path).display();
+    Err(format!("{shown} is {what}: nothing was touched"))
+}
+
+fn identity(found: &Metadata) -> Identity {
+    (found.dev(), found.ino())
+}
+
+fn mark_of(found: &Metadata) -> FileMark {
+    let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+    FileMark {
+        device: found.dev(),
+        inode: found.ino(),
+        size_bytes: found.len(),
+        modified_ns: ns(found.mtime(), found.mtime_nsec()),
+        changed_ns: ns(found.ctime(), found.ctime_nsec()),
+    }
+}
+
+/// True if a file is one that an earlier run had begun to write when it was killed. What was
+/// written to it since cannot be told from what that run wrote: it is the same file.
+fn is_born(path: &Path, found: &Metadata, birth: FileBirth) -> bool {
+    let now = created::of_path(path);
+    let known = (birth.device, birth.inode, Some(birth.born_ns));
+    identity(found) == (birth.device, birth.inode)
+        && now.is_some_and(|now| (now.device, now.inode, now.born_ns) == known)
+}
+
+fn remove_if(path: &Path, known: Identity) -> Result<(), String> {
+    let fails = |error: std::io::Error| format!("{}: {error}", path.display());
+    match path.symlink_metadata() {
+        Ok(found) if identity(&found) == known => std::fs::remove_file(path).map_err(fails),
+        Ok(_) => Err(foreign(path)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(fails(error)),
+    }
+}
+
+/// Names of the files of a tenant that are files, not directories of many.
+fn own_names(tenant: &Tenant) -> impl Iterator<Item = String> + '_ {
+    tenant.file_names().filter(|_| !tenant.is_folder())
+}
+
+fn names(phase: &Phase) -> impl Iterator<Item = String> + '_ {
+    phase.tenants.iter().flat_map(own_names)
+}
+
+fn uses(phases: &[Phase]) -> BTreeMap<String, Use> {
+    let mut found = BTreeMap::<String, Use>::new();
+    for tenant in phases.iter().flat_map(|phase| &phase.tenants) {
+        let is_written = tenant.writes() || tenant.opening != Opening::Existing;
+        for name in own_names(tenant) {
+            let is_made = matches!(tenant.opening, Opening::Create | Opening::New);
+            let use_ = found.entry(name).or_insert(Use { is_written, is_made });
+            use_.is_written |= is_written;
+        }
+    }
+    found
+}
+
+/// What the first phase of a file makes, it makes where nothing is.
+fn take_only_free_names(phases: &mut [Phase]) {
+    let mut used = std::collections::BTreeSet::new();
+    for tenant in phases.iter_mut().flat_map(|phase| &mut phase.tenants) {
+        let mine: Vec<String> = own_names(tenant).collect();
+        if tenant.opening == Opening::Create && mine.iter().all(|name| !used.contains(name)) {
+            tenant.opening = Opening::New;
+        }
+        used.extend(mine);
+    }
+}
+
+#[cfg(test)]
+mod tests;

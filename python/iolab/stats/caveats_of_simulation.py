@@ -1,0 +1,91 @@
+"""Caveats of simulated results that surprise: equal to the last digit, or many times apart.
+
+In a simulation nothing varies but what was compared, so that both have a reason in the model. It is
+said where the number stands: what was equal, or what an operation took on either side, and where
+the order of the requests can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from iolab.stats.effect_words import size_of_effect
+from iolab.stats.ledger import level_text
+from iolab.stats.metrics.metric import format_ns
+from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary
+from iolab.store.rows import Caveat, StudyData
+
+FAR: Final = 10.0
+"""From this ratio on a difference asks for its reason."""
+EQUAL: Final = 1e-9
+MEDIAN: Final = "latency_ns_p50"
+
+
+def about_surprises(data: StudyData, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    """Yield what to know about levels of a simulation that are equal, or far apart."""
+    if data.study.kind != "simulated":
+        return
+    known = [c for c in verdict.headline if c.effect.ratio]
+    equal = [c for c in known if all(abs(r - 1) <= EQUAL for r in c.round_ratios.values())]
+    if equal:
+        yield _equal(verdict, equal), len(equal)
+    # Of sizes and numbers of streams it is no surprise: a larger request carries more.
+    is_order = verdict.compared_factor == "scheduler"
+    far = [c for c in known if is_order and not 1 / FAR < (c.effect.ratio or 1) < FAR]
+    if far:
+        yield _far(verdict, far), len(far)
+
+
+def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Caveat:
+    names = _names(verdict, [c.level for c in found])
+    baseline = level_text(verdict.compared_factor, verdict.baseline)
+    hint = "Nothing that this factor changes came up in this workload."
+    if verdict.compared_factor == "scheduler":
+        hint = (
+            "A scheduler decides only among requests that wait: ask for more of them than the drive"
+            " takes at once (more workers or depth, or a small --driver-queue-depth)."
+        )
+    return Caveat(
+        "equal_in_model",
+        f"equal to {baseline} to the last digit, in every round: {names}; the model made no other"
+        " decision with them.",
+        hint,
+    )
+
+
+def _far(verdict: StudyVerdict, found: Sequence[Comparison]) -> Caveat:
+    from iolab.stats.metrics import METRIC_BY_NAME
+
+    c = max(found, key=lambda c: max(c.effect.ratio or 1, 1 / (c.effect.ratio or 1)))
+    ours, theirs = (level_text(verdict.compared_factor, v) for v in (c.level, c.baseline))
+    size = size_of_effect(METRIC_BY_NAME[c.metric], c.effect.ratio or 1)
+    medians = [_median(verdict.treatments, c, level) for level in (c.level, c.baseline)]
+    told = ""
+    if medians[0] is not None and medians[1] is not None:
+        told = (
+            f": half of the operations end within {format_ns(medians[0])} with {ours} and within"
+            f" {format_ns(medians[1])} with {theirs}"
+        )
+    return Caveat(
+        "far_apart",
+        f"in this model {ours} is {size}{' as' if 'times as' in size else ' than'} {theirs}{told}."
+        " Only what is compared differs between them: when each request was sent, and after"
+        " which other.",
+        "`iolab sim trace STUDY.toml --trial ID` writes the order of the requests of either; do not"
+        " expect a real device to differ as much.",
+    )
+
+
+def _median(treatments: Sequence[TreatmentSummary], c: Comparison, level: str) -> float | None:
+    """Return the median service time of the first operation of a level."""
+    place = (c.workload, c.is_direct, level, MEDIAN)
+    for t in treatments:
+        if (t.workload, t.is_direct, t.level, t.metric) == place:
+            return t.value
+    return None
+
+
+def _names(verdict: StudyVerdict, levels: Sequence[str]) -> str:
+    names = [level_text(verdict.compared_factor, level) for level in levels]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,121 @@
+"""A ratio in words, and an interval of ratios: the only place where one becomes the other.
+
+Between a half and twice a change is read as a percentage (``12 % slower``), beyond as a multiple
+(``2.3 times as fast``, ``1000 times slower``): 100 % slower would mean that it stands still. The
+ends of an interval have one unit, whatever lies between them: ``0.71 to 29 times as fast``; and all
+that is said in one sentence has one form (`form_of`): as multiples if any needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
+
+from iolab.stats.metrics import Metric
+from iolab.stats.metrics.metric import format_significant
+
+TIMES_FROM: Final = 2.0
+"""From this factor on a change is a multiple."""
+
+Form = Literal["percent", "times"]
+"""How changes are written: as percentages, or as multiples."""
+
+
+def percent(fraction: float) -> str:
+    """Write a fraction of at least 0 as percent, two digits below 10."""
+    return f"{_percentage(fraction)} %"
+
+
+def form_of(ratios: Iterable[float]) -> Form:
+    """Return the one form in which all of these ratios can be written."""
+    return "percent" if all(1 / TIMES_FROM < ratio < TIMES_FROM for ratio in ratios) else "times"
+
+
+def size_of_effect(metric: Metric, ratio: float, form: Form | None = None) -> str:
+    """Write an oriented ratio in the metric's own direction: ``12 % slower``, ``2.3 times lower``.
+
+    For throughputs the words are faster and slower, for all others lower and higher. `form` is that
+    of the sentence; None is that of the ratio.
+    """
+    return " ".join(_words(metric, _natural(metric, ratio), form))
+
+
+def amount_of_effect(metric: Metric, ratio: float, form: Form | None = None) -> str:
+    """Write an oriented ratio as an amount: ``12 % less throughput``."""
+    natural = _natural(metric, ratio)
+    number, unit, direction = _words(metric, natural, form)
+    if unit == "%":
+        return f"{number} {unit} {'more' if natural >= 1 else 'less'} {metric.label}"
+    if direction.startswith("as "):
+        return f"{number} times the {metric.label}"
+    return f"{number} times less {metric.label}"
+
+
+def size_of_interval(
+    metric: Metric, middle: float, ends: tuple[float, float], form: Form | None = None
+) -> str:
+    """Write an interval of oriented ratios, its direction only where that of `middle` differs."""
+    told = _words(metric, _natural(metric, middle), form)[1:]
+    worse, better = (_natural(metric, ratio) for ratio in ends)
+    if (form or form_of(ends)) == "percent":
+        words = [_words(metric, end, "percent") for end in (worse, better)]
+        if words[0][1:] != words[1][1:]:
+            return " to ".join(map(" ".join, words))
+        return _span([number for number, *_ in words], words[0][1:], told)
+    return _multiples(metric, sorted((worse, better)), told)
+
+
+def _multiples(metric: Metric, ends: Sequence[float], told: tuple[str, str]) -> str:
+    """Write ends, the smaller first, as multiples; below one as such if the middle is."""
+    low, high = ends
+    if high <= 1 and told[1] == _down(metric):
+        return _span([_times(1 / high), _times(1 / low)], ("times", _down(metric)), told)
+    return _span([_times(low), _times(high)], ("times", _times_up(metric)), told)
+
+
+def _span(numbers: list[str], unit: tuple[str, str], told: tuple[str, str]) -> str:
+    near, far = sorted(numbers, key=lambda text: float(text.replace(_GROUP, "")))
+    direction = "" if unit == told else f" {unit[1]}"
+    return f"{near} to {far} {unit[0]}{direction}"
+
+
+def _natural(metric: Metric, ratio: float) -> float:
+    """Turn an oriented ratio (above 1 is better) into one of the values themselves."""
+    return ratio if metric.is_higher_better else 1 / ratio
+
+
+def _words(metric: Metric, natural: float, form: Form | None = None) -> tuple[str, str, str]:
+    """Split what is said of a ratio: number, unit, direction."""
+    if (form or form_of([natural])) == "times":
+        if natural <= 1 / TIMES_FROM:
+            return _times(1 / natural), "times", _down(metric)
+        return _times(natural), "times", _times_up(metric)
+    up = "faster" if metric.is_rate else "higher"
+    return _percentage(abs(natural - 1)), "%", up if natural >= 1 else _down(metric)
+
+
+def _times_up(metric: Metric) -> str:
+    return f"as {'fast' if metric.is_rate else 'high'}"
+
+
+def _down(metric: Metric) -> str:
+    return "slower" if metric.is_rate else "lower"
+
+
+def _percentage(fraction: float) -> str:
+    value = fraction * 100
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+_GROUP: Final = "\N{NARROW NO-BREAK SPACE}"
+_GROUPED_FROM: Final = 9999.5
+"""Longer numbers have their digits in groups."""
+
+
+def _times(value: float) -> str:
+    """Write a multiple: below the factor that needs it with the digits that a percentage has."""
+    if value >= _GROUPED_FROM:
+        return f"{value:,.0f}".replace(",", _GROUP)
+    if value < TIMES_FROM:
+        return f"{value:.2f}" if value >= 0.1 else format_significant(value, 2)
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"

@@ -1,0 +1,127 @@
+"""Who wins, who may, and who has the best mean in how many cells: one source for every renderer.
+
+Page, terminal, Markdown, workbook and ``verdict.json`` ask here, so that none names a winner that
+another does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from iolab.stats.closer import WinnerSet
+from iolab.stats.ledger import CellKey, Group, Ledger
+from iolab.stats.metrics import Metric
+from iolab.stats.pairing import without_parts
+from iolab.stats.summaries import value_over
+from iolab.stats.verdict import Comparison, StudyVerdict
+
+EQUAL: Final = 1e-9
+"""Means that differ by less, relatively, are one: a sum's order must not make a winner."""
+NAMES_MAX: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of the best level of one group."""
+
+    winners: tuple[str, ...]
+    """Within the margin of the best, and no other level may be the best; empty if not settled."""
+    candidates: tuple[str, ...]
+    """Not ruled out as the best."""
+    is_joint: bool
+    """Whether all levels were compared jointly (Hsu)."""
+
+
+def candidates(
+    found: Sequence[WinnerSet], pooled: Sequence[Comparison], group: Group, baseline: str
+) -> tuple[tuple[str, ...], bool]:
+    """Return the levels that may be the best, and whether all were compared jointly.
+
+    Where no joint procedure was possible (two levels, few rounds) the signs against the baseline
+    say it.
+    """
+    for winners in found:
+        if (winners.workload, winners.is_direct) == group and winners.members:
+            return winners.members, True
+    mine = [c for c in pooled if (c.workload, c.is_direct) == group]
+    better = tuple(c.level for c in mine if c.effect.sign == "better")
+    rest = tuple(c.level for c in mine if c.effect.sign == "none")
+    return better or ((baseline, *rest) if mine else ()), False
+
+
+def standing(verdict: StudyVerdict, group: Group) -> Standing:
+    """Return who wins and who may in one group."""
+    for row in verdict.best_levels:
+        if (row.workload, row.is_direct) == group:
+            return Standing(row.members, row.candidates, row.is_joint)
+    return Standing((), *candidates([], verdict.pooled, group, verdict.baseline))
+
+
+def winner_text(verdict: StudyVerdict, group: Group) -> str:
+    """Say which levels win or may win; empty if nothing was compared."""
+    found = standing(verdict, group)
+    levels = {c.level for c in verdict.pooled if (c.workload, c.is_direct) == group}
+    if not found.candidates or not levels:
+        return ""
+    how = "95 %, all levels jointly" if found.is_joint else "95 %"
+    if len(found.candidates) == 1:
+        rest = [level for level in found.winners if level not in found.candidates]
+        near = f"; within the margin of it: {', '.join(rest)}" if rest else ""
+        return f"the best is {found.candidates[0]} ({how}){near}"
+    if len(found.candidates) == len(levels) + 1:
+        if len(found.winners) == len(found.candidates):
+            return "all levels are equally good within the margin"
+        return "no level is ruled out as the best"
+    text = f"may be the best: {', '.join(found.candidates)} ({how})"
+    return f"{text}; equally good within the margin" if found.winners else text
+
+
+def winner_rows(verdict: StudyVerdict) -> list[tuple[Group, str]]:
+    """Return the groups with what is to be said of their winners."""
+    groups = dict.fromkeys((c.workload, c.is_direct) for c in verdict.pooled)
+    return [(group, text) for group in groups if (text := winner_text(verdict, group))]
+
+
+# Best means by cell.
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """Which levels have the best mean in each cell of a group; equal means are shared."""
+
+    by_cell: dict[CellKey, frozenset[str]]
+
+    @property
+    def text(self) -> str:
+        """Which level leads in how many cells, and where cells are identical."""
+        total = len(self.by_cell)
+        alone = Counter(next(iter(v)) for v in self.by_cell.values() if len(v) == 1)
+        shared = Counter(v for v in self.by_cell.values() if len(v) > 1)
+        cells = f"{total} cells"
+        parts: list[str] = []
+        if alone:
+            leader, count = max(alone.items(), key=lambda item: item[1])
+            where = next(iter(self.by_cell)).operation if total == 1 else f"{count} of {cells}"
+            parts.append(f"{leader} has the best mean in {where}")
+        for levels, count in shared.most_common(1):
+            names = sorted(levels)
+            shown = ", ".join(names[:NAMES_MAX])
+            more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+            verb = "are equal to the last digit, and best,"
+            parts.append(f"{shown}{more} {verb} in {count}{'' if alone else f' of {cells}'}")
+        return "; ".join(parts)
+
+
+def leads(ledger: Ledger, group: Group, metric: Metric) -> Leads:
+    """Find the best mean of every cell that the verdict is about."""
+    cells = without_parts(ledger.cells_asked(metric, group))
+    found: dict[CellKey, frozenset[str]] = {}
+    for key, by_level in cells.items():
+        means = {level: value_over(metric, samples.all()) for level, samples in by_level.items()}
+        best = (max if metric.is_higher_better else min)(means.values())
+        found[key] = frozenset(v for v in means if math.isclose(means[v], best, rel_tol=EQUAL))
+    return Leads(found)

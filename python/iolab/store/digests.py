@@ -1,0 +1,225 @@
+"""Digests of everything a verdict rests on, so that a changed bit is named and never believed.
+
+Rows are digested as the database gives them back, in the transaction that stored them: one digest
+for the question, for each session, for each round of planned trials, and for each record with all
+that was derived from it. They find damage, not forgery: whoever changes a study can make them anew.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Final, Literal
+
+from iolab.digest import blake2b, sha256
+from iolab.frozen import frozen
+
+Made = Literal["with_rows", "later"]
+"""When a digest was made: together with its rows, or for rows that an older program had stored."""
+
+FIRST_VERSION: Final = 3
+"""Schema version from which on there are digests."""
+PIECE_BYTES: Final = 8
+"""Of the digest of a table's rows; chance lets a damage pass once in 2**64."""
+_FACT_DIGITS: Final = 32
+_ENCODE: Final = json.JSONEncoder(separators=(",", ":")).encode
+_NUMBER: Final = itemgetter(0)
+
+RECORD_TABLES: Final = ("record", "phase", "measurement", "series", "record_fact")
+"""Tables with rows of a record; its digest is a piece for each of them, in this order."""
+_COLUMNS: Final = {
+    "record": "record_id, trial_id, session_id, status, started_at_unix_ns, elapsed_ns, error, "
+    "caveats_json, record_zlib",
+    "phase": "record_id, operation, ordinal, io_size_bytes, elapsed_ns, cache_share, "
+    "harness_ns_per_op, cpu_user_ns, cpu_system_ns, device_read_bytes, device_write_bytes, "
+    "device_flushed_write_bytes, depth_reached_mean, workers_json, caveats_json",
+    "measurement": "record_id, operation, metric, value",
+    "series": "record_id, operation, interval_ns, ops_json, bytes_json, latency_ns_max_json",
+    "record_fact": "record_id, group_concat(digest)",
+}
+_ORDERS: Final = {
+    "record": "ORDER BY record_id",
+    "phase": "ORDER BY record_id, operation",
+    "measurement": "ORDER BY record_id, operation, metric",
+    "series": "ORDER BY record_id, operation",
+    "record_fact": "GROUP BY record_id",
+}
+
+
+@frozen
+class _Part:
+    """Kind of digest: the query for its rows, whose first column is the digest's number."""
+
+    name: str
+    query: str
+    order: str
+    key: str
+    told: Callable[[int], str]
+
+
+_PARTS: Final = (
+    _Part("study", "SELECT 0, * FROM study", "", "0", lambda _: "table study"),
+    _Part(
+        "session",
+        "SELECT session_id, * FROM session",
+        " ORDER BY session_id",
+        "session_id",
+        lambda number: f"table session, row {number}",
+    ),
+    _Part(
+        "round",
+        "SELECT round, * FROM trial",
+        " ORDER BY round, position",
+        "round",
+        lambda number: f"table trial, the trials of round {number}",
+    ),
+)
+
+
+def store_digests(
+    connection: sqlite3.Connection,
+    part: str,
+    number: int | None = None,
+    *,
+    made: Made = "with_rows",
+) -> None:
+    """Add the digests of a part that it still lacks, of all its rows or those of one number.
+
+    The caller's transaction also stores the rows.
+    """
+    known = (
+        {row for (row,) in connection.execute("SELECT number FROM digest WHERE part = ?", (part,))}
+        if number is None
+        else set[int]()
+    )
+    connection.executemany(
+        "INSERT INTO digest (part, number, made, digest) VALUES (?, ?, ?, ?)",
+        (
+            (part, found, made, digest)
+            for found, digest in list(_computed(connection, part, number))
+            if found not in known
+        ),
+    )
+
+
+def store_all(connection: sqlite3.Connection) -> None:
+    """Make the digests of a study that was stored without them."""
+    for part in (*(row.name for row in _PARTS), "record"):
+        store_digests(connection, part, made="later")
+
+
+def made_later(connection: sqlite3.Connection) -> int:
+    """How many records have a digest that was made long after them."""
+    query = "SELECT count(*) FROM digest WHERE part = 'record' AND made <> 'with_rows'"
+    return int(connection.execute(query).fetchone()[0])
+
+
+def problems(connection: sqlite3.Connection) -> Iterator[str]:
+    """What is not as it was stored: table and row, or trial and table."""
+    stored = dict[tuple[str, int], bytes]()
+    for part, number, digest in connection.execute("SELECT part, number, digest FROM digest"):
+        stored[part, number] = digest
+    for part in _PARTS:
+        for number, digest in _computed(connection, part.name):
+            if stored.pop((part.name, number), None) != digest:
+                yield f"{part.told(number)}: not as it was stored (another digest)"
+    yield from _problems_of_facts(connection)
+    for number, digest in _computed(connection, "record"):
+        known = stored.pop(("record", number), b"")
+        if known != digest:
+            yield f"{_trial_of(connection, number)}: {_changed_tables(known, digest)}"
+    for part, number in sorted(stored):
+        yield f"table digest, {part} {number}: what it was made of is not there"
+
+
+def _changed_tables(stored: bytes, found: bytes) -> str:
+    if len(stored) != len(found):
+        return "its rows have no digest, or a damaged one"
+    tables = [
+        table
+        for index, table in enumerate(RECORD_TABLES)
+        if _piece(stored, index) != _piece(found, index)
+    ]
+    return f"rows of table {', '.join(tables)} are not as they were stored (another digest)"
+
+
+def _piece(digest: bytes, index: int) -> bytes:
+    return digest[index * PIECE_BYTES : (index + 1) * PIECE_BYTES]
+
+
+def _trial_of(connection: sqlite3.Connection, record_id: int) -> str:
+    row = connection.execute(
+        "SELECT trial_id FROM record WHERE record_id = ?", (record_id,)
+    ).fetchone()
+    return f"trial {row[0] if row else '?'} (record {record_id})"
+
+
+def _problems_of_facts(connection: sqlite3.Connection) -> Iterator[str]:
+    """Facts have digests of their own, by which records name them."""
+    for digest, name, value in connection.execute("SELECT digest, name, value FROM fact"):
+        if fact_digest(name, value) != digest:
+            yield f"table fact, {name}: not as it was stored (another digest)"
+
+
+def fact_digest(name: str, value: str) -> str:
+    """Key of a fact in table ``fact``."""
+    return sha256(f"{name}\0{value}".encode()).hexdigest()[:_FACT_DIGITS]
+
+
+def _computed(
+    connection: sqlite3.Connection, part: str, number: int | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Number and digest of the rows that are there."""
+    if part == "record":
+        yield from _computed_of_records(connection, number)
+        return
+    found = next(row for row in _PARTS if row.name == part)
+    where, values = (f" WHERE {found.key} = ?", (number,)) if number is not None else ("", ())
+    rows = connection.execute(found.query + where + found.order, values)
+    for key, group in groupby(rows, _NUMBER):
+        yield key, _digest_of([_ENCODE(list(group))])
+
+
+def _computed_of_records(
+    connection: sqlite3.Connection, number: int | None
+) -> Iterator[tuple[int, bytes]]:
+    found = dict[int, bytearray]()
+    for index, table in enumerate(RECORD_TABLES):
+        for record_id, piece in _pieces(connection, table, number):
+            digest = found.setdefault(record_id, bytearray(PIECE_BYTES * len(RECORD_TABLES)))
+            digest[index * PIECE_BYTES : (index + 1) * PIECE_BYTES] = piece
+    for record_id in sorted(found):
+        yield record_id, bytes(found[record_id])
+
+
+def _pieces(
+    connection: sqlite3.Connection, table: str, number: int | None
+) -> Iterator[tuple[int, bytes]]:
+    """Digest of each record's rows in one table, in the order of their keys."""
+    where, values = (" WHERE record_id = ?", (number,)) if number is not None else ("", ())
+    query = f"SELECT {_COLUMNS[table]} FROM {table}{where} {_ORDERS[table]}"
+    rows = connection.execute(query, values)
+    if table == "record":
+        for *columns, packed in rows:
+            yield columns[0], _digest_of([_ENCODE(columns)], packed)
+    elif table == "measurement":  # By far the most rows.
+        for record_id, group in groupby(rows, _NUMBER):
+            yield record_id, _digest_of([_ENCODE(list(zip(*group, strict=True))[1:])])
+    elif table == "series":  # Long texts, which need no quoting to be told apart.
+        for record_id, group in groupby(rows, _NUMBER):
+            yield record_id, _digest_of("\x1f".join(map(str, row[1:])) for row in group)
+    else:
+        for record_id, group in groupby(rows, _NUMBER):
+            yield record_id, _digest_of([_ENCODE(list(group))])
+
+
+def _digest_of(texts: Sequence[str] | Iterator[str], packed: bytes = b"") -> bytes:
+    digest = blake2b(digest_size=PIECE_BYTES)
+    for text in texts:
+        digest.update(text.encode())
+        digest.update(b"\n")
+    digest.update(packed)
+    return digest.digest()

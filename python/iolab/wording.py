@@ -1,0 +1,72 @@
+"""Small grammar of English, in one place: numbers with nouns, beginnings of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from iolab.pattern import pattern
+
+_NAMES: Final = frozenset(
+    {
+        "bfq",
+        "btrfs",
+        "cfq",
+        "ext2",
+        "ext3",
+        "ext4",
+        "fio",
+        "iolab",
+        "iozone",
+        "kyber",
+        "mkfs",
+        "sudo",
+        "xfs",
+    }
+)
+"""Names that are written small wherever they stand and look like words."""
+_TAG_WORDS: Final = {
+    "code": "from source code",
+    "doc": "from data sheets",
+    "meas": "measured and published",
+    "fit": "fitted to published measurements",
+    "assume": "assumed",
+    "user": "given by the user",
+}
+"""What the provenance tags of a profile's numbers mean, most trustworthy first."""
+_TAG_COUNT: Final = pattern(r"(\d+) (\w+)")
+_NAME: Final = pattern(r"\S*[._=/`'\"]\S")
+"""A first word with such a character is a name: ``bfq.slice_idle``, ``mount_options``."""
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number with its noun: ``1 round``, ``2 rounds``, ``0 rounds``."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def is_or_are(number: int) -> str:
+    """Choose the verb that goes with a number."""
+    return "is" if number == 1 else "are"
+
+
+def provenance_text(counts: Mapping[str, int]) -> str:
+    """Say where numbers of a simulation come from: ``12 from data sheets, 3 assumed``."""
+    known = [f"{counts[tag]} {words}" for tag, words in _TAG_WORDS.items() if counts.get(tag)]
+    return ", ".join(known) or "none"
+
+
+def profile_text(fact: str) -> str:
+    """Write a stored fact about a profile, ``Disk X (parameters: 3 assume)``, without its tags."""
+    title, mark, tags = fact.rpartition(" (parameters: ")
+    counts = {tag: int(number) for number, tag in _TAG_COUNT.findall(tags)}
+    if not mark or not counts or not counts.keys() <= _TAG_WORDS.keys():
+        return fact
+    return f"{title} (parameters: {provenance_text(counts)})"
+
+
+def sentence_case(text: str) -> str:
+    """Begin a sentence with a capital, unless its first word is a name that is written small."""
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    if first.rstrip(",:;") in _NAMES or _NAME.match(first):
+        return text
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,148 @@
+"""What commands say, read aloud. Issue 14, point 15.
+
+Symptoms: a mount option that the kernel refuses failed half of the trials, and the command ended
+with exit 0; one scheduler alone silently became a study of record sizes; ``run DIR`` suggested a
+file that is not there; ``aa --rounds 3`` failed after it had run; helps said "bon-csv2txtCSV" and
+"Csv lines of bonnie++"; "1 rounds". Causes: what only the kernel knows was left to the trials; a
+default that was not told; texts put together without their grammar.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from iolab.cli.main import COMMANDS, DIALECTS
+from iolab.wording import counted, is_or_are, sentence_case
+
+
+def _commands():
+    path = Path(__file__).with_name("test_commands.py")
+    spec = importlib.util.spec_from_file_location("commands", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+COMPARE = _commands().COMPARE
+iolab = _commands().iolab
+
+MOUNTS = ["--mount-options", "defaults", "--mount-options", "data=journal,delalloc"]
+
+
+def test_a_file_system_that_cannot_be_mounted_ends_the_study_before_its_first_round(iolab):
+    run = iolab(*COMPARE, "--record-size", "4k", *MOUNTS, mode="unmountable=delalloc")
+    assert run.code == 1
+    assert "ext4 with mount options data=journal delalloc cannot be used" in run.err
+    assert "no trial was run: mount failed: correct the options" in run.err
+    assert not Path("iolab-out").exists()
+
+
+def test_file_systems_are_tried_once_and_only_where_they_have_options_of_their_own(iolab):
+    assert iolab(*COMPARE, "--record-size", "4k,8k", *MOUNTS).code == 0
+    log = iolab.log.read_text()
+    n_stacks_with_options, n_trials = 1, 8
+    assert log.count("done t") == n_stacks_with_options + n_trials
+    iolab.log.unlink()
+    assert iolab(*COMPARE, "--record-size", "4k,8k").code == 0
+    assert iolab.log.read_text().count("done t") == 4
+
+
+def test_a_treatment_of_which_every_trial_failed_is_an_error_after_the_report(iolab):
+    run = iolab(
+        *COMPARE, "--record-size", "4k", "--scheduler", "none,bfq", mode="fail-scheduler=bfq"
+    )
+    assert run.code == 1
+    assert "trials were judged." in run.out
+    assert "1 of 2 treatments could not be measured: every trial failed" in run.err
+    assert "first iozone bfq, " in run.err
+
+
+@pytest.mark.parametrize("option", ["--scheduler none", "--nr-requests 64", "--fs xfs"])
+def test_one_level_of_a_layer_is_held_and_nothing_is_compared(iolab, option):
+    run = iolab(*COMPARE, *option.split(), "--test", "write", "--dry-run")
+    assert run.code == 0, run.err
+    assert "nothing is compared: " in run.err
+    assert "1 treatment;" in run.out
+    assert "Nothing is compared" in run.out.splitlines()[-1]
+
+
+def test_record_sizes_that_nobody_typed_are_told(iolab):
+    run = iolab(*COMPARE, "--test", "write", "--dry-run")
+    assert "no option has several levels: record sizes 4k, 16k and 64k are compared" in run.err
+    run = iolab(*COMPARE, "--test", "write", "--record-size", "4k,8k", "--dry-run")
+    assert "no option" not in run.err
+
+
+def test_run_of_a_directory_names_what_is_there(iolab, tmp_path):
+    empty, some = tmp_path / "empty", tmp_path / "some"
+    empty.mkdir()
+    some.mkdir()
+    (some / "disks.toml").write_text("")
+    assert "study.toml" not in iolab("run", str(empty)).err
+    assert f"as in {some / 'disks.toml'}" in iolab("run", str(some)).err
+    assert iolab(*COMPARE, "--record-size", "4k,8k", "--out", "results").code == 0
+    run = iolab("run", "results")
+    assert run.code == 1
+    assert "results holds results, not a study file: `iolab report results` shows them" in run.err
+
+
+def test_aa_of_too_few_rounds_is_refused_before_it_runs(iolab):
+    run = iolab("aa", "--on", "loop:1g", "--rounds", "3")
+    assert (run.code, run.out) == (1, "")
+    assert "3 rounds would be too few" in run.err
+    assert not iolab.log.exists()
+
+
+def test_the_table_of_commands_has_its_columns(iolab):
+    helped = iolab("--help").out
+    for name in [*(name for name, *_ in COMMANDS), *DIALECTS]:
+        assert re.search(rf"^  {re.escape(name)}  +\S", helped, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("command", [name for name, *_ in COMMANDS])
+def test_helps_keep_the_names_in_them(iolab, command, capsys):
+    with pytest.raises(SystemExit):
+        iolab(command, "--help")
+    helped = " ".join(capsys.readouterr().out.split())
+    text = next(text for name, _, text in COMMANDS if name == command)
+    assert f"{text[:1].upper()}{text[1:]}." in helped
+
+
+def test_numbers_agree_with_their_nouns(iolab):
+    run = iolab(*COMPARE[:-2], "--rounds", "1", "--record-size", "4k,8k")
+    assert "2 treatments, 1 round; " in run.err
+    assert "2 trials finished, 1 complete round" in run.err
+    assert [counted(n, "study", "studies") for n in (0, 1, 2)] == [
+        "0 studies",
+        "1 study",
+        "2 studies",
+    ]
+    assert [is_or_are(n) for n in (0, 1, 2)] == ["are", "is", "are"]
+
+
+@pytest.mark.parametrize(
+    ("text", "begun"),
+    [
+        ("bfq.slice_idle changes nothing", "bfq.slice_idle changes nothing"),
+        ("nr_requests = 4 is less", "nr_requests = 4 is less"),
+        ("bfq: no effect", "bfq: no effect"),
+        ("--scheduler is missing", "--scheduler is missing"),
+        ("/tmp is full", "/tmp is full"),
+        ("`iolab aa` measures it", "`iolab aa` measures it"),
+        ("iolab aa", "iolab aa"),
+        ("ext4 reserves blocks", "ext4 reserves blocks"),
+        ("p99 latency", "P99 latency"),
+        ("the pilot is short", "The pilot is short"),
+        ("CSV lines of bonnie++, versions 1.03", "CSV lines of bonnie++, versions 1.03"),
+        ("say more, e.g. this", "Say more, e.g. this"),
+        ("throughput", "Throughput"),
+        ("a trial", "A trial"),
+        ("", ""),
+    ],
+)
+def test_a_knob_keeps_its_name_at_the_beginning_of_a_sentence(text, begun):
+    assert sentence_case(text) == begun

@@ -1,0 +1,101 @@
+"""Ratios in words. Issue 14, point 15.
+
+Symptoms: "95 % interval 71 % faster to 29 times as fast" (two units, and 71 % faster than what?),
+"is 100 % slower" of something a thousand times slower. Cause: each end of an interval chose its
+own unit, and percentages were used down to zero.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iolab.stats.effect_words import amount_of_effect, percent, size_of_effect, size_of_interval
+from iolab.stats.metrics import METRIC_BY_NAME
+
+RATE, LATENCY = METRIC_BY_NAME["throughput_bytes_per_s"], METRIC_BY_NAME["latency_ns_p99"]
+METRICS = st.sampled_from([RATE, LATENCY])
+RATIOS = st.floats(-6, 6).map(lambda power: 10**power)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "rate", "latency"),
+    [
+        (1e-3, "1000 times slower", "1000 times as high"),
+        (1e-6, "1\u202f000\u202f000 times slower", "1\u202f000\u202f000 times as high"),
+        (0.5, "2.0 times slower", "2.0 times as high"),
+        (0.6, "40 % slower", "67 % higher"),
+        (1.0, "0.0 % faster", "0.0 % higher"),
+        (1.12, "12 % faster", "11 % lower"),
+        (2.3, "2.3 times as fast", "2.3 times lower"),
+        (9.97, "10 times as fast", "10 times lower"),
+    ],
+)
+def test_sizes(ratio, rate, latency):
+    assert size_of_effect(RATE, ratio) == rate
+    assert size_of_effect(LATENCY, ratio) == latency
+
+
+@pytest.mark.parametrize(
+    ("middle", "ends", "text"),
+    [
+        (7.0, (1.71, 29.0), "1.71 to 29 times"),
+        (1.8, (1.71, 29.0), "1.71 to 29 times as fast"),
+        (1.1, (1.05, 1.2), "5.0 to 20 %"),
+        (1.01, (0.97, 1.05), "3.0 % slower to 5.0 % faster"),
+        (0.6, (0.3, 1.5), "0.30 to 1.50 times as fast"),
+        (1e-3, (5e-4, 2e-3), "500 to 2000 times"),
+        (0.6, (0.3, 0.9), "1.11 to 3.3 times slower"),
+    ],
+)
+def test_intervals(middle, ends, text):
+    assert size_of_interval(RATE, middle, ends) == text
+
+
+def natural_of(text: str) -> float:
+    """The ratio that a text of one size says, read as a person would."""
+    number, unit, direction = text.split(" ", 2)
+    value = float(number.replace("\u202f", ""))
+    if unit == "times":
+        return value if direction.startswith("as ") else 1 / value
+    return 1 + value / 100 * (1 if direction in ("faster", "higher") else -1)
+
+
+@given(METRICS, RATIOS)
+def test_a_size_says_its_ratio_and_nothing_stands_still(metric, ratio):
+    text = size_of_effect(metric, ratio)
+    natural = ratio if metric.is_higher_better else 1 / ratio
+    assert math.isclose(natural_of(text), natural, rel_tol=0.06), (text, natural)
+    if " % " in text:
+        assert float(text.split(" ")[0]) <= 100
+        assert not re.match("100 % (slower|lower)", text)
+        assert 0.5 < natural < 2
+    assert "e" not in text.split(" ")[0]
+    assert metric.label in amount_of_effect(metric, ratio)
+
+
+@given(METRICS, RATIOS, RATIOS, RATIOS)
+def test_both_ends_of_an_interval_have_one_unit_and_say_their_ratios(metric, one, two, three):
+    low, middle, high = sorted((one, two, three))
+    text = size_of_interval(metric, middle, (low, high))
+    assert ("%" in text) != ("times" in text), text
+    wanted = sorted(r if metric.is_higher_better else 1 / r for r in (low, high))
+    near, far = text.split(" to ")
+    direction = size_of_effect(metric, middle).split(" ", 1)[1]
+    if "%" in near:  # Both ends with a direction of their own.
+        ends = [natural_of(near), natural_of(far)]
+    else:
+        number, unit, *given = far.split(" ", 2)
+        said = f"{unit} {given[0]}" if given else direction
+        ends = [natural_of(f"{near} {said}"), natural_of(f"{number} {said}")]
+    for end, ratio in zip(sorted(ends), wanted, strict=True):
+        assert math.isclose(end, ratio, rel_tol=0.06, abs_tol=0.002), (text, wanted)
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.0996, "10 %"), (0.0994, "9.9 %"), (0, "0.0 %")])
+def test_shares(share, text):
+    assert percent(share) == text
