@@ -13,7 +13,6 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
 import time
 import zlib
 from collections.abc import Iterator
@@ -56,11 +55,11 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def iozone(work: Path, words: str) -> str:
-    """Run a command; answers what it printed."""
+def iozone(work: Path, words: str, stored: str = "stored") -> str:
+    """Run a command, its study stored beside the working directory; answers what it printed."""
     out, err = io.StringIO(), io.StringIO()
-    stored = Path(tempfile.mkdtemp(dir=work.parent, prefix="stored.")) / "study"
-    code = main(["iozone", "--out", str(stored), *shlex.split(words)], console=Console(out, err))
+    place = str(work.parent / stored)
+    code = main(["iozone", "--out", place, *shlex.split(words)], console=Console(out, err))
     assert code == 0, err.getvalue()
     return out.getvalue()
 
@@ -124,9 +123,9 @@ def sequence(text: str, name: str) -> list[str]:
 
 def rates_of(work: Path, command: str, printed: str) -> Iterator[int]:
     """Rates of a run and, as long as they are asked for, of up to 20 further ones."""
-    for _ in range(20):
+    for n in range(20):
         yield int(printed.split("freread\n")[1].split()[2])
-        printed = iozone(work, command)
+        printed = iozone(work, command, f"stored{n}")
 
 
 def test_a_burst_ends_with_a_flush_and_a_pause(work: Path) -> None:
