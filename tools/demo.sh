@@ -1,39 +1,46 @@
 #!/usr/bin/env bash
-# The demo: a study on something real and one in simulation, each with a verdict of its own.
-# Real is a private loop device as root, otherwise a directory. Simulated is a published comparison
-# of three schedulers, which needs no root. Every call makes a new folder under demo-out/; nothing
-# that is there is overwritten.
+# The demo: one question, answered. Which scheduler keeps an application quick while something else
+# writes in bulk? As root on a private loop device that was slowed to the speed of a disk
+# (tools/slow_disk.py), because no scheduler has anything to decide on a device that is never busy;
+# without root in simulation, and then record sizes in a directory, which are a question of their
+# own. Every call makes a new folder under demo-out/; nothing that is there is overwritten.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+study=examples/06-quick-beside-a-writer/study.toml
 out=demo-out/$(date +%Y%m%d-%H%M%S)
 mkdir -p demo-out
-real=(examples/02-record-size-directory/study.toml --on dir:demo-out/scratch)
-where="without root, inside demo-out/scratch only"
-if [ "$(id -u)" = 0 ] && [ -w /dev/loop-control ]; then
-    real=(examples/01-demo-loop/study.toml)
-    where="as root, on a private loop device"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# Progress is seen as it comes; what the command says at its end is shown only if it failed, because
+# the last screen says it shorter.
+run() {
+    "$@" >"$log" || {
+        cat "$log"
+        exit 1
+    }
+}
+
+if [ "$(id -u)" = 0 ] && [ -w /dev/loop-control ] && [ -w /dev/fuse ]; then
+    echo "demo: as root, on a private loop device that is slowed to the speed of a disk (about 2 minutes)"
+    export STUDY="$study" OUT="$out"
+    # shellcheck disable=SC2016
+    run python tools/slow_disk.py sh -c \
+        'iolab run "$STUDY" --on device:"$SLOW_DISK" --erase-serial "$SLOW_DISK_SERIAL" --out "$OUT"'
+    echo
+    echo "Measured on a private loop device, slowed to the speed of a disk for this demonstration:"
+    echo
+    python tools/demo_answer.py "$out"
 else
     mkdir -p demo-out/scratch
+    echo "demo: without root: in simulation, then record sizes inside demo-out/scratch"
+    run iolab run "$study" --out "$out/simulated"
+    run iolab run examples/02-record-size-directory/study.toml --on dir:demo-out/scratch \
+        --out "$out/real"
+    echo
+    python tools/demo_answer.py "$out/simulated" "$out/real"
 fi
-simulated=examples/04-schedulers-of-a-guest/study.toml
-
-echo "demo: in simulation: $simulated"
-iolab run "$simulated" --out "$out/simulated"
-echo
-echo "demo: $where: ${real[0]}"
-status=0
-iolab run "${real[@]}" --out "$out/real" || status=$?
-
-# Two answers to two questions: they stand side by side and are never one comparison.
-sentence() {
-    python -c 'import json, sys; print(json.load(open(sys.argv[1]))["sentence"])' "$1"
-}
-echo
-for kind in real simulated; do
-    if [ -f "$out/$kind/verdict.json" ]; then
-        echo "$kind ($out/$kind/report.html):"
-        sentence "$out/$kind/verdict.json" | fold -s -w 78 | sed 's/^/  /'
-    fi
-done
-exit "$status"
+echo "next:    iolab compare --on loop:1g --scheduler none,mq-deadline,bfq    (root)"
+echo "         iolab compare --on dir:. --record-size 4k,64k                  (anybody)"
+echo "         iolab --help; docs/tutorial/first-comparison.md explains each line of a report"
