@@ -68,6 +68,15 @@ pub struct DeviceRecord {
     pub io_ticks_ns: u64,
 }
 
+fn one() -> u64 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(value: &u64) -> bool {
+    *value == 1
+}
+
 /// Everything stored about one phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,6 +96,9 @@ pub struct PhaseRecord {
     pub io_size_bytes: Option<u64>,
     /// The way to the data, as performed; absent: several ways, or none.
     pub access: Option<Access>,
+    /// Records of the file that one operation moves at most.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub records_per_op: u64,
     /// State of the page cache.
     pub cache: CacheRecord,
     /// CPU time.
@@ -120,6 +132,7 @@ impl PhaseRecord {
             kind: nature.kind,
             io_size_bytes: nature.io_size_bytes,
             access: nature.access,
+            records_per_op: phase.records_per_op,
             cache: CacheRecord::default(),
             cpu: CpuRecord::default(),
             harness_ns_per_op: None,

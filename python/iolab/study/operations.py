@@ -65,7 +65,10 @@ def operations_of(
     if isinstance(workload, MixedWorkload):
         return tuple(_of_stream(stream, levels) for stream in workload.streams)
     held = dict(workload.settings) | dict(levels)
-    return tuple(_of_test(_TESTS[name], held, levels) for name in workload.tests)
+    return tuple(
+        _of_test(_TESTS[name], held, levels) if name in _TESTS else _unknown(name)
+        for name in workload.tests
+    )
 
 
 def operations_of_description(text: str) -> tuple[Operation, ...]:
@@ -113,6 +116,11 @@ def _of_test(test: TestName, held: Mapping[str, str], levels: Mapping[str, str])
         access=cast("Access", test.access) if test.access else _chosen(levels),
         has_own_calls=test.has_own_calls,
     )
+
+
+def _unknown(name: str) -> Operation:
+    """Operation of another program, of which only the name is known here."""
+    return Operation(id=name, kind="other", reads=False, writes=False)
 
 
 def _grouped(size: int | None, test: TestName, held: Mapping[str, str]) -> int | None:

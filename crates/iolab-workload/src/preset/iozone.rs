@@ -270,6 +270,7 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
         keeps_files: index + 1 < count,
         engine: test.calls().engine(),
         ignores: ignored(request, test),
+        records_per_op: test.records_per_call(),
         cuts_ns: Vec::new(),
         pause_after_ns: Ns(0),
         tenants: tenants(request, test, index == 0),
