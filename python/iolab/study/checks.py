@@ -23,12 +23,12 @@ from iolab.study.factors import (
 from iolab.study.influence import (
     FLAGS_SIMULATED,
     NOT_SIMULATED,
-    STREAM_TESTS,
     Inert,
     inert_parts,
 )
 from iolab.study.model import IozoneWorkload, MixedWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
+from iolab.study.operations import operations_of
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
 from iolab.wording import counted
 
@@ -282,7 +282,8 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
     for treatment in treatments:
         workload, engine = treatment.workload, _ENGINES[treatment.effective["engine"]]
         if study.testbed.kind == "sim":
-            streams = STREAM_TESTS.intersection(_tests(treatment))
+            own = operations_of(workload, treatment.effective)
+            streams = [one.id for one in own if one.access == "stdio" and one.has_own_calls]
             if streams:
                 raise StudyError(
                     f"{workload.name}: {', '.join(sorted(streams))} on {study.testbed.text}: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import Any
 
 from iolab import units
@@ -13,15 +14,7 @@ _ARGUMENT_KEYS = {"loop": "size", "dir": "path", "device": "path", "sim": "name"
 
 def spec_toml(study: Study) -> str:
     """Render `study` so that :func:`iolab.study.load.parse_study` gives it back."""
-    lines = [
-        f"name = {_text(study.name)}",
-        f"testbed = {_testbed(study.testbed)}",
-        f"margin = {_margin(study.margin)}",
-        f"compare = {_text(study.compared_factor)}",
-        f"baseline = {_text(study.baseline)}",
-    ]
-    if study.command:
-        lines.append(f"command = {_list(study.command)}")
+    lines = _question(study)
     if study.metric is not None:
         lines.append(f"metric = {_text(study.metric)}")
     if study.metric_of is not None:
@@ -39,20 +32,51 @@ def spec_toml(study: Study) -> str:
         lines.append(f"specification = {{ {rates} }}")
     if study.budget_ns is not None:
         lines.append(f"budget = {_text(units.format_duration(study.budget_ns))}")
-    lines += ["", "[factors]"]
-    lines += [f"{_key(factor.name)} = {_list(factor.levels)}" for factor in study.factors]
+    if study.factors:
+        lines += ["", "[factors]"]
+        lines += [f"{_key(factor.name)} = {_list(factor.levels)}" for factor in study.factors]
     lines += ["", "[settings]", *_assignments(study.settings)]
     for workload in study.workloads:
         lines += ["", "[[workloads]]", f"name = {_text(workload.name)}"]
+        if study.command and isinstance(workload, IozoneWorkload):
+            lines += _row_of_command(study.command, workload)
+            continue
         lines.append(f"kind = {_text(workload.kind)}")
         lines += _iozone(workload) if isinstance(workload, IozoneWorkload) else _mixed(workload)
     return "\n".join(lines) + "\n"
+
+
+def _question(study: Study) -> list[str]:
+    """What is asked, where, and of what."""
+    lines = [
+        f"name = {_text(study.name)}",
+        f"testbed = {_testbed(study.testbed)}",
+        f"margin = {_margin(study.margin)}",
+    ]
+    if study.compared_factor:
+        lines.append(f"compare = {_text(study.compared_factor)}")
+        lines.append(f"baseline = {_text(study.baseline)}")
+    if study.command:
+        lines.append(f"command = {_list(study.command)}")
+    return lines
 
 
 def _iozone(workload: IozoneWorkload) -> list[str]:
     return [
         f"tests = {_list(workload.tests)}",
         f"stride = {workload.stride}",
+        *_inline_settings(workload.settings),
+    ]
+
+
+def _row_of_command(command: tuple[str, ...], workload: IozoneWorkload) -> list[str]:
+    """What a command line of another program measures at once, and the words that repeat it."""
+    dialect, *words = command
+    return [
+        'kind = "dialect"',
+        f"dialect = {_text(dialect)}",
+        f"command = {_text(shlex.join(words))}",
+        f"operations = {_list(workload.tests)}",
         *_inline_settings(workload.settings),
     ]
 

@@ -2,7 +2,7 @@
 
 Rows that differ in sizes or in the number of workers alone, as in IOzone's automatic mode, are one
 workload at levels of these factors, so that everything that compares or draws levels knows them.
-Other rows are workloads of their own, and the study is one of a single configuration.
+Other rows are workloads of their own, and the study has no factor: nothing is compared.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from iolab.frozen import frozen_with_caches
 from iolab.study.model import Factor, IozoneWorkload, Levels
 from iolab.study.treatment import Place
 
-NAMED_FACTOR: Final = "direct"
-"""What a study of one configuration is called by."""
 _SIZES: Final = ("record_size", "file_size", "workers")
 """What rows of a table differ by; the first that does is compared."""
 _FSYNC: Final = {"none": "none", "after": "after", "timed": "timed", "every": "after"}
@@ -34,17 +32,19 @@ class RowTable:
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
-        """What rows differ by, the first is compared; or the name of one configuration."""
-        return self._varied or (Factor(NAMED_FACTOR, (self._direct,)),)
+        """Sizes that rows differ by, the first is compared; none if nothing is."""
+        return self._varied
 
     @property
     def settings(self) -> Levels:
-        """What all rows have in common."""
-        return ((NAMED_FACTOR, self._direct),) if self._varied else ()
+        """Levels that all rows have in common."""
+        return (("direct", self._direct),)
 
     @property
     def baseline(self) -> str:
-        """Of the compared factor, the level that most rows have: others meet it most often."""
+        """Level of the compared factor that most rows have; empty if nothing is compared."""
+        if not self._varied:
+            return ""
         name = self.factors[0].name
         levels = [dict(levels)[name] for _, levels in self.places]
         return max(self.factors[0].levels, key=levels.count)
@@ -89,7 +89,7 @@ class RowTable:
 
     def _place(self, row: Json) -> Place:
         if not self._varied:
-            return row["name"], ((NAMED_FACTOR, self._direct),)
+            return row["name"], ()
         levels = dict(_settings(row))
         return self.dialect, tuple((factor.name, levels[factor.name]) for factor in self._varied)
 

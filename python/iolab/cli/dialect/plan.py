@@ -312,7 +312,7 @@ def study_plan(plan: DialectPlan, testbed: Testbed, *, seed: int) -> Plan:
         factors=table.factors,
         settings=(("cache", str(plan.values["cache"])), *table.settings),
         workloads=table.workloads,
-        compared_factor=table.factors[0].name,
+        compared_factor=table.factors[0].name if table.factors else "",
         baseline=table.baseline,
         rounds=plan.rounds,
         seed=seed,
