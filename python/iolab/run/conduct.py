@@ -76,6 +76,8 @@ def conduct(prepared: Prepared, stop: StopSwitch) -> Conducted:
 
 def note_plan(prepared: Prepared) -> None:
     """Tell what was noticed about the plan."""
+    if not prepared.options.is_announced:
+        return
     for note in prepared.plan.notes:
         # A rehearsal ends with the rounds that will probably decide: one number is enough.
         if not (prepared.options.is_dry_run and note.code == FEW_ROUNDS):
@@ -114,7 +116,8 @@ def measure(
                     runner, prepared.run_id, prepared.testbed, prepared.plan, prepared.core
                 )
                 greet(runner, prepared, is_dry_run=False)
-                prepared.observer.note(_announcement(prepared))
+                if prepared.options.is_announced:
+                    prepared.observer.note(_announcement(prepared))
                 opened = open_counted(runner, prepared.testbed, writes, stop)
                 try:
                     check_schedulers(prepared.plan.study, opened)
@@ -161,13 +164,15 @@ def _run_campaign(
     stop: StopSwitch,
 ) -> Outcome:
     observer, caveats = prepared.observer, caveats_of(opened.warnings)
-    note_caveats(observer, caveats)
+    if prepared.options.is_announced:
+        note_caveats(observer, caveats)
     session_id = store.begin_session(
         prepared.run_id,
         iolab_version=iolab_version(),
         testbed=opened.description,
         caveats=caveats,
     )
+    prepared.attendant.begin(store, runner, stop)
     start = Start(
         session_id=session_id,
         stop=stop,
@@ -176,6 +181,8 @@ def _run_campaign(
         is_decided=lambda: _is_decided(store, prepared.analysis),
         rounds_for_width=lambda: _rounds_for_width(store, prepared),
         writes=prepared.writes,
+        attendant=prepared.attendant,
+        failures_max=prepared.options.failures_max,
     )
     campaign = Campaign(prepared.plan, store, runner, prepared.core, start)
     try:
@@ -205,7 +212,8 @@ def _resumed_store(prepared: Prepared, stack: ExitStack) -> Store:
 
 def _new_store(prepared: Prepared, stack: ExitStack) -> Store:
     caveats = _store_caveats(prepared)
-    note_caveats(prepared.observer, caveats)
+    if prepared.options.is_announced:
+        note_caveats(prepared.observer, caveats)
     store = Store.create(
         prepared.database,
         prepared.plan,
@@ -228,9 +236,33 @@ def note_caveats(observer: Observer, caveats: Sequence[Caveat]) -> None:
 
 
 def _store_caveats(prepared: Prepared) -> list[Caveat]:
+    """What is to be said of all results."""
+    return [*_caveats_of_order(prepared), *_caveats_of_place(prepared)]
+
+
+def _caveats_of_order(prepared: Prepared) -> list[Caveat]:
+    """Warn if levels are never measured in random order.
+
+    Simulated trials do not know each other, so that their order does not matter.
+    """
+    study = prepared.plan.study
+    is_simulated = prepared.testbed.record_kind == "simulated"
+    if not study.command or not study.is_comparison or is_simulated:
+        return []
+    return [
+        Caveat(
+            "fixed_order",
+            "rows were measured in the order of the table, not at random: what changes with time"
+            " inside a round looks like a difference of sizes.",
+            "To choose a size, let iolab compare sizes: it measures them in random order.",
+        )
+    ]
+
+
+def _caveats_of_place(prepared: Prepared) -> list[Caveat]:
     """Warn if the results lie on the file system that is measured."""
     testbed = prepared.testbed
-    if not isinstance(testbed, DirectoryTestbed):
+    if not isinstance(testbed, DirectoryTestbed) or prepared.plan.study.command:
         return []
     wanted = prepared.out_dir.resolve()
     out = next(folder for folder in (wanted, *wanted.parents) if folder.exists())

@@ -44,8 +44,12 @@ _SHORT: Final = 2
 """Length of an option whose value may be attached: ``-r4k``."""
 _SIZES: Final = ("record_size", "file_size", "workers")
 """What rows of a table differ by; the first that does is compared."""
-_OURS: Final = {"on": None, "out": None, "repeat": 0, "overwrite": [], "testbed": []}
+_OURS: Final[Json] = {
+    **{"on": None, "out": None, "repeat": 0, "overwrite": [], "testbed": []},
+    "is_resumed": False,
+}
 """Options that iolab adds to a command line, and their values where they are not given."""
+_OF_ONE_RUN: Final = ("--out",)
 _OURS_WITH_VALUE: Final = (
     *("--on", "--repeat", "--rounds", "--out", "--image-dir", "--erase-serial", "--overwrite"),
 )
@@ -67,6 +71,11 @@ class Dialect:
     """Whether random numbers are those of the round; a command's are its own."""
     direct_hint: str = "describe direct I/O, or use --on loop:1g"
     """How it is made to bypass the page cache."""
+
+    file_hint: str = "name one that exists"
+    """Advice where a file that is read is missing."""
+    keeps_files: bool = False
+    """Whether its files are what it is run for; a file that cannot be made stops no other."""
 
     @property
     def has_file(self) -> bool:
@@ -96,13 +105,14 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         "iozone",
         _plan_of_words("iozone"),
         direct_hint="add -I, select tests with -i 0 to -i 5, or use --on loop:1g",
+        file_hint="name one that exists, make it with -i 0 -w -f FILE, or add -i 0",
     ),
     Dialect(
         "bonnie++",
         _plan_of_words("bonnie++"),
         direct_hint="add -D -f -n 0 for what is direct, or use --on loop:8g",
     ),
-    Dialect("mkfile", _plan_of_words("mkfile"), direct_hint="use --on loop:1g"),
+    Dialect("mkfile", _plan_of_words("mkfile"), direct_hint="use --on loop:1g", keeps_files=True),
     Dialect("iolab", _plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )
 FILE_DIALECT: Final = "iolab"
@@ -157,18 +167,32 @@ def words_of(command: str) -> list[str]:
         raise StudyError(f"the command '{command}' ends too early: {error}", "quote it") from None
 
 
+def of_one_run(words: Sequence[str]) -> list[str]:
+    """The words without those that belong to one run of them: where it was stored, continued."""
+    return _without(words, _OF_ONE_RUN)
+
+
 def without_ours(words: Sequence[str]) -> list[str]:
     """The words without the options that iolab adds to every dialect for running it."""
+    return _without(words, _OURS_WITH_VALUE)
+
+
+def _without(words: Sequence[str], with_value: Sequence[str]) -> list[str]:
     found = list[str]()
     is_value = False
     for word in words:
         if is_value:
             is_value = False
-        elif word in _OURS_WITH_VALUE:
+        elif word in with_value:
             is_value = True
-        elif word.partition("=")[0] not in _OURS_WITH_VALUE and word not in _OURS_WITHOUT:
+        elif word.partition("=")[0] not in with_value and word not in _OURS_WITHOUT:
             found.append(word)
     return found
+
+
+def typed_again(words: Sequence[str]) -> str:
+    """The command of a study that does the same as a command line."""
+    return shlex.join(without_ours(words))
 
 
 # Words and names that are varied.

@@ -295,6 +295,7 @@ def _only_level(
     named = [*(factor.name for factor in factors), *sorted(settings)]
     if isinstance(workloads[0], DialectWorkload):
         settings = settings | dict(workloads[0].rows[0].facts)
+        named = [_ALWAYS_NAMED]
     name = next((name for name in named if is_varied_by(workloads[0], name)), _ALWAYS_NAMED)
     return Factor(name, (settings.get(name, find_factor(name).default or ""),))
 

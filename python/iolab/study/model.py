@@ -210,6 +210,11 @@ class DialectWorkload:
     rows: tuple[DialectRow, ...] = ()
 
     @cached_property
+    def request(self) -> dict[str, Any]:
+        """What the command asks for beside measuring."""
+        return json.loads(self.asked)
+
+    @cached_property
     def own_factors(self) -> frozenset[str]:
         """Names of the factors that its rows are levels of."""
         return frozenset(name for row in self.rows for name, _ in row.levels)
