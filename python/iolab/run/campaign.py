@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from iolab import units
 from iolab.errors import StudyError
@@ -24,15 +24,17 @@ from iolab.run.pace import Pace
 from iolab.run.progress import Progress
 from iolab.run.record import derive, failed_record
 from iolab.run.trial import trial_spec
-from iolab.run.wear import WriteBudget
 from iolab.store.db import Store
 from iolab.store.derived import DerivedRecord
 from iolab.store.equal_levels import find_equal_levels
 from iolab.study.checks import ROUNDS_FEW, few_rounds
-from iolab.study.load import PILOT_ROUNDS
-from iolab.study.model import Levels
+from iolab.study.factors import find_factor, is_factor
+from iolab.study.model import PILOT_ROUNDS, Levels
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.agent import AgentError
+
+if TYPE_CHECKING:
+    from iolab.run.wear import WriteBudget
 
 VERIFY_FAILED: Final = "verify_failed"
 """Code of the caveats that say which block came back wrong."""
@@ -250,6 +252,8 @@ class Campaign:
 
     def _refuse_equal_levels(self) -> None:
         """Stop once the first round shows that a level would be compared with itself."""
+        if not any(_is_knob(factor.name) for factor in self._plan.study.factors):
+            return
         for equal in find_equal_levels(self._store.knobs()):
             raise StudyError(equal.message, equal.hint)
 
@@ -385,3 +389,7 @@ class Campaign:
         self._start.report(
             Progress(kind, trial, self._count("ok"), n_planned, rounds, eta_ns, message)
         )
+
+
+def _is_knob(name: str) -> bool:
+    return is_factor(name) and find_factor(name).is_knob

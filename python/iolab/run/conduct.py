@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iolab import units
 from iolab.errors import (
@@ -25,14 +25,12 @@ from iolab.errors import (
 )
 from iolab.run import outputs
 from iolab.run.campaign import Campaign, Outcome, Start
-from iolab.run.not_measured import not_measured
 from iolab.run.observer import Observer
 from iolab.run.prepare import Analysis, Prepared, confirmed, greet, note_tiny_budget
 from iolab.run.record import caveats_of
 from iolab.run.rehearsal import probe_stacks, rehearse_stacks
 from iolab.run.same_machine import check_same_machine
 from iolab.run.stop import StopSwitch
-from iolab.run.writes import begin_counting, open_counted
 from iolab.store.db import Origin, Store
 from iolab.store.rows import Caveat
 from iolab.study.checks import FEW_ROUNDS
@@ -42,6 +40,9 @@ from iolab.testbed.model import DirectoryTestbed
 from iolab.testbed.runner import Runner, StartRunner
 from iolab.version import iolab_version
 from iolab.wording import counted
+
+if TYPE_CHECKING:
+    from iolab.run.wear import WriteBudget
 
 MISMATCHES_SHOWN: Final = 10
 """Blocks that came back wrong are listed up to this number; the store has more of them."""
@@ -109,7 +110,7 @@ def measure(
         store = open_store(prepared, stack)
         n_known = len(store.finished_trials())
         try:
-            writes = begin_counting(prepared.accepted, prepared.plan, prepared.testbed, stop, stack)
+            writes = _counted(prepared, stop, stack)
             prepared = replace(prepared, writes=writes)
             with start_runner(writes or stop, prepared.observer.note) as runner:
                 rehearse_stacks(
@@ -118,7 +119,7 @@ def measure(
                 greet(runner, prepared, is_dry_run=False)
                 if prepared.options.is_announced:
                     prepared.observer.note(_announcement(prepared))
-                opened = open_counted(runner, prepared.testbed, writes, stop)
+                opened = _opened(prepared, runner, stop)
                 try:
                     check_schedulers(prepared.plan.study, opened)
                     if prepared.is_resumed and not prepared.options.is_other_machine_allowed:
@@ -138,7 +139,34 @@ def measure(
                     outputs.discard(prepared.database, made)
                 raise error from caught
             return outcome, error
-        return outcome, _error_of(outcome) or not_measured(store, prepared.plan.study)
+        return outcome, _error_of(outcome) or _not_measured(prepared, store)
+
+
+def _not_measured(prepared: Prepared, store: Store) -> IolabError | None:
+    """What has no number, unless who looks on has told of each failure."""
+    if prepared.options.failures_max is None:
+        return None
+    from iolab.run.not_measured import not_measured
+
+    return not_measured(store, prepared.plan.study)
+
+
+def _counted(prepared: Prepared, stop: StopSwitch, stack: ExitStack) -> WriteBudget | None:
+    """What counts what is written to a whole device; None where nothing was agreed upon."""
+    if prepared.accepted is None:
+        return None
+    from iolab.run.writes import begin_counting
+
+    return begin_counting(prepared.accepted, prepared.plan, prepared.testbed, stop, stack)
+
+
+def _opened(prepared: Prepared, runner: Runner, stop: StopSwitch) -> OpenTestbed:
+    """The testbed, made; what is written to it counts where that is agreed upon."""
+    if prepared.writes is None:
+        return runner.open_testbed(prepared.testbed.agent_spec())
+    from iolab.run.writes import open_counted
+
+    return open_counted(runner, prepared.testbed, prepared.writes, stop)
 
 
 def _with_next_step(error: IolabError, *, is_begun_anew: bool) -> IolabError:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import sys
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -144,7 +143,7 @@ def prepare(
         named = options.out or outputs.fresh_directory(study.name)
         outputs.check_free(named)
         if study.seed is None:
-            study = study.with_seed(secrets.randbelow(_SEED_MAX))
+            study = study.with_seed(int.from_bytes(os.urandom(8)) % _SEED_MAX)
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)
     if isinstance(testbed, DeviceTestbed):
@@ -163,7 +162,7 @@ def prepare(
         observer=observer,
         analysis=analysis,
         options=options,
-        run_id=f"r-{uuid.uuid4().hex[:12]}",
+        run_id=f"r-{os.urandom(6).hex()}",
         started_ns=started_ns,
         attendant=attendants,
     )

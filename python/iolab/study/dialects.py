@@ -292,8 +292,10 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
             "write one workload for each",
         )
     if not is_table:
+        prefix = "" if entry.is_line else f"{entry.name}/"
         return tuple(
-            replace(base, name=f"{entry.name}/{row['name']}", rows=(_row(row, ()),))
+            # A line has nothing beside its rows that they could be taken for.
+            replace(base, name=f"{prefix}{row['name']}", rows=(_row(row, ()),))
             for _, row in rows
         )
     return (replace(base, rows=tuple(_row(row, (*at, *_of(row, own))) for at, row in rows)),)
@@ -336,14 +338,23 @@ def _plan_at(entry: Entry, levels: Levels, core: DialectCore) -> Json:
         plan = entry.dialect.make_plan(core, entry.file or entry.name, text)
         if not entry.is_line:
             _check_plan(entry, plan)
+    except DialectError as error:
+        # Its lines are the reason, the command with a mark below the word, and what to do.
+        reason, *rest = str(error).splitlines()
+        raise StudyError(
+            f"{_place(entry, levels)}: {reason}", rest[-1].strip() if rest else ""
+        ) from None
     except IolabError as error:
         if not levels:
             raise
-        at = ", ".join(f"{f.name} = {level}" for f, (_, level) in zip(entry.vary, levels))  # noqa: B905
-        # The lines after the first show the command, which nobody typed like that.
-        reason = error.message.partition("\n")[0]
-        raise StudyError(f"{entry.name} with {at}: {reason}", error.hint) from None
+        raise StudyError(f"{_place(entry, levels)}: {error.message}", error.hint) from None
     return plan
+
+
+def _place(entry: Entry, levels: Levels) -> str:
+    """An entry with its varied words at some levels, for messages."""
+    at = [f"{f.name} = {level}" for f, (_, level) in zip(entry.vary, levels, strict=True)]
+    return f"{entry.name} with {', '.join(at)}" if at else entry.name
 
 
 def _check_plan(entry: Entry, plan: Json) -> None:

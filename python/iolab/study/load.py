@@ -28,6 +28,7 @@ from iolab.study.factors import (
 )
 from iolab.study.metric_names import parse_metric
 from iolab.study.model import (
+    PILOT_ROUNDS,
     DialectWorkload,
     Factor,
     Levels,
@@ -54,8 +55,6 @@ MAX_ROUNDS: Final = 1000
 LOOKS_MAX: Final = 5
 LOOK_ROUNDS_MIN: Final = 3
 """Fewer rounds between two looks do not tell a spread."""
-PILOT_ROUNDS: Final = 8
-"""Rounds of a study with a wanted width from which the others are counted (Stein's first stage)."""
 STUDY_BYTES_MAX: Final = 1 << 20
 _DIRECTIONS: Final = ("read", "write")
 _ALWAYS_NAMED: Final = "direct"

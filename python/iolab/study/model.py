@@ -122,6 +122,9 @@ class Stream:
         return self.cgroup_weight is not None or bool(self.limits)
 
 
+PILOT_ROUNDS: Final = 8
+"""Rounds of a study with a wanted width from which the others are counted (Stein's first stage)."""
+
 LIMITS: Final = ("max_read", "max_write", "max_read_iops", "max_write_iops")
 """Limits of a stream: bytes per second, and operations per second."""
 
