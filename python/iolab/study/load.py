@@ -342,6 +342,8 @@ def _read_compared(
 
     named = [factor for factor in factors if not _is_scale(factor.name)]
     compared = reader.read_or("compare", parse, (named or list(factors))[0])
+    if len(compared.levels) == 1:  # It names the one configuration there is.
+        return compared
     for factor in factors:
         if not any(is_varied_by(workload, factor.name) for workload in workloads):
             reader.refuse("factors", f"no workload follows {factor.name}", "it varies nothing")
