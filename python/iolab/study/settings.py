@@ -20,8 +20,8 @@ def parse_name(value: Any) -> str:
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
     raise ValueError(
-        f"'{value}' is not a name: use up to 64 letters, digits, dots, dashes, plus signs, starting with a "
-        "letter or digit"
+        f"'{value}' is not a name: use up to 64 letters, digits, dots, dashes, plus signs, "
+        "starting with a letter or digit"
     )
 
 
