@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Final
 
 from iolab.frozen import frozen
-from iolab.study.model import IozoneWorkload, MixedWorkload, Study, WorkloadPlan
-from iolab.study.operations import Operation, operations_of
+from iolab.study.model import MixedWorkload, Study, WorkloadPlan
+from iolab.study.operations import Operation, operations_of_treatment
 from iolab.study.treatment import Treatment
 
 _OF_CHOSEN_CALLS: Final = frozenset({"engine", "vectors", "flags"})
@@ -79,12 +79,18 @@ def inert_parts(study: Study, factor: str, treatment: Treatment) -> dict[str, In
     Streams have one part, called ``""``, because each feels what the others do.
     """
     found = dict[str, Inert]()
-    everything = operations_of(treatment.workload, treatment.effective)
+    everything = operations_of_treatment(treatment)
     for name, operations in _parts(treatment.workload, everything):
         inert = _why_inert(study, factor, treatment, operations)
         if inert is not None:
             found[name] = inert
     return found
+
+
+def parts_of(treatment: Treatment) -> tuple[str, ...]:
+    """Names of what feels a factor one by one; ``""`` of all streams of a workload."""
+    parts = _parts(treatment.workload, operations_of_treatment(treatment))
+    return tuple(name for name, _ in parts)
 
 
 def _parts(
@@ -116,9 +122,7 @@ def _why_inert(
     if reason is None or not all(_only_reads(operation) for operation in operations):
         return None
     # Where something else of the trial writes through the cache, blocks may lie elsewhere.
-    if is_direct or not any(
-        one.writes for one in operations_of(treatment.workload, treatment.effective)
-    ):
+    if is_direct or not any(one.writes for one in operations_of_treatment(treatment)):
         return Inert(reason, "use tests that write, such as write, rewrite, random-write")
     return None
 
@@ -136,7 +140,7 @@ def _reason_of_writes(study: Study, factor: str) -> str | None:
 def _polls(treatment: Treatment) -> bool:
     """Whether a treatment may wait for completions by polling."""
     flags = {*treatment.effective.get("flags", "").split(",")}
-    if not isinstance(treatment.workload, IozoneWorkload):
+    if isinstance(treatment.workload, MixedWorkload):
         flags |= {flag for stream in treatment.workload.streams for flag in stream.flags}
     return treatment.effective.get("engine") in _POLLING_ENGINES or _POLLING_FLAG in flags
 

@@ -17,15 +17,19 @@ from typing import Any, Final
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.study.dialects import own_factors
 from iolab.study.factors import (
     FactorDefinition,
     FactorKind,
     factor_on,
     find_factor,
+    is_factor,
     nearest,
 )
 from iolab.study.metric_names import parse_metric
 from iolab.study.model import (
+    PILOT_ROUNDS,
+    DialectWorkload,
     Factor,
     Levels,
     MixedWorkload,
@@ -35,13 +39,12 @@ from iolab.study.model import (
 )
 from iolab.study.presets import find_preset
 from iolab.study.reader import Reader, shown_value
+from iolab.study.settings import parse_name, read_settings
 from iolab.study.source import FileSource, OverriddenSource, Source
 from iolab.study.treatment import is_varied_by
 from iolab.study.workloads import (
     CONTENTION,
     RESERVED_STREAM_NAME,
-    parse_name,
-    read_settings,
     read_workloads,
 )
 from iolab.wording import counted
@@ -52,8 +55,6 @@ MAX_ROUNDS: Final = 1000
 LOOKS_MAX: Final = 5
 LOOK_ROUNDS_MIN: Final = 3
 """Fewer rounds between two looks do not tell a spread."""
-PILOT_ROUNDS: Final = 8
-"""Rounds of a study with a wanted width from which the others are counted (Stein's first stage)."""
 STUDY_BYTES_MAX: Final = 1 << 20
 _DIRECTIONS: Final = ("read", "write")
 _STUDY_KEYS: Final = (
@@ -73,6 +74,7 @@ _STUDY_KEYS: Final = (
     "factors",
     "settings",
     "workloads",
+    "command",
 )
 _TESTBED_ARGUMENTS: Final = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
 _TESTBED_OPTIONS: Final = (
@@ -84,6 +86,7 @@ _TESTBED_OPTIONS: Final = (
     "allow_destructive",
     "precondition",
     "precondition_round",
+    "in_place",
 )
 
 
@@ -178,10 +181,12 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
     settings.update(
         {factor.name: factor.levels[0] for factor in factors if len(factor.levels) == 1}
     )
-    varied = tuple(factor for factor in factors if len(factor.levels) > 1)
-    workloads = read_workloads(reader.tables("workloads"))
+    command = reader.read_or("command", _parse_command, ())
+    workloads = read_workloads(reader.tables("workloads"), is_line=bool(command))
+    varied = _with_own(reader, factors, workloads)
     if not workloads:
         reader.refuse(None, "there is no workload", "add [[workloads]] with kind and tests")
+    _refuse_unfollowed(reader, settings, workloads)
     compared = _read_compared(reader, factors, varied, workloads)
     metric, metric_of = _read_metric(reader, workloads[0])
     rounds = reader.read_or("rounds", _parse_rounds, None)
@@ -203,7 +208,47 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         specification=_read_specification(reader.table("specification")),
         metric=metric,
         metric_of=metric_of,
+        command=command,
     )
+
+
+def _with_own(
+    reader: Reader, factors: tuple[Factor, ...], workloads: tuple[WorkloadPlan, ...]
+) -> tuple[Factor, ...]:
+    """Factors with several levels, and those that workloads bring along."""
+    own = own_factors(workloads)
+    known = {factor.name for factor in factors}
+    for factor in own:
+        if factor.name in known:
+            reader.refuse(
+                "factors",
+                f"{factor.name} is varied by the command of a workload already",
+                "leave it out, or let the command measure one",
+            )
+    return (*(factor for factor in factors if len(factor.levels) > 1), *own)
+
+
+def _refuse_unfollowed(
+    reader: Reader, settings: dict[str, str], workloads: tuple[WorkloadPlan, ...]
+) -> None:
+    """Refuse a setting of which commands and files say themselves what it is."""
+    if not all(isinstance(workload, DialectWorkload) for workload in workloads):
+        return
+    for name in settings:
+        if not any(is_varied_by(workload, name) for workload in workloads):
+            is_factor_row = name in reader.table("factors").flat().values
+            reader.table("factors" if is_factor_row else "settings").refuse(
+                name,
+                f"{name} cannot be chosen for '{workloads[0].name}', which says it itself",
+                "write it into the command or the file, or leave it out",
+            )
+
+
+def _parse_command(value: Any) -> tuple[str, ...]:
+    items: list[Any] = value if isinstance(value, list) else []
+    if not items or not all(isinstance(item, str) for item in items):
+        raise ValueError("a command line is a list of texts: the dialect and its words")
+    return tuple(items)
 
 
 def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, str | None]:
@@ -215,6 +260,8 @@ def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, st
         return own
     if isinstance(workload, MixedWorkload):
         parts = [*(stream.name for stream in workload.streams), RESERVED_STREAM_NAME]
+    elif isinstance(workload, DialectWorkload):
+        parts = list(workload.operations)
     else:
         parts = list(workload.tests)
 
@@ -273,7 +320,7 @@ def _read_compared(
     by_name = {factor.name: factor for factor in known}
 
     def parse(value: Any) -> Factor:
-        name = find_factor(str(value)).name
+        name = value if value in by_name else find_factor(str(value)).name
         if name not in by_name:
             raise ValueError(
                 f"'{value}' is not varied{nearest(str(value), by_name)}; varied are "
@@ -284,7 +331,7 @@ def _read_compared(
     if not factors:
         _read_unvaried(reader, parse, named_factors)
         return None
-    named = [factor for factor in factors if not find_factor(factor.name).is_numeric]
+    named = [factor for factor in factors if not _is_scale(factor.name)]
     compared = reader.read_or("compare", parse, (named or list(factors))[0])
     for factor in factors:
         if not any(is_varied_by(workload, factor.name) for workload in workloads):
@@ -297,6 +344,11 @@ def _read_compared(
             "put another one first, or choose another factor with compare",
         )
     return compared
+
+
+def _is_scale(name: str) -> bool:
+    """Whether levels of a factor are sizes or counts; those of a varied word are not known."""
+    return is_factor(name) and find_factor(name).is_numeric
 
 
 def _read_unvaried(
@@ -316,10 +368,9 @@ def _read_unvaried(
 
 
 def _read_baseline(reader: Reader, compared: Factor) -> str:
-    definition = reader.find(compared.name)
-
     def parse(value: Any) -> str:
-        level = definition.parse(value)[0]
+        known = value in compared.levels or not is_factor(compared.name)
+        level = str(value) if known else reader.find(compared.name).parse(value)[0]
         if level not in compared.levels:
             raise ValueError(
                 f"'{value}' is not a level of {compared.name}{nearest(level, compared.levels)}; "

@@ -10,14 +10,17 @@ Left out: what was measured of an operation. A stored operation says kind, size 
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from iolab import units
 from iolab.frozen import frozen
-from iolab.study.model import IozoneWorkload, MixedWorkload, Stream
+from iolab.study.model import DialectWorkload, MixedWorkload, Stream, WorkloadPlan
 from iolab.study.names import ENGINES, TESTS, TestName
+from iolab.study.treatment import Treatment
 
 Kind: TypeAlias = Literal["read", "write", "mixed", "update", "sync", "name", "key_value", "other"]
 """What an operation does, as `OperationKind` of crates/iolab-workload/src/operation.rs."""
@@ -51,7 +54,7 @@ class Operation:
 
 
 def operations_of(
-    workload: IozoneWorkload | MixedWorkload, effective: Mapping[str, str] | None = None
+    workload: WorkloadPlan, effective: Mapping[str, str] | None = None
 ) -> tuple[Operation, ...]:
     """Operations of a workload, in the order in which it names them.
 
@@ -64,11 +67,32 @@ def operations_of(
     levels = {} if effective is None else effective
     if isinstance(workload, MixedWorkload):
         return tuple(_of_stream(stream, levels) for stream in workload.streams)
+    if isinstance(workload, DialectWorkload):
+        return _of_rows([operations_of_description(row.description) for row in workload.rows])
     held = dict(workload.settings) | dict(levels)
     return tuple(
         _of_test(_TESTS[name], held, levels) if name in _TESTS else _unknown(name)
         for name in workload.tests
     )
+
+
+def operations_of_treatment(treatment: Treatment) -> tuple[Operation, ...]:
+    """Operations of one treatment, in the order in which its workload names them."""
+    if treatment.row is not None:
+        return operations_of_description(treatment.row.description)
+    return operations_of(treatment.workload, treatment.effective)
+
+
+def _of_rows(rows: Sequence[tuple[Operation, ...]]) -> tuple[Operation, ...]:
+    """Operations of all rows, with what those of the same id have in common."""
+    found: dict[str, Operation] = {}
+    for one in itertools.chain(*rows):
+        known = found.setdefault(one.id, one)
+        if known.io_size_bytes != one.io_size_bytes:
+            found[one.id] = known = replace(known, io_size_bytes=None)
+        if known.access != one.access:
+            found[one.id] = replace(known, access=None)
+    return tuple(found.values())
 
 
 def operations_of_description(text: str) -> tuple[Operation, ...]:
