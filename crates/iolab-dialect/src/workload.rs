@@ -75,6 +75,7 @@ pub fn tenant(file: &str) -> Tenant {
         share: None,
         limit: Limit::Once,
         file_set: None,
+        program: None,
         draws: None,
         manner: Manner::default(),
     }

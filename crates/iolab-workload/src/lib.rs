@@ -10,6 +10,7 @@ pub mod generator;
 pub mod group;
 pub mod layout;
 pub mod preset;
+pub mod program;
 pub mod report;
 pub mod spec;
 pub mod stream;
@@ -19,6 +20,7 @@ pub mod worker;
 
 pub use group::{Gate, GroupState};
 pub use layout::{LayoutFailure, LayoutPlan, LayoutWorker};
+pub use program::ProgramWorker;
 pub use report::StreamReport;
 pub use spec::Workload;
 pub use stream::StreamWorker;
