@@ -120,6 +120,11 @@ impl Program {
         self.nodes().into_iter().map(|(_, node)| node)
     }
 
+    /// Whether some step of it works on a set of files.
+    pub fn uses_set(&self, name: &str) -> bool {
+        super::stage::sets_of(self).any(|used| used == name)
+    }
+
     /// Whether it ever reads data, or writes them (`is_write`).
     pub fn moves(&self, is_write: bool) -> bool {
         self.nodes().iter().any(|(_, node)| match node.does.group() {

@@ -341,7 +341,7 @@ fn programs(phase: &Phase) -> impl Iterator<Item = (&Tenant, &Program)> {
 }
 
 /// Names of the sets that a program mentions.
-pub(super) fn sets_of(program: &Program) -> impl Iterator<Item = &str> {
+pub(super) fn sets_of(program: &Program) -> impl Iterator<Item = &str> + '_ {
     program.nodes().into_iter().flat_map(|(_, node)| {
         let locals = node.locals.iter().filter_map(|local| local.file.as_ref());
         let files = node.file.iter().chain(&node.to_file).chain(locals);
