@@ -16,7 +16,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use iolab_model::op::{Access, Deallocation, Durability, Handle, LockKind, Op, OpenHow, PathId, Position};
+use iolab_model::op::{
+    Access, Deallocation, Durability, Handle, LockKind, Op, OpenHow, PathId, Position,
+};
 use iolab_model::{Bytes, Capabilities, Ns, error::Errno};
 
 use crate::affinity::last_errno;

@@ -617,8 +617,7 @@ impl Workload {
     /// The sets of files that the programs of a phase use.
     pub fn sets_of<'a>(&'a self, phase: &'a Phase) -> impl Iterator<Item = &'a FileSet> {
         let programs = || phase.tenants.iter().filter_map(|tenant| tenant.program.as_ref());
-        let is_used =
-            move |set: &&FileSet| programs().any(|program| program.uses_set(&set.name));
+        let is_used = move |set: &&FileSet| programs().any(|program| program.uses_set(&set.name));
         self.file_sets.iter().filter(is_used)
     }
 

@@ -18,6 +18,7 @@ use iolab_model::{Error, Ns, Target};
 use iolab_real::clock::LaneClock;
 use iolab_real::{Engine, EngineVisitor, affinity};
 use iolab_workload::file_set::FileAction;
+use iolab_workload::program::FileSet;
 use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
 use serde_json::json;
 
@@ -460,7 +461,13 @@ impl Trial<'_> {
             files.remove(phase);
         }
         let is_own = |tenant: &&Tenant| self.users_files.is_none() || tenant.is_folder();
-        let sets = self.request.workload.sets_of(phase).map(|set| set.top().to_owned());
+        let workload = &self.request.workload;
+        // Sets that phases kept for others go with the last one.
+        let is_last = workload.phases.last().is_some_and(|last| std::ptr::eq(last, phase));
+        let used: Vec<&FileSet> = workload.sets_of(phase).collect();
+        let sets = workload.file_sets.iter();
+        let sets = sets.filter(|set| is_last || used.contains(set));
+        let sets = sets.map(|set| set.top().to_owned());
         let files = phase.tenants.iter().filter(is_own).flat_map(Tenant::file_names);
         for name in files.chain(sets) {
             // The agent sweeps its directory after the trial; this only frees space early.

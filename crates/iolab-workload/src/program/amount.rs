@@ -325,7 +325,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_is_identity(from in 0_u64..9, span in 0_u64..9, weight in 0.1_f64..9.0) {
+        fn json_is_identity(from in 0_u64..9, span in 0_u64..9, quarters in 1_u8..40) {
+            // Quarters are read back exactly.
+            let weight = f64::from(quarters) / 4.0;
             let rows = vec![Weighted { value: from, to: Some(from + span), weight }];
             for amount in [
                 Amount::Constant(from),

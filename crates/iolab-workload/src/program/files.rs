@@ -184,7 +184,8 @@ impl FileSet {
 
     /// Fills directories of drawn widths, all at one depth, one after the other.
     fn grow(&self, root: &str, drawn: &mut Drawn, random: &mut iolab_model::seed::Stream) {
-        let Some(width) = self.tree.width else {
+        let levels = self.tree.width.map(|width| (width, self.levels(width)));
+        let Some((width, depth)) = levels.filter(|(_, depth)| *depth > 0) else {
             drawn.files.extend((1..=self.files).map(|number| format!("{root}/{number:08}")));
             return;
         };
@@ -194,7 +195,6 @@ impl FileSet {
             }
             _ => width,
         };
-        let depth = self.levels(width);
         let mut known: BTreeSet<String> = drawn.directories.iter().cloned().collect();
         let (mut left, mut ordinal) = (self.files, 0_u64);
         while left > 0 {
