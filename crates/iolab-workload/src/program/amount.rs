@@ -154,8 +154,10 @@ impl Amount {
         match self {
             Self::Constant(value) => vec![*value],
             Self::Drawn(Spread::Uniform { from, step, .. }) => vec![*from, (*step).max(1)],
-            Self::Drawn(Spread::Gamma { least, most, round, .. })
-            | Self::Drawn(Spread::Normal { least, most, round, .. }) => {
+            Self::Drawn(
+                Spread::Gamma { least, most, round, .. }
+                | Spread::Normal { least, most, round, .. },
+            ) => {
                 vec![*least, *most, (*round).max(1)]
             }
             Self::Drawn(Spread::Exponential { .. } | Spread::Zipf { .. }) => vec![1],
@@ -214,7 +216,8 @@ impl Spread {
     fn draw(&self, random: &mut Stream) -> u64 {
         let clip = |value: f64, least: u64, most: u64, round: u64| {
             let value = (value.max(0.0) as u64).clamp(least, most);
-            if round == 0 { value } else { ((value + round / 2) / round * round).min(most) }
+            let rounded = (value + round / 2).checked_div(round).map(|count| count * round);
+            rounded.map_or(value, |rounded| rounded.min(most))
         };
         match self {
             Self::Uniform { from, to, step } => {

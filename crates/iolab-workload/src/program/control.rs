@@ -69,14 +69,13 @@ impl FlowState {
             };
             let member =
                 Member { tenant: index, weight: flow.weight, passes: 0, active: tenant.workers };
-            match all.iter_mut().find(|known| known.name == flow.name) {
-                Some(known) => known.members.get_mut().map(|members| members.push(member)).ok(),
-                None => {
-                    let members = Mutex::new(vec![member]);
-                    all.push(Self { name: flow.name.clone(), members });
-                    Some(())
-                }
-            };
+            let known = all.iter_mut().find(|known| known.name == flow.name);
+            if let Some(known) = known {
+                known.members.get_mut().unwrap_or_else(PoisonError::into_inner).push(member);
+            } else {
+                let members = Mutex::new(vec![member]);
+                all.push(Self { name: flow.name.clone(), members });
+            }
         }
         all
     }

@@ -35,14 +35,14 @@ pub fn gamma(random: &mut Stream, shape: f64) -> f64 {
         let power = (1.0 - random.unit()).powf(1.0 / shape);
         return gamma(random, shape + 1.0) * power;
     }
-    let (d, c) = (shape - 1.0 / 3.0, 1.0 / (9.0 * shape - 3.0).sqrt());
+    let (base, width) = (shape - 1.0 / 3.0, 1.0 / (9.0 * shape - 3.0).sqrt());
     loop {
         let x = normal(random);
-        let v = (1.0 + c * x).powi(3);
-        if v > 0.0 {
-            let u = 1.0 - random.unit();
-            if u.ln() < 0.5 * x * x + d * (1.0 - v + v.ln()) {
-                return d * v;
+        let cube = (1.0 + width * x).powi(3);
+        if cube > 0.0 {
+            let chance = 1.0 - random.unit();
+            if chance.ln() < 0.5 * x * x + base * (1.0 - cube + cube.ln()) {
+                return base * cube;
             }
         }
     }

@@ -125,8 +125,8 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         }
     }
 
-    fn ask(&mut self, what: &'static str, path: PathId, op: Op, next: Next, now: Ns) -> Step {
-        (self.doing, self.next, self.is_in_flight) = ((what, path), next, true);
+    fn ask(&mut self, doing: (&'static str, PathId), op: Op, next: Next, now: Ns) -> Step {
+        (self.doing, self.next, self.is_in_flight) = (doing, next, true);
         Step::Submit(Submission { token: Token(0), intended: now, is_timed: false, op })
     }
 
@@ -152,7 +152,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             Next::Directory(index) if index < self.paths.len() => {
                 let path = self.paths[index];
                 let op = Op::MakeDirectory { path };
-                Some(self.ask("making the directory", path, op, Next::Directory(index + 1), now))
+                Some(self.ask(("making the directory", path), op, Next::Directory(index + 1), now))
             }
             Next::Directory(_) => self.go(Next::Leaf(0)),
             Next::Leaf(number) => self.leaf(number, now),
@@ -164,7 +164,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             }
             Next::Keys(number) => self.load(number, now),
             Next::Flush if self.has_all_sync && !self.stage.sets.is_empty() => {
-                Some(self.ask("flushing", PathId(0), Op::SyncAll, Next::Over, now))
+                Some(self.ask(("flushing", PathId(0)), Op::SyncAll, Next::Over, now))
             }
             Next::Flush | Next::Over => self.go(Next::Over),
             next => self.file(next, now),
@@ -190,7 +190,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             return self.go(Next::Leaf(set.count(true)));
         }
         let path = set.path(number, true);
-        Some(self.ask("looking for", path, Op::Stat { path }, Next::Leaf(number + 1), now))
+        Some(self.ask(("looking for", path), Op::Stat { path }, Next::Leaf(number + 1), now))
     }
 
     fn file(&mut self, next: Next, now: Ns) -> Option<Step> {
@@ -203,12 +203,12 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
                 match self.making() {
                     Making::Found | Making::Looked => {
                         let op = Op::Stat { path };
-                        Some(self.ask("looking for", path, op, Next::Seen(file), now))
+                        Some(self.ask(("looking for", path), op, Next::Seen(file), now))
                     }
                     Making::Anew => {
                         let next = if shall_be { Next::Create(file) } else { Next::Closed(file) };
                         set.resize(file, 0);
-                        Some(self.ask("removing", path, Op::Unlink { path }, next, now))
+                        Some(self.ask(("removing", path), Op::Unlink { path }, next, now))
                     }
                     Making::Fresh if shall_be => self.go(Next::Create(file)),
                     Making::Fresh => self.go(Next::Closed(file)),
@@ -218,7 +218,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             Next::Create(file) => {
                 let path = set.path(file, false);
                 let op = Op::Create { path, handle: FILE, how: self.how() };
-                Some(self.ask("creating", path, op, Next::Created(file), now))
+                Some(self.ask(("creating", path), op, Next::Created(file), now))
             }
             Next::Created(file) => self.filling(file, now),
             Next::Fill(file, at) => self.fill(file, at, now),
@@ -226,12 +226,12 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
                 let path = set.path(file, false);
                 set.resize(file, length);
                 let op = Op::Truncate { handle: FILE, length: Bytes(length) };
-                Some(self.ask("setting the length of", path, op, Next::Close(file), now))
+                Some(self.ask(("setting the length of", path), op, Next::Close(file), now))
             }
             Next::Close(file) => {
                 let path = set.path(file, false);
                 let op = Op::Close { handle: FILE };
-                Some(self.ask("closing", path, op, Next::Closed(file), now))
+                Some(self.ask(("closing", path), op, Next::Closed(file), now))
             }
             Next::Closed(file) => self.go(Next::Look(file + 1)),
             _ => self.go(Next::Over),
@@ -260,21 +260,21 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         };
         let path = set.path(file, false);
         let op = Op::Open { path, handle: FILE, how: self.how() };
-        Some(self.ask("opening", path, op, next, now))
+        Some(self.ask(("opening", path), op, next, now))
     }
 
     /// A file was made: what goes into it?
     fn filling(&mut self, file: u32, now: Ns) -> Option<Step> {
-        let (size, fill) = (self.size(file), self.stage.sets[self.set].fill);
+        let (size, filling) = (self.size(file), self.stage.sets[self.set].fill);
         let path = self.stage.sets[self.set].path(file, false);
-        match fill {
+        match filling {
             _ if size == 0 => self.go(Next::Close(file)),
             Fill::Data => self.go(Next::Fill(file, 0)),
             Fill::Sparse => self.go(Next::Cut(file, size)),
             Fill::Allocated => {
                 self.stage.sets[self.set].resize(file, size);
                 let op = Op::Allocate { handle: FILE, at: Bytes(0), length: Bytes(size) };
-                Some(self.ask("allocating", path, op, Next::Cut(file, size), now))
+                Some(self.ask(("allocating", path), op, Next::Cut(file, size), now))
             }
         }
     }
@@ -286,14 +286,14 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         if at < size {
             let length = FILL_BYTES.0.min(size - at);
             let op = Op::write(FILE, Bytes(at), Bytes(length));
-            return Some(self.ask("writing", path, op, Next::Fill(file, at + length), now));
+            return Some(self.ask(("writing", path), op, Next::Fill(file, at + length), now));
         }
         set.resize(file, size);
         if self.has_all_sync {
             return self.go(Next::Close(file));
         }
         let op = Op::Fsync { handle: FILE };
-        Some(self.ask("flushing", path, op, Next::Close(file), now))
+        Some(self.ask(("flushing", path), op, Next::Close(file), now))
     }
 
     fn load(&mut self, number: u64, now: Ns) -> Option<Step> {
@@ -304,7 +304,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         let length = Bytes(space.value_bytes().draw(&mut self.random));
         let (kind, key) = (KeyValueKind::Put, space.space.key(number));
         let op = Op::KeyValue { kind, key, length };
-        Some(self.ask("loading the records into", PathId(0), op, Next::Keys(number + 1), now))
+        Some(self.ask(("loading the records into", PathId(0)), op, Next::Keys(number + 1), now))
     }
 
     /// Whether an answer is none of those that are as good as success.

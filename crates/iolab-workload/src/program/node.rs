@@ -12,6 +12,7 @@ use super::place::Place;
 /// A node. What it does decides which fields mean something; a field that means nothing is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct Node {
     /// The user's word for it, in records; absent: the name of what it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -208,11 +209,9 @@ impl Node {
 
     /// Where its transfers start.
     pub fn positioned(&self) -> Positioned {
-        self.position.unwrap_or(match self.at {
-            Some(_) => Positioned::At,
-            None if self.does == Deed::Read || self.does == Deed::Write => Positioned::Current,
-            None => Positioned::At,
-        })
+        let is_transfer = matches!(self.does, Deed::Read | Deed::Write);
+        let goes_on = is_transfer && self.at.is_none();
+        self.position.unwrap_or(if goes_on { Positioned::Current } else { Positioned::At })
     }
 
     /// Bytes of the largest buffer that it needs.

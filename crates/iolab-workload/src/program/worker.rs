@@ -239,7 +239,6 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
                 self.begin(now);
                 None
             }
-            Life::WaitStart => Some(Step::Await),
             Life::Timed => self.timed(now),
             Life::ArriveEnd => {
                 self.leave_flow();
@@ -247,7 +246,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
                 self.go(Life::WaitEnd, 2)
             }
             Life::WaitEnd if self.group.is_open(Gate::End) => self.go(Life::After, 2),
-            Life::WaitEnd => Some(Step::Await),
+            Life::WaitStart | Life::WaitEnd => Some(Step::Await),
             Life::After => match self.go_through(now) {
                 Some(step) => Some(step),
                 None => self.go(Life::CloseAll, 2),
@@ -291,14 +290,11 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         {
             return step;
         }
-        match self.go_through(now) {
-            Some(step) => Some(step),
-            // The pass is over.
-            None => {
-                self.end_pass(now);
-                None
-            }
+        let step = self.go_through(now);
+        if step.is_none() {
+            self.end_pass(now);
         }
+        step
     }
 
     fn is_at_limit(&self) -> bool {

@@ -254,12 +254,11 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             };
             job.to_file = Some(to);
             let (from, to) = (path, path_of(self.stage, to));
-            (job.ops[0], job.meaning) = match does {
-                Deed::Rename => (Some(Op::Rename { from, to }), Meaning::Renamed),
-                _ => {
-                    let is_symbolic = does == Deed::SymbolicLink;
-                    (Some(Op::Link { from, to, is_symbolic }), Meaning::Linked)
-                }
+            (job.ops[0], job.meaning) = if does == Deed::Rename {
+                (Some(Op::Rename { from, to }), Meaning::Renamed)
+            } else {
+                let is_symbolic = does == Deed::SymbolicLink;
+                (Some(Op::Link { from, to, is_symbolic }), Meaning::Linked)
             };
             return Ok(());
         }
@@ -580,7 +579,7 @@ fn bytes_of(job: &Job) -> u64 {
 
 /// Where an operation is in its file.
 fn place_of(job: &Job) -> u64 {
-    let places = job.ops.iter().flatten().filter_map(|op| match op {
+    let mut places = job.ops.iter().flatten().filter_map(|op| match op {
         Op::Read(transfer) | Op::Write(transfer) => match transfer.at {
             Position::At(at) => Some(at.0),
             Position::Current | Position::End => None,
@@ -588,5 +587,5 @@ fn place_of(job: &Job) -> u64 {
         Op::Allocate { at, .. } | Op::Deallocate { at, .. } => Some(at.0),
         _ => None,
     });
-    places.last().unwrap_or(0)
+    places.next_back().unwrap_or(0)
 }
