@@ -39,6 +39,23 @@ __all__ = [
 
 __version__: str
 
+def workload_file(subject: str, text: str) -> str:
+    """Description of the workload that a workload file (TOML) says.
+
+    Parameters
+    ----------
+    subject : name of the file, for messages and for a workload without a name.
+    text : what the file holds.
+
+    Returns
+    -------
+    str : the description as JSON.
+
+    Raises
+    ------
+    DialectError : the text is no TOML or no workload; the message has line, key and remedy.
+    """
+
 def iozone_workload(spec_json: str) -> str:
     """Workload spec of IOzone's tests.
 

@@ -7,6 +7,7 @@
 
 use iolab_workload::Workload;
 use iolab_workload::file_set::FileAction;
+use iolab_workload::program::{FileSet, Program};
 use iolab_workload::spec::{Phase, Tenant};
 use serde_json::Value;
 
@@ -79,13 +80,19 @@ pub fn check_workload(spec: &TrialSpec, has_paths: bool, is_root: bool) -> Resul
             return Err(Error::refused(what, "leave op_log out, or use a directory of yours"));
         }
     }
-    let bytes = workload.phases.iter().map(check_sizes);
+    for set in &workload.file_sets {
+        check_name("set of files", &set.name)?;
+        set.place.iter().try_for_each(|place| check_name("place", place))?;
+    }
+    let bytes = workload.phases.iter().map(|phase| check_sizes(&workload, phase));
     bytes.collect::<Result<Vec<u64>>>().map(|all| all.into_iter().max().unwrap_or(0))
 }
 
 /// Bytes of all files of a phase; refuses a phase that would take all memory or processes.
-fn check_sizes(phase: &Phase) -> Result<u64> {
-    let (mut workers, mut buffers, mut files) = (0_u64, 0_u64, 0_u64);
+fn check_sizes(workload: &Workload, phase: &Phase) -> Result<u64> {
+    let (mut workers, mut buffers) = (0_u64, 0_u64);
+    let sets = workload.sets_of(phase).map(FileSet::bytes_max);
+    let mut files = sets.fold(0_u64, u64::saturating_add);
     for tenant in &phase.tenants {
         let slots = u64::from(tenant.depth)
             .max(u64::from(tenant.manner.buffers))
@@ -93,7 +100,8 @@ fn check_sizes(phase: &Phase) -> Result<u64> {
         if slots > SLOTS_MAX {
             return Err(too_much("operations or buffers at once", slots, SLOTS_MAX));
         }
-        let record = tenant.io_size_bytes.0;
+        let program = tenant.program.as_ref().map(Program::buffer_bytes);
+        let record = program.unwrap_or(tenant.io_size_bytes).0;
         if record > RECORD_BYTES_MAX {
             return Err(too_much("bytes in a record", record, RECORD_BYTES_MAX));
         }
@@ -119,6 +127,7 @@ fn file_bytes(tenant: &Tenant, workers: u64) -> u64 {
     match &tenant.file_set {
         Some(work) if work.action == FileAction::Extend => work.size_max_bytes.0,
         Some(work) => work.files.saturating_mul(work.size_max_bytes.0),
+        None if tenant.program.is_some() => 0,
         None if tenant.is_file_shared => tenant.file_bytes.0,
         None => tenant.file_bytes.0.saturating_mul(workers),
     }

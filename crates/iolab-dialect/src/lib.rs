@@ -12,6 +12,7 @@ pub mod mkfile;
 pub mod option;
 pub mod plan;
 pub mod workload;
+pub mod workload_file;
 
 pub use diagnostic::{Diagnostic, Problem};
 

@@ -13,6 +13,8 @@ use iolab_workload::verify::Verify;
 /// A workload of system calls, its harness's own cost measured.
 pub fn workload(name: &str, seed: u64, content: Content, phases: Vec<Phase>) -> Workload {
     Workload {
+        file_sets: Vec::new(),
+        key_spaces: Vec::new(),
         version: VERSION,
         name: name.into(),
         engine: "sync".into(),
@@ -76,6 +78,7 @@ pub fn tenant(file: &str) -> Tenant {
         share: None,
         limit: Limit::Once,
         file_set: None,
+        program: None,
         draws: None,
         manner: Manner::default(),
     }

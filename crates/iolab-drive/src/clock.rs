@@ -29,3 +29,11 @@ pub fn sleep_until(instant: Ns) {
         }
     }
 }
+
+/// Keeps the processor busy for `duration`.
+pub fn burn(duration: Ns) {
+    let until = monotonic() + duration;
+    while monotonic() < until {
+        std::hint::spin_loop();
+    }
+}

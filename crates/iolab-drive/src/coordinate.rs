@@ -9,6 +9,7 @@ use std::time::Duration;
 use iolab_model::Ns;
 use iolab_model::op::Access;
 use iolab_workload::operation::{Nature, OperationKind};
+use iolab_workload::program::OperationCount;
 use iolab_workload::spec::Phase;
 use iolab_workload::{Gate, GroupState, StreamReport};
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,9 @@ pub struct WorkerOutcome {
     pub series: Series,
     /// Between the cuts of the phase.
     pub segments: Vec<Segment>,
+    /// What its program did, by operation; empty of a stream.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationCount>,
 }
 
 impl WorkerOutcome {
@@ -78,7 +82,14 @@ impl WorkerOutcome {
             report.errors += 1;
             report.first_error.get_or_insert(problem);
         }
-        Self { tenant, report, service, response, series, segments }
+        let operations = Vec::new();
+        Self { tenant, report, service, response, series, segments, operations }
+    }
+
+    /// The same of a worker whose program has operations of its own.
+    #[must_use]
+    pub fn with(self, operations: Vec<OperationCount>) -> Self {
+        Self { operations, ..self }
     }
 }
 
@@ -117,6 +128,10 @@ pub struct TenantOutcome {
     /// Between the cuts of the phase, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<Segment>,
+    /// What its program did, by operation: the user's word for it, its kind, size and access, and
+    /// what was counted of it; empty of a stream.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationCount>,
     /// Ops in flight on average: the sum of all service times over the elapsed time (Little's law).
     pub depth_reached_mean: f64,
 }
@@ -236,6 +251,17 @@ pub fn coordinate<O: Observer>(
     clock
 }
 
+/// Adds what one worker counted; all workers of a tenant have the same operations.
+fn add_operations(sum: &mut Vec<OperationCount>, one: &[OperationCount]) {
+    if sum.is_empty() {
+        sum.extend_from_slice(one);
+        return;
+    }
+    for (mine, theirs) in sum.iter_mut().zip(one) {
+        mine.merge(theirs);
+    }
+}
+
 /// Puts the workers' outcomes together, tenant by tenant.
 pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -> PhaseOutcome {
     outcomes.sort_by_key(|outcome| (outcome.tenant, outcome.report.worker));
@@ -261,6 +287,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
             response: tenant.rate_ops_per_s.map(|_| ClassHistograms::default()),
             series: Series::new(interval),
             segments: Vec::new(),
+            operations: Vec::new(),
             depth_reached_mean: 0.0,
         };
         for outcome in mine {
@@ -271,6 +298,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
             }
             total.series.merge(outcome.series.clone());
             merge(&mut total.segments, &outcome.segments);
+            add_operations(&mut total.operations, &outcome.operations);
         }
         let elapsed = total.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0);
         if elapsed > 0 {

@@ -60,7 +60,7 @@ impl OpLog {
         self.slots[slot as usize] = match op {
             Op::Read(transfer) | Op::Write(transfer) => match transfer.at {
                 Position::At(at) => Some((at.0, is_write)),
-                Position::Current => Some((0, is_write)),
+                Position::Current | Position::End => Some((0, is_write)),
             },
             _ => None,
         };

@@ -31,6 +31,7 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         flush: Flush::Fsync,
         limit: Limit::Ops { ops: OPS, within_ns: None },
         file_set: None,
+        program: None,
         manner: Manner::default(),
         draws: None,
         ..tenant.clone()

@@ -7,6 +7,7 @@
 //! honest: what a target declines it declines aloud with `EOPNOTSUPP`. What it does not check:
 //! speed, and crash consistency.
 
+mod extra;
 mod kinds;
 mod runs;
 
@@ -16,8 +17,8 @@ use std::sync::Arc;
 use crate::completion::Completion;
 use crate::error::Errno;
 use crate::op::{
-    Access, Durability, Handle, LockKind, Op, OpenHow, PathId, Position, Submission, Token,
-    Transfer, TransferFlags,
+    Access, Deallocation, Durability, Handle, LockKind, Op, OpenHow, PathId, Position, Submission,
+    Token, Transfer, TransferFlags,
 };
 use crate::seed::Seed;
 use crate::target::{Content, Lane, LaneRequest, Target};
@@ -54,7 +55,7 @@ fn read_write<T: Target>(target: &T) -> OpenHow {
 ///
 /// The answer is empty when the target conforms.
 pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure> {
-    let checks: [(&'static str, Check<T>); 16] = [
+    let checks: [(&'static str, Check<T>); 20] = [
         ("every submission completes exactly once", exactly_once),
         ("a full queue says busy", busy_when_full),
         ("sizes add up, also at the end of the file", sizes),
@@ -71,6 +72,10 @@ pub fn check<T: Target>(target: &T, directory: &std::path::Path) -> Vec<Failure>
         ("mapped files give back", kinds::mapped),
         ("locks are given and taken back", kinds::locks),
         ("allocating changes no byte", kinds::allocate),
+        ("a range that was given back reads as zeros", extra::deallocate),
+        ("a write to the end makes a file longer", extra::end),
+        ("links and copies hold what their source held", extra::links),
+        ("a store gives back what was put", extra::key_value),
     ];
     let run = |(index, (check, body)): (usize, &(&'static str, Check<T>))| {
         let paths: Vec<PathBuf> =
@@ -275,7 +280,8 @@ fn flush<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
 }
 
 fn errors<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
-    if !target.capabilities().has_namespace {
+    let can = target.capabilities();
+    if !can.has_namespace || can.keeps_nothing {
         return Ok(());
     }
     let mut probe = Probe::open(target, paths)?;
@@ -335,6 +341,8 @@ fn honest<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     };
     let transfer = Transfer::plain(FILE, Position::At(at), RECORD);
     let by_calls = Op::Write(Transfer { call_bytes: 512, ..transfer });
+    let how = Deallocation::Punch;
+    let deallocate = Op::Deallocate { handle: FILE, at, length: RECORD, how };
     let claims = [
         (has.has_vectors, special(2, TransferFlags::NONE)),
         (has.has_flags, special(1, TransferFlags::DATA_SYNC)),
@@ -343,6 +351,9 @@ fn honest<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
         (has.has_stream, Op::StreamRead { handle: FILE, length: RECORD }),
         (has.has_lock, Op::Lock { handle: FILE, kind: LockKind::Exclusive, at, length: RECORD }),
         (has.has_allocate, Op::Allocate { handle: FILE, at, length: RECORD }),
+        (has.has_deallocate, deallocate),
+        (has.has_end, Op::Write(Transfer { at: Position::End, ..transfer })),
+        (has.has_links, Op::Link { from: PathId(0), to: PathId(2), is_symbolic: false }),
         (has.has_key_value, key_value),
         (has.has_namespace, Op::Stat { path: PathId(0) }),
     ];
@@ -376,7 +387,8 @@ fn honest<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
 }
 
 fn append<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
-    if !target.capabilities().has_append {
+    let can = target.capabilities();
+    if !can.has_append || can.keeps_nothing {
         return Ok(());
     }
     let mut probe = Probe::open(target, paths)?;

@@ -27,6 +27,8 @@ pub enum Position {
     At(Bytes),
     /// At the handle's own file position, which the transfer advances (read, write).
     Current,
+    /// A write goes to the end of the file, wherever that is by then (`RWF_APPEND`).
+    End,
 }
 
 /// Per-transfer flags, the RWF family of preadv2(2) and pwritev2(2).
@@ -200,6 +202,18 @@ crate::registry! {
     }
 }
 
+/// How a range of a file gives its blocks back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Deallocation {
+    /// The range becomes a hole (fallocate(2), `PUNCH_HOLE`).
+    Punch,
+    /// The range reads as zeros and keeps its blocks (fallocate(2), `ZERO_RANGE`).
+    Zero,
+    /// The device is told that nobody needs the range (`BLKDISCARD`); in a file it becomes a hole,
+    /// which a file system mounted with `discard` passes on.
+    Discard,
+}
+
 /// A request to a key-value store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyValueKind {
@@ -256,6 +270,16 @@ pub enum Op {
     Truncate { handle: Handle, length: Bytes },
     /// Allocate blocks without writing (fallocate(2), mode 0).
     Allocate { handle: Handle, at: Bytes, length: Bytes },
+    /// Give the blocks of a range back.
+    Deallocate { handle: Handle, at: Bytes, length: Bytes, how: Deallocation },
+    /// Copy a range from one file to another inside the target (`copy_file_range(2)`).
+    Copy { from: Handle, from_at: Bytes, to: Handle, to_at: Bytes, length: Bytes },
+    /// Give a file a second name, or make a symbolic link to it.
+    Link { from: PathId, to: PathId, is_symbolic: bool },
+    /// Make the names in a directory durable: open, fsync(2), close.
+    SyncDirectory { path: PathId },
+    /// Make everything durable (sync(2)).
+    SyncAll,
     /// Map a file's first bytes into memory.
     Map { handle: Handle, length: Bytes },
     /// Undo the mapping.
@@ -272,10 +296,13 @@ pub enum Op {
     StreamFlush { handle: Handle },
     /// Take or give back a byte-range lock.
     Lock { handle: Handle, kind: LockKind, at: Bytes, length: Bytes },
-    /// A request to a key-value store.
+    /// A request to the lane's key-value store. The key is a number: what its bytes are is the
+    /// store's business, and numbers that are larger come later in a scan.
     KeyValue { kind: KeyValueKind, key: u64, length: Bytes },
     /// Do nothing for a while; in real time the lane blocks its own worker.
     Think { duration: Ns },
+    /// Keep the worker's processor busy for a while.
+    Burn { duration: Ns },
 }
 
 /// Which histogram an op's latency goes into.
@@ -297,16 +324,23 @@ impl Op {
     #[inline]
     pub const fn class(&self) -> OpClass {
         match self {
-            Self::Read(_) | Self::StreamRead { .. } | Self::Touch { is_write: false, .. } => {
+            Self::Read(_)
+            | Self::StreamRead { .. }
+            | Self::Touch { is_write: false, .. }
+            | Self::KeyValue { kind: KeyValueKind::Get | KeyValueKind::Scan { .. }, .. } => {
                 OpClass::Read
             }
-            Self::Write(_) | Self::StreamWrite { .. } | Self::Touch { is_write: true, .. } => {
-                OpClass::Write
-            }
+            Self::Write(_)
+            | Self::StreamWrite { .. }
+            | Self::Touch { is_write: true, .. }
+            | Self::Copy { .. }
+            | Self::KeyValue { .. } => OpClass::Write,
             Self::Fsync { .. }
             | Self::Fdatasync { .. }
             | Self::Msync { .. }
             | Self::SyncFileRange { .. }
+            | Self::SyncDirectory { .. }
+            | Self::SyncAll
             | Self::StreamFlush { .. } => OpClass::Sync,
             _ => OpClass::Other,
         }

@@ -52,8 +52,16 @@ pub struct Capabilities {
     pub has_small_calls: bool,
     /// Blocks can be allocated without writing.
     pub has_allocate: bool,
+    /// Ranges of files give their blocks back ([`crate::op::Op::Deallocate`]).
+    pub has_deallocate: bool,
+    /// Transfers may go to the end of a file ([`crate::op::Position::End`]).
+    pub has_end: bool,
+    /// Files have second names and are copied ([`crate::op::Op::Link`], [`crate::op::Op::Copy`]).
+    pub has_links: bool,
     /// Key-value requests work.
     pub has_key_value: bool,
+    /// Every op succeeds and nothing is kept, neither data nor names.
+    pub keeps_nothing: bool,
     /// Time is simulated.
     pub is_simulated: bool,
 }
@@ -76,7 +84,11 @@ impl Capabilities {
         has_flags: false,
         has_small_calls: false,
         has_allocate: false,
+        has_deallocate: false,
+        has_end: false,
+        has_links: false,
         has_key_value: false,
+        keeps_nothing: false,
         is_simulated: false,
     };
 }

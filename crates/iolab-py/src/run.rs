@@ -37,7 +37,8 @@ fn run<T: Target + Sync>(target: &T, workload: &Workload) -> Result<Vec<PhaseRec
         let directory = Path::new("/memory");
         let outcome = run_threads(target, (workload, phase), directory, |_| {}, &mut NoObserver)?;
         let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
-        if workload.is_calibrated {
+        let has_program = phase.tenants.iter().any(|tenant| tenant.program.is_some());
+        if workload.is_calibrated && !has_program {
             record.harness_ns_per_op = Some(harness_ns_per_op(workload, &phase.tenants[0])?);
         }
         Ok(record)

@@ -265,6 +265,10 @@ fn run_phase(
         for name in phase.tenants.iter().flat_map(Tenant::file_names) {
             target.forget(&directory.join(name));
         }
+        let sets = workload.sets_of(phase);
+        for name in sets.flat_map(|set| set.drawn(workload.seed).files) {
+            target.forget(&directory.join(name));
+        }
     }
     Ok(record)
 }

@@ -7,7 +7,7 @@ use iolab_workload::preset::{IozoneTest, PatternName, iozone, mixed};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
-use crate::error::study_error;
+use crate::error::{dialect_error, study_error};
 
 fn build<R: DeserializeOwned>(
     py: Python<'_>,
@@ -49,4 +49,13 @@ pub fn iozone_tests() -> Vec<&'static str> {
 #[pyfunction]
 pub fn patterns() -> Vec<&'static str> {
     PatternName::ALL.iter().map(|pattern| pattern.name()).collect()
+}
+
+/// A workload file (TOML) as the description of its workload, in JSON; `subject` names the file in
+/// messages.
+#[pyfunction]
+pub fn workload_file(py: Python<'_>, subject: &str, text: &str) -> PyResult<String> {
+    let file = iolab_dialect::workload_file::read(subject, text);
+    let file = file.map_err(|problem| dialect_error(py, problem))?;
+    serde_json::to_string(&file.workload).map_err(|error| study_error(py, error))
 }

@@ -37,6 +37,14 @@ pub fn sleep_until(instant: Ns) {
     }
 }
 
+/// Keeps the processor busy for `duration`.
+pub fn burn(duration: Ns) {
+    let until = monotonic() + duration;
+    while monotonic() < until {
+        std::hint::spin_loop();
+    }
+}
+
 /// Ticks that an anchor is good for: about a millisecond of any processor.
 const ANCHORED_TICKS: u64 = 1 << 21;
 /// Nanoseconds over which the length of a tick is measured before it is used.

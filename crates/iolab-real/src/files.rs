@@ -16,11 +16,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use iolab_model::op::{Access, Durability, Handle, LockKind, Op, OpenHow, PathId, Position};
+use iolab_model::op::{
+    Access, Deallocation, Durability, Handle, LockKind, Op, OpenHow, PathId, Position,
+};
 use iolab_model::{Bytes, Capabilities, Ns, error::Errno};
 
 use crate::affinity::last_errno;
-use crate::clock::{monotonic, sleep_until};
+use crate::clock::{burn, monotonic, sleep_until};
 use crate::created;
 use crate::kernel;
 use crate::mapping::Mapping;
@@ -75,7 +77,7 @@ impl Opened {
     pub fn offset(&self, at: Position) -> u64 {
         match at {
             Position::At(at) => at.0,
-            Position::Current => self.position,
+            Position::Current | Position::End => self.position,
         }
     }
 
@@ -162,7 +164,7 @@ impl Opened {
 fn place(at: Position) -> Option<u64> {
     match at {
         Position::At(at) => Some(at.0),
-        Position::Current => None,
+        Position::Current | Position::End => None,
     }
 }
 
@@ -236,6 +238,19 @@ impl Files {
                 answer(unsafe { libc::fallocate(fd, 0, at.0 as i64, length.0 as i64) })
             }
             Op::Lock { handle, kind, at, length } => self.lock(handle, kind, at, length),
+            Op::Deallocate { handle, at, length, how } => self.deallocate(handle, at, length, how),
+            Op::Copy { from, from_at, to, to_at, length } => {
+                self.copy((from, from_at), (to, to_at), length)
+            }
+            Op::Burn { duration } => {
+                burn(duration);
+                Ok(Bytes(0))
+            }
+            Op::SyncAll => {
+                // SAFETY: the call has no arguments and cannot fail.
+                unsafe { libc::sync() };
+                Ok(Bytes(0))
+            }
             Op::Think { duration } => {
                 sleep_until(Ns(monotonic().0 + duration.0));
                 Ok(Bytes(0))
@@ -314,8 +329,67 @@ impl Files {
             }
             Op::MakeDirectory { path } => done(std::fs::create_dir(self.path(path)?)),
             Op::RemoveDirectory { path } => done(std::fs::remove_dir(self.path(path)?)),
+            Op::Link { from, to, is_symbolic: false } => {
+                done(std::fs::hard_link(self.path(from)?, self.path(to)?))
+            }
+            Op::Link { from, to, is_symbolic: true } => {
+                done(std::os::unix::fs::symlink(self.path(from)?, self.path(to)?))
+            }
+            Op::SyncDirectory { path } => {
+                let sync = |path| std::fs::File::open(path)?.sync_all();
+                done(sync(self.path(path)?))
+            }
             _ => Err(Errno::EOPNOTSUPP),
         }
+    }
+
+    /// Gives the blocks of a range back; a discard of a block device is an ioctl of its own.
+    fn deallocate(
+        &mut self,
+        handle: Handle,
+        at: Bytes,
+        length: Bytes,
+        how: Deallocation,
+    ) -> Result<Bytes, Errno> {
+        /// Linux include/uapi/linux/fs.h: `BLKDISCARD`, `_IO(0x12, 119)`.
+        const BLKDISCARD: libc::c_ulong = 0x1277;
+        let fd = self.flushed(handle)?;
+        let mode = match how {
+            Deallocation::Zero => libc::FALLOC_FL_ZERO_RANGE,
+            Deallocation::Punch | Deallocation::Discard => libc::FALLOC_FL_PUNCH_HOLE,
+        };
+        if how == Deallocation::Discard && is_block_device(fd) {
+            let range = [at.0, length.0];
+            // SAFETY: the call reads two 64-bit numbers, which live during it.
+            return answer(unsafe { libc::ioctl(fd, BLKDISCARD as _, range.as_ptr()) });
+        }
+        let mode = mode | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: `fd` is open; the call touches no memory of ours.
+        answer(unsafe { libc::fallocate(fd, mode, at.0 as i64, length.0 as i64) })
+    }
+
+    /// Copies inside the kernel, until done or at the end of the source.
+    fn copy(
+        &mut self,
+        (from, from_at): (Handle, Bytes),
+        (to, to_at): (Handle, Bytes),
+        length: Bytes,
+    ) -> Result<Bytes, Errno> {
+        let (source, target) = (self.flushed(from)?, self.flushed(to)?);
+        let (mut read_at, mut write_at) = (from_at.0 as i64, to_at.0 as i64);
+        let mut done = 0;
+        while done < length.0 {
+            let rest = (length.0 - done) as usize;
+            let (read_at, write_at) = (&raw mut read_at, &raw mut write_at);
+            // SAFETY: both positions are ours and live during the call, which advances them.
+            match unsafe { libc::copy_file_range(source, read_at, target, write_at, rest, 0) } {
+                0 => break,
+                moved if moved > 0 => done += moved as u64,
+                _ if last_errno().0 == libc::EINTR => {}
+                _ => return Err(last_errno()),
+            }
+        }
+        Ok(Bytes(done))
     }
 
     /// The descriptor of a handle, once a stream's buffer has been sent.
@@ -383,6 +457,15 @@ impl Files {
             Some(Opened { fd: raw, position: 0, is_writable: how.is_writable, locks: None, via });
         Ok(Bytes(0))
     }
+}
+
+/// Whether a descriptor is that of a block device.
+fn is_block_device(fd: RawFd) -> bool {
+    // SAFETY: stat is plain data, for which all zeroes is a valid value.
+    let mut found: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `found` is writable and the descriptor open.
+    let is_known = unsafe { libc::fstat(fd, &raw mut found) } == 0;
+    is_known && found.st_mode & libc::S_IFMT == libc::S_IFBLK
 }
 
 /// Waits for a lock of the open file description, or gives it back.

@@ -11,6 +11,7 @@ pub mod group;
 pub mod layout;
 pub mod operation;
 pub mod preset;
+pub mod program;
 pub mod report;
 pub mod spec;
 pub mod stream;
@@ -20,6 +21,7 @@ pub mod worker;
 
 pub use group::{Gate, GroupState};
 pub use layout::{LayoutFailure, LayoutPlan, LayoutWorker};
+pub use program::ProgramWorker;
 pub use report::StreamReport;
 pub use spec::Workload;
 pub use stream::StreamWorker;

@@ -7,28 +7,29 @@ use iolab_model::op::Access;
 use serde::{Deserialize, Serialize};
 
 use crate::file_set::{FileAction, FileSetWork};
+use crate::program::{Program, natures};
 use crate::spec::{Direction, Phase, Tenant, Workload};
 
-/// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OperationKind {
-    /// It only reads.
-    Read,
-    /// It only writes.
-    Write,
-    /// Each operation reads or writes.
-    Mixed,
-    /// Each operation reads and may write back what it has read.
-    Update,
-    /// It makes data durable.
-    Sync,
-    /// It makes, looks up, renames or removes names.
-    Name,
-    /// It puts, gets or scans keys.
-    KeyValue,
-    /// Several kinds that no other row holds.
-    Other,
+iolab_model::registry! {
+    /// What an operation does.
+    pub enum OperationKind as "kind of operation" {
+        /// It only reads.
+        Read = "read",
+        /// It only writes.
+        Write = "write",
+        /// Each operation reads or writes.
+        Mixed = "mixed",
+        /// Each operation reads and may write back what it has read.
+        Update = "update",
+        /// It makes data durable.
+        Sync = "sync",
+        /// It makes, looks up, renames or removes names, or changes lengths and blocks of files.
+        Name = "name",
+        /// It puts, gets or scans keys.
+        KeyValue = "key_value",
+        /// Several kinds that no other row holds.
+        Other = "other",
+    }
 }
 
 impl OperationKind {
@@ -70,10 +71,22 @@ pub struct Nature {
 }
 
 impl Nature {
+    /// Of nothing at all.
+    pub const NONE: Self = Self {
+        kind: OperationKind::Other,
+        reads: false,
+        writes: false,
+        io_size_bytes: None,
+        access: None,
+    };
+
     /// Nature of a tenant's operations.
     pub fn of_tenant(tenant: &Tenant) -> Self {
         if let Some(work) = &tenant.file_set {
             return Self::of_file_set(work, tenant);
+        }
+        if let Some(program) = &tenant.program {
+            return Self::of_program(program);
         }
         let (reads, writes) = (tenant.reads(), tenant.writes());
         let is_update = matches!(tenant.direction, Direction::Update { .. }) && writes;
@@ -88,6 +101,12 @@ impl Nature {
             io_size_bytes: size_of(tenant),
             access: Some(tenant.access),
         }
+    }
+
+    /// All operations of a program together.
+    fn of_program(program: &Program) -> Self {
+        let natures = natures(program).into_iter().map(|(_, nature)| nature);
+        natures.reduce(Self::and).unwrap_or(Self::NONE)
     }
 
     fn of_file_set(work: &FileSetWork, tenant: &Tenant) -> Self {
@@ -105,13 +124,7 @@ impl Nature {
     /// Nature of all operations of a phase together.
     pub fn of_phase(phase: &Phase) -> Self {
         let natures = phase.tenants.iter().map(Self::of_tenant);
-        natures.reduce(Self::and).unwrap_or(Self {
-            kind: OperationKind::Other,
-            reads: false,
-            writes: false,
-            io_size_bytes: None,
-            access: None,
-        })
+        natures.reduce(Self::and).unwrap_or(Self::NONE)
     }
 
     /// Nature of operations that run side by side.

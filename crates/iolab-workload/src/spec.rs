@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::draws::Draws;
 use crate::file_set::{FileAction, FileSetWork};
+use crate::program::{self, FileSet, KeySpace, Program};
 use crate::verify::{self, Verify};
 
 mod manner;
@@ -22,6 +23,9 @@ pub const VERSION: u32 = 1;
 
 /// Sectors are the smallest unit of direct I/O; file systems may ask for more and then say so.
 const DIRECT_UNIT: Bytes = Bytes(512);
+
+/// What stands for the file of a tenant that runs a program; no file has the name.
+pub const PROGRAM_FILE: &str = "program";
 
 /// Phases on shared files, with one engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +57,12 @@ pub struct Workload {
     /// Measure the harness's own cost per op before each phase.
     #[serde(default)]
     pub is_calibrated: bool,
+    /// Files that programs work on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub file_sets: Vec<FileSet>,
+    /// Keys that programs work on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_spaces: Vec<KeySpace>,
     /// Run in this order.
     pub phases: Vec<Phase>,
 }
@@ -206,6 +216,10 @@ pub struct Tenant {
     /// It makes, reads or removes many small files instead of touching the records of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSetWork>,
+    /// It runs a program on sets of files, in place of a stream on one; then only workers, depth,
+    /// priority and share count of the rest ([`Tenant::of_program`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
     /// Refinements that few tenants ask for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub manner: Manner,
@@ -367,6 +381,47 @@ pub enum Limit {
 }
 
 impl Tenant {
+    /// A tenant that runs `program`; what is said of streams is neutral.
+    pub fn of_program(name: &str, workers: u32, program: Program) -> Self {
+        let io_size_bytes = program.buffer_bytes();
+        Self {
+            name: name.to_owned(),
+            workers,
+            is_file_shared: false,
+            file: PROGRAM_FILE.to_owned(),
+            file_first: 0,
+            file_step: 1,
+            files: Vec::new(),
+            file_bytes: io_size_bytes,
+            io_size_bytes,
+            pattern: Pattern::Sequential,
+            direction: Direction::Read,
+            depth: 1,
+            access: Access::Plain,
+            durability: Durability::None,
+            fsync: FsyncPolicy::None,
+            is_close_timed: false,
+            flush: Flush::Fsync,
+            vectors: 0,
+            flags: TransferFlags::NONE,
+            lock: LockPolicy::None,
+            is_preallocated: false,
+            stream_buffer_bytes: Bytes(0),
+            opening: Opening::Existing,
+            primes_first_record: false,
+            rate_ops_per_s: None,
+            think_ns: Ns(0),
+            begins_ns: Ns(0),
+            priority: None,
+            share: None,
+            limit: Limit::Once,
+            file_set: None,
+            program: Some(program),
+            manner: Manner::default(),
+            draws: None,
+        }
+    }
+
     /// Whole records in a file.
     pub fn records(&self) -> u64 {
         self.file_bytes.0 / self.io_size_bytes.0
@@ -401,6 +456,9 @@ impl Tenant {
 
     /// Whether it ever reads.
     pub fn reads(&self) -> bool {
+        if let Some(program) = &self.program {
+            return program.moves(false);
+        }
         match self.direction {
             Direction::Read | Direction::Update { .. } => true,
             Direction::Write => false,
@@ -410,6 +468,9 @@ impl Tenant {
 
     /// Whether it ever writes.
     pub fn writes(&self) -> bool {
+        if let Some(program) = &self.program {
+            return program.moves(true);
+        }
         match self.direction {
             Direction::Read => false,
             Direction::Write => true,
@@ -441,7 +502,11 @@ impl Tenant {
 
     /// Names of all its files.
     pub fn file_names(&self) -> impl Iterator<Item = String> {
-        let count = if self.is_file_shared { 1 } else { self.workers };
+        let count = match &self.program {
+            Some(_) => 0,
+            None if self.is_file_shared => 1,
+            None => self.workers,
+        };
         (0..count).map(|index| self.file_name(index))
     }
 
@@ -561,6 +626,13 @@ impl Tenant {
 }
 
 impl Workload {
+    /// The sets of files that the programs of a phase use.
+    pub fn sets_of<'a>(&'a self, phase: &'a Phase) -> impl Iterator<Item = &'a FileSet> {
+        let programs = || phase.tenants.iter().filter_map(|tenant| tenant.program.as_ref());
+        let is_used = move |set: &&FileSet| programs().any(|program| program.uses_set(&set.name));
+        self.file_sets.iter().filter(is_used)
+    }
+
     /// Name of the engine that a phase uses.
     pub fn engine_of<'a>(&'a self, phase: &'a Phase) -> &'a str {
         phase.engine.as_deref().unwrap_or(&self.engine)
@@ -598,8 +670,9 @@ impl Workload {
         if self.interval_ns.0 == 0 {
             return wrong("interval of 0 ns".into(), "use for instance 100000000 (0.1 s)");
         }
+        program::problem(self)?;
         for phase in &self.phases {
-            for tenant in &phase.tenants {
+            for tenant in phase.tenants.iter().filter(|tenant| tenant.program.is_none()) {
                 tenant.check(&phase.name)?;
                 if tenant.file_set.is_some() && (phase.tenants.len(), tenant.workers) != (1, 1) {
                     let problem = format!("phase {}: many files by several workers", phase.name);

@@ -18,6 +18,7 @@ use iolab_model::{Error, Ns, Target};
 use iolab_real::clock::LaneClock;
 use iolab_real::{Engine, EngineVisitor, affinity};
 use iolab_workload::file_set::FileAction;
+use iolab_workload::program::FileSet;
 use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
 use serde_json::json;
 
@@ -353,11 +354,23 @@ impl Trial<'_> {
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
         let workload = &self.request.workload;
         let is_file_set = phase.tenants[0].file_set.is_some();
+        let has_sets = workload.sets_of(phase).next().is_some();
+        if has_sets && self.table.is_some() {
+            let what = "hold sets of files; use a testbed with a file system".into();
+            return Err(Error::Unsupported { target: "a device without a file system", what });
+        }
+        if has_sets && self.users_files.is_some() {
+            return Err(Error::BadWorkload {
+                problem: "sets of files in a directory of yours".into(),
+                remedy: "use a testbed, as in --on loop:1g or --on dir:PATH".into(),
+            });
+        }
         if is_file_set && (self.table.is_some() || !is_kernel(target)) {
             let what = "make and remove many files; use a testbed with a file system".into();
             return Err(Error::Unsupported { target: "this testbed", what });
         }
-        let harness_ns_per_op = (workload.is_calibrated && !is_file_set)
+        let has_program = phase.tenants.iter().any(|tenant| tenant.program.is_some());
+        let harness_ns_per_op = (workload.is_calibrated && !is_file_set && !has_program)
             .then(|| harness_ns_per_op(workload, &phase.tenants[0]))
             .transpose()?;
         let as_processes = workload.workers_as == WorkersAs::Processes && !is_file_set;
@@ -430,6 +443,9 @@ impl Trial<'_> {
     /// Whether the files are the trial's own: one that only uses what it finds must not remove it
     /// when it fails.
     fn makes_files(&self) -> bool {
+        if !self.request.workload.file_sets.is_empty() {
+            return true;
+        }
         let tenants = self.request.workload.phases.iter().flat_map(|phase| &phase.tenants);
         // A file that is extended is what the user wants to have; it goes where it fails.
         let extends =
@@ -445,7 +461,15 @@ impl Trial<'_> {
             files.remove(phase);
         }
         let is_own = |tenant: &&Tenant| self.users_files.is_none() || tenant.is_folder();
-        for name in phase.tenants.iter().filter(is_own).flat_map(Tenant::file_names) {
+        let workload = &self.request.workload;
+        // Sets that phases kept for others go with the last one.
+        let is_last = workload.phases.last().is_some_and(|last| std::ptr::eq(last, phase));
+        let used: Vec<&FileSet> = workload.sets_of(phase).collect();
+        let sets = workload.file_sets.iter();
+        let sets = sets.filter(|set| is_last || used.contains(set));
+        let sets = sets.map(|set| set.top().to_owned());
+        let files = phase.tenants.iter().filter(is_own).flat_map(Tenant::file_names);
+        for name in files.chain(sets) {
             // The agent sweeps its directory after the trial; this only frees space early.
             let path = self.request.directory.join(name);
             let _ = match path.symlink_metadata() {

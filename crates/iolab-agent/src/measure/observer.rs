@@ -105,7 +105,11 @@ impl<'a> PhaseObserver<'a> {
 
     fn files(&self) -> Vec<PathBuf> {
         let names = self.phase.tenants.iter().flat_map(Tenant::file_names);
-        names.map(|name| self.request.directory.join(name)).filter(|path| path.is_file()).collect()
+        // Those of sets, too: what is cold or warm is so for a program as for a stream.
+        let workload = &self.request.workload;
+        let sets = workload.sets_of(self.phase).flat_map(|set| set.drawn(workload.seed).files);
+        let paths = names.chain(sets).map(|name| self.request.directory.join(name));
+        paths.filter(|path| path.is_file()).collect()
     }
 
     fn reads(&self) -> bool {

@@ -40,7 +40,7 @@ pub fn run_processes<T: Target + Sync, O: Observer>(
     prepare: impl Fn(&Seat<'_>) -> Result<(), String>,
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
-    let seats = match get_ready(target, (workload, phase), directory, observer)? {
+    let seats = match get_ready(target, (workload, phase, None), directory, observer)? {
         ControlFlow::Continue(seats) => seats,
         ControlFlow::Break(nothing) => return Ok(nothing),
     };

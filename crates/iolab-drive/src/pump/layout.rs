@@ -10,8 +10,10 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use iolab_model::op::Access;
 use iolab_model::target::Content;
 use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
+use iolab_workload::program::{Stage, StageWorker};
 use iolab_workload::spec::{Phase, Workload};
 use iolab_workload::{Gate, GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
 
@@ -41,7 +43,7 @@ pub enum Laid {
 /// A file that could not be made, with its name.
 pub fn lay_out<T: Target + Sync, O: Observer>(
     target: &T,
-    (workload, phase): (&Workload, &Phase),
+    (workload, phase, stage): (&Workload, &Phase, Option<&Stage>),
     directory: &Path,
     observer: &mut O,
 ) -> Result<Laid, Error> {
@@ -60,10 +62,63 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
         let group = Asked { observer: RefCell::new(observer), is_stopped: Cell::new(false) };
         write_files(target, (workload, phase), directory, &group)?
     };
+    let laid = match stage {
+        Some(stage) if laid == Laid::Done => {
+            let group = &SharedGroup::default();
+            std::thread::scope(|scope| {
+                let thread = scope.spawn(|| set_up(target, workload, stage, group));
+                watch(group, observer, || thread.is_finished());
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })?
+        }
+        _ => laid,
+    };
     if laid == Laid::Done {
         observer.laid_out();
     }
     Ok(laid)
+}
+
+/// Makes the files of a stage on the calling thread, unless `group` is stopped.
+fn set_up<T: Target, G: GroupState>(
+    target: &T,
+    workload: &Workload,
+    stage: &Stage,
+    group: G,
+) -> Result<Laid, Error> {
+    let Actor { mut lane, mut worker, mut recorder } = stage_actor(target, workload, stage, group)?;
+    drive(&mut lane, &mut worker, &mut recorder, 1)?;
+    staged(&worker)
+}
+
+/// Who makes the files of a stage, with a lane of `target`, ready to run.
+pub(super) fn stage_actor<'s, T: Target, G: GroupState>(
+    target: &T,
+    workload: &Workload,
+    stage: &'s Stage,
+    group: G,
+) -> Result<Actor<T::Lane, StageWorker<'s, G>>, Error> {
+    let lane = target.open(&LaneRequest {
+        worker: u32::MAX,
+        depth: 1,
+        buffer_bytes: StageWorker::<G>::buffer_bytes(stage),
+        content: lane_content(workload),
+        seed: Seed(workload.seed.stream("layout", 0).next_u64()),
+        priority: None,
+        paths: stage.paths(),
+    })?;
+    let access = if target.capabilities().has_plain { Access::Plain } else { Access::Direct };
+    let worker = StageWorker::new(stage, workload.seed, access, group);
+    Ok(Actor { lane, worker, recorder: Recorder::new(1, workload.interval_ns, None) })
+}
+
+/// A stage's failure as an error of the phase.
+pub(super) fn staged<G: GroupState>(worker: &StageWorker<'_, G>) -> Result<Laid, Error> {
+    if let Some(failure) = worker.failure() {
+        let (subject, errno) = (failure.file.clone(), failure.errno);
+        return Err(Error::System { call: failure.what, subject, errno });
+    }
+    Ok(if worker.is_stopped() { Laid::Stopped } else { Laid::Done })
 }
 
 /// The group of a layout on the observer's own thread: between two ops the observer is asked.

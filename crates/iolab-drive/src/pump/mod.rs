@@ -1,5 +1,6 @@
 //! Pumps: real time with threads, and virtual time on one thread.
 
+mod either;
 mod events;
 mod inline;
 mod layout;

@@ -4,13 +4,17 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 
 use iolab_model::{Error, Target, VirtualTime};
+use iolab_workload::program::Stage;
 use iolab_workload::spec::{Phase, Workload};
 use iolab_workload::{Gate, GroupState};
 
+use super::either::Either;
+use super::events::Actor;
 use super::events::run_events;
-use super::layout::{Laid, checked, layout_actor, nothing};
-use super::threads::seats;
+use super::layout::{Laid, checked, layout_actor, nothing, stage_actor, staged};
+use super::threads::{Seat, seats, stage_of};
 use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble};
+use crate::needs;
 
 /// The observer is asked whether to stop once in so many questions of the workers.
 const ASK_EVERY: u32 = 1 << 16;
@@ -71,7 +75,9 @@ pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
     directory: &Path,
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
-    let seats = seats(workload, phase);
+    needs::check_programs(target, phase)?;
+    let stage = stage_of(target, (workload, phase), directory);
+    let seats = seats(workload, phase, stage.as_ref());
     let group = ObservedGroup {
         observer: RefCell::new(observer),
         workers: seats.len() as u32,
@@ -84,7 +90,18 @@ pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
     if checked(&layout.worker)? == Laid::Stopped {
         return Ok(nothing(phase, workload.interval_ns));
     }
+    if let Some(stage) = &stage {
+        let mut actor = stage_actor(target, workload, stage, &group)?;
+        run_events(core::slice::from_mut(&mut actor), target)?;
+        if staged(&actor.worker)? == Laid::Stopped {
+            return Ok(nothing(phase, workload.interval_ns));
+        }
+    }
     group.observer.borrow_mut().laid_out();
+    if let Some(stage) = &stage {
+        let outcomes = run_mixed(target, (&seats, stage), directory, &group)?;
+        return Ok(assemble(phase, outcomes, workload.interval_ns));
+    }
     let actors: Result<Vec<_>, Error> =
         seats.iter().map(|seat| seat.actor(target, directory, &group)).collect();
     let mut actors = actors?;
@@ -95,4 +112,28 @@ pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
     };
     let outcomes = seats.iter().zip(actors).map(outcome).collect();
     Ok(assemble(phase, outcomes, workload.interval_ns))
+}
+
+/// Runs a phase in which some tenants have programs, and perhaps some are streams.
+fn run_mixed<T: Target + VirtualTime, G: GroupState + Copy>(
+    target: &T,
+    (seats, stage): (&[Seat<'_>], &Stage),
+    directory: &Path,
+    group: G,
+) -> Result<Vec<WorkerOutcome>, Error> {
+    let actor = |seat: &Seat<'_>| -> Result<Actor<T::Lane, Either<'_, G>>, Error> {
+        if seat.tenant.program.is_some() {
+            let Actor { lane, worker, recorder } = seat.program_actor(target, stage, group)?;
+            return Ok(Actor { lane, worker: Either::Program(worker), recorder });
+        }
+        let Actor { lane, worker, recorder } = seat.actor(target, directory, group)?;
+        Ok(Actor { lane, worker: Either::Stream(worker), recorder })
+    };
+    let mut actors = seats.iter().map(actor).collect::<Result<Vec<_>, _>>()?;
+    run_events(&mut actors, target)?;
+    let outcome = |(seat, actor): (&Seat<'_>, Actor<T::Lane, Either<'_, G>>)| {
+        let (report, operations) = actor.worker.results();
+        WorkerOutcome::new(seat.tenant_index, report, actor.recorder).with(operations)
+    };
+    Ok(seats.iter().zip(actors).map(outcome).collect())
 }

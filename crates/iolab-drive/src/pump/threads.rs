@@ -9,9 +9,10 @@ use std::time::Duration;
 use iolab_model::op::{Access, OpClass};
 use iolab_model::target::Content;
 use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
+use iolab_workload::program::Stage;
 use iolab_workload::spec::{FsyncPolicy, Phase, Tenant, Workload};
 use iolab_workload::verify::phase_index;
-use iolab_workload::{GroupState, StreamWorker};
+use iolab_workload::{GroupState, ProgramWorker, StreamWorker};
 
 use super::events::Actor;
 use super::inline::run_inline;
@@ -42,10 +43,16 @@ pub struct Seat<'a> {
     pub phase: &'a Phase,
     /// Ordinal of the phase in the workload; verification knows by it what is older than what.
     pub phase_index: usize,
+    /// What the programs of the phase share, if it has any.
+    pub stage: Option<&'a Stage>,
 }
 
 /// All workers of a phase.
-pub fn seats<'a>(workload: &'a Workload, phase: &'a Phase) -> Vec<Seat<'a>> {
+pub fn seats<'a>(
+    workload: &'a Workload,
+    phase: &'a Phase,
+    stage: Option<&'a Stage>,
+) -> Vec<Seat<'a>> {
     let phase_index = phase_index(workload, phase);
     let of_tenant = |(tenant_index, tenant): (usize, &'a Tenant)| {
         (0..tenant.workers).map(move |index| Seat {
@@ -56,6 +63,7 @@ pub fn seats<'a>(workload: &'a Workload, phase: &'a Phase) -> Vec<Seat<'a>> {
             ordinal: 0,
             phase,
             phase_index,
+            stage,
         })
     };
     let all = phase.tenants.iter().enumerate().flat_map(of_tenant);
@@ -70,6 +78,9 @@ impl Seat<'_> {
         directory: &Path,
         group: G,
     ) -> Result<WorkerOutcome, Error> {
+        if let (Some(stage), Some(_)) = (self.stage, &self.tenant.program) {
+            return self.run_program(target, stage, group);
+        }
         let Actor { mut lane, mut worker, mut recorder } = self.actor(target, directory, group)?;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
         let slots = self.tenant.slots().max(depth);
@@ -88,6 +99,46 @@ impl Seat<'_> {
         let mut report = worker.report();
         lane.into_findings().report(&mut report);
         Ok(WorkerOutcome::new(self.tenant_index, report, recorder))
+    }
+
+    /// Runs a program to its end.
+    fn run_program<T: Target, G: GroupState>(
+        &self,
+        target: &T,
+        stage: &Stage,
+        group: G,
+    ) -> Result<WorkerOutcome, Error> {
+        let actor = self.program_actor(target, stage, group)?;
+        let Actor { mut lane, mut worker, mut recorder } = actor;
+        let depth = self.tenant.depth.min(target.capabilities().depth_max);
+        drive(&mut lane, &mut worker, &mut recorder, depth)?;
+        let outcome = WorkerOutcome::new(self.tenant_index, worker.report(), recorder);
+        Ok(outcome.with(worker.operations()))
+    }
+
+    /// The worker of a program with a lane of `target`, ready to run.
+    pub(super) fn program_actor<'s, T: Target, G: GroupState>(
+        &self,
+        target: &T,
+        stage: &'s Stage,
+        group: G,
+    ) -> Result<Actor<T::Lane, ProgramWorker<'s, G>>, Error> {
+        let depth = self.tenant.depth.min(target.capabilities().depth_max);
+        let lane = target.open(&LaneRequest {
+            worker: self.ordinal,
+            depth,
+            buffer_bytes: stage.buffer_bytes(self.tenant_index),
+            content: lane_content(self.workload),
+            seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
+            priority: self.tenant.priority,
+            paths: stage.paths(),
+        })?;
+        let who = (self.phase, self.tenant_index);
+        let seed = (self.workload.seed, depth);
+        let worker = ProgramWorker::new(who, self.index, seed, stage, group);
+        let classes = [OpClass::Read, OpClass::Write, OpClass::Sync];
+        let recorder = Recorder::new(depth, self.workload.interval_ns, None).ready_for(&classes);
+        Ok(Actor { lane, worker, recorder })
     }
 
     /// What its lane checks, if anything.
@@ -189,14 +240,25 @@ impl Drop for Departure<'_> {
 /// A file that could not be made, with its name.
 pub fn get_ready<'a, T: Target + Sync, O: Observer>(
     target: &T,
-    (workload, phase): (&'a Workload, &'a Phase),
+    (workload, phase, stage): (&'a Workload, &'a Phase, Option<&'a Stage>),
     directory: &Path,
     observer: &mut O,
 ) -> Result<ControlFlow<PhaseOutcome, Vec<Seat<'a>>>, Error> {
-    Ok(match lay_out(target, (workload, phase), directory, observer)? {
+    needs::check_programs(target, phase)?;
+    Ok(match lay_out(target, (workload, phase, stage), directory, observer)? {
         Laid::Stopped => ControlFlow::Break(nothing(phase, workload.interval_ns)),
-        Laid::Done => ControlFlow::Continue(seats(workload, phase)),
+        Laid::Done => ControlFlow::Continue(seats(workload, phase, stage)),
     })
+}
+
+/// What the programs of a phase share on `target`; `None` if it has no programs.
+pub(super) fn stage_of<T: Target>(
+    target: &T,
+    (workload, phase): (&Workload, &Phase),
+    directory: &Path,
+) -> Option<Stage> {
+    let stage = Stage::of(workload, phase, directory)?;
+    Some(stage.on(target.capabilities().keeps_nothing))
 }
 
 /// Threads, as their coordinator sees them.
@@ -225,7 +287,9 @@ pub fn run_threads<T: Target + Sync, O: Observer>(
     prepare: impl Fn(&Seat<'_>) + Sync,
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
-    let seats = match get_ready(target, (workload, phase), directory, observer)? {
+    let stage = stage_of(target, (workload, phase), directory);
+    let parts = (workload, phase, stage.as_ref());
+    let seats = match get_ready(target, parts, directory, observer)? {
         ControlFlow::Continue(seats) => seats,
         ControlFlow::Break(nothing) => return Ok(nothing),
     };

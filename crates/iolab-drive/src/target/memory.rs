@@ -1,13 +1,14 @@
 //! A target whose files are byte vectors: real data, no kernel. Synchronous.
 //!
 //! It is the reference for the conformance suite and for workloads whose data must come back. Left
-//! out: mapping, stdio, locks, and everything about durability (a flush has nothing to do).
+//! out: mapping, stdio, locks, symbolic links, and everything about durability (a flush has nothing
+//! to do). Its key-value store is a tree in memory that all lanes share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use iolab_model::op::{Access, Handle, OpenHow, PathId, Position, Token, Transfer};
+use iolab_model::op::{Access, Handle, KeyValueKind, OpenHow, PathId, Position, Token, Transfer};
 use iolab_model::seed::Stream;
 use iolab_model::target::Content;
 use iolab_model::{
@@ -15,7 +16,7 @@ use iolab_model::{
     Target, error::Errno,
 };
 
-use crate::clock::{monotonic, sleep_until};
+use crate::clock::{burn, monotonic, sleep_until};
 
 type File = Arc<RwLock<Vec<u8>>>;
 
@@ -26,10 +27,14 @@ struct Names {
     directories: BTreeSet<PathBuf>,
 }
 
+/// The values of the key-value store, by key.
+type Store = Arc<RwLock<BTreeMap<u64, Vec<u8>>>>;
+
 /// Files in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     names: Arc<Mutex<Names>>,
+    store: Store,
 }
 
 #[derive(Debug)]
@@ -43,6 +48,7 @@ struct Opened {
 #[derive(Debug)]
 pub struct MemoryLane {
     names: Arc<Mutex<Names>>,
+    store: Store,
     paths: Arc<[PathBuf]>,
     handles: Vec<Option<Opened>>,
     buffers: Vec<Vec<u8>>,
@@ -66,6 +72,10 @@ impl Target for Memory {
             has_vectors: true,
             has_small_calls: true,
             has_allocate: true,
+            has_deallocate: true,
+            has_end: true,
+            has_links: true,
+            has_key_value: true,
             ..Capabilities::MINIMAL
         }
     }
@@ -85,6 +95,7 @@ impl Target for Memory {
         };
         Ok(MemoryLane {
             names: Arc::clone(&self.names),
+            store: Arc::clone(&self.store),
             paths: Arc::clone(&request.paths),
             handles: Vec::new(),
             buffers: (0..request.depth).map(buffer).collect(),
@@ -159,9 +170,12 @@ impl MemoryLane {
         match *op {
             Op::Read(transfer) => self.read(token, transfer),
             Op::Write(transfer) => self.write(token, transfer),
-            Op::Fsync { handle } | Op::Fdatasync { handle } => {
-                self.opened(handle).map(|_| Bytes(0))
-            }
+            Op::Fsync { handle }
+            | Op::Fdatasync { handle }
+            | Op::SyncFileRange { handle, .. }
+            | Op::Allocate { handle, .. } => self.opened(handle).map(|_| Bytes(0)),
+            Op::SyncAll => Ok(Bytes(0)),
+            Op::KeyValue { kind, key, length } => self.request(token, kind, key, length),
             Op::Create { path, handle, how } => self.create(path, handle, how),
             Op::Open { path, handle, how } => {
                 is_possible(how)?;
@@ -183,7 +197,14 @@ impl MemoryLane {
                 file.write().unwrap_or_else(PoisonError::into_inner).resize(length.0 as usize, 0);
                 Ok(Bytes(0))
             }
-            Op::Allocate { handle, .. } => self.opened(handle).map(|_| Bytes(0)),
+            Op::Deallocate { handle, at, length, .. } => self.clear(handle, at, length),
+            Op::Copy { from, from_at, to, to_at, length } => {
+                self.copy((from, from_at), (to, to_at), length)
+            }
+            Op::Burn { duration } => {
+                burn(duration);
+                Ok(Bytes(0))
+            }
             Op::Think { duration } => {
                 sleep_until(monotonic() + duration);
                 Ok(Bytes(0))
@@ -221,12 +242,101 @@ impl MemoryLane {
                 let path = self.path(path)?;
                 done(self.names().directories.contains(&path))
             }
+            Op::SyncDirectory { path } => {
+                let path = self.path(path)?;
+                done(self.names().directories.contains(&path))
+            }
+            Op::Link { is_symbolic: true, .. } => Err(Errno::EOPNOTSUPP),
+            Op::Link { from, to, .. } => {
+                let (from, to) = (self.path(from)?, self.path(to)?);
+                let mut names = self.names();
+                let file = names.files.get(&from).cloned().ok_or(Errno::ENOENT)?;
+                if names.files.contains_key(&to) {
+                    return Err(Errno::EEXIST);
+                }
+                names.files.insert(to, file);
+                Ok(Bytes(0))
+            }
             Op::RemoveDirectory { path } => {
                 let path = self.path(path)?;
                 done(self.names().directories.remove(&path))
             }
             _ => Err(Errno::EOPNOTSUPP),
         }
+    }
+
+    /// A range reads as zeros afterwards; the file does not grow.
+    fn clear(&mut self, handle: Handle, at: Bytes, length: Bytes) -> Result<Bytes, Errno> {
+        let file = &self.opened(handle)?.file;
+        let mut file = file.write().unwrap_or_else(PoisonError::into_inner);
+        let start = (at.0 as usize).min(file.len());
+        let end = (start + length.0 as usize).min(file.len());
+        file[start..end].fill(0);
+        Ok(Bytes(0))
+    }
+
+    fn copy(
+        &mut self,
+        (from, from_at): (Handle, Bytes),
+        (to, to_at): (Handle, Bytes),
+        length: Bytes,
+    ) -> Result<Bytes, Errno> {
+        let source = Arc::clone(&self.opened(from)?.file);
+        let target = Arc::clone(&self.opened(to)?.file);
+        // One lock after the other: source and target may be one file.
+        let part = {
+            let source = source.read().unwrap_or_else(PoisonError::into_inner);
+            let start = (from_at.0 as usize).min(source.len());
+            source[start..(start + length.0 as usize).min(source.len())].to_vec()
+        };
+        let mut target = target.write().unwrap_or_else(PoisonError::into_inner);
+        let (start, end) = (to_at.0 as usize, to_at.0 as usize + part.len());
+        if target.len() < end {
+            target.resize(end, 0);
+        }
+        target[start..end].copy_from_slice(&part);
+        Ok(Bytes(part.len() as u64))
+    }
+
+    /// A request to the store; the bytes that it moved.
+    fn request(
+        &mut self,
+        token: Token,
+        kind: KeyValueKind,
+        key: u64,
+        length: Bytes,
+    ) -> Result<Bytes, Errno> {
+        let buffer = self.buffers.get_mut(token.0 as usize).ok_or(Errno::EINVAL)?;
+        let write = |buffer: &[u8]| buffer.get(..length.0 as usize).map(<[u8]>::to_vec);
+        let values = || self.store.read().unwrap_or_else(PoisonError::into_inner);
+        let change = || self.store.write().unwrap_or_else(PoisonError::into_inner);
+        let moved = match kind {
+            KeyValueKind::Get => {
+                let values = values();
+                let value = values.get(&key).ok_or(Errno::ENOENT)?;
+                let size = value.len().min(buffer.len());
+                buffer[..size].copy_from_slice(&value[..size]);
+                value.len()
+            }
+            KeyValueKind::Put => {
+                let value = write(buffer).ok_or(Errno::EINVAL)?;
+                change().insert(key, value);
+                length.0 as usize
+            }
+            KeyValueKind::Modify => {
+                let fresh = write(buffer).ok_or(Errno::EINVAL)?;
+                let mut values = change();
+                let value = values.get_mut(&key).ok_or(Errno::ENOENT)?;
+                let read = value.len();
+                *value = fresh;
+                read + length.0 as usize
+            }
+            KeyValueKind::Delete => change().remove(&key).map(|_| 0).ok_or(Errno::ENOENT)?,
+            KeyValueKind::Scan { count } => {
+                values().range(key..).take(count as usize).map(|(_, value)| value.len()).sum()
+            }
+        };
+        Ok(Bytes(moved as u64))
     }
 
     fn create(&mut self, path: PathId, handle: Handle, how: OpenHow) -> Result<Bytes, Errno> {
@@ -263,6 +373,7 @@ impl MemoryLane {
         let at = match transfer.at {
             Position::At(at) => at.0,
             Position::Current => opened.position,
+            Position::End => return Err(Errno::EINVAL),
         };
         let start = (at as usize).min(file.len());
         let end = (start + transfer.length.0 as usize).min(file.len());
@@ -292,6 +403,7 @@ impl MemoryLane {
         let mut file = opened.file.write().unwrap_or_else(PoisonError::into_inner);
         let at = match transfer.at {
             _ if opened.how.access == Access::Append => file.len(),
+            Position::End => file.len(),
             Position::At(at) => at.0 as usize,
             Position::Current => opened.position as usize,
         };

@@ -1,14 +1,17 @@
 //! A target that does nothing: every op succeeds at once. It measures the harness itself.
 //!
 //! At depth 1 it answers like a synchronous engine (done), above like an asynchronous one (queued),
-//! so that both paths of the pump are measured. It declines data verification aloud.
+//! so that both paths of the pump are measured. It keeps neither data nor names, says so
+//! ([`Capabilities::keeps_nothing`]), and declines data verification, mapping, streams and locks
+//! aloud.
 
+use iolab_model::op::Access;
 use iolab_model::{
     Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Op, Submission,
     Target, error::Errno, op::Token,
 };
 
-use crate::clock::{monotonic, sleep_until};
+use crate::clock::{burn, monotonic, sleep_until};
 
 /// The null target.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +39,14 @@ impl Target for Null {
             has_vectors: true,
             has_flags: true,
             has_small_calls: true,
+            has_namespace: true,
+            has_append: true,
+            has_allocate: true,
+            has_deallocate: true,
+            has_end: true,
+            has_links: true,
+            has_key_value: true,
+            keeps_nothing: true,
             ..Capabilities::MINIMAL
         }
     }
@@ -49,17 +60,32 @@ impl Target for Null {
     }
 }
 
-/// Transfers and flushes succeed; opening and closing are tolerated; the rest is declined.
+/// Transfers move all they are asked to; what depends on memory or a lock is declined; everything
+/// else succeeds.
 #[inline]
 fn answer(op: &Op) -> Result<Bytes, Errno> {
     match op {
         Op::Read(transfer) | Op::Write(transfer) => Ok(transfer.length),
-        Op::Fsync { .. }
-        | Op::Fdatasync { .. }
-        | Op::Open { .. }
-        | Op::Close { .. }
-        | Op::Think { .. } => Ok(Bytes(0)),
-        _ => Err(Errno::EOPNOTSUPP),
+        Op::Copy { length, .. } | Op::KeyValue { length, .. } => Ok(*length),
+        Op::Burn { duration } => {
+            burn(*duration);
+            Ok(Bytes(0))
+        }
+        Op::Open { how, .. } | Op::Create { how, .. }
+            if matches!(how.access, Access::Mapped | Access::Stdio) =>
+        {
+            Err(Errno::EOPNOTSUPP)
+        }
+        Op::Map { .. }
+        | Op::Unmap { .. }
+        | Op::Advise { .. }
+        | Op::Msync { .. }
+        | Op::Touch { .. }
+        | Op::StreamRead { .. }
+        | Op::StreamWrite { .. }
+        | Op::StreamFlush { .. }
+        | Op::Lock { .. } => Err(Errno::EOPNOTSUPP),
+        _ => Ok(Bytes(0)),
     }
 }
 

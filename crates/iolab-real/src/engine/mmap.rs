@@ -24,8 +24,12 @@ pub const fn target() -> Synchronous<Mmap> {
 
 impl Method for Mmap {
     const NAME: &'static str = "mmap";
-    const CAPABILITIES: Capabilities =
-        Capabilities { default_access: Access::Mapped, has_small_calls: false, ..ABILITIES };
+    const CAPABILITIES: Capabilities = Capabilities {
+        default_access: Access::Mapped,
+        has_end: false,
+        has_small_calls: false,
+        ..ABILITIES
+    };
 
     #[inline]
     fn read(file: &mut Opened, call: &Call<'_>) -> isize {

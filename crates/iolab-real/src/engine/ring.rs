@@ -140,6 +140,8 @@ impl<F: Flavor> RingLane<F> {
             Position::At(at) => at.0 + slot.done,
             // The file's own position (IORING_FEAT_RW_CUR_POS).
             Position::Current => u64::MAX,
+            // The flag of the transfer says where.
+            Position::End => 0,
         };
         let memory = self.buffers.slot(token);
         let memory = &mut memory[slot.done as usize..transfer.length.0 as usize];

@@ -1,6 +1,6 @@
 //! What is in flight in a queue slot, in the engines that queue.
 
-use iolab_model::op::{Handle, Op, Submission, Transfer, TransferFlags};
+use iolab_model::op::{Handle, Op, Position, Submission, Transfer, TransferFlags};
 use iolab_model::{Accepted, Bytes, Capabilities, Completion, Ns, error::Errno};
 
 use super::synchronous::accepted_flags;
@@ -101,6 +101,12 @@ impl Slot {
                 Err(errno) => return Some(Err(errno)),
             }
         }
+        if transfer.at == Position::End {
+            if matches!(work, Work::Read(_)) {
+                return Some(Err(Errno::EINVAL));
+            }
+            flags |= libc::RWF_APPEND;
+        }
         if matches!(work, Work::Write(_)) {
             buffers.outgoing(submission.token, length);
         }
@@ -148,5 +154,8 @@ pub const ABILITIES: Capabilities = Capabilities {
     has_vectors: true,
     has_flags: true,
     has_allocate: true,
+    has_deallocate: true,
+    has_end: true,
+    has_links: true,
     ..Capabilities::MINIMAL
 };

@@ -22,8 +22,12 @@ pub const fn target() -> Synchronous<Stdio> {
 
 impl Method for Stdio {
     const NAME: &'static str = "stdio";
-    const CAPABILITIES: Capabilities =
-        Capabilities { default_access: Access::Stdio, has_small_calls: false, ..ABILITIES };
+    const CAPABILITIES: Capabilities = Capabilities {
+        default_access: Access::Stdio,
+        has_end: false,
+        has_small_calls: false,
+        ..ABILITIES
+    };
 
     #[inline]
     fn read(file: &mut Opened, call: &Call<'_>) -> isize {

@@ -28,6 +28,9 @@ pub const ABILITIES: Capabilities = Capabilities {
     has_stream: true,
     has_lock: true,
     has_allocate: true,
+    has_deallocate: true,
+    has_end: true,
+    has_links: true,
     has_small_calls: true,
     ..Capabilities::MINIMAL
 };
@@ -147,6 +150,7 @@ impl<M: Method> SynchronousLane<M> {
     fn perform(&mut self, token: Token, op: &Op) -> Result<Bytes, Errno> {
         match op {
             Op::Read(transfer) => self.transfer::<false>(token, transfer),
+            Op::Write(transfer) if transfer.at == Position::End => self.append(token, transfer),
             Op::Write(transfer) => self.transfer::<true>(token, transfer),
             Op::StreamRead { length, .. } | Op::Touch { length, is_write: false, .. } => {
                 let memory = self.buffers.slot(token).get_mut(..length.0 as usize);
@@ -157,6 +161,34 @@ impl<M: Method> SynchronousLane<M> {
                 self.files.move_data(op, memory.ok_or(Errno::EINVAL)?)
             }
             other => self.files.perform(other),
+        }
+    }
+
+    /// A write to the end of a file, which no engine's own call can do: pwritev2(2) with
+    /// `RWF_APPEND`.
+    #[cold]
+    fn append(&mut self, token: Token, transfer: &Transfer) -> Result<Bytes, Errno> {
+        if transfer.vectors > 1 || transfer.call_bytes > 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let flags = kernel_flags(transfer.flags).ok_or(Errno::EINVAL)? | libc::RWF_APPEND;
+        let file = self.files.get(transfer.handle)?;
+        if !file.is_descriptor() {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let fd = file.raw();
+        let memory = self.buffers.outgoing(token, transfer.length.0 as usize);
+        let memory = memory.ok_or(Errno::EINVAL)?;
+        let call = |from: usize| {
+            let rest = &memory[from..];
+            let part = libc::iovec { iov_base: rest.as_ptr() as *mut _, iov_len: rest.len() };
+            // SAFETY: the part lies in the slot's buffer, which lives during the call; the offset
+            // means nothing beside this flag, but that of -1 would move the file position.
+            unsafe { libc::pwritev2(fd, &raw const part, 1, 0, flags) }
+        };
+        match call(0) {
+            moved if moved == memory.len() as isize => Ok(transfer.length),
+            moved => finish(transfer, moved, |_, done| call(done)),
         }
     }
 
@@ -256,7 +288,7 @@ fn call_by_call<M: Method, const IS_WRITE: bool>(
 fn further(at: Position, bytes: u64) -> Position {
     match at {
         Position::At(at) => Position::At(Bytes(at.0 + bytes)),
-        Position::Current => Position::Current,
+        Position::Current | Position::End => at,
     }
 }
 

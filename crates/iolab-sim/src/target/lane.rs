@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use iolab_model::error::Errno;
 use iolab_model::op::{
-    Access, Durability, Handle, OpenHow, PathId, Position, Transfer, TransferFlags,
+    Access, Deallocation, Durability, Handle, OpenHow, PathId, Position, Transfer, TransferFlags,
 };
 use iolab_model::{
     Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Op, Sector,
@@ -87,6 +87,8 @@ impl Target for SimTarget {
             has_vectors: true,
             has_flags: true,
             has_allocate: true,
+            has_end: true,
+            has_deallocate: self.simulation.borrow().info().can_discard,
             is_simulated: true,
             ..Capabilities::MINIMAL
         }
@@ -232,6 +234,10 @@ impl SimLane {
             Op::Read(transfer) => self.transfer(submission, transfer, false),
             Op::Write(transfer) => self.transfer(submission, transfer, true),
             Op::Fsync { handle } | Op::Fdatasync { handle } => self.flush(submission, handle),
+            Op::Deallocate { handle, at, length, how } => {
+                self.deallocate(submission, handle, (at, length), how)
+            }
+            Op::Burn { duration } => Ok(self.burn(submission, duration)),
             ref op => self.name(op).map(|bytes| Begun::Ended(Ok(bytes))),
         };
         begun.unwrap_or_else(|errno| Begun::Ended(Err(errno)))
@@ -250,6 +256,8 @@ impl SimLane {
         let at = match transfer.at {
             Position::At(at) => at.0,
             Position::Current => opened.position,
+            Position::End if is_write => self.simulation.borrow().names.length(opened.file).0,
+            Position::End => return Err(Errno::EINVAL),
         };
         if !(at | transfer.length.0).is_multiple_of(512) {
             return Err(Errno::EINVAL);
@@ -295,6 +303,44 @@ impl SimLane {
             simulation.send(op, Piece { sector, sectors, ..piece });
         }
         Ok(Begun::InFlight)
+    }
+
+    /// Tells the device that nobody needs a range; nothing here writes zeros.
+    fn deallocate(
+        &mut self,
+        submission: &Submission,
+        handle: Handle,
+        (at, length): (Bytes, Bytes),
+        how: Deallocation,
+    ) -> Result<Begun, Errno> {
+        let opened = self.opened(handle)?;
+        let mut simulation = self.simulation.borrow_mut();
+        if how == Deallocation::Zero || !simulation.info().can_discard {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let end = (at.0 + length.0).min(simulation.names.length(opened.file).0);
+        let (first, last) = (at.0.next_multiple_of(512), end / 512 * 512);
+        if first >= last {
+            return Ok(Begun::Ended(Ok(Bytes(0))));
+        }
+        let op = simulation.begin(self.lane, submission.token, Bytes(0));
+        let mut runs = Vec::new();
+        let length = Bytes(last - first);
+        let mut each = |sector, sectors| runs.push((sector, sectors));
+        simulation.names.map(opened.file, Bytes(first), length, &mut each);
+        for (sector, sectors) in runs {
+            let (operation, flags) = (Operation::Discard, Flags::SYNC);
+            let submitter = self.submitter;
+            simulation.send(op, Piece { operation, sector, sectors, flags, submitter });
+        }
+        Ok(Begun::InFlight)
+    }
+
+    /// The worker's processor is busy for a while.
+    fn burn(&mut self, submission: &Submission, duration: Ns) -> Begun {
+        let mut simulation = self.simulation.borrow_mut();
+        simulation.burn(self.lane, submission.token, duration);
+        Begun::InFlight
     }
 
     fn flush(&mut self, submission: &Submission, handle: Handle) -> Result<Begun, Errno> {

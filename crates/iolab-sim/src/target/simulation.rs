@@ -220,6 +220,13 @@ impl Simulation {
         *cpu
     }
 
+    /// An op that is nothing but work of the processor.
+    pub(super) fn burn(&mut self, lane: u32, token: Token, duration: Ns) {
+        let op = self.begin(lane, token, Bytes(0));
+        let at = self.charge(lane, duration.0);
+        self.planned.plan(at, Planned::End(op));
+    }
+
     /// Submits one bio of an op.
     pub(super) fn send(&mut self, op: u32, piece: Piece) {
         let lane = self.ops[op as usize].lane;

@@ -276,6 +276,8 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
         tenants: tenants(request, test, index == 0),
     };
     let workload = Workload {
+        file_sets: Vec::new(),
+        key_spaces: Vec::new(),
         version: VERSION,
         name: "iozone".into(),
         engine: request.engine.clone(),
@@ -403,6 +405,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         priority: None,
         limit: Limit::Once,
         file_set: None,
+        program: None,
         manner: Manner::default(),
         draws: None,
     }

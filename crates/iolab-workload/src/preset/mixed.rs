@@ -123,6 +123,8 @@ fn mixed_name() -> String {
 /// The workload in which all streams run at once, each on files of its own.
 pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
     let workload = Workload {
+        file_sets: Vec::new(),
+        key_spaces: Vec::new(),
         version: VERSION,
         name: request.name.clone(),
         engine: request.engine.clone(),
@@ -228,6 +230,7 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         priority: stream.priority,
         share: stream.share,
         file_set: None,
+        program: None,
         manner: Manner::default(),
         draws: None,
         limit: match (stream.ops, stream.ends(request).since(stream.begins_ns)) {

@@ -177,7 +177,7 @@ impl<G: GroupState> StreamWorker<G> {
         };
         let at = match transfer.at {
             Position::At(at) => at,
-            Position::Current => Bytes(0),
+            Position::Current | Position::End => Bytes(0),
         };
         let lock = |kind| Op::Lock { handle: FILE, kind, at, length: transfer.length };
         self.chain = Chain::of(op, lock(LockKind::Release));

@@ -1,0 +1,515 @@
+//! What contradicts itself in programs, file sets and key spaces.
+
+use std::collections::BTreeSet;
+
+use super::amount::Amount;
+use super::choice::{FileBy, FileChoice, KeyBy, KeyChoice};
+use super::deed::{Deed, Group};
+use super::description::{Pace, Program};
+use super::files::{FILES_MAX, FileSet, KeySpace};
+use super::node::{DataPath, Node, Positioned};
+use crate::operation::OperationKind;
+use super::problem::Problem;
+use crate::spec::{Limit, Phase, Tenant, WorkersAs, Workload};
+
+type Found = Result<(), Problem>;
+
+/// Sectors are the unit of direct I/O.
+const DIRECT_UNIT: u64 = 512;
+
+/// The first contradiction in what belongs to programs.
+pub(crate) fn problem(workload: &Workload) -> Found {
+    for (index, set) in workload.file_sets.iter().enumerate() {
+        check_set(workload, index, set)?;
+    }
+    for (index, space) in workload.key_spaces.iter().enumerate() {
+        check_space(index, space)?;
+    }
+    if let Some(second) = workload.key_spaces.get(1) {
+        let problem = format!("a second key space, {}", second.name);
+        return Err(Problem::new("key_spaces[1]", problem, "use one: a target has one store"));
+    }
+    for (index, phase) in workload.phases.iter().enumerate() {
+        for (number, tenant) in phase.tenants.iter().enumerate() {
+            let Some(program) = &tenant.program else { continue };
+            let path = format!("phases[{index}].tenants[{number}]");
+            check_tenant(workload, (phase, tenant), &path)?;
+            let checker = Checker { workload, phase, program, path: format!("{path}.program") };
+            checker.check()?;
+        }
+    }
+    Ok(())
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0', '\n'])
+}
+
+fn check_set(workload: &Workload, index: usize, set: &FileSet) -> Found {
+    let path = format!("file_sets[{index}]");
+    let wrong = |field: &str, problem: String, remedy: &str| {
+        Err(Problem::new(format!("{path}{field}"), problem, remedy))
+    };
+    if !is_plain(&set.name) {
+        return wrong(".name", format!("the name {:?}", set.name), "use a plain name");
+    }
+    if set.place.as_ref().is_some_and(|place| !is_plain(place)) {
+        return wrong(".place", format!("the place {:?}", set.place), "use a plain name");
+    }
+    let is_known = |other: &FileSet| other.name == set.name || other.top() == set.name;
+    if workload.file_sets[..index].iter().any(is_known) {
+        return wrong(".name", format!("a second set {}", set.name), "give each its own name");
+    }
+    if set.files == 0 || set.files > FILES_MAX {
+        let remedy = "use 1 to 16777216";
+        return wrong(".files", format!("{} files", set.files), remedy);
+    }
+    if let Some((problem, remedy)) = set.file_bytes.problem() {
+        return wrong(".file_bytes", problem, remedy);
+    }
+    if !(0.0..=100.0).contains(&set.existing_percent) {
+        let problem = format!("{} % of the files", set.existing_percent);
+        return wrong(".existing_percent", problem, "use a number from 0 to 100");
+    }
+    let names = &set.tree.names;
+    if !names.is_empty() && (names.len() as u64 != set.files || set.tree.width.is_some()) {
+        let problem = format!("{} names for {} files", names.len(), set.files);
+        return wrong(".tree.names", problem, "name each file, and leave out the width");
+    }
+    let is_good = |name: &String| name.split('/').all(is_plain);
+    if let Some(name) = names.iter().find(|name| !is_good(name)) {
+        return wrong(".tree.names", format!("the name {name:?}"), "use plain names");
+    }
+    if names.iter().collect::<BTreeSet<_>>().len() != names.len() {
+        return wrong(".tree.names", "a name that comes twice".into(), "name each file once");
+    }
+    if set.tree.width == Some(0) || !set.tree.width_shape.is_finite() {
+        return wrong(".tree.width", "directories of 0 files".into(), "use at least 1");
+    }
+    if set.tree.depth.is_some_and(|depth| depth > 64) {
+        return wrong(".tree.depth", "more than 64 levels".into(), "use fewer");
+    }
+    Ok(())
+}
+
+fn check_space(index: usize, space: &KeySpace) -> Found {
+    let path = format!("key_spaces[{index}]");
+    if let Some((problem, remedy)) = space.value_bytes.problem() {
+        return Err(Problem::new(format!("{path}.value_bytes"), problem, remedy));
+    }
+    if space.value_bytes.least() == 0 {
+        let path = format!("{path}.value_bytes");
+        return Err(Problem::new(path, "values of 0 bytes", "use at least 1"));
+    }
+    Ok(())
+}
+
+/// What the tenant around a program says.
+fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &str) -> Found {
+    let wrong = |field: &str, problem: &str, remedy: &str| {
+        Err(Problem::new(format!("{path}{field}"), problem, remedy))
+    };
+    if workload.workers_as == WorkersAs::Processes {
+        let problem = "a program whose workers are processes: they share which files exist";
+        return wrong(".program", problem, "use workers_as = \"threads\"");
+    }
+    if workload.verify.is_on() {
+        let problem = "verification of what a program reads";
+        return wrong(".program", problem, "use verify = \"none\"");
+    }
+    if matches!(workload.content, iolab_model::target::Content::Blend(_)) {
+        let problem = "a program that writes data with equal parts";
+        return wrong(".program", problem, "use content incompressible or zero");
+    }
+    if !phase.cuts_ns.is_empty() {
+        return wrong(".program", "a program in a phase with cuts", "leave the cuts out");
+    }
+    if tenant.file_set.is_some() || tenant.draws.is_some() {
+        return wrong("", "both a program and many files or given draws", "use one of them");
+    }
+    if tenant.workers == 0 || tenant.depth == 0 {
+        return wrong("", "no worker, or a depth of 0", "use at least 1");
+    }
+    if tenant.limit != Limit::Once {
+        return wrong(".limit", "a limit beside a program", "use program.limit");
+    }
+    if tenant.rate_ops_per_s.is_some() || tenant.think_ns.0 > 0 {
+        return wrong("", "a rate or pauses beside a program", "use program.pace, or think");
+    }
+    Ok(())
+}
+
+struct Checker<'a> {
+    workload: &'a Workload,
+    phase: &'a Phase,
+    program: &'a Program,
+    path: String,
+}
+
+impl Checker<'_> {
+    fn wrong(&self, below: &str, problem: impl Into<String>, remedy: &str) -> Found {
+        Err(Problem::new(format!("{}.{below}", self.path), problem, remedy))
+    }
+
+    fn check(&self) -> Found {
+        if self.program.steps.is_empty() {
+            return self.wrong("steps", "no steps", "give at least one");
+        }
+        self.check_pace()?;
+        let mut seen = BTreeSet::new();
+        for (path, node) in self.program.nodes() {
+            self.check_node(&path, node)?;
+            let is_counted = node.does.is_operation() && path.starts_with("steps");
+            if is_counted && !seen.insert(node.name()) {
+                let problem = format!("a second step is called {}", node.name());
+                return self.wrong(&path, problem, "give each an id of its own");
+            }
+        }
+        if let Some(count) = &self.program.limit.count
+            && !seen.contains(count.id.as_str())
+        {
+            let problem = format!("no step is called {}", count.id);
+            return self.wrong("limit.count.id", problem, &self.near(&count.id));
+        }
+        let has_end = |node: &Node| node.does == Deed::Repeat && node.times.is_none();
+        let mut all = self.program.before.iter().chain(&self.program.after);
+        if all.any(has_end) {
+            return self.wrong("before", "a repeat without end", "say how often: times = 3");
+        }
+        self.check_waits()
+    }
+
+    fn check_pace(&self) -> Found {
+        if let Some(rate) = self.program.passes_per_s()
+            && !(rate.is_finite() && rate > 0.0)
+        {
+            return self.wrong("pace", format!("a rate of {rate}"), "use a number above 0");
+        }
+        if matches!(self.program.pace, Pace::Bursts { passes: 0, .. }) {
+            return self.wrong("pace", "bursts of 0 passes", "use at least 1");
+        }
+        if self.program.flow.as_ref().is_some_and(|flow| flow.weight == 0) {
+            return self.wrong("flow.weight", "a weight of 0", "use at least 1");
+        }
+        let limit = &self.program.limit;
+        if [limit.passes, limit.ops].contains(&Some(0)) {
+            return self.wrong("limit", "a limit of 0", "use at least 1");
+        }
+        Ok(())
+    }
+
+    /// Who waits for a semaphore waits for somebody.
+    fn check_waits(&self) -> Found {
+        let programs = || self.phase.tenants.iter().filter_map(|tenant| tenant.program.as_ref());
+        let is_posted = |name: &str| {
+            let mut nodes = programs().flat_map(Program::nodes);
+            nodes
+                .any(|(_, node)| node.does == Deed::Post && node.semaphore.as_deref() == Some(name))
+        };
+        for (path, node) in self.program.nodes() {
+            if let (Deed::Wait, Some(name)) = (node.does, &node.semaphore)
+                && !is_posted(name)
+            {
+                let problem = format!("nobody in this phase posts the semaphore {name}");
+                return self.wrong(&path, problem, "add a step that does `post`");
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of steps, as a hint.
+    fn near(&self, name: &str) -> String {
+        let nodes = self.program.nodes();
+        let known: Vec<&str> = nodes.iter().map(|(_, node)| node.name()).collect();
+        let nearest = iolab_model::nearest::nearest(name, known.iter().copied());
+        nearest.map_or_else(
+            || "name a step by its id".to_owned(),
+            |nearest| format!("did you mean `{nearest}`?"),
+        )
+    }
+
+    fn check_node(&self, path: &str, node: &Node) -> Found {
+        self.check_fields(path, node)?;
+        if !(node.weight.is_finite() && node.weight > 0.0) {
+            return self.wrong(
+                path,
+                format!("a weight of {}", node.weight),
+                "use a number above 0",
+            );
+        }
+        let amounts = [
+            ("times", &node.times),
+            ("size_bytes", &node.size_bytes),
+            ("count", &node.count),
+            ("duration_ns", &node.duration_ns),
+        ];
+        for (field, amount) in amounts {
+            if let Some((problem, remedy)) = amount.as_ref().and_then(Amount::problem) {
+                return self.wrong(&format!("{path}.{field}"), problem, remedy);
+            }
+        }
+        for (field, file) in [("file", &node.file), ("to_file", &node.to_file)] {
+            if let Some(file) = file {
+                self.check_file(&format!("{path}.{field}"), path, node, file)?;
+            }
+        }
+        if let Some(key) = &node.key {
+            self.check_key(&format!("{path}.key"), path, key)?;
+        }
+        for (index, local) in node.locals.iter().enumerate() {
+            let here = format!("{path}.locals[{index}]");
+            if local.file.is_some() == local.key.is_some() {
+                return self.wrong(
+                    &here,
+                    "a variable of no kind, or of two",
+                    "name a file or a key",
+                );
+            }
+            if let Some(file) = &local.file {
+                self.check_file(&format!("{here}.file"), path, node, file)?;
+            }
+            if let Some(key) = &local.key {
+                self.check_key(&format!("{here}.key"), path, key)?;
+            }
+        }
+        if let Some(every) = &node.every {
+            let is_kind = every.of.parse::<OperationKind>().is_ok();
+            if every.ops == 0 || !(is_kind || self.has_step(&every.of)) {
+                let problem = format!("every {} of {}", every.ops, every.of);
+                let remedy = "count at least 1 of a kind (read, write, sync, name, key_value) or \
+                              of a step's id";
+                return self.wrong(&format!("{path}.every"), problem, remedy);
+            }
+        }
+        self.check_transfer(path, node)
+    }
+
+    /// Fields that are missing, or mean nothing for what the node does.
+    fn check_fields(&self, path: &str, node: &Node) -> Found {
+        let does = node.does;
+        let is_key = matches!(does.group(), Group::KeyValue(..));
+        let moves = matches!(does, Deed::Read | Deed::Write);
+        let is_semaphore = matches!(does, Deed::Post | Deed::Wait);
+        let takes_file = does.uses_handle() || does.opens() || does.uses_name();
+        let needs_file = does.opens() || does.uses_name();
+        let needs_size = (moves && !node.is_whole) || does == Deed::Truncate;
+        let has_size = moves || does.has_range() || is_key || does == Deed::Truncate;
+        let is_time = matches!(does, Deed::Think | Deed::Burn);
+        let counts = is_semaphore || does == Deed::Scan;
+        // Field, whether it is there, whether it may be, whether it must be.
+        let fields = [
+            ("steps", !node.steps.is_empty(), does.is_control(), does.is_control()),
+            ("locals", !node.locals.is_empty(), does == Deed::Composite, false),
+            ("file", node.file.is_some(), takes_file, needs_file),
+            ("to_file", node.to_file.is_some(), does.has_second_file(), does.has_second_file()),
+            ("from_slot", node.from_slot.is_some(), does == Deed::Copy, does == Deed::Copy),
+            (
+                "slot",
+                node.slot.is_some(),
+                does.uses_handle() || does.opens() || does == Deed::Close,
+                false,
+            ),
+            ("at", node.at.is_some(), does.has_range(), false),
+            ("size_bytes", node.size_bytes.is_some(), has_size, needs_size),
+            ("is_whole", node.is_whole, moves, false),
+            ("position", node.position.is_some(), moves, false),
+            ("path", node.path.is_some(), does.opens() || does.uses_handle(), false),
+            ("is_truncating", node.is_truncating, does.opens(), false),
+            ("flags", !node.flags.is_empty(), moves, false),
+            ("vectors", node.vectors > 0, moves, false),
+            ("under_way", node.under_way > 0, does == Deed::Await, false),
+            ("key", node.key.is_some(), is_key, is_key),
+            ("count", node.count.is_some(), counts, does == Deed::Scan),
+            ("duration_ns", node.duration_ns.is_some(), is_time, is_time),
+            ("semaphore", node.semaphore.is_some(), is_semaphore, is_semaphore),
+            ("high_water", node.high_water.is_some(), does == Deed::Post, false),
+            (
+                "is_submitted_only",
+                node.is_submitted_only,
+                !does.is_control() && does.is_operation() && !does.opens(),
+                false,
+            ),
+        ];
+        for (field, is_there, may_be, must_be) in fields {
+            if is_there && !may_be {
+                let problem = format!("`{field}` means nothing to a step that does {does}");
+                return self.wrong(path, problem, "leave it out");
+            }
+            if must_be && !is_there {
+                let problem = format!("a step that does {does} lacks `{field}`");
+                return self.wrong(path, problem, "add it");
+            }
+        }
+        if node.file.is_some() && node.slot.is_some() && does.uses_handle() {
+            let problem = "both a slot and a file".to_owned();
+            return self.wrong(path, problem, "name the slot that the file was opened in, alone");
+        }
+        Ok(())
+    }
+
+    fn has_step(&self, id: &str) -> bool {
+        self.program.nodes().iter().any(|(_, node)| node.name() == id)
+    }
+
+    /// Whether a composite around a node has such a variable; of a key or of a file.
+    fn has_local(&self, path: &str, name: &str, is_key: bool) -> bool {
+        let is_around = |other: &str| path == other || path.starts_with(&format!("{other}."));
+        self.program.nodes().iter().any(|(other, node)| {
+            is_around(other)
+                && node.locals.iter().any(|l| l.name == name && l.key.is_some() == is_key)
+        })
+    }
+
+    fn check_file(&self, field: &str, path: &str, node: &Node, file: &FileChoice) -> Found {
+        if let Some((problem, remedy)) = file.problem() {
+            return self.wrong(field, problem, remedy);
+        }
+        if let Some(name) = &file.set
+            && !self.workload.file_sets.iter().any(|set| set.name == *name)
+        {
+            let known = self.workload.file_sets.iter().map(|set| set.name.as_str());
+            let hint = iolab_model::nearest::did_you_mean(name, known);
+            let problem = format!("there is no set of files called {name}{hint}");
+            return self.wrong(field, problem, "add it to file_sets");
+        }
+        if let Some(step) = file.step.as_ref().filter(|step| !self.has_step(step)) {
+            return self.wrong(field, format!("no step is called {step}"), &self.near(step));
+        }
+        if let Some(name) = &file.local
+            && !self.has_local(path, name, false)
+        {
+            let problem = format!("no composite around it has a file called {name}");
+            return self.wrong(field, problem, "add it to the locals of the composite");
+        }
+        let makes = matches!(node.does, Deed::Create | Deed::MakeDirectory)
+            || field.ends_with("to_file")
+            || node.does == Deed::Composite;
+        let is_absent = file.by == FileBy::Absent;
+        let is_local = matches!(file.by, FileBy::Local | FileBy::Slot | FileBy::Same);
+        if is_absent && !makes {
+            let problem = format!("a step that does {} on a file that does not exist", node.does);
+            return self.wrong(field, problem, "choose an existing one, or create it before");
+        }
+        if node.does == Deed::Create && !is_absent && !is_local {
+            let problem = "a step that creates a file that exists";
+            return self.wrong(field, problem, "choose by = \"absent\", or open it");
+        }
+        if node.does.uses_handle() && !is_local {
+            self.check_kept(field, file)?;
+        }
+        Ok(())
+    }
+
+    /// Files that are kept open must stay the same files.
+    fn check_kept(&self, field: &str, file: &FileChoice) -> Found {
+        let Some(set) = &file.set else { return Ok(()) };
+        let moves = |node: &Node| {
+            matches!(node.does, Deed::Unlink | Deed::Create | Deed::Rename | Deed::Link)
+        };
+        let programs = self.phase.tenants.iter().filter_map(|tenant| tenant.program.as_ref());
+        let is_moving = |own: &Program| {
+            own.nodes().iter().any(|(_, node)| {
+                let files = node.file.iter().chain(&node.to_file);
+                moves(node) && files.filter_map(|f| f.set.as_ref()).any(|name| name == set)
+            })
+        };
+        if programs.into_iter().any(is_moving) {
+            let problem = format!("files of the set {set} come and go, and this step keeps them");
+            return self.wrong(field, problem, "open one into a slot, use the slot, close it");
+        }
+        let files = self.workload.file_sets.iter().find(|known| known.name == *set);
+        if let Some(files) = files.filter(|files| files.files > OPEN_MAX) {
+            let problem = format!("{} files that are kept open", files.files);
+            return self.wrong(field, problem, "open one into a slot, use the slot, close it");
+        }
+        Ok(())
+    }
+
+    fn check_key(&self, field: &str, path: &str, key: &KeyChoice) -> Found {
+        if let Some((problem, remedy)) = key.problem() {
+            return self.wrong(field, problem, remedy);
+        }
+        if let Some(name) = &key.space
+            && !self.workload.key_spaces.iter().any(|space| space.name == *name)
+        {
+            let problem = format!("there is no key space called {name}");
+            return self.wrong(field, problem, "add it to key_spaces");
+        }
+        if let Some(step) = key.step.as_ref().filter(|step| !self.has_step(step)) {
+            return self.wrong(field, format!("no step is called {step}"), &self.near(step));
+        }
+        if key.by == KeyBy::Local
+            && !key.local.as_ref().is_some_and(|name| self.has_local(path, name, true))
+        {
+            let problem = "no composite around it has such a key".to_owned();
+            return self.wrong(field, problem, "add it to the locals of the composite");
+        }
+        Ok(())
+    }
+
+    fn check_transfer(&self, path: &str, node: &Node) -> Found {
+        if let Some(at) = &node.at {
+            if let Some((problem, remedy)) = at.problem() {
+                return self.wrong(&format!("{path}.at"), problem, remedy);
+            }
+            if let Some(step) = at.of.as_ref().filter(|step| !self.has_step(step)) {
+                let problem = format!("no step is called {step}");
+                return self.wrong(&format!("{path}.at.of"), problem, &self.near(step));
+            }
+        }
+        let moves = matches!(node.does, Deed::Read | Deed::Write);
+        if !moves {
+            return Ok(());
+        }
+        let positioned = node.positioned();
+        if positioned == Positioned::At && node.at.is_none() && !node.is_whole {
+            return self.wrong(
+                path,
+                "a transfer at a place without `at`",
+                "say where: at = { ... }",
+            );
+        }
+        if positioned != Positioned::At && node.at.is_some() {
+            return self.wrong(path, "both a place and another position", "leave one out");
+        }
+        if positioned == Positioned::Append && node.does == Deed::Read {
+            return self.wrong(path, "a read at the end of the file", "read at a place");
+        }
+        if node.is_submitted_only && positioned == Positioned::Current {
+            let problem = "transfers at the handle's position that overtake each other";
+            return self.wrong(path, problem, "say where they are: at = { ... }");
+        }
+        let size = node.size_bytes.as_ref();
+        if size.is_some_and(|size| size.most() == 0) {
+            return self.wrong(path, "transfers of 0 bytes", "use at least 1");
+        }
+        self.check_alignment(path, node)
+    }
+
+    /// Direct I/O moves whole sectors.
+    fn check_alignment(&self, path: &str, node: &Node) -> Found {
+        let nodes = self.program.nodes();
+        let opens = nodes
+            .iter()
+            .map(|(_, other)| *other)
+            .filter(|other| other.does.opens() && other.slot == node.slot && node.file.is_none());
+        let is_direct = opens.chain([node]).any(|opener| opener.path == Some(DataPath::Direct));
+        if !is_direct {
+            return Ok(());
+        }
+        let sizes = node.size_bytes.as_ref().map(Amount::corners).unwrap_or_default();
+        let unit = node.at.as_ref().and_then(|at| at.unit_bytes).map(|unit| unit.0);
+        let from = node.at.as_ref().map(|at| at.from_bytes.0);
+        let mut all = sizes.into_iter().chain(unit).chain(from);
+        match all.find(|bytes| bytes % DIRECT_UNIT != 0) {
+            Some(odd) => {
+                let problem = format!("direct I/O in units of {odd} bytes");
+                self.wrong(path, problem, "use multiples of 512 bytes, or the page cache")
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Most files that a step keeps open by itself.
+const OPEN_MAX: u64 = 512;

@@ -1,0 +1,139 @@
+//! Semaphores, and tenants that keep a proportion.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::description::Program;
+use crate::spec::Phase;
+
+/// A semaphore that the workers of a phase share.
+#[derive(Debug, Default)]
+pub(super) struct Semaphore {
+    pub(super) name: String,
+    value: AtomicU64,
+}
+
+impl Semaphore {
+    /// Every semaphore that programs name.
+    pub(super) fn of<'a>(programs: impl Iterator<Item = &'a Program>) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (_, node) in programs.flat_map(Program::nodes) {
+            if let Some(name) = &node.semaphore
+                && all.iter().all(|known| known.name != *name)
+            {
+                all.push(Self { name: name.clone(), value: AtomicU64::new(0) });
+            }
+        }
+        all
+    }
+
+    /// Adds to it, unless it holds more than `high_water`.
+    pub(super) fn post(&self, count: u64, high_water: Option<u64>) -> bool {
+        if high_water.is_some_and(|most| self.value.load(Ordering::Acquire) > most) {
+            return false;
+        }
+        self.value.fetch_add(count, Ordering::AcqRel);
+        true
+    }
+
+    /// Takes from it, if it holds so much.
+    pub(super) fn take(&self, count: u64) -> bool {
+        let less = |value: u64| value.checked_sub(count);
+        self.value.fetch_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok()
+    }
+}
+
+/// Tenants whose passes stay in proportion.
+#[derive(Debug)]
+pub(super) struct FlowState {
+    pub(super) name: String,
+    members: Mutex<Vec<Member>>,
+}
+
+#[derive(Debug)]
+struct Member {
+    tenant: usize,
+    weight: u64,
+    passes: u64,
+    /// Workers that have not ended.
+    active: u32,
+}
+
+impl FlowState {
+    /// Every flow of a phase.
+    pub(super) fn of(phase: &Phase) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (index, tenant) in phase.tenants.iter().enumerate() {
+            let Some(flow) = tenant.program.as_ref().and_then(|own| own.flow.as_ref()) else {
+                continue;
+            };
+            let member =
+                Member { tenant: index, weight: flow.weight, passes: 0, active: tenant.workers };
+            let known = all.iter_mut().find(|known| known.name == flow.name);
+            if let Some(known) = known {
+                known.members.get_mut().unwrap_or_else(PoisonError::into_inner).push(member);
+            } else {
+                let members = Mutex::new(vec![member]);
+                all.push(Self { name: flow.name.clone(), members });
+            }
+        }
+        all
+    }
+
+    /// Begins a pass of a tenant, unless it is ahead of another that still works.
+    pub(super) fn begin(&self, tenant: usize) -> bool {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(me) = members.iter().position(|member| member.tenant == tenant) else {
+            return true;
+        };
+        let (mine, weight) = (u128::from(members[me].passes), u128::from(members[me].weight));
+        let is_ahead = |other: &Member| {
+            let (theirs, their_weight) = (u128::from(other.passes), u128::from(other.weight));
+            other.active > 0 && other.tenant != tenant && mine * their_weight > theirs * weight
+        };
+        if members.iter().any(is_ahead) {
+            return false;
+        }
+        members[me].passes += 1;
+        true
+    }
+
+    /// A worker of a tenant has ended: nobody waits for it any longer.
+    pub(super) fn leave(&self, tenant: usize) {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(member) = members.iter_mut().find(|member| member.tenant == tenant) {
+            member.active = member.active.saturating_sub(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_semaphore_gives_what_it_got() {
+        let semaphore = Semaphore::default();
+        assert!(!semaphore.take(1));
+        assert!(semaphore.post(3, Some(2)));
+        assert!(!semaphore.post(1, Some(2)), "it holds more than 2");
+        assert!(semaphore.take(2) && !semaphore.take(2) && semaphore.take(1));
+    }
+
+    #[test]
+    fn a_flow_keeps_its_proportion() {
+        let member = |tenant, weight| Member { tenant, weight, passes: 0, active: 1 };
+        let members = Mutex::new(vec![member(0, 2), member(1, 1)]);
+        let flow = FlowState { name: "f".into(), members };
+        let mut passes = [0_u64; 2];
+        for _ in 0..300 {
+            for tenant in 0..2 {
+                passes[tenant] += u64::from(flow.begin(tenant));
+            }
+            assert!(passes[0].abs_diff(2 * passes[1]) <= 2, "{passes:?}");
+        }
+        assert!(passes[1] > 90, "somebody can always go on: {passes:?}");
+        flow.leave(1);
+        assert!((0..50).all(|_| flow.begin(0)), "who is alone waits for nobody");
+    }
+}

@@ -1,0 +1,164 @@
+//! A program with its pace and its limits.
+
+use iolab_model::{Bytes, Ns};
+use serde::{Deserialize, Serialize};
+
+use super::deed::Group;
+use super::node::{Node, is_default};
+
+/// What each worker of a tenant does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Done once before the timed region: files that stay open are opened here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Node>,
+    /// Done over and over inside the timed region: one time through is a *pass*.
+    pub steps: Vec<Node>,
+    /// Done once after the timed region.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<Node>,
+    /// When passes begin.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pace: Pace,
+    /// Its passes stay in proportion to those of the other tenants of a flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
+    /// When a worker ends: at whichever comes first; none: after one pass.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub limit: Limits,
+}
+
+/// When passes begin.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Pace {
+    /// When the one before has ended.
+    #[default]
+    Closed,
+    /// At fixed intervals; who is late begins at once.
+    Rate {
+        /// Of each worker.
+        passes_per_s: f64,
+    },
+    /// At instants of a Poisson process; who is late begins at once.
+    Poisson {
+        /// Of each worker, on average.
+        passes_per_s: f64,
+    },
+    /// So many one after the other, then a pause.
+    Bursts {
+        /// How many.
+        passes: u64,
+        /// From the end of the last to the beginning of the next.
+        pause_ns: Ns,
+    },
+}
+
+/// A proportion between tenants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Name of the flow; tenants of one phase that name the same belong together.
+    pub name: String,
+    /// Passes of all workers of this tenant, relative to the others.
+    pub weight: u64,
+}
+
+/// When a worker ends. Each counts for itself; whichever comes first decides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// After so many passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u64>,
+    /// After so many operations; a pass is not finished for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<u64>,
+    /// After so many bytes, read and written together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_bytes: Option<Bytes>,
+    /// After so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ns: Option<Ns>,
+    /// After so many operations of one id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<CountOf>,
+}
+
+/// So many operations of one id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CountOf {
+    /// The id.
+    pub id: String,
+    /// How many.
+    pub ops: u64,
+}
+
+impl Limits {
+    /// Whether nothing is limited: one pass then.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Program {
+    /// All its nodes, outer ones first, each with its path below the program.
+    pub(super) fn nodes(&self) -> Vec<(String, &Node)> {
+        let mut all = Vec::new();
+        for (name, list) in
+            [("before", &self.before), ("steps", &self.steps), ("after", &self.after)]
+        {
+            walk(name, list, &mut all);
+        }
+        all
+    }
+
+    /// All its nodes, outer ones first.
+    pub fn all_nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes().into_iter().map(|(_, node)| node)
+    }
+
+    /// Whether some step of it works on a set of files.
+    pub fn uses_set(&self, name: &str) -> bool {
+        super::stage::sets_of(self).any(|used| used == name)
+    }
+
+    /// Whether it ever reads data, or writes them (`is_write`).
+    pub fn moves(&self, is_write: bool) -> bool {
+        self.nodes().iter().any(|(_, node)| match node.does.group() {
+            Group::Transfer(writes) => writes == is_write,
+            Group::KeyValue(reads, writes) => {
+                if is_write {
+                    writes
+                } else {
+                    reads
+                }
+            }
+            _ => false,
+        })
+    }
+
+    /// Passes per second of each worker, if they have a rate.
+    pub fn passes_per_s(&self) -> Option<f64> {
+        match self.pace {
+            Pace::Rate { passes_per_s } | Pace::Poisson { passes_per_s } => Some(passes_per_s),
+            Pace::Closed | Pace::Bursts { .. } => None,
+        }
+    }
+
+    /// Bytes of the largest transfer.
+    pub fn buffer_bytes(&self) -> Bytes {
+        let sizes = self.nodes().into_iter().map(|(_, node)| node.buffer_bytes());
+        sizes.max().unwrap_or_default().max(Bytes(512))
+    }
+}
+
+fn walk<'a>(path: &str, list: &'a [Node], all: &mut Vec<(String, &'a Node)>) {
+    for (index, node) in list.iter().enumerate() {
+        let here = format!("{path}[{index}]");
+        all.push((here.clone(), node));
+        walk(&format!("{here}.steps"), &node.steps, all);
+    }
+}

@@ -1,0 +1,354 @@
+//! The worker that makes the files of a phase's sets, and loads its keys, before anybody is
+//! measured.
+
+use iolab_model::error::Errno;
+use iolab_model::op::{
+    Access, Durability, Handle, KeyValueKind, Op, OpenHow, PathId, Submission, Token,
+};
+use iolab_model::{Bytes, Completion, Ns, Seed};
+
+use super::files::Fill;
+use super::stage::{Making, Stage};
+use crate::group::GroupState;
+use crate::layout::{FILL_BYTES, LayoutFailure};
+use crate::worker::{Step, Worker};
+
+const FILE: Handle = Handle(0);
+/// Sectors are the unit of direct I/O.
+const SECTOR: u64 = 512;
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Directory(usize),
+    Leaf(u32),
+    /// What is to be done about a file.
+    Look(u32),
+    /// Its length is known, or that it is not there.
+    Seen(u32),
+    Create(u32),
+    Created(u32),
+    Fill(u32, u64),
+    Cut(u32, u64),
+    Close(u32),
+    Closed(u32),
+    SetOver,
+    Keys(u64),
+    Flush,
+    Over,
+}
+
+/// Makes what a stage needs, one after the other.
+pub struct StageWorker<'a, G> {
+    stage: &'a Stage,
+    group: G,
+    /// Through the page cache, or not.
+    access: Access,
+    set: usize,
+    next: Next,
+    paths: Vec<PathId>,
+    exists: Vec<bool>,
+    leafs: Vec<bool>,
+    is_in_flight: bool,
+    answer: Result<Bytes, Errno>,
+    doing: (&'static str, PathId),
+    failure: Option<LayoutFailure>,
+    random: iolab_model::seed::Stream,
+    has_all_sync: bool,
+}
+
+impl<'a, G: GroupState> StageWorker<'a, G> {
+    /// A worker that makes what `stage` needs, unless `group` is stopped; `access`: how files are
+    /// written.
+    pub fn new(stage: &'a Stage, seed: Seed, access: Access, group: G) -> Self {
+        let mut worker = Self {
+            stage,
+            group,
+            access,
+            set: 0,
+            next: Next::SetOver,
+            paths: Vec::new(),
+            exists: Vec::new(),
+            leafs: Vec::new(),
+            is_in_flight: false,
+            answer: Ok(Bytes(0)),
+            doing: ("making", PathId(0)),
+            failure: None,
+            random: seed.stream("values", 0),
+            has_all_sync: access != Access::Direct,
+        };
+        worker.begin_set();
+        worker
+    }
+
+    /// Why it ended early.
+    pub fn failure(&self) -> Option<&LayoutFailure> {
+        self.failure.as_ref()
+    }
+
+    /// Whether it was told to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.group.is_stopped()
+    }
+
+    /// Bytes of a buffer that it needs.
+    pub fn buffer_bytes(stage: &Stage) -> Bytes {
+        let values = stage.spaces.iter().map(|space| Bytes(space.value_bytes().most()));
+        values.max().unwrap_or_default().max(FILL_BYTES)
+    }
+
+    fn begin_set(&mut self) {
+        let Some(set) = self.stage.sets.get(self.set) else {
+            self.next = Next::Keys(0);
+            return;
+        };
+        self.paths = set.tree().collect();
+        (self.exists, self.leafs) = (set.exists.clone(), Vec::new());
+        if self.stage.keeps_nothing && set.making == Making::Looked {
+            // What an earlier phase made cannot be looked for: every file counts as made.
+            self.exists.fill(true);
+            for (number, size) in (0..).zip(&set.nominal) {
+                set.resize(number, *size);
+            }
+            self.next = Next::SetOver;
+            return;
+        }
+        self.next = Next::Directory(0);
+    }
+
+    /// How the files of the set at hand are found.
+    fn making(&self) -> Making {
+        match self.stage.sets[self.set].making {
+            // Nothing is there, whatever is asked.
+            _ if self.stage.keeps_nothing => Making::Fresh,
+            making => making,
+        }
+    }
+
+    fn ask(&mut self, doing: (&'static str, PathId), op: Op, next: Next, now: Ns) -> Step {
+        (self.doing, self.next, self.is_in_flight) = (doing, next, true);
+        Step::Submit(Submission { token: Token(0), intended: now, is_timed: false, op })
+    }
+
+    fn how(&self) -> OpenHow {
+        OpenHow {
+            access: self.access,
+            durability: Durability::None,
+            is_readable: true,
+            is_writable: true,
+            is_truncating: false,
+            stream_buffer_bytes: Bytes(0),
+        }
+    }
+
+    /// Size of a file as it is made: direct I/O writes whole sectors.
+    fn size(&self, file: u32) -> u64 {
+        let size = self.stage.sets[self.set].nominal[file as usize];
+        if self.access == Access::Direct { size.next_multiple_of(SECTOR) } else { size }
+    }
+
+    fn step(&mut self, now: Ns) -> Option<Step> {
+        match self.next {
+            Next::Directory(index) if index < self.paths.len() => {
+                let path = self.paths[index];
+                let op = Op::MakeDirectory { path };
+                Some(self.ask(("making the directory", path), op, Next::Directory(index + 1), now))
+            }
+            Next::Directory(_) => self.go(Next::Leaf(0)),
+            Next::Leaf(number) => self.leaf(number, now),
+            Next::SetOver => {
+                self.stage.sets[self.set].found(&self.exists, &self.leafs);
+                self.set += 1;
+                self.begin_set();
+                None
+            }
+            Next::Keys(number) => self.load(number, now),
+            Next::Flush if self.has_all_sync && !self.stage.sets.is_empty() => {
+                Some(self.ask(("flushing", PathId(0)), Op::SyncAll, Next::Over, now))
+            }
+            Next::Flush | Next::Over => self.go(Next::Over),
+            next => self.file(next, now),
+        }
+    }
+
+    fn go(&mut self, next: Next) -> Option<Step> {
+        self.next = next;
+        None
+    }
+
+    /// Directories beside the tree: later phases look whether they are there.
+    fn leaf(&mut self, number: u32, now: Ns) -> Option<Step> {
+        let set = &self.stage.sets[self.set];
+        if number > 0 && self.making() == Making::Looked {
+            self.leafs.push(self.answer.is_ok());
+        }
+        if number >= set.count(true) {
+            self.leafs.resize(set.count(true) as usize, false);
+            return self.go(Next::Look(0));
+        }
+        if self.making() != Making::Looked {
+            return self.go(Next::Leaf(set.count(true)));
+        }
+        let path = set.path(number, true);
+        Some(self.ask(("looking for", path), Op::Stat { path }, Next::Leaf(number + 1), now))
+    }
+
+    fn file(&mut self, next: Next, now: Ns) -> Option<Step> {
+        let set = &self.stage.sets[self.set];
+        match next {
+            Next::Look(file) if file as usize >= set.exists.len() => self.go(Next::SetOver),
+            Next::Look(file) => {
+                let path = set.path(file, false);
+                let shall_be = set.exists[file as usize];
+                match self.making() {
+                    Making::Found | Making::Looked => {
+                        let op = Op::Stat { path };
+                        Some(self.ask(("looking for", path), op, Next::Seen(file), now))
+                    }
+                    Making::Anew => {
+                        let next = if shall_be { Next::Create(file) } else { Next::Closed(file) };
+                        set.resize(file, 0);
+                        Some(self.ask(("removing", path), Op::Unlink { path }, next, now))
+                    }
+                    Making::Fresh if shall_be => self.go(Next::Create(file)),
+                    Making::Fresh => self.go(Next::Closed(file)),
+                }
+            }
+            Next::Seen(file) => self.seen(file, now),
+            Next::Create(file) => {
+                let path = set.path(file, false);
+                let op = Op::Create { path, handle: FILE, how: self.how() };
+                Some(self.ask(("creating", path), op, Next::Created(file), now))
+            }
+            Next::Created(file) => self.filling(file, now),
+            Next::Fill(file, at) => self.fill(file, at, now),
+            Next::Cut(file, length) => {
+                let path = set.path(file, false);
+                set.resize(file, length);
+                let op = Op::Truncate { handle: FILE, length: Bytes(length) };
+                Some(self.ask(("setting the length of", path), op, Next::Close(file), now))
+            }
+            Next::Close(file) => {
+                let path = set.path(file, false);
+                let op = Op::Close { handle: FILE };
+                Some(self.ask(("closing", path), op, Next::Closed(file), now))
+            }
+            Next::Closed(file) => self.go(Next::Look(file + 1)),
+            _ => self.go(Next::Over),
+        }
+    }
+
+    /// A file was looked for: what is missing of it?
+    fn seen(&mut self, file: u32, now: Ns) -> Option<Step> {
+        let set = &self.stage.sets[self.set];
+        let (found, shall_be) = (self.answer, set.exists[file as usize]);
+        let is_looked_only = self.making() == Making::Looked;
+        if is_looked_only || !shall_be {
+            self.exists[file as usize] = found.is_ok();
+            set.resize(file, found.map_or(0, |length| length.0));
+            return self.go(Next::Closed(file));
+        }
+        let Ok(length) = found else { return self.go(Next::Create(file)) };
+        set.resize(file, length.0);
+        if length.0 == self.size(file) {
+            return self.go(Next::Closed(file));
+        }
+        let next = if length.0 > self.size(file) {
+            Next::Cut(file, self.size(file))
+        } else {
+            Next::Fill(file, 0)
+        };
+        let path = set.path(file, false);
+        let op = Op::Open { path, handle: FILE, how: self.how() };
+        Some(self.ask(("opening", path), op, next, now))
+    }
+
+    /// A file was made: what goes into it?
+    fn filling(&mut self, file: u32, now: Ns) -> Option<Step> {
+        let (size, filling) = (self.size(file), self.stage.sets[self.set].fill);
+        let path = self.stage.sets[self.set].path(file, false);
+        match filling {
+            _ if size == 0 => self.go(Next::Close(file)),
+            Fill::Data => self.go(Next::Fill(file, 0)),
+            Fill::Sparse => self.go(Next::Cut(file, size)),
+            Fill::Allocated => {
+                self.stage.sets[self.set].resize(file, size);
+                let op = Op::Allocate { handle: FILE, at: Bytes(0), length: Bytes(size) };
+                Some(self.ask(("allocating", path), op, Next::Cut(file, size), now))
+            }
+        }
+    }
+
+    fn fill(&mut self, file: u32, at: u64, now: Ns) -> Option<Step> {
+        let size = self.size(file);
+        let set = &self.stage.sets[self.set];
+        let path = set.path(file, false);
+        if at < size {
+            let length = FILL_BYTES.0.min(size - at);
+            let op = Op::write(FILE, Bytes(at), Bytes(length));
+            return Some(self.ask(("writing", path), op, Next::Fill(file, at + length), now));
+        }
+        set.resize(file, size);
+        if self.has_all_sync {
+            return self.go(Next::Close(file));
+        }
+        let op = Op::Fsync { handle: FILE };
+        Some(self.ask(("flushing", path), op, Next::Close(file), now))
+    }
+
+    fn load(&mut self, number: u64, now: Ns) -> Option<Step> {
+        let space = self.stage.spaces.first().filter(|space| space.is_to_load);
+        let Some(space) = space.filter(|space| number < space.space.records) else {
+            return self.go(Next::Flush);
+        };
+        let length = Bytes(space.value_bytes().draw(&mut self.random));
+        let (kind, key) = (KeyValueKind::Put, space.space.key(number));
+        let op = Op::KeyValue { kind, key, length };
+        Some(self.ask(("loading the records into", PathId(0)), op, Next::Keys(number + 1), now))
+    }
+
+    /// Whether an answer is none of those that are as good as success.
+    fn is_failure(&self, errno: Errno) -> bool {
+        match self.next {
+            Next::Directory(_) => errno != Errno::EEXIST,
+            Next::Leaf(_) | Next::Seen(_) => errno != Errno::ENOENT,
+            Next::Create(_) | Next::Closed(_) if self.doing.0 == "removing" => {
+                errno != Errno::ENOENT
+            }
+            // A target that cannot flush everything has nothing to flush, or flushed each file.
+            Next::Over => errno != Errno::EOPNOTSUPP,
+            _ => true,
+        }
+    }
+}
+
+impl<G: GroupState> Worker for StageWorker<'_, G> {
+    fn next(&mut self, now: Ns) -> Step {
+        loop {
+            if self.is_in_flight {
+                return Step::Await;
+            }
+            if self.failure.is_some() || self.group.is_stopped() || self.next == Next::Over {
+                return Step::Finished;
+            }
+            if let Some(step) = self.step(now) {
+                return step;
+            }
+        }
+    }
+
+    fn complete(&mut self, completion: &Completion) -> bool {
+        self.is_in_flight = false;
+        self.answer = completion.outcome;
+        if let Err(errno) = completion.outcome
+            && self.is_failure(errno)
+        {
+            let (what, path) = self.doing;
+            let paths = self.stage.paths();
+            let file = paths.get(path.0 as usize);
+            let file = file.map_or("the store".to_owned(), |path| path.display().to_string());
+            self.failure = Some(LayoutFailure { file, what, errno });
+        }
+        false
+    }
+}

@@ -1,0 +1,44 @@
+//! A workload as a *program*: a tree of steps over sets of files and a store of keys.
+//!
+//! [`Program`] is the description, as data; [`ProgramWorker`] runs it, passive as every worker;
+//! [`Stage`] is what the workers of a phase share (which files exist, which keys are known,
+//! semaphores), and [`StageWorker`] makes the files before anybody is measured. Left out: streams
+//! recorded in a file, and verification of what is read.
+
+mod amount;
+mod check;
+mod choice;
+mod code;
+mod control;
+mod deed;
+mod description;
+mod draw;
+mod files;
+mod keys;
+mod lay_out;
+mod nature;
+mod node;
+mod operation;
+mod pick;
+mod place;
+mod problem;
+mod stage;
+mod tally;
+mod worker;
+
+pub use amount::{Amount, Spread, Weighted};
+pub use choice::{FileBy, FileChoice, KeyBy, KeyChoice, WhenNone};
+pub use deed::{Deed, Group};
+pub use description::{Flow, Limits, Pace, Program};
+pub use files::{FileSet, Fill, KeySpace, Reuse, Tree};
+pub use lay_out::StageWorker;
+pub use nature::natures;
+pub use node::{DataPath, Every, Local, Node, Positioned};
+pub use operation::OperationCount;
+pub use pick::{Pick, Zone};
+pub use place::{Cursor, Place};
+pub use problem::Problem;
+pub use stage::Stage;
+pub use worker::ProgramWorker;
+
+pub(crate) use check::problem;

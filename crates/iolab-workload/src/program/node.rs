@@ -1,0 +1,245 @@
+//! A node of a program's tree: a step, or control over other nodes.
+
+use iolab_model::Bytes;
+use iolab_model::op::{Access, Durability, TransferFlags};
+use serde::{Deserialize, Serialize};
+
+use super::amount::Amount;
+use super::choice::{FileChoice, KeyChoice};
+use super::deed::Deed;
+use super::place::Place;
+
+/// A node. What it does decides which fields mean something; a field that means nothing is refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
+pub struct Node {
+    /// The user's word for it, in records; absent: the name of what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What it does.
+    pub does: Deed,
+    /// How likely it is, among the steps of a choice.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: f64,
+    /// How often it is done in a row; absent: once (a repeat: for ever).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Amount>,
+    /// It is done only when so many operations were done since it was done last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Every>,
+    /// Its own nodes (sequence, choose, repeat, composite).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Node>,
+    /// Variables that are chosen anew each time it begins (composite).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locals: Vec<Local>,
+    /// Name of a handle slot of the worker; absent: the slot `0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<String>,
+    /// Slot that is copied from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_slot: Option<String>,
+    /// Which file; for a step on an open file: whichever it is, it is kept open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileChoice>,
+    /// Which name it gets (rename, link, symbolic link).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_file: Option<FileChoice>,
+    /// Where in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Place>,
+    /// Bytes of the operation; of each part of it, if it is about a whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<Amount>,
+    /// It is about the whole file: read until its end, written in its full size.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_whole: bool,
+    /// Where a transfer starts; absent: `at` where a place is given, else `current`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Positioned>,
+    /// How a file is reached that it opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<DataPath>,
+    /// What a returning write promises, of a file that it opens.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub durability: Durability,
+    /// A file that it opens becomes empty.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_truncating: bool,
+    /// A file that it opens is only read.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_read_only: bool,
+    /// Flags of each transfer (preadv2(2), pwritev2(2)).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub flags: TransferFlags,
+    /// Parts of each transfer, for calls that take several buffers; 0 or 1 is a plain call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub vectors: u16,
+    /// The next step begins without waiting for its end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_submitted_only: bool,
+    /// How many operations may still be under way (await).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub under_way: u32,
+    /// Which key (get, put, modify, delete, scan).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyChoice>,
+    /// Keys of a scan; how much is added to or taken from a semaphore; absent: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<Amount>,
+    /// How long (think, burn).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ns: Option<Amount>,
+    /// Name of the semaphore (post, wait).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub semaphore: Option<String>,
+    /// It waits while the semaphore holds more than this (post).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high_water: Option<u64>,
+}
+
+/// "Every so many operations of a kind."
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Every {
+    /// How many of this worker.
+    pub ops: u64,
+    /// A kind (read, write, sync, name, `key_value`), or the id of a step.
+    pub of: String,
+}
+
+/// A variable of a composite: chosen when it begins, the same until it ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Local {
+    /// Its name.
+    pub name: String,
+    /// A file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileChoice>,
+    /// A key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyChoice>,
+}
+
+/// Where a transfer starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Positioned {
+    /// At the place of `at`.
+    At,
+    /// At the handle's own position.
+    Current,
+    /// At the end of the file.
+    Append,
+}
+
+/// How a file is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataPath {
+    /// Through the page cache.
+    #[default]
+    Cached,
+    /// Past it (`O_DIRECT`).
+    Direct,
+    /// Mapped into memory.
+    Mapped,
+    /// As a stdio stream.
+    Stdio,
+}
+
+impl DataPath {
+    /// As handles know it.
+    pub const fn access(self) -> Access {
+        match self {
+            Self::Cached => Access::Plain,
+            Self::Direct => Access::Direct,
+            Self::Mapped => Access::Mapped,
+            Self::Stdio => Access::Stdio,
+        }
+    }
+}
+
+impl Node {
+    /// A node that does this, with no field set.
+    pub fn new(does: Deed) -> Self {
+        Self {
+            id: None,
+            does,
+            weight: 1.0,
+            times: None,
+            every: None,
+            steps: Vec::new(),
+            locals: Vec::new(),
+            slot: None,
+            from_slot: None,
+            file: None,
+            to_file: None,
+            at: None,
+            size_bytes: None,
+            is_whole: false,
+            position: None,
+            path: None,
+            durability: Durability::None,
+            is_truncating: false,
+            is_read_only: false,
+            flags: TransferFlags::NONE,
+            vectors: 0,
+            is_submitted_only: false,
+            under_way: 0,
+            key: None,
+            count: None,
+            duration_ns: None,
+            semaphore: None,
+            high_water: None,
+        }
+    }
+
+    /// Whether it works on an open file.
+    pub fn uses_handle(&self) -> bool {
+        self.does.uses_handle()
+    }
+
+    /// Its name in records.
+    pub fn name(&self) -> &str {
+        self.id.as_deref().unwrap_or(self.does.name())
+    }
+
+    /// Where its transfers start.
+    pub fn positioned(&self) -> Positioned {
+        let is_transfer = matches!(self.does, Deed::Read | Deed::Write);
+        let goes_on = is_transfer && self.at.is_none();
+        self.position.unwrap_or(if goes_on { Positioned::Current } else { Positioned::At })
+    }
+
+    /// Bytes of the largest buffer that it needs.
+    pub(super) fn buffer_bytes(&self) -> Bytes {
+        let moves = matches!(self.does, Deed::Read | Deed::Write);
+        let is_value = matches!(self.does, Deed::Get | Deed::Put | Deed::Modify);
+        let size = self.size_bytes.as_ref().map(Amount::most);
+        match size {
+            Some(size) if moves || is_value => Bytes(size),
+            None if moves && self.is_whole => WHOLE_PIECE,
+            _ => Bytes(0),
+        }
+    }
+}
+
+/// Bytes of a part of a whole file, where no size is given.
+pub const WHOLE_PIECE: Bytes = Bytes(1 << 20);
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(weight: &f64) -> bool {
+    (*weight - 1.0).abs() < f64::EPSILON
+}

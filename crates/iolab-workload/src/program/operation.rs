@@ -1,0 +1,42 @@
+//! What a record says of an operation of a program.
+
+use iolab_model::Histogram;
+use iolab_model::op::Access;
+use serde::{Deserialize, Serialize};
+
+use crate::operation::OperationKind;
+
+/// An operation of a program: what it is, and what was counted of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationCount {
+    /// The user's word for it.
+    pub id: String,
+    /// What it is.
+    pub kind: OperationKind,
+    /// How often it ended inside the timed region.
+    pub ops: u64,
+    /// Bytes that it moved.
+    pub bytes: u64,
+    /// Bytes of each, if they are all alike.
+    pub io_size_bytes: Option<u64>,
+    /// The way to the data, if it is always the same.
+    pub access: Option<Access>,
+    /// From the beginning of its first call to the end of its last one.
+    pub latency: Histogram,
+    /// From the instant at which its pass was meant to begin to its end; only under a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Histogram>,
+}
+
+impl OperationCount {
+    /// Adds what another worker counted of the same operation.
+    pub fn merge(&mut self, other: &Self) {
+        self.ops += other.ops;
+        self.bytes += other.bytes;
+        self.latency.merge(&other.latency);
+        if let (Some(mine), Some(theirs)) = (&mut self.response, &other.response) {
+            mine.merge(theirs);
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! The worker that runs a program: passive, as every worker.
+//!
+//! It goes through the tree of nodes ([`tree`]), begins the steps that it finds ([`leaf`]), chooses
+//! what they work on ([`choose`]) and takes the ends of their calls ([`job`]). An operation may be
+//! several calls one after the other (open and map; a whole file piece by piece): its latency is
+//! that of all of them. Everything that is drawn follows from the seed and the worker's ordinal;
+//! which files exist at that moment also depends on the other workers.
+
+mod choose;
+mod job;
+mod leaf;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use iolab_model::error::Errno;
+use iolab_model::op::Op;
+use iolab_model::seed::Stream;
+use iolab_model::{Completion, Ns, Seed, Submission};
+
+use super::code::Code;
+use super::description::Pace;
+use super::operation::OperationCount;
+use super::stage::{FileId, Stage};
+use super::tally::Tally;
+use crate::group::{Gate, GroupState};
+use crate::report::StreamReport;
+use crate::spec::Phase;
+use crate::worker::{Step, Worker};
+use job::Job;
+use tree::Frame;
+
+/// Where in its life a worker is, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Life {
+    OpenKept,
+    Before,
+    ArriveStart,
+    WaitStart,
+    Timed,
+    ArriveEnd,
+    WaitEnd,
+    After,
+    CloseAll,
+    Done,
+}
+
+/// An open file.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    file: FileId,
+    is_mapped: bool,
+    /// The last read found the end: the next one begins at the front.
+    is_at_end: bool,
+}
+
+/// A handle slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    open: Option<Open>,
+    /// The file that is or was open.
+    last: Option<FileId>,
+}
+
+/// What a step worked on last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    file: Option<FileId>,
+    at: u64,
+    key: Option<(usize, u64)>,
+}
+
+/// One worker of a tenant with a program.
+pub struct ProgramWorker<'a, G> {
+    group: G,
+    stage: &'a Stage,
+    code: Arc<Code>,
+    tenant: usize,
+    index: u32,
+    workers: u32,
+    is_stonewalled: bool,
+    life: Life,
+    random: Stream,
+    /// Root of what all workers scatter in the same way.
+    key: u64,
+    /// Path through the tree.
+    frames: Vec<Frame>,
+    /// Which of the lists of the program it goes through.
+    list: usize,
+    at: usize,
+    /// A step that could not begin yet.
+    pending: Option<usize>,
+    jobs: Vec<Option<Job>>,
+    free: Vec<u32>,
+    /// Jobs whose next call is due.
+    ready: Vec<u32>,
+    /// The job that must end before the next step begins.
+    blocked: Option<u32>,
+    slots: Vec<Slot>,
+    /// Handles of files that steps keep open by themselves, behind the slots.
+    kept: BTreeMap<(FileId, u8), u32>,
+    /// Of these, to be opened before the timed region: node and number of the file.
+    to_open: Vec<(usize, u32)>,
+    last: Vec<Last>,
+    /// Places picked so far, by node and file.
+    counts: BTreeMap<(usize, FileId), u64>,
+    /// Operations at the time a trigger fired last, by node.
+    fired: Vec<u64>,
+    tallies: Vec<Tally>,
+    started: Ns,
+    ended: Ns,
+    earliest: Ns,
+    thinking_until: Ns,
+    deadline: Ns,
+    out_of_time: Option<Ns>,
+    busy_from: Option<Ns>,
+    in_flight: u32,
+    /// Meant beginning of the pass under way.
+    intended: Ns,
+    next_arrival: Ns,
+    passes: u64,
+    /// Operations and bytes that were begun.
+    issued: (u64, u64),
+    /// It found nothing more to do.
+    is_out_of_work: bool,
+    has_left_flow: bool,
+    report: StreamReport,
+}
+
+impl<'a, G: GroupState> ProgramWorker<'a, G> {
+    /// Worker number `index` of tenant number `tenant` of `phase`.
+    pub fn new(
+        (phase, tenant): (&Phase, usize),
+        index: u32,
+        (seed, depth): (Seed, u32),
+        stage: &'a Stage,
+        group: G,
+    ) -> Self {
+        let described = &phase.tenants[tenant];
+        let code = stage.code(tenant);
+        let name = format!("{} of {}", described.name, phase.name);
+        let is_paced = code.program.passes_per_s().is_some();
+        let mut worker = Self {
+            group,
+            stage,
+            tenant,
+            index,
+            workers: described.workers,
+            is_stonewalled: phase.is_stonewalled,
+            life: Life::OpenKept,
+            random: seed.stream(&name, u64::from(index)),
+            key: seed.stream("places", 0).next_u64(),
+            frames: Vec::new(),
+            list: 0,
+            at: 0,
+            pending: None,
+            jobs: (0..depth).map(|_| None).collect(),
+            free: (0..depth).rev().collect(),
+            ready: Vec::new(),
+            blocked: None,
+            slots: vec![Slot::default(); code.slots.len()],
+            kept: BTreeMap::new(),
+            to_open: Vec::new(),
+            last: vec![Last::default(); code.flats.len()],
+            counts: BTreeMap::new(),
+            fired: vec![0; code.flats.len()],
+            tallies: code.tallies.iter().map(|_| Tally::new(is_paced)).collect(),
+            started: Ns(0),
+            ended: Ns(0),
+            earliest: Ns(0),
+            thinking_until: Ns(0),
+            deadline: Ns::MAX,
+            out_of_time: None,
+            busy_from: None,
+            in_flight: 0,
+            intended: Ns(0),
+            next_arrival: Ns(0),
+            passes: 0,
+            issued: (0, 0),
+            is_out_of_work: false,
+            has_left_flow: false,
+            report: StreamReport { worker: index, ..StreamReport::default() },
+            code,
+        };
+        worker.to_open = worker.files_to_open();
+        worker
+    }
+
+    /// What it counted.
+    pub fn report(&self) -> StreamReport {
+        let ended = match self.out_of_time {
+            Some(end) if end == self.deadline => self.ended.max(end),
+            _ => self.ended,
+        };
+        StreamReport {
+            elapsed_ns: ended.since(self.started).0,
+            started_ns: self.started.0,
+            gap_ns_max: self.report.gap_ns_max.max(ended.since(self.ended).0),
+            ..self.report.clone()
+        }
+    }
+
+    /// What it counted of each operation of its program.
+    pub fn operations(&self) -> Vec<OperationCount> {
+        let all = self.tallies.iter().zip(&self.code.tallies);
+        all.map(|(tally, counted)| tally.operation(counted)).collect()
+    }
+
+    fn is_timed(&self) -> bool {
+        self.life == Life::Timed
+    }
+
+    fn submit(&mut self, token: u32, op: Op, now: Ns) -> Step {
+        let is_timed = self.is_timed();
+        self.in_flight += 1;
+        let intended = if is_timed { self.intended } else { now };
+        let token = iolab_model::op::Token(token);
+        Step::Submit(Submission { token, intended, is_timed, op })
+    }
+
+    /// Everything around the timed region; `None`: ask again.
+    fn live(&mut self, now: Ns) -> Option<Step> {
+        match self.life {
+            Life::OpenKept => match self.to_open.pop() {
+                Some((node, number)) => self.open_kept(node, number, now),
+                None => self.go(Life::Before, 0),
+            },
+            Life::Before => match self.go_through(now) {
+                Some(step) => Some(step),
+                None => self.go(Life::ArriveStart, 1),
+            },
+            Life::ArriveStart => {
+                self.group.arrive(Gate::Start);
+                self.go(Life::WaitStart, 1)
+            }
+            Life::WaitStart if self.group.is_open(Gate::Start) => {
+                self.begin(now);
+                None
+            }
+            Life::Timed => self.timed(now),
+            Life::ArriveEnd => {
+                self.leave_flow();
+                self.group.arrive(Gate::End);
+                self.go(Life::WaitEnd, 2)
+            }
+            Life::WaitEnd if self.group.is_open(Gate::End) => self.go(Life::After, 2),
+            Life::WaitStart | Life::WaitEnd => Some(Step::Await),
+            Life::After => match self.go_through(now) {
+                Some(step) => Some(step),
+                None => self.go(Life::CloseAll, 2),
+            },
+            Life::CloseAll => match self.close_one(now) {
+                Some(step) => Some(step),
+                None => self.go(Life::Done, 2),
+            },
+            Life::Done => Some(Step::Finished),
+        }
+    }
+
+    fn go(&mut self, life: Life, list: usize) -> Option<Step> {
+        (self.life, self.list, self.at) = (life, list, 0);
+        self.frames.clear();
+        self.pending = None;
+        None
+    }
+
+    fn begin(&mut self, now: Ns) {
+        self.life = Life::Timed;
+        (self.started, self.ended, self.earliest) = (now, now, now);
+        (self.intended, self.next_arrival) = (now, now);
+        let time = self.code.program.limit.time_ns;
+        self.deadline = time.map_or(Ns::MAX, |time| now + time);
+        // The list of the timed region begins at its end: the first pass is begun as all others.
+        self.at = self.code.lists[1].len();
+    }
+
+    fn timed(&mut self, now: Ns) -> Option<Step> {
+        if self.group.is_stopped() || now >= self.deadline {
+            self.out_of_time.get_or_insert(now.min(self.deadline));
+            return self.end_timed();
+        }
+        if self.is_out_of_work || self.is_at_limit() {
+            return self.end_timed();
+        }
+        if self.frames.is_empty()
+            && self.at == self.code.lists[1].len()
+            && let Some(step) = self.begin_pass(now)
+        {
+            return step;
+        }
+        let step = self.go_through(now);
+        if step.is_none() {
+            self.end_pass(now);
+        }
+        step
+    }
+
+    fn is_at_limit(&self) -> bool {
+        let limit = &self.code.program.limit;
+        let (ops, bytes) = self.issued;
+        limit.ops.is_some_and(|most| ops >= most)
+            || limit.total_bytes.is_some_and(|most| bytes >= most.0)
+            || self.code.counted.is_some_and(|(tally, most)| self.tallies[tally].begun >= most)
+    }
+
+    /// Begins a pass if it may: `Some(None)`: the timed region is over.
+    #[allow(clippy::option_option, reason = "what to do instead may be to ask again")]
+    fn begin_pass(&mut self, now: Ns) -> Option<Option<Step>> {
+        let limit = &self.code.program.limit;
+        let passes = if limit.is_none() { Some(1) } else { limit.passes };
+        if passes.is_some_and(|most| self.passes >= most) {
+            return Some(self.end_timed());
+        }
+        let intended = match self.code.program.pace {
+            Pace::Closed | Pace::Bursts { .. } => now.max(self.earliest),
+            Pace::Rate { .. } | Pace::Poisson { .. } => self.next_arrival,
+        };
+        if intended >= self.deadline {
+            self.out_of_time.get_or_insert(self.deadline);
+            return Some(self.end_timed());
+        }
+        if now < intended {
+            return Some(Some(Step::SleepUntil(intended)));
+        }
+        if let Some(flow) = self.code.flow
+            && !self.stage.flows[flow].begin(self.tenant)
+        {
+            return Some(Some(Step::Await));
+        }
+        self.passes += 1;
+        (self.intended, self.at) = (intended, 0);
+        match self.code.program.pace {
+            Pace::Rate { passes_per_s } => {
+                self.next_arrival =
+                    self.started + Ns((self.passes as f64 * 1e9 / passes_per_s) as u64);
+            }
+            Pace::Poisson { passes_per_s } => {
+                let gap = super::draw::exponential(&mut self.random) * 1e9 / passes_per_s;
+                self.next_arrival += Ns(gap as u64);
+            }
+            Pace::Closed | Pace::Bursts { .. } => {}
+        }
+        None
+    }
+
+    fn end_pass(&mut self, now: Ns) {
+        match self.code.program.pace {
+            Pace::Bursts { passes, pause_ns } if self.passes.is_multiple_of(passes) => {
+                self.earliest = now + pause_ns;
+            }
+            Pace::Rate { passes_per_s } => {
+                let is_late = now.since(self.intended).0 as f64 > 1e9 / passes_per_s;
+                *self.report.late_ops.get_or_insert(0) += u64::from(is_late);
+            }
+            _ => {}
+        }
+    }
+
+    /// The timed region is over for this worker as soon as nothing is in flight.
+    fn end_timed(&mut self) -> Option<Step> {
+        if self.is_stonewalled && !self.group.is_stopped() {
+            self.group.stop();
+        }
+        if self.in_flight > 0 || !self.ready.is_empty() {
+            return Some(Step::Await);
+        }
+        if let (Pace::Rate { passes_per_s }, Some(end)) =
+            (&self.code.program.pace, self.out_of_time)
+        {
+            let due = (end.since(self.started).as_seconds() * passes_per_s).ceil() as u64;
+            self.report.missed_ops = Some(due.saturating_sub(self.passes));
+        }
+        self.leave_composites();
+        self.go(Life::ArriveEnd, 2)
+    }
+
+    fn leave_flow(&mut self) {
+        if let (Some(flow), false) = (self.code.flow, self.has_left_flow) {
+            self.has_left_flow = true;
+            self.stage.flows[flow].leave(self.tenant);
+        }
+    }
+
+    /// After a failure: let nobody wait for this worker, end.
+    fn give_up(&mut self) -> Step {
+        if self.in_flight > 0 {
+            return Step::Await;
+        }
+        self.leave_flow();
+        self.group.stop();
+        for (gate, arrived_at) in [(Gate::Start, Life::ArriveStart), (Gate::End, Life::ArriveEnd)] {
+            if self.life <= arrived_at {
+                self.group.arrive(gate);
+            }
+        }
+        self.life = Life::Done;
+        Step::Finished
+    }
+
+    fn fail(&mut self, message: impl FnOnce() -> String) {
+        self.report.errors += 1;
+        self.report.first_error.get_or_insert_with(message);
+    }
+
+    /// How an operation failed, in words.
+    fn failed_call(&mut self, node: Option<usize>, file: Option<FileId>, errno: Errno) {
+        let name = node.map_or("closing a file".to_owned(), |node| {
+            format!("the operation {}", self.code.flats[node].node.name())
+        });
+        let on = file.map_or(String::new(), |file| {
+            let set = &self.stage.sets[file.set as usize];
+            format!(" on file number {} of the set {}", file.number, set.name)
+        });
+        let reason = std::io::Error::from_raw_os_error(errno.0);
+        let hint = match errno {
+            Errno::EOPNOTSUPP => {
+                "; this target cannot do that: leave the step out, or use another testbed"
+            }
+            Errno::ENOSPC => "; free some space, or use smaller files",
+            Errno::EIO => "; the storage below failed: see the kernel's log (dmesg)",
+            _ => "",
+        };
+        self.fail(|| format!("{name}{on}: {reason}{hint}"));
+    }
+
+    /// Counts time in which calls were under way, and the longest gap between two ends.
+    fn note_time(&mut self, completion: &Completion) {
+        let from =
+            self.busy_from.map_or(completion.submitted, |from| from.min(completion.submitted));
+        if self.in_flight == 0 {
+            self.report.call_ns += completion.completed.since(from).0;
+            self.busy_from = None;
+        } else {
+            self.busy_from = Some(from);
+        }
+        let gap = completion.completed.since(self.ended).0;
+        self.report.gap_ns_max = self.report.gap_ns_max.max(gap);
+        self.ended = completion.completed;
+    }
+
+    /// Places picked so far by a node whose order all workers share.
+    fn shared_count(&self, node: usize) -> u64 {
+        self.stage.cursors[self.tenant][node].fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl<G: GroupState> Worker for ProgramWorker<'_, G> {
+    fn next(&mut self, now: Ns) -> Step {
+        loop {
+            if self.report.errors > 0 && self.life != Life::Done {
+                return self.give_up();
+            }
+            if let Some(token) = self.ready.pop() {
+                if let Some(op) = self.jobs[token as usize].as_mut().and_then(Job::next_op) {
+                    return self.submit(token, op, now);
+                }
+                continue;
+            }
+            if self.blocked.is_some() {
+                return Step::Await;
+            }
+            if let Some(step) = self.live(now) {
+                return step;
+            }
+        }
+    }
+
+    fn complete(&mut self, completion: &Completion) -> bool {
+        self.in_flight -= 1;
+        let is_timed = self.is_timed();
+        if is_timed {
+            self.note_time(completion);
+        }
+        self.call_ended(completion, is_timed)
+    }
+}

@@ -1,0 +1,591 @@
+//! Beginning a step: which calls it is.
+
+use std::sync::Arc;
+
+use iolab_model::op::{
+    Access, Deallocation, Handle, KeyValueKind, Op, OpenHow, Position, Transfer,
+};
+use iolab_model::{Bytes, Ns};
+
+use super::super::choice::WhenNone;
+use super::super::code::Flat;
+use super::super::deed::{Deed, Group};
+use super::super::node::{Node, Positioned, WHOLE_PIECE};
+use super::super::stage::{FileId, Purpose};
+use super::choose::Held;
+use super::job::{Job, Meaning, Whole};
+use super::tree::no_file;
+use super::{Last, Life, Open, ProgramWorker};
+use crate::group::GroupState;
+use crate::worker::Step;
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// Its first call is to be sent.
+    Call(u32),
+    /// It has ended, or is left out.
+    Nothing,
+    /// It cannot begin yet.
+    Later,
+    /// Nothing happens before this instant.
+    Sleep(Ns),
+    /// There is nothing more to do.
+    NoMore,
+}
+
+/// How a file is opened by a node.
+fn how(node: &Node) -> OpenHow {
+    OpenHow {
+        access: node.path.unwrap_or_default().access(),
+        durability: node.durability,
+        is_readable: true,
+        is_writable: !node.is_read_only,
+        is_truncating: node.is_truncating,
+        stream_buffer_bytes: Bytes(0),
+    }
+}
+
+/// Handles of one file differ if they are opened in different ways.
+fn variant(node: &Node) -> u8 {
+    let path = node.path.unwrap_or_default() as u8;
+    path | (node.durability as u8) << 2 | u8::from(node.is_read_only) << 4
+}
+
+impl<G: GroupState> ProgramWorker<'_, G> {
+    /// Begins a step.
+    pub(super) fn begin_leaf(&mut self, node: usize, now: Ns) -> Begun {
+        let code = Arc::clone(&self.code);
+        let flat = &code.flats[node];
+        match flat.node.does.group() {
+            Group::Meeting => self.meet(flat),
+            Group::Time if flat.node.does == Deed::Think => {
+                let duration = flat.node.duration_ns.as_ref();
+                let duration = duration.map_or(0, |amount| amount.draw(&mut self.random));
+                if duration == 0 { Begun::Nothing } else { Begun::Sleep(now + Ns(duration)) }
+            }
+            _ if self.is_timed() && self.is_at_limit() => Begun::NoMore,
+            _ if self.free.is_empty() => Begun::Later,
+            _ => match self.prepare(node, flat) {
+                Ok(job) => self.send(node, flat, job),
+                Err(begun) => begun,
+            },
+        }
+    }
+
+    fn meet(&mut self, flat: &Flat) -> Begun {
+        let done = |is_done| if is_done { Begun::Nothing } else { Begun::Later };
+        if flat.node.does == Deed::Await {
+            return done(self.in_flight <= flat.node.under_way && self.ready.is_empty());
+        }
+        let count = flat.node.count.as_ref().map_or(1, |count| count.draw(&mut self.random));
+        let semaphore = &self.stage.semaphores[flat.semaphore];
+        done(match flat.node.does {
+            Deed::Post => semaphore.post(count, flat.node.high_water),
+            _ => semaphore.take(count),
+        })
+    }
+
+    fn send(&mut self, node: usize, flat: &Flat, job: Job) -> Begun {
+        let Some(token) = self.free.pop() else { return Begun::Later };
+        if let (Some(tally), true) = (flat.tally, self.is_timed()) {
+            self.tallies[tally].begun += 1;
+            self.issued.0 += 1;
+            self.issued.1 += bytes_of(&job);
+        }
+        let last = Last { file: job.file, at: place_of(&job), key: job.key };
+        self.remember(node, last);
+        self.jobs[token as usize] = Some(job);
+        if !flat.node.is_submitted_only {
+            self.blocked = Some(token);
+        }
+        Begun::Call(token)
+    }
+
+    /// The calls of a step.
+    fn prepare(&mut self, node: usize, flat: &Flat) -> Result<Job, Begun> {
+        let mut job = Job::new(Some(node), self.intended);
+        let does = flat.node.does;
+        match does.group() {
+            Group::KeyValue(..) => self.request(flat, &mut job),
+            _ if does == Deed::SyncAll => job.ops[0] = Some(Op::SyncAll),
+            _ if does == Deed::Burn => {
+                let duration = flat.node.duration_ns.as_ref();
+                let duration = Ns(duration.map_or(0, |it| it.draw(&mut self.random)));
+                job.ops[0] = Some(Op::Burn { duration });
+            }
+            _ if does.opens() => self.open(node, flat, &mut job)?,
+            _ if does == Deed::Close => self.close(flat, &mut job)?,
+            _ if does.uses_name() => self.name(node, flat, &mut job)?,
+            _ => self.on_handle(node, flat, &mut job)?,
+        }
+        Ok(job)
+    }
+
+    /// What is done where a step has no file.
+    fn without(&mut self, flat: &Flat, when_none: WhenNone) -> Begun {
+        match when_none {
+            WhenNone::Skip => Begun::Nothing,
+            WhenNone::End => Begun::NoMore,
+            WhenNone::Wait => Begun::Later,
+            WhenNone::Fail => {
+                self.fail(|| no_file(flat.node.name()));
+                Begun::Nothing
+            }
+        }
+    }
+
+    fn file(
+        &mut self,
+        node: usize,
+        flat: &Flat,
+        (purpose, is_directory): (Purpose, bool),
+    ) -> Result<Held, Begun> {
+        let Some(chosen) = &flat.file else { return Err(Begun::Nothing) };
+        let found = self.choose(node, chosen, purpose, is_directory);
+        found.map_err(|when_none| self.without(flat, when_none))
+    }
+
+    fn open(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<(), Begun> {
+        let name = || flat.node.slot.as_deref().unwrap_or("0");
+        if self.slots[flat.slot].open.is_some() {
+            self.fail(|| {
+                format!(
+                    "the operation {} opens the slot {}, which is open: close it first",
+                    flat.node.name(),
+                    name()
+                )
+            });
+            return Err(Begun::Nothing);
+        }
+        let is_new = flat.node.does == Deed::Create;
+        let purpose = if is_new { Purpose::Make } else { Purpose::Use };
+        let held = self.file(node, flat, (purpose, false))?;
+        job.handle = flat.slot as u32;
+        self.opening(job, held, &flat.node, is_new);
+        Ok(())
+    }
+
+    /// The calls that open a file.
+    fn opening(&self, job: &mut Job, held: Held, node: &Node, is_new: bool) {
+        let (handle, how) = (Handle(job.handle), how(node));
+        let set = &self.stage.sets[held.id.set as usize];
+        let path = set.path(held.id.number, false);
+        let is_mapped = how.access == Access::Mapped;
+        job.ops[0] = Some(if is_new {
+            Op::Create { path, handle, how }
+        } else {
+            Op::Open { path, handle, how }
+        });
+        if is_mapped {
+            let size = if is_new {
+                set.nominal[held.id.number as usize]
+            } else {
+                set.size(held.id.number)
+            };
+            let map = Some(Op::Map { handle, length: Bytes(size) });
+            let truncate = Op::Truncate { handle, length: Bytes(size) };
+            if is_new {
+                (job.ops[1], job.ops[2]) = (Some(truncate), map);
+                set.resize(held.id.number, size);
+            } else {
+                job.ops[1] = map;
+            }
+        } else if is_new || node.is_truncating {
+            set.resize(held.id.number, 0);
+        }
+        (job.file, job.is_held) = (Some(held.id), held.is_held);
+        job.meaning = if is_new { Meaning::Made } else { Meaning::Opened };
+        job.open = Some(Open { file: held.id, is_mapped, is_at_end: false });
+    }
+
+    fn close(&mut self, flat: &Flat, job: &mut Job) -> Result<(), Begun> {
+        let open = self.opened(flat, flat.slot)?;
+        job.handle = flat.slot as u32;
+        job.ops = Self::closing(&open, job.handle);
+        (job.meaning, job.file) = (Meaning::Closed, Some(open.file));
+        Ok(())
+    }
+
+    /// The open file of a slot.
+    fn opened(&mut self, flat: &Flat, slot: usize) -> Result<Open, Begun> {
+        let Some(open) = self.slots[slot].open else {
+            let name = self.code.slots[slot].clone();
+            self.fail(|| {
+                format!(
+                    "the operation {} uses the slot {name}, which is not open: open it before",
+                    flat.node.name()
+                )
+            });
+            return Err(Begun::Nothing);
+        };
+        Ok(open)
+    }
+
+    fn name(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<(), Begun> {
+        let does = flat.node.does;
+        if matches!(does, Deed::ListDirectory | Deed::SyncDirectory) {
+            return self.directory(node, flat, job);
+        }
+        let is_directory = does.is_of_directories();
+        let purpose = match does {
+            Deed::Unlink | Deed::Rename | Deed::RemoveDirectory => Purpose::Remove,
+            Deed::MakeDirectory => Purpose::Make,
+            _ => Purpose::Use,
+        };
+        let held = self.file(node, flat, (purpose, is_directory))?;
+        let path_of = |stage: &super::Stage, id: FileId| {
+            stage.sets[id.set as usize].path(id.number, is_directory)
+        };
+        let path = path_of(self.stage, held.id);
+        (job.file, job.is_held, job.is_directory) = (Some(held.id), held.is_held, is_directory);
+        if does.has_second_file() {
+            let Some(to) = &flat.to_file else { return Err(Begun::Nothing) };
+            let to = match self.choose(node, to, Purpose::Make, false) {
+                Ok(to) => to.id,
+                Err(when_none) => {
+                    let set = &self.stage.sets[held.id.set as usize];
+                    match purpose {
+                        Purpose::Remove => set.settle(held.id.number, false, true),
+                        _ => set.release(held.id.number, false),
+                    }
+                    return Err(self.without(flat, when_none));
+                }
+            };
+            job.to_file = Some(to);
+            let (from, to) = (path, path_of(self.stage, to));
+            (job.ops[0], job.meaning) = if does == Deed::Rename {
+                (Some(Op::Rename { from, to }), Meaning::Renamed)
+            } else {
+                let is_symbolic = does == Deed::SymbolicLink;
+                (Some(Op::Link { from, to, is_symbolic }), Meaning::Linked)
+            };
+            return Ok(());
+        }
+        (job.ops[0], job.meaning) = match does {
+            Deed::Unlink => (Some(Op::Unlink { path }), Meaning::Gone),
+            Deed::MakeDirectory => (Some(Op::MakeDirectory { path }), Meaning::Made),
+            Deed::RemoveDirectory => (Some(Op::RemoveDirectory { path }), Meaning::Gone),
+            _ => (Some(Op::Stat { path }), Meaning::Plain),
+        };
+        Ok(())
+    }
+
+    /// Lists a directory of a tree, or makes the names in it durable.
+    fn directory(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<(), Begun> {
+        use super::super::choice::FileBy;
+        let Some(chosen) = &flat.file else { return Err(Begun::Nothing) };
+        let named = match chosen.choice.by {
+            FileBy::Slot => self.slots[chosen.slot].last,
+            FileBy::Same => self.last[chosen.step].file,
+            FileBy::Local => self.local_file(chosen.local),
+            _ => None,
+        };
+        let path = if let Some(id) = named {
+            self.stage.sets[id.set as usize].parent(id.number)
+        } else {
+            let set = &self.stage.sets[chosen.set];
+            let number = match chosen.choice.by {
+                FileBy::Existing => self.random.below(set.directory_count()),
+                _ => self.shared_count(node),
+            };
+            set.directory(number)
+        };
+        job.ops[0] = Some(match flat.node.does {
+            Deed::ListDirectory => Op::ReadDirectory { path },
+            _ => Op::SyncDirectory { path },
+        });
+        Ok(())
+    }
+
+    fn request(&mut self, flat: &Flat, job: &mut Job) {
+        let Some(from) = &flat.key else { return };
+        let (space, number) = self.choose_key(from);
+        let state = &self.stage.spaces[space];
+        let size = flat.node.size_bytes.as_ref().unwrap_or(state.value_bytes());
+        let writes = matches!(flat.node.does, Deed::Put | Deed::Modify);
+        let length = if writes { size.draw(&mut self.random) } else { size.most() };
+        let count = || flat.node.count.clone();
+        let kind = match flat.node.does {
+            Deed::Get => KeyValueKind::Get,
+            Deed::Put => KeyValueKind::Put,
+            Deed::Modify => KeyValueKind::Modify,
+            Deed::Delete => KeyValueKind::Delete,
+            _ => {
+                let count = count().map_or(1, |count| count.draw(&mut self.random));
+                KeyValueKind::Scan { count: count as u32 }
+            }
+        };
+        let key = state.space.key(number);
+        job.ops[0] = Some(Op::KeyValue { kind, key, length: Bytes(length) });
+        job.key = Some((space, number));
+        if kind == KeyValueKind::Put {
+            job.meaning = Meaning::Put;
+        }
+    }
+
+    /// A step on an open file: that of its slot, or one that is kept open.
+    fn on_handle(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<(), Begun> {
+        let open = if flat.file.is_some() {
+            self.kept_open(node, flat, job)?
+        } else {
+            let open = self.opened(flat, flat.slot)?;
+            (job.handle, job.file) = (flat.slot as u32, Some(open.file));
+            open
+        };
+        let is_write = flat.node.does == Deed::Write;
+        match flat.node.does {
+            Deed::Read | Deed::Write => self.transfer(node, flat, job, (open, is_write)),
+            _ => self.other(node, flat, job, open),
+        }
+    }
+
+    /// The handle of a chosen file; its first use opens it.
+    fn kept_open(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<Open, Begun> {
+        let held = self.file(node, flat, (Purpose::Use, false))?;
+        let next = (self.code.slots.len() + self.kept.len()) as u32;
+        let handle = *self.kept.entry((held.id, variant(&flat.node))).or_insert(next);
+        job.handle = handle;
+        if let Some(open) = self.slots.get(handle as usize).and_then(|slot| slot.open) {
+            (job.file, job.is_held) = (Some(held.id), held.is_held);
+            return Ok(open);
+        }
+        self.opening(job, held, &flat.node, false);
+        Ok(job.open.expect("who opens a file knows how"))
+    }
+
+    /// Puts a call behind those that open the file.
+    fn then(job: &mut Job, op: Op) {
+        if let Some(place) = job.ops.iter_mut().find(|place| place.is_none()) {
+            *place = Some(op);
+        }
+    }
+
+    fn transfer(
+        &mut self,
+        node: usize,
+        flat: &Flat,
+        job: &mut Job,
+        (open, is_write): (Open, bool),
+    ) -> Result<(), Begun> {
+        let step = &flat.node;
+        let set = &self.stage.sets[open.file.set as usize];
+        let (size, nominal) = (set.size(open.file.number), set.nominal[open.file.number as usize]);
+        let drawn = step.size_bytes.as_ref().map(|amount| amount.draw(&mut self.random));
+        let length = Bytes(drawn.unwrap_or(WHOLE_PIECE.0));
+        let handle = Handle(job.handle);
+        let positioned = match step.positioned() {
+            Positioned::Current if step.is_whole => Positioned::At,
+            other => other,
+        };
+        let at = match positioned {
+            Positioned::Append => Position::End,
+            Positioned::At if step.is_whole => Position::At(Bytes(0)),
+            Positioned::At => match self.place(node, open.file, is_write) {
+                Some(at) => Position::At(Bytes(at)),
+                None => return Err(self.no_place(flat, job, size)),
+            },
+            Positioned::Current if open.is_at_end && !is_write => {
+                self.rewind(job.handle);
+                Position::At(Bytes(0))
+            }
+            Positioned::Current => Position::Current,
+        };
+        let (vectors, flags) = (step.vectors.max(1), step.flags);
+        let transfer = Transfer { vectors, flags, ..Transfer::plain(handle, at, length) };
+        let changes = |reaches: u64| match at {
+            Position::At(at) => Meaning::Reaches(at.0 + reaches),
+            Position::Current | Position::End => Meaning::Grown,
+        };
+        let opens = job.open.is_some();
+        if step.is_whole {
+            let left = if is_write { nominal } else { size };
+            job.whole = Some(Whole { transfer, is_write, at: 0, left });
+            if is_write && !opens {
+                job.meaning = changes(left);
+            }
+            // An empty file is read to its end with one call.
+            if left == 0 && is_write {
+                return Err(self.let_go(job));
+            }
+            if left == 0 {
+                let nothing = Transfer { length: Bytes(transfer.length.0.max(1)), ..transfer };
+                job.whole = Some(Whole { transfer: nothing, is_write, at: 0, left: 1 });
+            }
+            return Ok(());
+        }
+        if length.0 == 0 {
+            return Err(self.let_go(job));
+        }
+        if is_write && !opens {
+            job.meaning = changes(length.0);
+        }
+        Self::then(job, if is_write { Op::Write(transfer) } else { Op::Read(transfer) });
+        Ok(())
+    }
+
+    fn rewind(&mut self, handle: u32) {
+        if let Some(open) = self.slots[handle as usize].open.as_mut() {
+            open.is_at_end = false;
+        }
+    }
+
+    /// A step that does nothing after all gives its file back.
+    fn let_go(&mut self, job: &Job) -> Begun {
+        if let (Some(file), true) = (job.file, job.is_held) {
+            self.stage.sets[file.set as usize].release(file.number, false);
+        }
+        Begun::Nothing
+    }
+
+    fn no_place(&mut self, flat: &Flat, job: &Job, size: u64) -> Begun {
+        let begun = self.let_go(job);
+        let unit = Bytes(flat.unit);
+        self.fail(|| {
+            format!(
+                "the operation {} has no place for {unit} bytes in a file of {}: use larger files, \
+                 smaller transfers, or is_whole = true",
+                flat.node.name(),
+                Bytes(size)
+            )
+        });
+        begun
+    }
+
+    /// A step on an open file that is no transfer.
+    fn other(&mut self, node: usize, flat: &Flat, job: &mut Job, open: Open) -> Result<(), Begun> {
+        let does = flat.node.does;
+        let handle = Handle(job.handle);
+        let set = &self.stage.sets[open.file.set as usize];
+        let size = set.size(open.file.number);
+        let drawn = flat.node.size_bytes.as_ref().map(|amount| amount.draw(&mut self.random));
+        let is_placed = flat.node.at.is_some();
+        let at = if is_placed {
+            let changes = does == Deed::Allocate || does == Deed::Copy;
+            match self.place(node, open.file, changes) {
+                Some(at) => Bytes(at),
+                None => return Err(self.no_place(flat, job, size)),
+            }
+        } else {
+            Bytes(0)
+        };
+        let length = Bytes(drawn.unwrap_or(size));
+        let deallocate = |how| Op::Deallocate { handle, at, length, how };
+        let op = match does {
+            Deed::Fsync => Op::Fsync { handle },
+            Deed::Fdatasync => Op::Fdatasync { handle },
+            Deed::SyncFileRange => Op::SyncFileRange { handle, at, length },
+            Deed::Msync | Deed::MsyncAsync => {
+                Op::Msync { handle, at, length, is_async: does == Deed::MsyncAsync }
+            }
+            Deed::FlushStream => Op::StreamFlush { handle },
+            Deed::Truncate => {
+                job.meaning = Meaning::Length(drawn.unwrap_or(0));
+                Op::Truncate { handle, length: Bytes(drawn.unwrap_or(0)) }
+            }
+            Deed::Allocate => {
+                job.meaning = Meaning::Reaches(at.0 + length.0);
+                Op::Allocate { handle, at, length }
+            }
+            Deed::Punch => deallocate(Deallocation::Punch),
+            Deed::Zero => deallocate(Deallocation::Zero),
+            Deed::Discard => deallocate(Deallocation::Discard),
+            _ => {
+                let from = self.opened(flat, flat.from_slot)?;
+                let source = &self.stage.sets[from.file.set as usize];
+                let length = Bytes(drawn.unwrap_or(source.size(from.file.number)));
+                job.meaning = Meaning::Reaches(at.0 + length.0);
+                let from = Handle(flat.from_slot as u32);
+                Op::Copy { from, from_at: at, to: handle, to_at: at, length }
+            }
+        };
+        Self::then(job, op);
+        Ok(())
+    }
+
+    /// Files that steps keep open by themselves, to be opened before the timed region.
+    pub(super) fn files_to_open(&self) -> Vec<(usize, u32)> {
+        use super::super::choice::FileBy;
+        let mut all = Vec::new();
+        for (node, flat) in self.code.flats.iter().enumerate() {
+            let Some(chosen) = &flat.file else { continue };
+            let is_listed = matches!(
+                chosen.choice.by,
+                FileBy::Existing | FileBy::Next | FileBy::Own | FileBy::Pick
+            );
+            if !flat.node.does.uses_handle() || !is_listed {
+                continue;
+            }
+            let is_mine = |number: &u32| {
+                chosen.choice.by != FileBy::Own || number % self.workers == self.index
+            };
+            let files = self.stage.sets[chosen.set].existing();
+            all.extend(files.into_iter().filter(is_mine).map(|number| (node, number)));
+        }
+        // They are taken from the end.
+        all.reverse();
+        all
+    }
+
+    /// Opens one of them.
+    pub(super) fn open_kept(&mut self, node: usize, number: u32, now: Ns) -> Option<Step> {
+        let code = Arc::clone(&self.code);
+        let flat = &code.flats[node];
+        let set = flat.file.as_ref().map_or(0, |chosen| chosen.set);
+        let id = FileId { set: set as u32, number };
+        let key = (id, variant(&flat.node));
+        if self.kept.contains_key(&key) {
+            return None;
+        }
+        let handle = (self.code.slots.len() + self.kept.len()) as u32;
+        self.kept.insert(key, handle);
+        let mut job = Job::new(Some(node), now);
+        job.handle = handle;
+        self.opening(&mut job, Held { id, is_held: false }, &flat.node, false);
+        Some(self.one_by_one(job, now))
+    }
+
+    /// Closes one of the files that are still open; `None`: none is.
+    pub(super) fn close_one(&mut self, now: Ns) -> Option<Step> {
+        debug_assert_eq!(self.life, Life::CloseAll, "files are closed when everything is over");
+        let handle = self.slots.iter().position(|slot| slot.open.is_some())?;
+        let open = self.slots[handle].open?;
+        let mut job = Job::new(None, now);
+        job.handle = handle as u32;
+        job.ops = Self::closing(&open, job.handle);
+        job.meaning = Meaning::Closed;
+        Some(self.one_by_one(job, now))
+    }
+
+    /// An operation outside the timed region, with nothing else under way.
+    fn one_by_one(&mut self, mut job: Job, now: Ns) -> Step {
+        let Some(token) = self.free.pop() else { return Step::Await };
+        let op = job.next_op().expect("a job begins with a call");
+        self.jobs[token as usize] = Some(job);
+        self.blocked = Some(token);
+        self.submit(token, op, now)
+    }
+}
+
+/// Bytes that an operation is to move.
+fn bytes_of(job: &Job) -> u64 {
+    let ops = job.ops.iter().flatten().map(|op| match op {
+        Op::Read(transfer) | Op::Write(transfer) => transfer.length.0,
+        Op::KeyValue { length, .. } | Op::Copy { length, .. } => length.0,
+        _ => 0,
+    });
+    ops.sum::<u64>() + job.whole.map_or(0, |whole| whole.left)
+}
+
+/// Where an operation is in its file.
+fn place_of(job: &Job) -> u64 {
+    let mut places = job.ops.iter().flatten().filter_map(|op| match op {
+        Op::Read(transfer) | Op::Write(transfer) => match transfer.at {
+            Position::At(at) => Some(at.0),
+            Position::Current | Position::End => None,
+        },
+        Op::Allocate { at, .. } | Op::Deallocate { at, .. } => Some(at.0),
+        _ => None,
+    });
+    places.next_back().unwrap_or(0)
+}
