@@ -9,12 +9,13 @@ use iolab_dialect::workload_file::{Expect, WorkloadFile, read};
 use iolab_drive::coordinate::{NoObserver, PhaseOutcome};
 use iolab_drive::pump::run_threads;
 use iolab_drive::target::{Memory, Null};
+use iolab_model::op::Access;
 use iolab_model::op::{KeyValueKind, Op, Token};
 use iolab_model::{
     Accepted, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Submission, Target,
 };
-use iolab_workload::program::Deed;
 use iolab_workload::operation::OperationKind;
+use iolab_workload::program::Deed;
 
 /// What lanes were sent inside the timed region, by kind of op.
 type Log = Arc<Mutex<BTreeMap<&'static str, u64>>>;
@@ -201,10 +202,7 @@ fn records_know_what_operations_are() {
     let etcd = operations("etcd.toml");
     let of = |id: &str| etcd.iter().find(|one| one.id == id).unwrap();
     assert_eq!(of("append").kind, OperationKind::Write);
-    assert_eq!(
-        (of("append").access.as_deref(), of("append").io_size_bytes),
-        (Some("append"), None)
-    );
+    assert_eq!((of("append").access, of("append").io_size_bytes), (Some(Access::Append), None));
     assert_eq!(of("durable").kind, OperationKind::Sync);
     assert_eq!((of("entry").ops, of("entry").bytes), (300, of("append").bytes));
     let parts = of("append").latency.mean().unwrap() + of("durable").latency.mean().unwrap();
@@ -214,10 +212,10 @@ fn records_know_what_operations_are() {
     );
     assert!(of("entry").response.is_some(), "under a pace there are response times");
     let random = operations("fio-randrw.toml");
-    assert!(random.iter().all(|one| one.access.as_deref() == Some("direct")));
+    assert!(random.iter().all(|one| one.access == Some(Access::Direct)));
     let guests = operations("vm-images.toml");
     let read = guests.iter().find(|one| one.id == "read").unwrap();
-    assert_eq!((read.io_size_bytes, read.access.as_deref()), (Some(4096), Some("direct")));
+    assert_eq!((read.io_size_bytes, read.access), (Some(4096), Some(Access::Direct)));
     let json = serde_json::to_value(read).unwrap();
     let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
     let names = ["access", "bytes", "id", "io_size_bytes", "kind", "latency", "ops"];

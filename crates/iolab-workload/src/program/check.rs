@@ -8,8 +8,8 @@ use super::deed::{Deed, Group};
 use super::description::{Pace, Program};
 use super::files::{FILES_MAX, FileSet, KeySpace};
 use super::node::{DataPath, Node, Positioned};
-use crate::operation::OperationKind;
 use super::problem::Problem;
+use crate::operation::OperationKind;
 use crate::spec::{Limit, Phase, Tenant, WorkersAs, Workload};
 
 type Found = Result<(), Problem>;

@@ -157,7 +157,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             Watched::Tally(tally) => self.tallies[tally].ops,
             Watched::Kind(kind) => {
                 let all = self.tallies.iter().zip(&self.code.tallies);
-                let leaves = all.filter(|(_, counted)| counted.kind == kind);
+                let leaves = all.filter(|(_, counted)| counted.nature.kind == kind);
                 leaves.map(|(tally, _)| tally.ops).sum()
             }
         }
