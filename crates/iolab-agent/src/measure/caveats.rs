@@ -240,6 +240,7 @@ mod tests {
             share: None,
             asked_ops: None,
             segments: Vec::new(),
+            operations: Vec::new(),
             name: "main".into(),
             workers: vec![worker],
             service: ClassHistograms::default(),
