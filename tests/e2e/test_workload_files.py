@@ -95,7 +95,8 @@ def test_processes_are_refused_by_name(tmp_path: Path) -> None:
     out = subprocess.run(argv, input=text, capture_output=True, text=True, check=True).stdout
     answer = json.loads(out.splitlines()[-1])["result"]
     assert answer["status"] == "failed"
-    assert "workers_as" in answer["error"] and "phases[0].tenants[0]" in answer["error"]
+    assert "workers_as" in answer["error"]
+    assert "phases[0].tenants[0]" in answer["error"]
 
 
 def simulated(name: str, profile: str) -> dict[str, Any]:

@@ -250,6 +250,7 @@ mod tests {
             share: None,
             asked_ops: None,
             segments: Vec::new(),
+            operations: Vec::new(),
             name: "main".into(),
             kind: OperationKind::Read,
             io_size_bytes: Some(4096),

@@ -1,6 +1,7 @@
 //! Files that are read, and files whose problems are told with line and key.
 
 use super::*;
+use iolab_workload::Workload;
 
 const GOOD: &str = r#"
 [[file_sets]]
@@ -14,7 +15,8 @@ name = "reader"
 [tenants.program]
 limit = { time = "1.5s" }
 steps = [
-  { id = "read", does = "read", file = { by = "pick", set = "data", pick = "uniform" }, at = { pick = "uniform" }, size = "4k" },
+  { id = "read", does = "read", size = "4k", at = { pick = "uniform" }, file = {
+    by = "pick", set = "data", pick = "reverse" } },
   { does = "think", duration = "10us" },
 ]
 "#;
@@ -36,14 +38,14 @@ fn sizes_and_durations_are_written_as_people_do() {
 #[test]
 fn problems_have_a_line_a_key_and_a_remedy() {
     let cases = [
-        ("size = \"4k\" }", "size = \"4q\" }", 13, "4q"),
-        ("duration = \"10us\"", "duration = \"10\"", 14, "10s"),
+        ("size = \"4k\"", "size = \"4q\"", 13, "4q"),
+        ("duration = \"10us\"", "duration = \"10\"", 15, "10s"),
         ("files = 4", "filez = 4", 4, "did you mean `files`?"),
-        ("does = \"think\"", "does = \"thnik\"", 14, "did you mean `think`?"),
-        ("set = \"data\"", "set = \"dta\"", 13, "did you mean `data`?"),
+        ("does = \"think\"", "does = \"thnik\"", 15, "did you mean `think`?"),
+        ("set = \"data\"", "set = \"dta\"", 14, "did you mean `data`?"),
         ("at = { pick = \"uniform\" }", "at = { pick = \"unifrm\" }", 13, "uniform"),
         ("limit = { time", "limt = { time", 11, "did you mean `limit`?"),
-        ("steps = [", "steps = [[", 15, "unclosed array"),
+        ("steps = [", "steps = [[", 16, "unclosed array"),
         ("name = \"reader\"", "name = \"reader\"\nworkers = 0", 7, "at least 1"),
         ("id = \"read\", ", "id = \"read\", slot = \"x\", ", 13, "alone"),
         (

@@ -238,11 +238,7 @@ impl MemoryLane {
                 let is_new = self.names().directories.insert(path);
                 if is_new { Ok(Bytes(0)) } else { Err(Errno::EEXIST) }
             }
-            Op::ReadDirectory { path } => {
-                let path = self.path(path)?;
-                done(self.names().directories.contains(&path))
-            }
-            Op::SyncDirectory { path } => {
+            Op::ReadDirectory { path } | Op::SyncDirectory { path } => {
                 let path = self.path(path)?;
                 done(self.names().directories.contains(&path))
             }

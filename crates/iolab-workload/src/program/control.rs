@@ -127,8 +127,8 @@ mod tests {
         let flow = FlowState { name: "f".into(), members };
         let mut passes = [0_u64; 2];
         for _ in 0..300 {
-            for tenant in 0..2 {
-                passes[tenant] += u64::from(flow.begin(tenant));
+            for (tenant, count) in passes.iter_mut().enumerate() {
+                *count += u64::from(flow.begin(tenant));
             }
             assert!(passes[0].abs_diff(2 * passes[1]) <= 2, "{passes:?}");
         }

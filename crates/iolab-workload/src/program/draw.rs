@@ -128,8 +128,8 @@ mod tests {
                 counts[zipf(&mut random, n, theta) as usize] += 1;
             }
             let sum: f64 = (1..=n).map(|k| (k as f64).powf(-theta)).sum();
-            for k in [0, 1, 2, 5, 7] {
-                let expected = ((k + 1) as f64).powf(-theta) / sum;
+            for k in [0_u32, 1, 2, 5, 7] {
+                let expected = f64::from(k + 1).powf(-theta) / sum;
                 let found = f64::from(counts[k as usize]) / f64::from(draws);
                 let error = 4.0 * (expected / f64::from(draws)).sqrt();
                 assert!((found - expected).abs() < error, "{n} {theta} {k}: {found} {expected}");

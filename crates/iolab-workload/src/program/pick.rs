@@ -296,7 +296,9 @@ mod tests {
         // 20 % of the places get 80 % of the draws, wherever they are.
         let drawn = all(&Pick::Pareto { h: 0.2 }, 1000, 100_000);
         let mut counts = vec![0_u32; 1000];
-        drawn.iter().for_each(|place| counts[*place as usize] += 1);
+        for place in &drawn {
+            counts[*place as usize] += 1;
+        }
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let top: u32 = counts[..200].iter().sum();
         assert!((f64::from(top) / 1e5 - 0.8).abs() < 0.02, "{top}");

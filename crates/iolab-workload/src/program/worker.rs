@@ -6,6 +6,7 @@
 //! that of all of them. Everything that is drawn follows from the seed and the worker's ordinal;
 //! which files exist at that moment also depends on the other workers.
 
+mod around;
 mod choose;
 mod job;
 mod leaf;
