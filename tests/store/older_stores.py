@@ -4,28 +4,26 @@ import sqlite3
 from pathlib import Path
 
 from iolab.store import digests, schema
+from iolab.store.natures import has_natures
 
 _NATURES = ("kind", "access")
 
 
 def as_version(path: Path, version: int) -> None:
-    """Make of a study of today what an earlier version of the schema would have held."""
+    """Make of a study of a later schema what an earlier version would have held."""
     connection = sqlite3.connect(path, isolation_level=None)
-    for event in ("update", "delete", "replace"):
-        connection.execute(f"DROP TRIGGER phase_no_{event}")
-    for column in _NATURES:
-        connection.execute(f"ALTER TABLE phase DROP COLUMN {column}")
-    if version < digests.FIRST_VERSION:
-        connection.execute("DROP TABLE digest")
-    else:
-        for event in ("update", "delete", "replace"):
-            connection.execute(f"DROP TRIGGER digest_no_{event}")
-        digests.store_again(connection, "record")
-    if version == schema.FIRST_VERSION:
-        _forget_imports(connection)
     for table in schema._tables(connection):
         for event in ("update", "delete", "replace"):
             connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
+    if has_natures(connection):
+        for column in _NATURES:
+            connection.execute(f"ALTER TABLE phase DROP COLUMN {column}")
+    if version < digests.FIRST_VERSION:
+        connection.execute("DROP TABLE digest")
+    else:
+        digests.store_again(connection, "record")
+    if version == schema.FIRST_VERSION:
+        _forget_imports(connection)
     schema._create_triggers(connection)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
@@ -38,7 +36,6 @@ def _forget_imports(connection: sqlite3.Connection) -> None:
         script.index("CREATE TABLE study (") : script.index(") STRICT;") + len(") STRICT;")
     ]
     connection.executescript(
-        "DROP TRIGGER study_no_update; DROP TRIGGER study_no_delete; DROP TRIGGER study_no_replace;"
         "ALTER TABLE study RENAME TO other;"
         + first.replace(", 'imported'", "")
         + "INSERT INTO study SELECT * FROM other; DROP TABLE other;"

@@ -73,7 +73,7 @@ impl Nature {
     /// Nature of a tenant's operations.
     pub fn of_tenant(tenant: &Tenant) -> Self {
         if let Some(work) = &tenant.file_set {
-            return Self::of_file_set(work, tenant);
+            return Self::of_file_set(work);
         }
         let (reads, writes) = (tenant.reads(), tenant.writes());
         let is_update = matches!(tenant.direction, Direction::Update { .. }) && writes;
@@ -90,14 +90,14 @@ impl Nature {
         }
     }
 
-    fn of_file_set(work: &FileSetWork, tenant: &Tenant) -> Self {
+    fn of_file_set(work: &FileSetWork) -> Self {
         let has_data = work.size_max_bytes.0 > 0;
         let is_filled = work.action == FileAction::Extend && has_data && !work.is_sparse;
         Self {
             kind: if is_filled { OperationKind::Write } else { OperationKind::Name },
             reads: work.action == FileAction::Read && has_data,
             writes: is_filled || (work.action == FileAction::Create && has_data),
-            io_size_bytes: is_filled.then_some(tenant.io_size_bytes.0),
+            io_size_bytes: None, // The first write only sets the length.
             access: is_filled.then_some(Access::Plain),
         }
     }

@@ -146,17 +146,19 @@ def _workloads(data: StudyData) -> Iterator[str]:
         spec = dict[str, Any]()
     found: Any = spec.get("workloads")
     tables: list[Any] = cast("list[Any]", found) if isinstance(found, list) else []
-    said = [_workload(cast("Mapping[str, Any]", t)) for t in tables if isinstance(t, dict)]
+    program = data.study.command[0] if data.study.command else ""
+    said = [_workload(cast("Mapping[str, Any]", t), program) for t in tables if isinstance(t, dict)]
     if not said:
         said = list(data.study.workloads)
     yield f"Workload{'s' if len(said) > 1 else ''}: {'; '.join(said)}."
 
 
-def _workload(table: Mapping[str, Any]) -> str:
-    """Describe one workload of a study file in a few words."""
-    kind = str(table.get("kind", ""))
+def _workload(table: Mapping[str, Any], program: str) -> str:
+    """Describe one workload of a study file in a few words; `program` is that of its command."""
+    kind = program or str(table.get("dialect") or table.get("kind", ""))
     name = str(table.get("name", kind))
-    parts = [f"{kind} tests {', '.join(map(str, table['tests']))}"] if table.get("tests") else []
+    tests: Any = table.get("operations") or table.get("tests")
+    parts = [f"{kind} tests {', '.join(map(str, tests))}"] if isinstance(tests, list) else []
     for key, form in (
         ("file_size", "file of {}"),
         ("duration", "{} long"),

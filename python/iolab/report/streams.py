@@ -70,7 +70,7 @@ def _rows(verdict: StudyVerdict) -> dict[tuple[str, str], list[TreatmentSummary]
         if t.workload not in mixed or is_segment(t.operation):
             continue
         name = f"{t.operation} · {t.cell_label}" if t.cell_label else t.operation
-        mode = "" if t.is_direct else ", buffered"
+        mode = ", buffered" if t.is_direct is False else ""
         found.setdefault((f"{name}{mode}", t.level or "all"), []).append(t)
     order = list(dict.fromkeys(name for name, _ in found))
     return dict(sorted(found.items(), key=lambda item: order.index(item[0][0])))
