@@ -108,7 +108,11 @@ def _operations(phase: Json, core: Core, grants: Grants) -> list[PhaseRow]:
     tenants: list[Json] = phase["tenants"]
     if len(tenants) == 1:
         whole = _operation(phase, phase["name"], tenants, core)
-        return [whole, *_segments(phase, tenants[0], whole, core)]
+        return [
+            whole,
+            *_segments(phase, tenants[0], whole, core),
+            *_steps(tenants[0], whole, core),
+        ]
     rows = [
         _operation(phase, f"{phase['name']}/{tenant['name']}", [tenant], core) for tenant in tenants
     ]
@@ -116,9 +120,35 @@ def _operations(phase: Json, core: Core, grants: Grants) -> list[PhaseRow]:
     parts = [
         part
         for tenant, whole in zip(tenants, rows, strict=True)
-        for part in _segments(phase, tenant, whole, core)
+        for part in (*_segments(phase, tenant, whole, core), *_steps(tenant, whole, core))
     ]
     return [*rows, total, *parts]
+
+
+def _steps(tenant: Json, whole: PhaseRow, core: Core) -> list[PhaseRow]:
+    """Rows of the operations of a tenant's program, each by the user's word for it."""
+    seconds = _length_ns(tenant) / NS_PER_S
+    rows = list[PhaseRow]()
+    for step in tenant.get("operations") or []:
+        metrics = _quantiles({"read": step["latency"]}, "latency_ns", core)
+        metrics |= _quantiles({"read": step.get("response")}, "response_ns", core)
+        if seconds > 0 and step["ops"]:
+            metrics["throughput_ops_per_s"] = step["ops"] / seconds
+            if step["bytes"]:
+                metrics["throughput_bytes_per_s"] = step["bytes"] / seconds
+        rows.append(
+            replace(
+                whole,
+                operation=f"{whole.operation}/{step['id']}",
+                kind=step["kind"],
+                access=step["access"],
+                io_size_bytes=step["io_size_bytes"],
+                workers=[],
+                caveats=(),
+                metrics=metrics,
+            )
+        )
+    return rows
 
 
 def _segments(phase: Json, tenant: Json, whole: PhaseRow, core: Core) -> list[PhaseRow]:
