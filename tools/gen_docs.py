@@ -151,7 +151,7 @@ def metrics_page() -> str:
             metric.unit,
             "higher" if metric.is_higher_better else "lower",
             metric.role,
-            _docstring(f"iolab.stats.metrics.{metric.name}"),
+            metric.about,
         ]
         for metric in metrics.METRICS
     ]
