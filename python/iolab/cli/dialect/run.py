@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from iolab.cli import outputs
 from iolab.cli.console import Console
 from iolab.cli.dialect import bonnie, side
 from iolab.cli.dialect.files import check_workbook, write_files
@@ -31,8 +30,8 @@ from iolab.cli.dialect.plan import (
     testbed_of,
 )
 from iolab.cli.services import Services
-from iolab.cli.version import iolab_version
 from iolab.errors import IolabError, RefusedError, StoppedError, StudyError, TestbedError
+from iolab.run import outputs
 from iolab.run.core import Core
 from iolab.run.progress import Progress
 from iolab.run.record import caveats_of, derive, failed_record
@@ -47,6 +46,7 @@ from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.installed import AS_ROOT
 from iolab.testbed.model import DirectoryTestbed, Testbed
 from iolab.testbed.runner import Runner, StartRunner, choose_runner
+from iolab.version import iolab_version
 
 if TYPE_CHECKING:
     from iolab.run.wear import Accepted, WriteBudget
@@ -153,9 +153,9 @@ def _confirmed(conduct: Conduct, start_runner: StartRunner) -> Conduct:
     testbed = conduct.testbed
     if not isinstance(testbed, DeviceTestbed):
         return conduct
-    from iolab.cli.confirm import Device, check_key, confirm_erasure, confirm_wear
-    from iolab.cli.writes import wear_of
+    from iolab.run.confirm import Device, check_key, confirm_erasure, confirm_wear
     from iolab.run.wear import Accepted, History
+    from iolab.run.writes import wear_of
 
     with start_runner(None, conduct.console.note) as runner:
         runner.hello(conduct.run_id, is_dry_run=True)
@@ -182,7 +182,7 @@ def _measure(conduct: Conduct, start_runner: StartRunner) -> None:
     try:
         with store, pressed_by_signals() as stop, ExitStack() as stack:
             if conduct.accepted is not None:
-                from iolab.cli.writes import begin_counting
+                from iolab.run.writes import begin_counting
 
                 conduct.writes = begin_counting(
                     conduct.accepted, conduct.study, conduct.testbed, stop, stack
@@ -252,7 +252,7 @@ def _opened(conduct: Conduct, runner: Runner, stop: StopSwitch) -> OpenTestbed:
     """The testbed, made; what is counted of it only where something may be erased."""
     if conduct.writes is None:
         return runner.open_testbed(conduct.testbed.agent_spec())
-    from iolab.cli.writes import open_counted
+    from iolab.run.writes import open_counted
 
     return open_counted(runner, conduct.testbed, conduct.writes, stop)
 
