@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from iolab.library.hints import in_python
 from iolab.library.result import Result
 from iolab.library.stored import load_stored
 
 
+@in_python
 def open(path: str | Path) -> Result:  # noqa: A001 - a verb of the library, as gzip.open
     """Read a stored study.
 

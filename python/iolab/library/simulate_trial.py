@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from iolab.errors import StoppedError, StudyError, TestbedError
+from iolab.library.hints import in_python
 from iolab.library.study import Level, Study, WorkloadTable, checked_study
 from iolab.library.table import Cell, Row, Table, table_of
 from iolab.run.contention import grants_of
@@ -86,6 +87,7 @@ class SimulatedTrial:
         return table_of([*_FIXED, *names], rows)
 
 
+@in_python
 def simulate(  # noqa: PLR0913 - keyword arguments, each with a name of its own
     testbed: str,
     *,

@@ -76,8 +76,9 @@ class Study:
     StudyError : an argument has no meaning; names the argument and what is known instead.
     """
 
-    __slots__ = ("_checked",)
+    __slots__ = ("_checked", "_is_from_file")
     _checked: model.Study
+    _is_from_file: bool
 
     def __init__(  # noqa: PLR0913 - keyword arguments, each with a name of its own
         self,
@@ -103,6 +104,7 @@ class Study:
         }
         table = {key: _as_toml(value) for key, value in given.items() if value is not None}
         self._checked = study_from_table(table, ArgumentSource())
+        self._is_from_file = False
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -116,7 +118,7 @@ class Study:
         ------
         StudyError : it cannot be read or describes no study; names file, line and key.
         """
-        return cls._of(load_study(Path(path)))
+        return cls._of(load_study(Path(path)), is_from_file=True)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -126,12 +128,13 @@ class Study:
         ------
         StudyError : it describes no study; names line and key.
         """
-        return cls._of(parse_study(text))
+        return cls._of(parse_study(text), is_from_file=True)
 
     @classmethod
-    def _of(cls, checked: model.Study) -> Self:
+    def _of(cls, checked: model.Study, *, is_from_file: bool) -> Self:
         study = cls.__new__(cls)
         study._checked = checked
+        study._is_from_file = is_from_file
         return study
 
     @property
@@ -178,7 +181,7 @@ class Study:
         ----------
         seed : 0 to 2**63 - 1.
         """
-        return Study._of(self._checked.with_seed(seed))
+        return Study._of(self._checked.with_seed(seed), is_from_file=self._is_from_file)
 
     def to_toml(self) -> str:
         """The study as the text of a study file; :meth:`parse` gives an equal study."""
@@ -230,3 +233,8 @@ def _as_toml(value: Any) -> Any:
 def checked_study(study: Study) -> model.Study:
     """What the planner takes of a public study."""
     return study._checked  # pyright: ignore[reportPrivateUsage]
+
+
+def is_testbed_from_file(study: Study) -> bool:
+    """Whether a text, not the program, names the testbed: of a device it must name the serial."""
+    return study._is_from_file  # pyright: ignore[reportPrivateUsage]
