@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.errors import IolabError
+from iolab.library import calibrations
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.read import without_collecting
 from iolab.store.rows import ByHand, StudyData
@@ -52,7 +53,7 @@ def load_stored(path: Path) -> StudyData:
 
 
 def load_database(database: Path) -> StudyData:
-    """Everything in a database: rows, latency curves, the same trials for other programs.
+    """Everything in a database: rows, latency curves, the A/A result of its testbed.
 
     Raises
     ------
@@ -60,7 +61,12 @@ def load_database(database: Path) -> StudyData:
     """
     with without_collecting(), Store.open_reader(database) as store:
         data = store.load_data()
-        return replace(data, by_hand=by_hand_of(store, data), curves=store.load_curves())
+        return replace(
+            data,
+            by_hand=by_hand_of(store, data),
+            curves=store.load_curves(),
+            calibration=calibrations.find_for(data.study.testbed, data.facts),
+        )
 
 
 def by_hand_of(store: Store, data: StudyData) -> tuple[ByHand, ...]:
@@ -87,12 +93,12 @@ def unpacked(path: Path) -> Generator[tuple[Path, Manifest | None], None, None]:
     from iolab.archive.read import read_archive
 
     found = read_archive(path)
-    with _usable(found) as database:
+    with usable(found) as database:
         yield database, found.manifest
 
 
 @contextmanager
-def _usable(found: Inspection) -> Generator[Path, None, None]:
+def usable(found: Inspection) -> Generator[Path, None, None]:
     """Copy of the database in an archive that is whole, in a directory of its own.
 
     Raises
