@@ -43,7 +43,8 @@ class SimulatedTrial:
     seed : the seed of the study that it is the first trial of.
     metrics : operation to metric to value, in the unit that the metric's name ends with.
     caveats : what speaks against the values.
-    record : the whole record, as the agent protocol describes it.
+    record : the whole record, as the agent protocol describes it; two trials that differ in it
+        alone are equal, because it holds the time of day.
     """
 
     testbed: str
@@ -52,7 +53,7 @@ class SimulatedTrial:
     seed: int
     metrics: Mapping[str, Mapping[str, float]]
     caveats: tuple[Caveat, ...]
-    record: Mapping[str, Any] = field(repr=False)
+    record: Mapping[str, Any] = field(repr=False, compare=False)
     _phases: tuple[dict[str, Cell], ...] = field(repr=False)
 
     @property

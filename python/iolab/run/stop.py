@@ -68,5 +68,6 @@ def pressed_by_signals() -> Generator[StopSwitch, None, None]:
         yield switch
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            # A handler that was not installed from Python is None, and cannot be put back from it.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
         switch.close()
