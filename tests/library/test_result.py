@@ -114,7 +114,7 @@ def test_each_kind_of_report_is_written(result, tmp_path):
         (path,) = result.report(tmp_path / f"r{ending}")
         assert path.read_bytes()[:15].lower().startswith(begin)
     (path,) = result.report(str(tmp_path / "r.json"))
-    assert json.loads(path.read_text())["verdict"]["sentence"] == result.verdict.sentence
+    assert json.loads(path.read_text())["sentence"] == result.verdict.sentence
     files = result.report(tmp_path / "all")
     assert [file.name for file in files] == ["report.html", "report.xlsx", "verdict.json"]
     assert all(file.stat().st_size for file in files)
