@@ -285,7 +285,7 @@ def _smaller(study: Study) -> Iterator[tuple[str, Study]]:
                 workload, duration_ns=workload.duration_ns // 2
             )
             what = f"halve the duration of {workload.name}"
-        elif len(workload.tests) > 1:
+        elif isinstance(workload, IozoneWorkload) and len(workload.tests) > 1:
             shorter = replace(workload, tests=workload.tests[: -(-len(workload.tests) // 2)])
             what = f"keep the tests {', '.join(shorter.tests)} of {workload.name}"
         else:

@@ -42,9 +42,17 @@ def planned(core: DialectReader, command: Sequence[str]) -> Json:
     dialect, *words = command
     plan: dict[str, Any] = json.loads(core.dialect_parse(dialect, list(words)))
     for row in plan["rows"]:
-        for phase in row["workload"]["phases"]:
-            phase["tenants"] = [one for tenant in phase["tenants"] for one in _each(tenant)]
+        row["workload"] = one_by_one(row["workload"])
     return plan
+
+
+def one_by_one(workload: Json) -> dict[str, Any]:
+    """A workload description in which each file that has a name has a tenant of its own."""
+    phases = [
+        {**phase, "tenants": [one for tenant in phase["tenants"] for one in _each(tenant)]}
+        for phase in workload["phases"]
+    ]
+    return {**workload, "phases": phases}
 
 
 def _each(tenant: Json) -> Iterator[Json]:

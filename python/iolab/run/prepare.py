@@ -21,7 +21,7 @@ from iolab.run.trial import check_specs
 from iolab.store.db import STORE_NAME
 from iolab.store.rows import StudyData
 from iolab.store.users_files import Allowed
-from iolab.study.factors import find_factor
+from iolab.study.factors import find_factor, is_factor
 from iolab.study.model import Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan, round_ops
 from iolab.testbed.agent import left_behind_text
@@ -190,7 +190,8 @@ def root_factors(study: Study) -> list[str]:
     held = [study.settings, *(workload.settings for workload in study.workloads)]
     names = [factor.name for factor in study.factors]
     names += [name for levels in held for name, _ in levels]
-    wanting = [name for name in dict.fromkeys(names) if find_factor(name).needs_root]
+    known = [name for name in dict.fromkeys(names) if is_factor(name)]
+    wanting = [name for name in known if find_factor(name).needs_root]
     if study.has_real_time_streams:
         wanting.append("priority rt")
     if study.has_cgroups:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from iolab.frozen import frozen
-from iolab.study.model import IozoneWorkload, Study
+from iolab.study.model import IozoneWorkload, MixedWorkload, Study
 from iolab.study.treatment import Treatment
 
 STREAM_TESTS: Final = frozenset({"fwrite", "frewrite", "fread", "freread"})
@@ -105,7 +105,7 @@ def inert_parts(study: Study, factor: str, treatment: Treatment) -> dict[str, In
     Streams have one part, called ``""``, because each feels what the others do.
     """
     found = dict[str, Inert]()
-    for test in _tests(treatment) or (_ALL,):
+    for test in parts_of(treatment):
         inert = _why_inert(study, factor, treatment, test)
         if inert is not None:
             found[test] = inert
@@ -127,7 +127,7 @@ def _why_inert(study: Study, factor: str, treatment: Treatment, test: str) -> In
             "use tests such as write, read, random-read, random-write",
         )
     reason = _reason_of_writes(study, factor)
-    if reason is None or not _only_reads(treatment, test):
+    if reason is None or not _only_reads(treatment, test) or treatment.row is not None:
         return None
     # Where something else of the trial writes through the cache, blocks may lie elsewhere.
     if is_direct or not _writes(treatment):
@@ -148,14 +148,15 @@ def _reason_of_writes(study: Study, factor: str) -> str | None:
 def _polls(treatment: Treatment) -> bool:
     """Whether a treatment may wait for completions by polling."""
     flags = {*treatment.effective.get("flags", "").split(",")}
-    if not isinstance(treatment.workload, IozoneWorkload):
+    if isinstance(treatment.workload, MixedWorkload):
         flags |= {flag for stream in treatment.workload.streams for flag in stream.flags}
     return treatment.effective.get("engine") in _POLLING_ENGINES or _POLLING_FLAG in flags
 
 
-def _tests(treatment: Treatment) -> tuple[str, ...]:
+def parts_of(treatment: Treatment) -> tuple[str, ...]:
+    """Tests of a treatment; one part called ``""`` where what is done at once is one thing."""
     workload = treatment.workload
-    return workload.tests if isinstance(workload, IozoneWorkload) else ()
+    return workload.tests if isinstance(workload, IozoneWorkload) else (_ALL,)
 
 
 def _only_reads(treatment: Treatment, test: str) -> bool:
@@ -167,4 +168,6 @@ def _writes(treatment: Treatment) -> bool:
     workload = treatment.workload
     if isinstance(workload, IozoneWorkload):
         return not READING_TESTS.issuperset(workload.tests)
+    if not isinstance(workload, MixedWorkload):
+        return True
     return any(stream.read_share < 1 for stream in workload.streams)
