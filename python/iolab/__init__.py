@@ -5,7 +5,9 @@ a workload on a device, with intervals and reasons, and puts the machine back as
 from Python:
 
     import iolab
-    study = iolab.Study(testbed="sim:sata7200-4tb", workload="video", factors={"scheduler": [...]})
+    study = iolab.Study(
+        testbed="sim:sata7200-4tb", workload="video", factors={"scheduler": ["noop", "cfq"]}
+    )
     result = iolab.run(study, out="results")
     print(result.summary())
 

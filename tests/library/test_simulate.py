@@ -97,7 +97,7 @@ def test_a_switch_ends_it():
         ({"knobs": {"record_size": "4k"}}, iolab.StudyError, "record_size is no knob"),
         ({"knobs": {"schedulr": "noop"}}, iolab.StudyError, "did you mean 'scheduler'"),
         ({"knobs": {"scheduler": "cfk"}}, iolab.StudyError, "did you mean 'cfq'"),
-        ({"workload": ["iozone", "video"]}, iolab.StudyError, "2 workloads are as many trials"),
+        ({"workload": ["latency", "video"]}, iolab.StudyError, "2 workloads are as many trials"),
         ({"seed": -1}, iolab.StudyError, "'-1' is not a seed"),
         ({"settings": {"file_size": "16t"}}, iolab.TestbedError, "files need"),
     ],

@@ -48,10 +48,31 @@ def test_a_workload_may_be_the_name_of_a_preset(preset):
     assert study == iolab.Study(testbed="sim:fixed-100us", workload=table)
 
 
+def test_a_workload_may_be_a_command_of_another_program():
+    """The same text as after `iolab compare --workload`."""
+    study = iolab.Study(testbed="sim:fixed-100us", workload="iozone -s 1m -r 4k -i 0 -i 1")
+    assert study.workloads == ("iozone",)
+    table = {"dialect": "iozone", "command": "-s 1m -i 0", "vary": {"-r": ["4k", "64k"]}}
+    varied = iolab.Study(testbed="sim:fixed-100us", workload=table)
+    assert varied.n_treatments == 2
+    assert iolab.Study.parse(varied.to_toml()) == varied
+
+
+def test_without_a_workload_it_is_that_of_the_command_line():
+    tests = ["write", "read", "random-read", "random-write"]
+    table = {"kind": "iozone", "tests": tests}
+    assert iolab.Study(testbed="sim:fixed-100us") == iolab.Study(
+        testbed="sim:fixed-100us", workload=table
+    )
+
+
 def test_several_workloads_and_all_kinds_of_levels():
     study = iolab.Study(
         testbed={"kind": "loop", "size": "2g", "device_count": 2},
-        workload=["iozone", {"kind": "iozone", "name": "deep", "tests": "read"}],
+        workload=[
+            {"kind": "iozone", "name": "iozone", "tests": "write"},
+            {"kind": "iozone", "name": "deep", "tests": "read"},
+        ],
         factors={"record_size": ["4k", 65536], "direct": (True, False)},
         settings={"vm.dirty_ratio": 10},
         budget="10m",
@@ -72,7 +93,7 @@ def test_a_study_can_be_sent_to_a_worker(study):
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        ({"workload": "vidio"}, "Study(workload=...): 'vidio' is not", "known are iozone, start"),
+        ({"workload": "vidio"}, "Study(workload=...): 'vidio' is not", "presets are start"),
         ({"factors": {"schedular": ["a"]}}, "Study(factors=...)['schedular']: ", "iolab compare"),
         ({"factors": {"scheduler": ["noop", "noop"]}}, "Study(factors=...)", "remove one"),
         ({"workload": {"kind": "iozone", "tests": ["rite"]}}, "[0]['tests']: 'rite' is not", ""),

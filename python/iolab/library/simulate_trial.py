@@ -92,7 +92,7 @@ class SimulatedTrial:
 def simulate(  # noqa: PLR0913 - keyword arguments, each with a name of its own
     testbed: str,
     *,
-    workload: str | WorkloadTable = "iozone",
+    workload: str | WorkloadTable | None = None,
     knobs: Mapping[str, Level] | None = None,
     settings: Mapping[str, Level] | None = None,
     seed: int = 0,
@@ -105,7 +105,7 @@ def simulate(  # noqa: PLR0913 - keyword arguments, each with a name of its own
     Parameters
     ----------
     testbed : ``"sim:PROFILE"`` or ``"sim:STACK.toml"``; `iolab sim profiles` lists the profiles.
-    workload : name of a preset, ``"iozone"``, or a ``[[workloads]]`` table of a study file.
+    workload : as :class:`Study` takes it, one only.
     knobs : knob to its level: ``{"scheduler": "deadline", "nr_requests": 64}``.
     settings : other factors, each with one level: ``{"record_size": "4k", "workers": 4}``.
     seed : decides random positions and times, 0 to 2**63 - 1.

@@ -9,23 +9,25 @@ from typing import Any, Final, Self, TypeAlias
 
 from iolab.errors import StudyError
 from iolab.study import model
+from iolab.study.factors import nearest
 from iolab.study.load import load_study, parse_study, study_from_table
 from iolab.study.presets import PRESETS
 from iolab.study.render import spec_toml
 from iolab.study.source import KeyPath
 from iolab.study.treatment import treatments_of
+from iolab.study.workloads import DEFAULT_TESTS
 
 Level: TypeAlias = str | int | float | bool
 """A level as a study file writes it: ``"bfq"``, ``"4k"``, ``4096``, ``True``."""
 WorkloadTable: TypeAlias = Mapping[str, Any]
 """Keys of one ``[[workloads]]`` table of a study file."""
 Workload: TypeAlias = str | WorkloadTable | Sequence[str | WorkloadTable]
-"""Name of a preset, a table, or several of them."""
+"""A command, a file, the name of a preset or a table; or several of them."""
 
-_IOZONE: Final[dict[str, Any]] = {
+_DEFAULT: Final[dict[str, Any]] = {
     "name": "iozone",
     "kind": "iozone",
-    "tests": ["write", "read", "random-read", "random-write"],
+    "tests": list(DEFAULT_TESTS),
 }
 """The workload that `iolab compare` takes if nobody names another."""
 
@@ -57,9 +59,11 @@ class Study:
     ----------
     testbed : ``"sim:PROFILE"``, ``"sim:STACK.toml"``, ``"loop:1g"``, ``"dir:PATH"``,
         ``"device:/dev/DISK"``, or the ``testbed`` table of a study file.
-    workload : name of a preset (`iolab workloads` lists them), ``"iozone"`` for the tests that
-        `iolab compare` takes by default, a ``[[workloads]]`` table of a study file, or a list of
-        these. The first carries the headline verdict.
+    workload : what the storage is asked: a command of another program, as
+        ``"iozone -s 64m -i 0 -i 1"``; a workload file, as ``"varmail.toml"``; the name of a preset
+        (`iolab workloads` lists them); a ``[[workloads]]`` table of a study file; or a list of
+        these, of which the first carries the headline verdict. None is IOzone's tests write, read,
+        random-read and random-write.
     factors : factor to its levels, in order; the first level of the compared factor is the
         baseline. Sizes are texts with a unit (``"4k"``) or bytes.
     settings : factor to the one level that all trials have.
@@ -84,7 +88,7 @@ class Study:
         self,
         *,
         testbed: str | Mapping[str, Any],
-        workload: Workload = "iozone",
+        workload: Workload | None = None,
         factors: Mapping[str, Level | Sequence[Level]] | None = None,
         settings: Mapping[str, Level] | None = None,
         rounds: int | None = None,
@@ -198,25 +202,28 @@ class Study:
         return f"<iolab.Study '{self.name}' on {self.testbed}: {varied or 'nothing varied'}>"
 
 
-def _workload_tables(workload: Workload) -> list[Any]:
+def _workload_tables(workload: Workload | None) -> list[Any]:
+    if workload is None:
+        return [_DEFAULT]
     given = [workload] if isinstance(workload, str | Mapping) else list(workload)
     return [_named(item) if isinstance(item, str) else item for item in given]
 
 
-def _named(name: str) -> dict[str, Any]:
-    """Table of a workload that is named only."""
-    if name == _IOZONE["name"]:
-        return dict(_IOZONE)
-    presets = [preset.name for preset in PRESETS]
-    if name not in presets:
-        from iolab.study.factors import nearest
+def _named(text: str) -> dict[str, Any]:
+    """Table of a workload in one text."""
+    from iolab.study.dialects import described_entry
 
-        known = ["iozone", *presets]
+    entry = described_entry(text)
+    if entry is not None:
+        return entry
+    known = [preset.name for preset in PRESETS]
+    if text not in known:
         raise StudyError(
-            f"Study(workload=...): '{name}' is not a workload{nearest(name, known)}",
-            f"known are {', '.join(known)}; or give a table, as a study file has it",
+            f"Study(workload=...): '{text}' is not a workload{nearest(text, known)}",
+            f"presets are {', '.join(known)}; or give a command such as 'iozone -s 64m -i 0', a "
+            "file, or a table as a study file has it",
         )
-    return {"kind": "contention", "preset": name}
+    return {"kind": "contention", "preset": text}
 
 
 def _as_toml(value: Any) -> Any:

@@ -54,6 +54,8 @@ IOZONE_TESTS: Final = (
     "pwritev",
     "preadv",
 )
+DEFAULT_TESTS: Final = ("write", "read", "random-read", "random-write")
+"""The tests that are taken if nobody names a workload."""
 PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)
 FLUSHES: Final[tuple[Flush, ...]] = get_args(Flush)
 LOCKS: Final[tuple[Lock, ...]] = get_args(Lock)
