@@ -50,7 +50,9 @@ def test_a_workload_may_be_the_name_of_a_preset(preset):
 
 def test_a_workload_may_be_a_command_of_another_program():
     """The same text as after `iolab compare --workload`."""
-    study = iolab.Study(testbed="sim:fixed-100us", workload="iozone -s 1m -r 4k -i 0 -i 1")
+    command = "iozone -s 1m -r 4k -i 0 -i 1"
+    factors = {"scheduler": ["noop", "deadline"]}
+    study = iolab.Study(testbed="sim:fixed-100us", workload=command, factors=factors)
     assert study.workloads == ("iozone",)
     table = {"dialect": "iozone", "command": "-s 1m -i 0", "vary": {"-r": ["4k", "64k"]}}
     varied = iolab.Study(testbed="sim:fixed-100us", workload=table)
