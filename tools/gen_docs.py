@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import library_page
 from registries import AGENT_KNOBS, ENGINES, Registry, rows
 from tidy import Tree
 
@@ -329,6 +330,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/metrics.md": metrics_page,
     "docs/reference/methods.md": methods_page,
     "docs/reference/charts.md": charts_page,
+    "docs/reference/library.md": lambda: page("Library", "python/iolab", *library_page.blocks()),
     "docs/reference/engines.md": rust_list_page(
         "Engines",
         ENGINES,

@@ -20,8 +20,13 @@ from typing import TYPE_CHECKING
 
 from iolab.errors import (
     AnalysisError,
+    DamageError,
+    DialectError,
     IolabError,
+    MismatchError,
+    RefusedError,
     RestoreError,
+    StoppedError,
     StoreError,
     StudyError,
     TestbedError,
@@ -39,12 +44,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnalysisError",
+    "DamageError",
+    "DialectError",
     "IolabError",
+    "MismatchError",
     "Progress",
+    "RefusedError",
     "RestoreError",
     "Result",
     "SimulatedTrial",
     "StopSwitch",
+    "StoppedError",
     "StoreError",
     "Study",
     "StudyError",

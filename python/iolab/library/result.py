@@ -79,6 +79,7 @@ class Result:
         ``verdict.headline`` lists the comparisons of the compared factor's levels with its
         baseline. Each has a ``word`` (``better``, ``worse``, ``same``, ``trivial``, ``undecided``)
         and an ``effect`` with ``ratio`` (above 1 is better) and ``interval_95``.
+        `docs/reference/verdict-json.md` describes all fields.
 
         Raises
         ------
