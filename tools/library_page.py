@@ -27,6 +27,7 @@ INTERNAL: Final = ("StopSwitch.wake", "StopSwitch.fileno", "StopSwitch.drain")
 _SECTION: Final = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _ROLE: Final = re.compile(r":(?:func|class|meth|attr):`(?:~[\w.]+\.)?([\w.]+)`")
 _PAGE: Final = re.compile(r"`docs/reference/([\w-]+)\.md`")
+_ENDING: Final = ".md"
 _LITERAL: Final = re.compile(r"``(.+?)``")
 
 
@@ -132,5 +133,5 @@ def entries(body: str) -> str:
 
 def markdown(text: str) -> str:
     """Text of a docstring as Markdown."""
-    text = _PAGE.sub(r"[\1](\1.md)", text)
+    text = _PAGE.sub(lambda page: f"[{page[1]}]({page[1]}{_ENDING})", text)
     return _LITERAL.sub(r"`\1`", _ROLE.sub(r"`\1`", text))

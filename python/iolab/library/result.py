@@ -10,7 +10,7 @@ from iolab.errors import RefusedError
 from iolab.library.rejudged import rejudged
 from iolab.library.stored import is_archive
 from iolab.library.study import Study
-from iolab.library.table import Cell, Row, Table, table_of
+from iolab.library.table import Cell, ResultTable, Row, table_of
 from iolab.store.rows import Caveat, Measurement, StudyData, TrialRow
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Result:
         )
 
     @cached_property
-    def _table(self) -> Table:
+    def _table(self) -> ResultTable:
         factors = [name for name, levels in self._data.study.factors.items() if len(levels) > 1]
         rows = dict[tuple[str, str], dict[str, Cell]]()
         metrics = set[str]()

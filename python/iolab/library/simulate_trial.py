@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolab.errors import StoppedError, StudyError, TestbedError
 from iolab.library.hints import in_python
 from iolab.library.study import Level, Study, WorkloadTable, checked_study
-from iolab.library.table import Cell, Row, Table, table_of
+from iolab.library.table import Cell, ResultTable, Row, table_of
 from iolab.run.contention import grants_of
 from iolab.run.core import load_core
 from iolab.run.record import derive
@@ -79,7 +79,7 @@ class SimulatedTrial:
         return self._table.to_frame()
 
     @cached_property
-    def _table(self) -> Table:
+    def _table(self) -> ResultTable:
         names = dict.fromkeys(name for values in self.metrics.values() for name in values)
         rows = [
             {**phase, **self.metrics[operation]}

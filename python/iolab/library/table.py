@@ -17,7 +17,7 @@ Row: TypeAlias = tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """Rows with named columns.
 
     Parameters
@@ -46,6 +46,8 @@ class Table:
         return pandas.DataFrame.from_records(list(self.rows), columns=list(self.columns))
 
 
-def table_of(columns: Sequence[str], rows: Sequence[dict[str, Cell]]) -> Table:
-    """Table of rows that name their values; what a row does not name is None."""
-    return Table(tuple(columns), tuple(tuple(row.get(name) for name in columns) for row in rows))
+def table_of(columns: Sequence[str], rows: Sequence[dict[str, Cell]]) -> ResultTable:
+    """ResultTable of rows that name their values; what a row does not name is None."""
+    return ResultTable(
+        tuple(columns), tuple(tuple(row.get(name) for name in columns) for row in rows)
+    )

@@ -36,7 +36,7 @@ _LINE_BYTES_MAX: Final = 4096
 
 
 def run_as(plan: DialectPlan, testbed: Testbed, console: Console) -> dict[str, Any] | None:
-    """Whom the measuring child becomes, None if that is who starts it; tells who it is.
+    """User that the measuring child becomes, None if it stays the same; tells the user's name.
 
     Raises
     ------
