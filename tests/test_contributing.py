@@ -43,7 +43,8 @@ class Example:
         for path, text in self.files:
             write(root / path, text)
             for place in texts:
-                if Path(place).parent == Path(path).parent:
+                is_list = Path(place).name in ("mod.rs", "__init__.py")
+                if is_list and Path(place).parent == Path(path).parent:
                     texts[place] = declare(texts[place], Path(path))
         for path, text in texts.items():
             write(root / path, text)
@@ -124,7 +125,8 @@ def rust_copy():
     for name in ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml"):
         copy.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy)
-    shutil.copytree(ROOT / "crates", copy / "crates", dirs_exist_ok=True)
+    for name in ("crates", "docs/reference", "tests/golden"):  # Some tests read these.
+        shutil.copytree(ROOT / name, copy / name, dirs_exist_ok=True)
     for path in sorted((copy / "crates").rglob("*"), reverse=True):
         if path.is_file() and not (ROOT / path.relative_to(copy)).exists():
             path.unlink()
