@@ -28,7 +28,7 @@ VERSION_BUDGET = {
 DIALECT_NEEDS_NOT = {
     *("iolab.stats", "iolab.report", "iolab.export", "iolab.archive", "iolab.imported"),
     *("iolab.store.read", "iolab.study.load", "iolab.study.presets", "iolab.testbed.sim"),
-    *("iolab.run.campaign", "iolab.run.wear", "iolab.run.confirm", "iolab.cli.conduct"),
+    *("iolab.run.wear", "iolab.run.confirm", "iolab.run.not_measured", "iolab.cli.conduct"),
     "iolab.cli.parser",
 }
 """`iolab.lazy` is what keeps the public names of `import iolab` from importing their modules."""

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 from iolab import units
 from iolab.errors import StudyError
 from iolab.library import calibrations
-from iolab.study.load import PILOT_ROUNDS
-from iolab.study.model import Factor, IozoneWorkload, MixedWorkload, Study
+from iolab.study.model import PILOT_ROUNDS, Factor, IozoneWorkload, MixedWorkload, Study
 from iolab.study.plan import Plan, make_plan, round_ops
 from iolab.testbed.model import Testbed
 from iolab.testbed.sim import simulation_text

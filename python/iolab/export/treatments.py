@@ -125,7 +125,7 @@ def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[E
         )
     plan = planned(core, command)
     dialect = find_dialect(command[0])
-    workloads = of_plan(Entry(dialect.name, dialect, shlex.join(command[1:])), plan)
+    workloads = of_plan(Entry(dialect.name, dialect, shlex.join(command[1:]), is_line=True), plan)
     places = [(workload.name, row.levels) for workload in workloads for row in workload.rows]
     environment = (f"{machine_text(data)}", f"It ran on the testbed {data.study.testbed}.")
     found = [

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iolab import units
 from iolab.errors import (
@@ -25,14 +25,12 @@ from iolab.errors import (
 )
 from iolab.run import outputs
 from iolab.run.campaign import Campaign, Outcome, Start
-from iolab.run.not_measured import not_measured
 from iolab.run.observer import Observer
 from iolab.run.prepare import Analysis, Prepared, confirmed, greet, note_tiny_budget
 from iolab.run.record import caveats_of
 from iolab.run.rehearsal import probe_stacks, rehearse_stacks
 from iolab.run.same_machine import check_same_machine
 from iolab.run.stop import StopSwitch
-from iolab.run.writes import begin_counting, open_counted
 from iolab.store.db import Origin, Store
 from iolab.store.rows import Caveat
 from iolab.study.checks import FEW_ROUNDS
@@ -42,6 +40,9 @@ from iolab.testbed.model import DirectoryTestbed
 from iolab.testbed.runner import Runner, StartRunner
 from iolab.version import iolab_version
 from iolab.wording import counted
+
+if TYPE_CHECKING:
+    from iolab.run.wear import WriteBudget
 
 MISMATCHES_SHOWN: Final = 10
 """Blocks that came back wrong are listed up to this number; the store has more of them."""
@@ -76,6 +77,8 @@ def conduct(prepared: Prepared, stop: StopSwitch) -> Conducted:
 
 def note_plan(prepared: Prepared) -> None:
     """Tell what was noticed about the plan."""
+    if not prepared.options.is_announced:
+        return
     for note in prepared.plan.notes:
         # A rehearsal ends with the rounds that will probably decide: one number is enough.
         if not (prepared.options.is_dry_run and note.code == FEW_ROUNDS):
@@ -107,15 +110,16 @@ def measure(
         store = open_store(prepared, stack)
         n_known = len(store.finished_trials())
         try:
-            writes = begin_counting(prepared.accepted, prepared.plan, prepared.testbed, stop, stack)
+            writes = _counted(prepared, stop, stack)
             prepared = replace(prepared, writes=writes)
             with start_runner(writes or stop, prepared.observer.note) as runner:
                 rehearse_stacks(
                     runner, prepared.run_id, prepared.testbed, prepared.plan, prepared.core
                 )
                 greet(runner, prepared, is_dry_run=False)
-                prepared.observer.note(_announcement(prepared))
-                opened = open_counted(runner, prepared.testbed, writes, stop)
+                if prepared.options.is_announced:
+                    prepared.observer.note(_announcement(prepared))
+                opened = _opened(prepared, runner, stop)
                 try:
                     check_schedulers(prepared.plan.study, opened)
                     if prepared.is_resumed and not prepared.options.is_other_machine_allowed:
@@ -135,7 +139,34 @@ def measure(
                     outputs.discard(prepared.database, made)
                 raise error from caught
             return outcome, error
-        return outcome, _error_of(outcome) or not_measured(store, prepared.plan.study)
+        return outcome, _error_of(outcome) or _not_measured(prepared, store)
+
+
+def _not_measured(prepared: Prepared, store: Store) -> IolabError | None:
+    """What has no number, unless who looks on has told of each failure."""
+    if prepared.options.failures_max is None:
+        return None
+    from iolab.run.not_measured import not_measured
+
+    return not_measured(store, prepared.plan.study)
+
+
+def _counted(prepared: Prepared, stop: StopSwitch, stack: ExitStack) -> WriteBudget | None:
+    """What counts what is written to a whole device; None where nothing was agreed upon."""
+    if prepared.accepted is None:
+        return None
+    from iolab.run.writes import begin_counting
+
+    return begin_counting(prepared.accepted, prepared.plan, prepared.testbed, stop, stack)
+
+
+def _opened(prepared: Prepared, runner: Runner, stop: StopSwitch) -> OpenTestbed:
+    """The testbed, made; what is written to it counts where that is agreed upon."""
+    if prepared.writes is None:
+        return runner.open_testbed(prepared.testbed.agent_spec())
+    from iolab.run.writes import open_counted
+
+    return open_counted(runner, prepared.testbed, prepared.writes, stop)
 
 
 def _with_next_step(error: IolabError, *, is_begun_anew: bool) -> IolabError:
@@ -161,13 +192,15 @@ def _run_campaign(
     stop: StopSwitch,
 ) -> Outcome:
     observer, caveats = prepared.observer, caveats_of(opened.warnings)
-    note_caveats(observer, caveats)
+    if prepared.options.is_announced:
+        note_caveats(observer, caveats)
     session_id = store.begin_session(
         prepared.run_id,
         iolab_version=iolab_version(),
         testbed=opened.description,
         caveats=caveats,
     )
+    prepared.attendant.begin(store, runner, stop)
     start = Start(
         session_id=session_id,
         stop=stop,
@@ -176,6 +209,8 @@ def _run_campaign(
         is_decided=lambda: _is_decided(store, prepared.analysis),
         rounds_for_width=lambda: _rounds_for_width(store, prepared),
         writes=prepared.writes,
+        attendant=prepared.attendant,
+        failures_max=prepared.options.failures_max,
     )
     campaign = Campaign(prepared.plan, store, runner, prepared.core, start)
     try:
@@ -205,7 +240,8 @@ def _resumed_store(prepared: Prepared, stack: ExitStack) -> Store:
 
 def _new_store(prepared: Prepared, stack: ExitStack) -> Store:
     caveats = _store_caveats(prepared)
-    note_caveats(prepared.observer, caveats)
+    if prepared.options.is_announced:
+        note_caveats(prepared.observer, caveats)
     store = Store.create(
         prepared.database,
         prepared.plan,
@@ -228,9 +264,33 @@ def note_caveats(observer: Observer, caveats: Sequence[Caveat]) -> None:
 
 
 def _store_caveats(prepared: Prepared) -> list[Caveat]:
+    """What is to be said of all results."""
+    return [*_caveats_of_order(prepared), *_caveats_of_place(prepared)]
+
+
+def _caveats_of_order(prepared: Prepared) -> list[Caveat]:
+    """Warn if levels are never measured in random order.
+
+    Simulated trials do not know each other, so that their order does not matter.
+    """
+    study = prepared.plan.study
+    is_simulated = prepared.testbed.record_kind == "simulated"
+    if not study.command or not study.is_comparison or is_simulated:
+        return []
+    return [
+        Caveat(
+            "fixed_order",
+            "rows were measured in the order of the table, not at random: what changes with time"
+            " inside a round looks like a difference of sizes.",
+            "To choose a size, let iolab compare sizes: it measures them in random order.",
+        )
+    ]
+
+
+def _caveats_of_place(prepared: Prepared) -> list[Caveat]:
     """Warn if the results lie on the file system that is measured."""
     testbed = prepared.testbed
-    if not isinstance(testbed, DirectoryTestbed):
+    if not isinstance(testbed, DirectoryTestbed) or prepared.plan.study.command:
         return []
     wanted = prepared.out_dir.resolve()
     out = next(folder for folder in (wanted, *wanted.parents) if folder.exists())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from iolab import units
 from iolab.errors import IolabError
 from iolab.frozen import frozen
+
+FAILURES_MAX: Final = 3
 
 
 @frozen
@@ -31,6 +34,10 @@ class RunOptions:
     precondition_round: str | None = None
     accept_writes: str | None = None
     """Size of what may be written to a device, as typed."""
+    is_announced: bool = True
+    """Whether the observer is told the plan and the caveats; a line's own output begins at once."""
+    failures_max: int | None = FAILURES_MAX
+    """Equal failures in a row that end the run; None is no such end."""
     is_testbed_from_file: bool = False
     """Whether a study file, not the user, names the testbed."""
 

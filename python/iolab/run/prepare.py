@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import sys
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,20 +13,25 @@ from typing import TYPE_CHECKING, Any, Final
 from iolab import units
 from iolab.errors import IolabError, RefusedError, TestbedError
 from iolab.run import outputs
+from iolab.run.asked import asked, fulfilled
+from iolab.run.attendant import Attendant, Attendants
 from iolab.run.core import Core
+from iolab.run.in_place import in_place
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.trial import check_specs
 from iolab.store.db import STORE_NAME
 from iolab.store.rows import StudyData
 from iolab.store.users_files import Allowed
+from iolab.study.dialects import find_dialect
+from iolab.study.estimate import cost_of
 from iolab.study.factors import find_factor, is_factor
-from iolab.study.model import Study, TestbedRequest
+from iolab.study.model import DialectWorkload, Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan, round_ops
 from iolab.testbed.agent import left_behind_text
 from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.installed import AS_ROOT
-from iolab.testbed.model import Testbed, make_testbed, with_journal_device
+from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_journal_device
 from iolab.testbed.runner import Runner, StartRunner, choose_runner
 
 if TYPE_CHECKING:
@@ -59,6 +63,8 @@ class Prepared:
     options: RunOptions
     run_id: str
     started_ns: int
+    attendant: Attendant
+    """Accompanies the trials."""
     accepted: Accepted | None = None
     """What may be written to a whole device; None is as much as it takes."""
     writes: WriteBudget | None = None
@@ -100,9 +106,21 @@ class Prepared:
 
 
 def prepare(
-    study: Study, options: RunOptions, core: Core, analysis: Analysis, observer: Observer
+    study: Study,
+    options: RunOptions,
+    core: Core,
+    analysis: Analysis,
+    observer: Observer,
+    *more: Attendant,
 ) -> Prepared:
     """Decide and check everything that can be checked without touching anything.
+
+    Parameters
+    ----------
+    study, options : what is asked, and how it is run.
+    core, analysis : the compiled half, and the statistics.
+    observer : hears of it.
+    more : who accompanies the trials beside those that the workloads need.
 
     Raises
     ------
@@ -111,8 +129,10 @@ def prepare(
     """
     started_ns = time.monotonic_ns()
     testbed = _testbed(study, options)
-    study = replace(study, testbed=TestbedRequest(*testbed.request))
+    study = fulfilled(replace(study, testbed=TestbedRequest(*testbed.request)))
     allowed = Allowed.of(options.overwrite)
+    files = in_place(study, testbed, allowed)
+    attendants = Attendants([*([files] if files else []), asked(study, testbed, observer), *more])
     if options.is_resumed:
         named = options.out or outputs.latest_directory(study.name)
         outputs.check_begun(named)
@@ -123,15 +143,17 @@ def prepare(
         named = options.out or outputs.fresh_directory(study.name)
         outputs.check_free(named)
         if study.seed is None:
-            study = study.with_seed(secrets.randbelow(_SEED_MAX))
-    allowed.refuse_useless(outputs.reports_in(named))
+            study = study.with_seed(int.from_bytes(os.urandom(8)) % _SEED_MAX)
+    allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)
     if isinstance(testbed, DeviceTestbed):
         testbed = replace(testbed, protected=_protected(named), plan_digest=plan.digest)
         if options.is_dry_run:
             testbed = replace(testbed, erase_serial=options.erase_serial)
     check_specs(plan, core)
-    testbed.check_space(plan.round_cost().file_bytes)
+    testbed.check_space(max(plan.round_cost().file_bytes, _kept_bytes(plan, testbed)))
+    if files is not None:
+        files.tell(observer)
     return Prepared(
         plan=plan,
         testbed=testbed,
@@ -140,8 +162,21 @@ def prepare(
         observer=observer,
         analysis=analysis,
         options=options,
-        run_id=f"r-{uuid.uuid4().hex[:12]}",
+        run_id=f"r-{os.urandom(6).hex()}",
         started_ns=started_ns,
+        attendant=attendants,
+    )
+
+
+def _kept_bytes(plan: Plan, testbed: Testbed) -> int:
+    """Bytes of the files that stay when it is done."""
+    if not isinstance(testbed, DirectoryTestbed) or not testbed.is_in_place:
+        return 0
+    return sum(
+        cost_of(treatment).file_bytes
+        for treatment in plan.treatments
+        if isinstance(treatment.workload, DialectWorkload)
+        and find_dialect(treatment.workload.dialect).keeps_files
     )
 
 

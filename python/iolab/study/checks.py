@@ -6,7 +6,6 @@ is judged as it would really run.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -127,13 +126,13 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
     ------
     StudyError : some treatment cannot mean anything; names it and what to change.
     """
+    _check_rows(study, treatments)
     _check_testbed_has_stack(study)
     _check_testbed_can(study, treatments)
     _check_tunables(study)
     _check_calls(study, treatments)
     notes = _without_effect(study, treatments)
     _check_contention(study, treatments)
-    _check_rows(study, treatments)
     for treatment in treatments:
         for rule in _TREATMENT_RULES:
             rule(treatment)
@@ -337,7 +336,7 @@ def _check_rows(study: Study, treatments: Sequence[Treatment]) -> None:
                     "buffered files in simulation come with a later release",
                     find_dialect(workload.dialect).direct_hint,
                 )
-        if json.loads(workload.asked).get("waits"):
+        if workload.request.get("waits"):
             raise StudyError(
                 f"-y on {study.testbed.text}: a simulation waits for nobody", "leave it out"
             )

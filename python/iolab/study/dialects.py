@@ -44,8 +44,12 @@ _SHORT: Final = 2
 """Length of an option whose value may be attached: ``-r4k``."""
 _SIZES: Final = ("record_size", "file_size", "workers")
 """What rows of a table differ by; the first that does is compared."""
-_OURS: Final = {"on": None, "out": None, "repeat": 0, "overwrite": [], "testbed": []}
+_OURS: Final[Json] = {
+    **{"on": None, "out": None, "repeat": 0, "overwrite": [], "testbed": []},
+    "is_resumed": False,
+}
 """Options that iolab adds to a command line, and their values where they are not given."""
+_OF_ONE_RUN: Final = ("--out",)
 _OURS_WITH_VALUE: Final = (
     *("--on", "--repeat", "--rounds", "--out", "--image-dir", "--erase-serial", "--overwrite"),
 )
@@ -67,6 +71,11 @@ class Dialect:
     """Whether random numbers are those of the round; a command's are its own."""
     direct_hint: str = "describe direct I/O, or use --on loop:1g"
     """How it is made to bypass the page cache."""
+
+    file_hint: str = "name one that exists"
+    """Advice where a file that is read is missing."""
+    keeps_files: bool = False
+    """Whether its files are what it is run for; a file that cannot be made stops no other."""
 
     @property
     def has_file(self) -> bool:
@@ -96,13 +105,14 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         "iozone",
         _plan_of_words("iozone"),
         direct_hint="add -I, select tests with -i 0 to -i 5, or use --on loop:1g",
+        file_hint="name one that exists, make it with -i 0 -w -f FILE, or add -i 0",
     ),
     Dialect(
         "bonnie++",
         _plan_of_words("bonnie++"),
         direct_hint="add -D -f -n 0 for what is direct, or use --on loop:8g",
     ),
-    Dialect("mkfile", _plan_of_words("mkfile"), direct_hint="use --on loop:1g"),
+    Dialect("mkfile", _plan_of_words("mkfile"), direct_hint="use --on loop:1g", keeps_files=True),
     Dialect("iolab", _plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )
 FILE_DIALECT: Final = "iolab"
@@ -157,18 +167,32 @@ def words_of(command: str) -> list[str]:
         raise StudyError(f"the command '{command}' ends too early: {error}", "quote it") from None
 
 
+def of_one_run(words: Sequence[str]) -> list[str]:
+    """The words without those that belong to one run of them: where it was stored, continued."""
+    return _without(words, _OF_ONE_RUN)
+
+
 def without_ours(words: Sequence[str]) -> list[str]:
     """The words without the options that iolab adds to every dialect for running it."""
+    return _without(words, _OURS_WITH_VALUE)
+
+
+def _without(words: Sequence[str], with_value: Sequence[str]) -> list[str]:
     found = list[str]()
     is_value = False
     for word in words:
         if is_value:
             is_value = False
-        elif word in _OURS_WITH_VALUE:
+        elif word in with_value:
             is_value = True
-        elif word.partition("=")[0] not in _OURS_WITH_VALUE and word not in _OURS_WITHOUT:
+        elif word.partition("=")[0] not in with_value and word not in _OURS_WITHOUT:
             found.append(word)
     return found
+
+
+def typed_again(words: Sequence[str]) -> str:
+    """The command of a study that does the same as a command line."""
+    return shlex.join(without_ours(words))
 
 
 # Words and names that are varied.
@@ -268,8 +292,10 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
             "write one workload for each",
         )
     if not is_table:
+        prefix = "" if entry.is_line else f"{entry.name}/"
         return tuple(
-            replace(base, name=f"{entry.name}/{row['name']}", rows=(_row(row, ()),))
+            # A line has nothing beside its rows that they could be taken for.
+            replace(base, name=f"{prefix}{row['name']}", rows=(_row(row, ()),))
             for _, row in rows
         )
     return (replace(base, rows=tuple(_row(row, (*at, *_of(row, own))) for at, row in rows)),)
@@ -312,14 +338,23 @@ def _plan_at(entry: Entry, levels: Levels, core: DialectCore) -> Json:
         plan = entry.dialect.make_plan(core, entry.file or entry.name, text)
         if not entry.is_line:
             _check_plan(entry, plan)
+    except DialectError as error:
+        # Its lines are the reason, the command with a mark below the word, and what to do.
+        reason, *rest = str(error).splitlines()
+        raise StudyError(
+            f"{_place(entry, levels)}: {reason}", rest[-1].strip() if rest else ""
+        ) from None
     except IolabError as error:
         if not levels:
             raise
-        at = ", ".join(f"{f.name} = {level}" for f, (_, level) in zip(entry.vary, levels))  # noqa: B905
-        # The lines after the first show the command, which nobody typed like that.
-        reason = error.message.partition("\n")[0]
-        raise StudyError(f"{entry.name} with {at}: {reason}", error.hint) from None
+        raise StudyError(f"{_place(entry, levels)}: {error.message}", error.hint) from None
     return plan
+
+
+def _place(entry: Entry, levels: Levels) -> str:
+    """An entry with its varied words at some levels, for messages."""
+    at = [f"{f.name} = {level}" for f, (_, level) in zip(entry.vary, levels, strict=True)]
+    return f"{entry.name} with {', '.join(at)}" if at else entry.name
 
 
 def _check_plan(entry: Entry, plan: Json) -> None:

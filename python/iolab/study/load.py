@@ -28,6 +28,7 @@ from iolab.study.factors import (
 )
 from iolab.study.metric_names import parse_metric
 from iolab.study.model import (
+    PILOT_ROUNDS,
     DialectWorkload,
     Factor,
     Levels,
@@ -54,8 +55,6 @@ MAX_ROUNDS: Final = 1000
 LOOKS_MAX: Final = 5
 LOOK_ROUNDS_MIN: Final = 3
 """Fewer rounds between two looks do not tell a spread."""
-PILOT_ROUNDS: Final = 8
-"""Rounds of a study with a wanted width from which the others are counted (Stein's first stage)."""
 STUDY_BYTES_MAX: Final = 1 << 20
 _DIRECTIONS: Final = ("read", "write")
 _ALWAYS_NAMED: Final = "direct"
@@ -295,6 +294,7 @@ def _only_level(
     named = [*(factor.name for factor in factors), *sorted(settings)]
     if isinstance(workloads[0], DialectWorkload):
         settings = settings | dict(workloads[0].rows[0].facts)
+        named = [_ALWAYS_NAMED]
     name = next((name for name in named if is_varied_by(workloads[0], name)), _ALWAYS_NAMED)
     return Factor(name, (settings.get(name, find_factor(name).default or ""),))
 

@@ -122,6 +122,9 @@ class Stream:
         return self.cgroup_weight is not None or bool(self.limits)
 
 
+PILOT_ROUNDS: Final = 8
+"""Rounds of a study with a wanted width from which the others are counted (Stein's first stage)."""
+
 LIMITS: Final = ("max_read", "max_write", "max_read_iops", "max_write_iops")
 """Limits of a stream: bytes per second, and operations per second."""
 
@@ -208,6 +211,11 @@ class DialectWorkload:
     asked: str = "{}"
     """What the command asks for beside measuring, as JSON."""
     rows: tuple[DialectRow, ...] = ()
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """What the command asks for beside measuring."""
+        return json.loads(self.asked)
 
     @cached_property
     def own_factors(self) -> frozenset[str]:

@@ -72,6 +72,7 @@ class Plan:
             metric=None,
             metric_of=None,
             specification=(),
+            command=(),
         )
         text = f"{self.design}\n{spec_toml(open_ended)}"
         return sha256(text.encode()).hexdigest()

@@ -15,7 +15,6 @@ from iolab.study.dialects import (
     Entry,
     find_dialect,
     with_level,
-    without_ours,
     words_of,
     workloads_of,
 )
@@ -135,8 +134,3 @@ def _levels(value: Any) -> tuple[str, ...]:
     if repeated is not None:
         raise ValueError(f"level '{repeated}' is given twice; rounds repeat it")
     return levels
-
-
-def line_entry(dialect: Dialect, words: list[str]) -> Entry:
-    """The entry that stands for a command line of its own."""
-    return Entry(dialect.name, dialect, shlex.join(without_ours(words)), is_line=True)

@@ -9,6 +9,7 @@ from typing import Any
 from iolab import units
 from iolab.study.model import (
     DialectWorkload,
+    Factor,
     IozoneWorkload,
     Levels,
     MixedWorkload,
@@ -55,12 +56,18 @@ def spec_toml(study: Study) -> str:
     lines += [
         f"{_key(factor.name)} = {_list(factor.levels)}"
         for factor in study.factors
-        if factor.name not in own
+        if factor.name not in own and not _is_said_by_workloads(study, factor)
     ]
     lines += ["", "[settings]", *_assignments(study.settings)]
     for workload in study.workloads:
         lines += _workload(workload, study)
     return "\n".join(lines) + "\n"
+
+
+def _is_said_by_workloads(study: Study, factor: Factor) -> bool:
+    """Whether a factor is the name of one configuration that commands or files describe."""
+    is_one = len(factor.levels) == 1
+    return is_one and len(_dialects(study)) == len(study.workloads)
 
 
 def _workload(workload: WorkloadPlan, study: Study) -> list[str]:
