@@ -87,6 +87,7 @@ REPEATS: Mapping[str, str] = {
     # Two meanings: one of them is to be renamed, as the comment says.
     "Accepted": "ops of a batch; bytes that a device may be worn by (`AcceptedWrites`)",
     "Answer": "the first screen's columns (`AnswerColumns`); what a rule says",
+    "Asked": "of a plan, as data; what adds that to a trial (`AskedAttendant`)",
     "Birth": "identity of a file in the engines; the same with an instant, in the store",
     "Bounds": "with a meaning for tables (`closer`); of a location estimate",
     "Burst": "IOzone's option; the pace that it lowers to",
