@@ -300,7 +300,7 @@ WORKLOAD_FIELDS = """
 version name engine workers_as seed content verify pin_cpus interval_ns is_calibrated phases
 """
 PHASE_FIELDS = """
-name is_stonewalled keeps_files engine ignores cuts_ns pause_after_ns tenants
+name is_stonewalled keeps_files engine ignores records_per_op cuts_ns pause_after_ns tenants
 """
 TENANT_FIELDS = """
 name workers is_file_shared file file_first file_step file_bytes io_size_bytes pattern

@@ -106,7 +106,8 @@ def _question(data: StudyData) -> Iterator[str]:
         where += ", a simulated stack: deterministic for a seed, no hardware"
     with_what = f"with iolab {study.iolab_version} ({where})"
     if not study.is_comparison:
-        yield f"{study.compared_factor} = {study.baseline} was measured {with_what}."
+        what = f"{study.compared_factor} = {study.baseline}" if study.compared_factor else ""
+        yield f"{what or 'One configuration'} was measured {with_what}."
         return
     levels = study.factors.get(study.compared_factor, [])
     yield (
@@ -145,17 +146,19 @@ def _workloads(data: StudyData) -> Iterator[str]:
         spec = dict[str, Any]()
     found: Any = spec.get("workloads")
     tables: list[Any] = cast("list[Any]", found) if isinstance(found, list) else []
-    said = [_workload(cast("Mapping[str, Any]", t)) for t in tables if isinstance(t, dict)]
+    program = data.study.command[0] if data.study.command else ""
+    said = [_workload(cast("Mapping[str, Any]", t), program) for t in tables if isinstance(t, dict)]
     if not said:
         said = list(data.study.workloads)
     yield f"Workload{'s' if len(said) > 1 else ''}: {'; '.join(said)}."
 
 
-def _workload(table: Mapping[str, Any]) -> str:
-    """Describe one workload of a study file in a few words."""
-    kind = str(table.get("kind", ""))
+def _workload(table: Mapping[str, Any], program: str) -> str:
+    """Describe one workload of a study file in a few words; `program` is that of its command."""
+    kind = program or str(table.get("dialect") or table.get("kind", ""))
     name = str(table.get("name", kind))
-    parts = [f"{kind} tests {', '.join(map(str, table['tests']))}"] if table.get("tests") else []
+    tests: Any = table.get("operations") or table.get("tests")
+    parts = [f"{kind} tests {', '.join(map(str, tests))}"] if isinstance(tests, list) else []
     for key, form in (
         ("file_size", "file of {}"),
         ("duration", "{} long"),

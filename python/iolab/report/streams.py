@@ -7,7 +7,7 @@ from typing import Final
 
 from iolab.report.chart import Table, Value
 from iolab.stats import longest
-from iolab.stats.ledger import is_segment
+from iolab.stats.ledger import factor_head, is_segment
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.verdict import MidwayChange, StudyVerdict, TreatmentSummary
 
@@ -47,7 +47,7 @@ def stream_table(verdict: StudyVerdict) -> Table | None:
     return Table(
         (
             "stream",
-            verdict.compared_factor,
+            factor_head(verdict.compared_factor),
             *headers,
             "n",
             *(_TRIAL if longest.METRIC in known else ()),
@@ -70,7 +70,7 @@ def _rows(verdict: StudyVerdict) -> dict[tuple[str, str], list[TreatmentSummary]
         if t.workload not in mixed or is_segment(t.operation):
             continue
         name = f"{t.operation} · {t.cell_label}" if t.cell_label else t.operation
-        mode = "" if t.is_direct else ", buffered"
+        mode = ", buffered" if t.is_direct is False else ""
         found.setdefault((f"{name}{mode}", t.level or "all"), []).append(t)
     order = list(dict.fromkeys(name for name, _ in found))
     return dict(sorted(found.items(), key=lambda item: order.index(item[0][0])))
@@ -103,7 +103,7 @@ def change_table(verdict: StudyVerdict) -> Table | None:
     return Table(
         (
             "stream",
-            verdict.compared_factor,
+            factor_head(verdict.compared_factor),
             "after (s)",
             "change",
             "metric",

@@ -40,6 +40,8 @@ MACHINE: Final = ("cpu.model", "cpu.count", "dmi.product", "virtualization")
 KIND: Final = "kind"
 """Name of the difference between a simulated study and another one."""
 _UNKNOWN: Final = "not known"
+_SIZES: Final = ("record_size", "file_size", "workers", "depth")
+"""What an operation is made of; other settings are what two runs may differ by."""
 _MOMENTARY_ENDS: Final = (".diskseq",)
 _FIRST: Final = ("kernel.", "source.", "cpu.model", "device.", "fs.", "vm.")
 """What most often explains a difference comes first."""
@@ -242,7 +244,7 @@ def _rank(name: str) -> int:
 def _cells(data: StudyData, other: StudyData) -> dict[str, dict[_Place, Samples]]:
     """Sort the measurements by metric and place; only levels that vary in either study count."""
     status = {trial.trial_id: trial.status for trial in data.trials}
-    varied = {*_varied(data), *_varied(other)}
+    varied = {*data.study.factors, *other.study.factors} or _other_sizes(data, other)
     is_one_workload = len(data.study.workloads) == 1 == len(other.study.workloads)
     is_mode_known = "imported" not in (data.study.kind, other.study.kind)
     found: dict[str, dict[_Place, Samples]] = {}
@@ -263,9 +265,10 @@ def _cells(data: StudyData, other: StudyData) -> dict[str, dict[_Place, Samples]
     return found
 
 
-def _varied(data: StudyData) -> Iterator[str]:
-    """Factors of a study, those with one level included: it names the configuration."""
-    yield from data.study.factors
+def _other_sizes(data: StudyData, other: StudyData) -> set[str]:
+    """Sizes and counts that two single runs hold at different levels: no cell is the same then."""
+    held, others = data.study.settings, other.study.settings
+    return {name for name in _SIZES if name in held.keys() & others and held[name] != others[name]}
 
 
 def _is_whole(place: _Place, places: list[_Place]) -> bool:

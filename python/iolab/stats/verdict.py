@@ -315,9 +315,9 @@ class StudyVerdict:
 
 
 def mode_word(is_direct: bool | None) -> str:
-    """Say how files were opened, in one word."""
+    """Say how files were opened, in one word; nothing is said of several ways, or of none."""
     if is_direct is None:
-        return "not known"
+        return "–"
     return "direct" if is_direct else "buffered"
 
 

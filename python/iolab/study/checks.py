@@ -25,13 +25,13 @@ from iolab.study.factors import (
 from iolab.study.influence import (
     FLAGS_SIMULATED,
     NOT_SIMULATED,
-    STREAM_TESTS,
     Inert,
     inert_parts,
     parts_of,
 )
 from iolab.study.model import DialectWorkload, IozoneWorkload, MixedWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
+from iolab.study.operations import operations_of
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
 from iolab.wording import counted
 
@@ -290,7 +290,8 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
         if isinstance(workload, DialectWorkload):  # Its dialect knows which calls there are.
             continue
         if study.testbed.kind == "sim":
-            streams = STREAM_TESTS.intersection(_tests(treatment))
+            own = operations_of(workload, treatment.effective)
+            streams = [one.id for one in own if one.access == "stdio" and one.has_own_calls]
             if streams:
                 raise StudyError(
                     f"{workload.name}: {', '.join(sorted(streams))} on {study.testbed.text}: "
@@ -396,11 +397,6 @@ def _refuse_in_simulation(study: Study, workload: MixedWorkload, grouped: list[s
             f"a workload runs, {names} cannot change",
             "leave the changes out, or use --on loop:1g",
         )
-
-
-def _tests(treatment: Treatment) -> tuple[str, ...]:
-    workload = treatment.workload
-    return workload.tests if isinstance(workload, IozoneWorkload) else ()
 
 
 def _calls_asked(treatment: Treatment) -> dict[str, bool]:

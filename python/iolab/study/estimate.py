@@ -22,6 +22,8 @@ from iolab.study.model import (
     MixedWorkload,
     Stream,
 )
+from iolab.study.names import TESTS
+from iolab.study.operations import operations_of
 from iolab.study.treatment import Treatment
 
 ASSUMED_BYTES_PER_S: Final = 200_000_000
@@ -31,21 +33,7 @@ MIN_TIME_LIMIT_NS: Final = 600_000_000_000
 _NS_PER_S: Final = 1_000_000_000
 _LIMIT_SLACK_S: Final = 1.0
 """A control group's limit lets a burst pass; this much of it is plenty."""
-_WRITING_TESTS: Final = frozenset(
-    {
-        "write",
-        "rewrite",
-        "random-write",
-        "record-rewrite",
-        "fwrite",
-        "frewrite",
-        "mix",
-        "pwrite",
-        "repwrite",
-        "pwritev",
-    }
-)
-_CREATING_TESTS: Final = frozenset({"write", "fwrite", "pwrite", "pwritev"})
+_CREATING_TESTS: Final = frozenset(test.name for test in TESTS if test.creates)
 
 
 @frozen
@@ -95,7 +83,7 @@ def time_limit_ns(treatment: Treatment) -> int:
 
 def _iozone_cost(workload: IozoneWorkload, effective: dict[str, str]) -> Cost:
     file_bytes = units.parse_bytes(effective["file_size"]) * int(effective["workers"])
-    n_writes = sum(test in _WRITING_TESTS for test in workload.tests)
+    n_writes = sum(operation.writes for operation in operations_of(workload))
     n_layouts = 0 if workload.tests[0] in _CREATING_TESTS else 1
     moved = file_bytes * (len(workload.tests) + n_layouts)
     return Cost(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -57,8 +57,6 @@ LOOK_ROUNDS_MIN: Final = 3
 """Fewer rounds between two looks do not tell a spread."""
 STUDY_BYTES_MAX: Final = 1 << 20
 _DIRECTIONS: Final = ("read", "write")
-_ALWAYS_NAMED: Final = "direct"
-"""A factor that every trial has; it names a configuration for which nothing was said."""
 _STUDY_KEYS: Final = (
     "name",
     "testbed",
@@ -189,10 +187,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
     if not workloads:
         reader.refuse(None, "there is no workload", "add [[workloads]] with kind and tests")
     _refuse_unfollowed(reader, settings, workloads)
-    if not varied:
-        varied = (_only_level(factors, settings, workloads),)
-        settings.pop(varied[0].name, None)
-    compared = _read_compared(reader, varied, workloads)
+    compared = _read_compared(reader, factors, varied, workloads)
     metric, metric_of = _read_metric(reader, workloads[0])
     rounds = reader.read_or("rounds", _parse_rounds, None)
     budget_ns = reader.read_or("budget", units.parse_duration_ns, None)
@@ -202,8 +197,8 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         factors=varied,
         settings=tuple(sorted(settings.items())),
         workloads=workloads,
-        compared_factor=compared.name,
-        baseline=_read_baseline(reader, compared),
+        compared_factor=compared.name if compared else "",
+        baseline=_read_baseline(reader, compared) if compared else "",
         margin=reader.read_or("margin", units.parse_share, DEFAULT_MARGIN),
         rounds=DEFAULT_ROUNDS if rounds is None and budget_ns is None else rounds,
         budget_ns=budget_ns,
@@ -284,21 +279,6 @@ def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, st
     )
 
 
-def _only_level(
-    factors: tuple[Factor, ...], settings: dict[str, str], workloads: tuple[WorkloadPlan, ...]
-) -> Factor:
-    """What the one configuration of a study is called by: a factor with the level that it has.
-
-    The first that was named and that the first workload follows; or else how files are opened.
-    """
-    named = [*(factor.name for factor in factors), *sorted(settings)]
-    if isinstance(workloads[0], DialectWorkload):
-        settings = settings | dict(workloads[0].rows[0].facts)
-        named = [_ALWAYS_NAMED]
-    name = next((name for name in named if is_varied_by(workloads[0], name)), _ALWAYS_NAMED)
-    return Factor(name, (settings.get(name, find_factor(name).default or ""),))
-
-
 def _read_factors(reader: Reader) -> tuple[Factor, ...]:
     factors: dict[str, Factor] = {}
     for key, value in reader.values.items():
@@ -327,9 +307,17 @@ def _items(value: Any, definition: FactorDefinition) -> list[Any]:
 
 
 def _read_compared(
-    reader: Reader, factors: tuple[Factor, ...], workloads: tuple[WorkloadPlan, ...]
-) -> Factor:
-    by_name = {factor.name: factor for factor in factors}
+    reader: Reader,
+    named_factors: tuple[Factor, ...],
+    factors: tuple[Factor, ...],
+    workloads: tuple[WorkloadPlan, ...],
+) -> Factor | None:
+    """Factor whose levels are ranked, of the varied `factors`; None if nothing is varied.
+
+    A file may name one of the factors although it has one level only.
+    """
+    known = factors or named_factors
+    by_name = {factor.name: factor for factor in known}
 
     def parse(value: Any) -> Factor:
         name = value if value in by_name else find_factor(str(value)).name
@@ -340,6 +328,9 @@ def _read_compared(
             )
         return by_name[name]
 
+    if not factors:
+        _read_unvaried(reader, parse, named_factors)
+        return None
     named = [factor for factor in factors if not _is_scale(factor.name)]
     compared = reader.read_or("compare", parse, (named or list(factors))[0])
     for factor in factors:
@@ -358,6 +349,22 @@ def _read_compared(
 def _is_scale(name: str) -> bool:
     """Whether levels of a factor are sizes or counts; those of a varied word are not known."""
     return is_factor(name) and find_factor(name).is_numeric
+
+
+def _read_unvaried(
+    reader: Reader, parse: Callable[[Any], Factor], named: tuple[Factor, ...]
+) -> None:
+    """Check the words about a comparison where no factor has several levels."""
+    if "compare" in reader.values and not named:
+        reader.refuse("compare", "nothing is varied", "give a factor several levels")
+    if "compare" in reader.values:
+        _read_baseline(reader, reader.read("compare", parse))
+    elif "baseline" in reader.values and named:
+        _read_baseline(reader, named[0])
+    elif "baseline" in reader.values:
+        reader.refuse(
+            "baseline", "nothing is compared, so that there is no baseline", "vary a factor"
+        )
 
 
 def _read_baseline(reader: Reader, compared: Factor) -> str:

@@ -24,10 +24,7 @@ Pattern: TypeAlias = Literal["sequential", "reverse", "stride", "permutation", "
 
 @frozen
 class Factor:
-    """What is varied on purpose, with at least two levels in the order given.
-
-    Only a study of one configuration has a factor with one level, which names it.
-    """
+    """Setting that is varied on purpose, with at least two levels in the order given."""
 
     name: str
     levels: tuple[str, ...]
@@ -252,7 +249,9 @@ class Study:
     settings: Levels
     workloads: tuple[WorkloadPlan, ...]
     compared_factor: str
+    """Factor whose levels the verdict ranks; empty if nothing is varied."""
     baseline: str
+    """Level of it that ratios are formed against; empty if nothing is varied."""
     margin: float = 0.05
     rounds: int | None = None
     budget_ns: int | None = None
@@ -277,7 +276,7 @@ class Study:
     @property
     def is_comparison(self) -> bool:
         """Whether there is more than one configuration."""
-        return any(len(factor.levels) > 1 for factor in self.factors)
+        return bool(self.factors)
 
     def factor(self, name: str) -> Factor | None:
         """The varied factor called `name`, if there is one."""

@@ -40,7 +40,7 @@ def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...
     if file:
         name = Path(file).stem
     entry = Entry(
-        name=reader.read_or("name", lambda value: _entry_name(value, dialect), name),
+        name=reader.read_or("name", parse_name, name),
         dialect=dialect,
         text=text,
         file=file,
@@ -55,10 +55,6 @@ def _core() -> Any:
     from iolab import _core as core
 
     return core
-
-
-def _entry_name(value: Any, dialect: Dialect) -> str:
-    return dialect.name if value == dialect.name else parse_name(value)
 
 
 def _read_command(reader: Reader) -> tuple[str, str, str]:

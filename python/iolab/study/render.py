@@ -9,7 +9,6 @@ from typing import Any
 from iolab import units
 from iolab.study.model import (
     DialectWorkload,
-    Factor,
     IozoneWorkload,
     Levels,
     MixedWorkload,
@@ -25,15 +24,7 @@ _ARGUMENT_KEYS = {"loop": "size", "dir": "path", "device": "path", "sim": "name"
 
 def spec_toml(study: Study) -> str:
     """Render `study` so that :func:`iolab.study.load.parse_study` gives it back."""
-    lines = [
-        f"name = {_text(study.name)}",
-        f"testbed = {_testbed(study.testbed)}",
-        f"margin = {_margin(study.margin)}",
-        f"compare = {_text(study.compared_factor)}",
-        f"baseline = {_text(study.baseline)}",
-    ]
-    if study.command:
-        lines.append(f"command = {_list(study.command)}")
+    lines = _question(study)
     if study.metric is not None:
         lines.append(f"metric = {_text(study.metric)}")
     if study.metric_of is not None:
@@ -51,23 +42,30 @@ def spec_toml(study: Study) -> str:
         lines.append(f"specification = {{ {rates} }}")
     if study.budget_ns is not None:
         lines.append(f"budget = {_text(units.format_duration(study.budget_ns))}")
-    lines += ["", "[factors]"]
     own = {name for one in _dialects(study) for name in one.own_factors}
-    lines += [
-        f"{_key(factor.name)} = {_list(factor.levels)}"
-        for factor in study.factors
-        if factor.name not in own and not _is_said_by_workloads(study, factor)
-    ]
+    written = [factor for factor in study.factors if factor.name not in own]
+    if written:
+        lines += ["", "[factors]"]
+        lines += [f"{_key(factor.name)} = {_list(factor.levels)}" for factor in written]
     lines += ["", "[settings]", *_assignments(study.settings)]
     for workload in study.workloads:
         lines += _workload(workload, study)
     return "\n".join(lines) + "\n"
 
 
-def _is_said_by_workloads(study: Study, factor: Factor) -> bool:
-    """Whether a factor is the name of one configuration that commands or files describe."""
-    is_one = len(factor.levels) == 1
-    return is_one and len(_dialects(study)) == len(study.workloads)
+def _question(study: Study) -> list[str]:
+    """What is asked, where, and of what."""
+    lines = [
+        f"name = {_text(study.name)}",
+        f"testbed = {_testbed(study.testbed)}",
+        f"margin = {_margin(study.margin)}",
+    ]
+    if study.compared_factor:
+        lines.append(f"compare = {_text(study.compared_factor)}")
+        lines.append(f"baseline = {_text(study.baseline)}")
+    if study.command:
+        lines.append(f"command = {_list(study.command)}")
+    return lines
 
 
 def _workload(workload: WorkloadPlan, study: Study) -> list[str]:

@@ -12,7 +12,7 @@ from iolab.study.reader import Reader
 
 SURROUNDINGS: Final = (Scope.MACHINE, Scope.STACK)
 """Scopes of factors that every workload has: what lies below its operations."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
 def parse_name(value: Any) -> str:
@@ -20,8 +20,8 @@ def parse_name(value: Any) -> str:
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
     raise ValueError(
-        f"'{value}' is not a name: use up to 64 letters, digits, dots, dashes, starting with a "
-        "letter or digit"
+        f"'{value}' is not a name: use up to 64 letters, digits, dots, dashes, plus signs, "
+        "starting with a letter or digit"
     )
 
 

@@ -27,33 +27,13 @@ from iolab.study.model import (
     Stream,
     WorkloadPlan,
 )
+from iolab.study.names import TESTS
 from iolab.study.presets import find_preset, preset_workload
 from iolab.study.read_dialect import read_dialect
 from iolab.study.reader import Reader
 from iolab.study.settings import SURROUNDINGS, merged, parse_name, read_settings
 
-IOZONE_TESTS: Final = (
-    "write",
-    "rewrite",
-    "read",
-    "reread",
-    "random-read",
-    "random-write",
-    "backward-read",
-    "record-rewrite",
-    "stride-read",
-    "fwrite",
-    "frewrite",
-    "fread",
-    "freread",
-    "mix",
-    "pwrite",
-    "repwrite",
-    "pread",
-    "repread",
-    "pwritev",
-    "preadv",
-)
+IOZONE_TESTS: Final = tuple(test.name for test in TESTS)
 DEFAULT_TESTS: Final = ("write", "read", "random-read", "random-write")
 """The tests that are taken if nobody names a workload."""
 PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)

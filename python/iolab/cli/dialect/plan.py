@@ -27,7 +27,7 @@ from iolab.study.dialects import (
     typed_again,
     usual_level,
 )
-from iolab.study.model import DialectWorkload, Factor, Levels, Study, TestbedRequest
+from iolab.study.model import Levels, Study, TestbedRequest
 
 Json = Mapping[str, Any]
 
@@ -130,24 +130,17 @@ def study_of(plan: DialectPlan) -> Study:
     workloads = of_plan(entry, plan.values)
     factors = own_factors(workloads)
     settings: Levels = (("cache", str(plan.values["cache"])),)
-    if not factors:
-        factors = (_only_level(workloads),)
     return Study(
         name=dialect.name,
         testbed=_testbed_of(plan),
         factors=factors,
         settings=settings,
         workloads=workloads,
-        compared_factor=factors[0].name,
-        baseline=usual_level(workloads, factors[0]),
+        compared_factor=factors[0].name if factors else "",
+        baseline=usual_level(workloads, factors[0]) if factors else "",
         rounds=plan.rounds,
         command=(dialect.name, *of_one_run(plan.words)),
     )
-
-
-def _only_level(workloads: Sequence[DialectWorkload]) -> Factor:
-    """What one configuration is called by."""
-    return Factor("direct", (dict(workloads[0].rows[0].facts).get("direct", "false"),))
 
 
 def _testbed_of(plan: DialectPlan) -> TestbedRequest:
