@@ -93,6 +93,7 @@ types: setup-lint ## pyright strict on the package, stubtest on the extension
 docs: setup ## write what is generated (names of knobs and engines, reference pages), check links
 	@python tools/gen_docs.py --names
 	@tools/setup.sh test
+	@python tools/notebooks.py
 	@python tools/gen_docs.py
 
 docs-check: setup ## fail if a generated page has drifted or a link is broken

@@ -18,9 +18,10 @@ import pytest
 import iolab
 
 ROOT = Path(__file__).parents[1]
-CHAPTER = re.compile(r"^## (Add an? \w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+CHAPTER = re.compile(r"^## (Add an? [\w ]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^New file `([^`]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^Row in `([^`]+)`, after `([^`]+)`:\n\n```\w+\n(.*?)^```", re.M | re.DOTALL)
+OPENERS, CLOSERS = ("(", "[", "{"), (")", "]", "}")
 COMPILING_S = 1200
 """A limit against hanging, no measurement: compiling takes long beside other work."""
 needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
@@ -28,28 +29,62 @@ needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs ca
 
 @dataclass(frozen=True)
 class Example:
-    """One chapter: the file and the row that it adds."""
+    """One chapter: the files and the rows that it adds."""
 
-    path: str
-    text: str
-    row: tuple[str, str, str]
+    files: list[tuple[str, str]]
+    rows: list[tuple[str, str, str]]
 
     def apply(self, root: Path) -> None:
-        """Write all of it below `root`, with the declaration that makes the module known."""
-        write(root / self.path, self.text)
-        write(root / self.row[0], declare(inserted(*self.row), Path(self.path)))
+        """Write all of it below `root`, with the declarations that make new modules known."""
+        texts = dict[str, str]()
+        for path, anchor, lines in self.rows:
+            text = texts.get(path) or (ROOT / path).read_text(encoding="utf-8")
+            texts[path] = inserted(text, anchor, lines, path)
+        for path, text in self.files:
+            write(root / path, text)
+            for place in texts:
+                is_list = Path(place).name in ("mod.rs", "__init__.py")
+                if is_list and Path(place).parent == Path(path).parent:
+                    texts[place] = declare(texts[place], Path(path))
+        for path, text in texts.items():
+            write(root / path, text)
 
 
-def inserted(path: str, anchor: str, line: str) -> str:
-    """Contents of a file with a line added after the one that contains the anchor."""
-    text = (ROOT / path).read_text(encoding="utf-8")
-    assert text.count(anchor) == 1, f"{path} has not exactly one {anchor}"
-    end = text.index("\n", text.index(anchor)) + 1
-    return text[:end] + line + text[end:]
+def inserted(text: str, anchor: str, added: str, path: str) -> str:
+    """Text with lines added after the row in which the anchor stands.
+
+    The anchor is a whole line, or else a part of one. Its row is that line; or, if the line begins
+    a row or is the first inside one, everything up to the bracket that ends the row.
+    """
+    lines = text.splitlines(keepends=True)
+    found = [at for at, line in enumerate(lines) if line.strip() == anchor]
+    found = found or [at for at, line in enumerate(lines) if anchor in line]
+    assert len(found) == 1, f"{path} has not exactly one {anchor}"
+    end = row_end(lines, found[0], is_first=anchor.startswith('"'))
+    return "".join([*lines[: end + 1], added, *lines[end + 1 :]])
+
+
+def row_end(lines: list[str], at: int, *, is_first: bool) -> int:
+    """Last line of the row that has a line: see `inserted`."""
+    depth = indent(lines[at])
+    is_head = lines[at].rstrip().endswith(OPENERS)
+    is_inner = is_first and lines[at - 1].rstrip().endswith(OPENERS)
+    if not is_head and not (is_inner and indent(lines[at - 1]) > 0):
+        return at
+    limit = depth if is_head else depth - 1
+    ends = (n for n in range(at + 1, len(lines)) if indent(lines[n]) <= limit)
+    return next(n for n in ends if lines[n].strip().startswith(CLOSERS))
+
+
+def indent(line: str) -> int:
+    """Blanks before a line; a line without anything is as deep as any."""
+    return len(line) - len(line.lstrip(" ")) if line.strip() else 1 << 10
 
 
 def declare(text: str, module: Path) -> str:
-    """Add `mod name;` or the import."""
+    """Add `mod name;` or the import, unless the example does so itself."""
+    if re.search(rf"\bmod {module.stem};", text):
+        return text
     if module.suffix == ".rs":
         return re.sub(r"^mod ", f"mod {module.stem};\nmod ", text, count=1, flags=re.MULTILINE)
     package = ".".join(module.parent.relative_to("python").parts)
@@ -65,8 +100,21 @@ def write(path: Path, text: str) -> None:
 def example(title: str) -> Example:
     """Read one chapter."""
     chapters = dict(CHAPTER.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
-    (file,), (row,) = FILE.findall(chapters[title]), ROW.findall(chapters[title])
-    return Example(*file, row)
+    found = Example(FILE.findall(chapters[title]), ROW.findall(chapters[title]))
+    assert found.files or found.rows
+    return found
+
+
+def printed_by_copy(tmp_path: Path, title: str, program: str) -> str:
+    """What a program prints when the package has what a chapter adds."""
+    shutil.copytree(Path(iolab.__path__[0]), tmp_path / "python" / "iolab")
+    example(title).apply(tmp_path)
+    folders = [tmp_path / "python", ROOT / "tests" / "report" / "fixtures"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +125,8 @@ def rust_copy():
     for name in ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml"):
         copy.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy)
-    shutil.copytree(ROOT / "crates", copy / "crates", dirs_exist_ok=True)
+    for name in ("crates", "docs/reference", "tests/golden"):  # Some tests read these.
+        shutil.copytree(ROOT / name, copy / name, dirs_exist_ok=True)
     for path in sorted((copy / "crates").rglob("*"), reverse=True):
         if path.is_file() and not (ROOT / path.relative_to(copy)).exists():
             path.unlink()
@@ -109,9 +158,6 @@ def front_end_help(copy: Path, folder: Path) -> str:
 
 
 def test_add_a_chart(tmp_path):
-    package = tmp_path / "python" / "iolab"
-    shutil.copytree(Path(iolab.__path__[0]), package)
-    example("Add a chart").apply(tmp_path)
     program = """
 import canned
 from iolab.report.charts import CHARTS
@@ -121,12 +167,81 @@ data = canned.demo()
 (chart,) = row.build(data, judge(data))
 print(chart.caption)
 """
-    folders = [tmp_path / "python", ROOT / "tests" / "report" / "fixtures"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert re.match(r"The longest of \d+ trials took ", done.stdout)
+    printed = printed_by_copy(tmp_path, "Add a chart", program)
+    assert re.match(r"The longest of \d+ trials took ", printed)
+
+
+def test_add_a_workload_preset(tmp_path):
+    program = """
+import iolab
+table = {"kind": "contention", "preset": "log", "duration": "100ms"}
+trial = iolab.simulate("sim:fixed-100us", workload=table)
+print(sorted(trial.metrics), trial.metrics["log/log"]["throughput_ops_per_s"] > 0)
+study = iolab.Study(testbed="sim:fixed-100us", workload=table)
+print('metric_of = "log"' in study.to_toml())
+"""
+    printed = printed_by_copy(tmp_path, "Add a workload preset", program)
+    assert printed == "['log/all', 'log/log', 'log/readers'] True\nTrue\n"
+
+
+def test_add_a_metric(tmp_path):
+    program = """
+import iolab
+from iolab.stats.metrics import METRICS
+streams = [{"name": "w", "direction": "write", "record_size": "4k", "file_size": "1m",
+            "fsync_every": 1}]
+table = {"kind": "mixed", "duration": "100ms", "streams": streams}
+trial = iolab.simulate("sim:fixed-100us", workload=table)
+values = trial.metrics["mixed"]
+print(values["flush_ns_p50"] <= values["flush_ns_p90"] <= values["flush_ns_p99"])
+names = [metric.name for metric in METRICS]
+print(names.index("flush_ns_p90") - names.index("flush_ns_p50"))
+study = iolab.Study(testbed="sim:fixed-100us", workload=table, metric="flush_ns_p90")
+print('metric = "flush_ns_p90"' in study.to_toml())
+"""
+    assert printed_by_copy(tmp_path, "Add a metric", program) == "True\n1\nTrue\n"
+
+
+@needs_cargo
+@pytest.mark.timeout(COMPILING_S)
+def test_add_a_scheduler(rust_copy):
+    example("Add a scheduler").apply(rust_copy)
+    found = cargo(rust_copy, "test", "-p", "iolab-sim", "--lib", "sched::exercise")
+    assert "ok. 0 passed" not in found
+
+
+@needs_cargo
+@pytest.mark.timeout(COMPILING_S)
+def test_add_a_testbed(rust_copy):
+    """Its name is in the list that the build makes of the folder."""
+    example("Add a testbed").apply(rust_copy)
+    found = cargo(rust_copy, "test", "-p", "iolab-sim", "--lib", "profile")
+    assert "ok. 0 passed" not in found
+    lists = (rust_copy / "target" / "debug" / "build").glob("iolab-sim-*/out/profiles.rs")
+    newest = max(lists, key=lambda path: path.stat().st_mtime)
+    assert '"fixed-1ms"' in newest.read_text(encoding="utf-8")
+
+
+@needs_cargo
+@pytest.mark.timeout(COMPILING_S)
+def test_add_a_dialect_option(rust_copy):
+    example("Add a dialect option").apply(rust_copy)
+    cargo(rust_copy, "test", "-p", "iolab-dialect", "--lib", "iozone")
+    source = rust_copy / "crates/iolab-dialect/src/iozone"
+    assert "--preallocate" in (source / "options/how.rs").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("anchor", "result"),
+    [
+        ("one", 'A = [\n    one(1),\n    new\n    two(\n        "b",\n    ),\n]\n'),
+        ("two(", 'A = [\n    one(1),\n    two(\n        "b",\n    ),\n    new\n]\n'),
+        ('"b",', 'A = [\n    one(1),\n    two(\n        "b",\n    ),\n    new\n]\n'),
+    ],
+)
+def test_a_row_is_added_after_a_whole_row(anchor, result):
+    text = 'A = [\n    one(1),\n    two(\n        "b",\n    ),\n]\n'
+    assert inserted(text, anchor, "    new\n", "a.py") == result
 
 
 @needs_cargo

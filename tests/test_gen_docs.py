@@ -3,6 +3,8 @@
 import pytest
 
 import gen_docs
+import iolab
+import library_page
 
 
 @pytest.mark.parametrize(
@@ -43,3 +45,44 @@ def test_drift_is_a_problem_only_when_checking(tmp_path):
     assert list(gen_docs.drifted_pages(tmp_path, pages, is_check=True)) == [problem]
     assert list(gen_docs.drifted_pages(tmp_path, pages, is_check=False)) == []
     assert list(gen_docs.drifted_pages(tmp_path, pages, is_check=True)) == []
+
+
+def documented():
+    """Does a thing, as :func:`iolab.run` does.
+
+    See `docs/reference/metrics.md`.
+
+    Parameters
+    ----------
+    name : a name, ``"x"``;
+        a second line.
+
+    Returns
+    -------
+    int : bytes.
+    """
+
+
+def test_a_docstring_becomes_lists():
+    assert library_page.sections(documented) == (
+        "Does a thing, as `iolab.run` does.\n\nSee [metrics](metrics.md).\n\n"
+        '**Parameters**\n\n- `name`: a name, `"x"`;\n  a second line.\n\n'
+        "**Returns**\n\n- `int`: bytes."
+    )
+
+
+def test_what_is_public_must_be_documented():
+    class Public:
+        """A class."""
+
+        def bare(self) -> int: ...
+
+    with pytest.raises(ValueError, match=r"bare has no docstring"):
+        list(library_page.members(Public))
+
+
+def test_the_library_page_has_every_public_name():
+    text = "\n\n".join(library_page.blocks())
+    for name in iolab.__all__:
+        assert f"`{name}`" in text or f"## `{name}`" in text
+    assert "StopSwitch.drain" not in text

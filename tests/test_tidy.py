@@ -6,6 +6,7 @@ import pytest
 
 import registries
 import tidy
+import type_names
 from rust_source import RustSource
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +26,10 @@ REAL = "crates/iolab-real/src/"
 SIM = "crates/iolab-sim/src/"
 MARK = "TO" + "DO"
 HOME = "/ho" + "me/alice/data"
+
+TWICE_RUST = "pub struct Shape;\npub enum Shape {}\n"
+TWICE_PYTHON = "class Shape: ...\n\n\nclass Shape: ...\n"
+RIDDLE = 'class A:\n    def f(self):\n        """Say what it is about."""\n'
 
 # Rule, path, contents, and the message that is expected (None: nothing).
 CASES = [
@@ -69,6 +74,23 @@ CASES = [
     (tidy.machine_paths, "docs/a.md", "see ~/scratch and /var/tmp and $HOME/home/x", None),
     (tidy.cited_pages, SIM + "a.rs", "//! Source: kernel.md 2.", "kernel.md is not in the repo"),
     (tidy.cited_pages, SIM + "a.rs", "//! Source: Documentation/block/bfq-iosched.rst.", None),
+    (tidy.repeated_names, SIM + "lib.rs", TWICE_RUST, "`Shape` is the name of crates/iolab-sim"),
+    (tidy.repeated_names, SIM + "lib.rs", TWICE_RUST.replace("pub enum", "enum"), None),
+    (tidy.repeated_names, "python/iolab/a.py", TWICE_PYTHON, "is the name of python/iolab/a.py:1"),
+    (tidy.repeated_names, "python/iolab/a.py", TWICE_PYTHON.replace("Shape", "_Shape"), None),
+    (tidy.repeated_names, "python/iolab/a.py", TWICE_PYTHON.replace("Shape", "Study"), None),
+    (tidy.repeated_names, "tests/a.py", TWICE_PYTHON, None),
+    (
+        tidy.plain_docstrings,
+        "python/iolab/a.py",
+        '"""Whom to become."""\n',
+        "'Whom' in a docstring",
+    ),
+    (tidy.plain_docstrings, "python/iolab/a.py", '"""Who runs it."""\n', "'Who' in a docstring"),
+    (tidy.plain_docstrings, "python/iolab/a.py", RIDDLE, "'what it is about'"),
+    (tidy.plain_docstrings, "python/iolab/a.py", RIDDLE.replace("def f", "def _f"), None),
+    (tidy.plain_docstrings, "python/iolab/a.py", '"""User that opens the files."""\n', None),
+    (tidy.plain_docstrings, "tests/a.py", RIDDLE, None),
     (tidy.final_newline, "python/a.py", "a = 1", "not exactly one newline"),
     (tidy.final_newline, "python/a.py", "a = 1 \n", "blanks at the end"),
 ]
@@ -92,6 +114,27 @@ def test_rule(tmp_path, rule, path, text, message):
 def test_every_rule_has_a_case_that_fails():
     failing = {rule for rule, _, _, message in CASES if message is not None}
     assert set(tidy.RULES) - failing == {tidy.list_rows}
+
+
+def test_a_type_is_public_if_its_modules_are(tmp_path):
+    files = {
+        "lib.rs": "pub mod open;\nmod closed;\npub use closed::Named;\n",
+        "open.rs": "pub struct Seen;\nstruct Own;\n",
+        "closed.rs": "pub struct Named;\npub struct Hidden;\n",
+        "open/deeper.rs": "pub struct Deep;\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / SIM / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    found = {name for name, _, _ in type_names.exported_types(tidy.Tree(tmp_path).rust)}
+    assert found == {"Seen", "Named"}
+
+
+def test_every_repeat_has_a_reason_and_is_one():
+    warnings = [f for f in tidy.repeated_names(tidy.Tree(ROOT)) if f.is_warning]
+    assert all(type_names.REPEATS.values())
+    assert len(warnings) < 10, "names that are declared once: remove their rows"
 
 
 REGISTRY = registries.Registry(

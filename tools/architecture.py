@@ -31,7 +31,8 @@ CRATES_FOR_TESTS: Final[Picture] = {}
 """Edges that only tests and benches of a crate have (dev-dependencies)."""
 
 PACKAGES: Final[Picture] = {
-    "cli": frozenset({"report", "run", "export", "archive", "imported"}),
+    "cli": frozenset({"library", "imported"}),
+    "library": frozenset({"report", "run", "export", "archive"}),
     "report": frozenset({"explain"}),
     "explain": frozenset({"stats"}),
     "stats": frozenset({"store"}),

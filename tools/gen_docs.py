@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import library_page
 from registries import AGENT_KNOBS, ENGINES, Registry, rows
 from tidy import Tree
 
@@ -151,7 +152,7 @@ def metrics_page() -> str:
             metric.unit,
             "higher" if metric.is_higher_better else "lower",
             metric.role,
-            _docstring(f"iolab.stats.metrics.{metric.name}"),
+            metric.about,
         ]
         for metric in metrics.METRICS
     ]
@@ -286,7 +287,8 @@ def index_page(root: Path = ROOT) -> str:
     by_hand = index.read_text(encoding="utf-8").partition(MARK)[0].rstrip()
     blocks = [by_hand, MARK]
     for folder in FOLDERS:
-        pages = sorted((index.parent / folder).glob("*.md"))
+        found = (index.parent / folder).glob("*")
+        pages = sorted(path for path in found if path.suffix in (".md", ".ipynb"))
         lines = [f"- [{_title(path)}]({folder}/{path.name})" for path in pages]
         if lines:
             blocks += [f"## {folder.capitalize()}", "\n".join(lines)]
@@ -309,7 +311,9 @@ def dialect_page(name: str, stem: str = "") -> str:
 
 
 def _title(path: Path) -> str:
-    return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+    text = path.read_text(encoding="utf-8")
+    text = notebook_text(text) if path.suffix == ".ipynb" else text
+    return text.partition("\n")[0].removeprefix("# ")
 
 
 NAMES: dict[str, Callable[[], str]] = {
@@ -326,6 +330,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/metrics.md": metrics_page,
     "docs/reference/methods.md": methods_page,
     "docs/reference/charts.md": charts_page,
+    "docs/reference/library.md": lambda: page("Library", "python/iolab", *library_page.blocks()),
     "docs/reference/engines.md": rust_list_page(
         "Engines",
         ENGINES,
@@ -349,7 +354,9 @@ _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 def broken_links(root: Path) -> Iterator[str]:
     """Relative links of all Markdown files that lead nowhere, headings included."""
-    for name, text in Tree(root).texts({".md"}).items():
+    tree = Tree(root)
+    cells = {name: notebook_text(text) for name, text in tree.texts({".ipynb"}).items()}
+    for name, text in {**tree.texts({".md"}), **cells}.items():
         for target in _LINK.findall(_FENCE.sub("", text)):
             if re.match(r"[a-z]+:", target):
                 continue
@@ -359,6 +366,12 @@ def broken_links(root: Path) -> Iterator[str]:
                 yield f"{name}: broken link {target}"
             elif anchor and file.suffix == ".md" and anchor not in anchors(file):
                 yield f"{name}: no heading for {target}"
+
+
+def notebook_text(text: str) -> str:
+    """The Markdown of a notebook, without its code."""
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells)
 
 
 def anchors(file: Path) -> set[str]:

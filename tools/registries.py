@@ -75,9 +75,8 @@ METRICS = Registry(
     name="metric",
     file="python/iolab/stats/metrics/__init__.py",
     begin=r"METRICS:[^=]*=\s*\(",
-    row=r"^\s*(\w+)\.METRIC\b",
+    row=r"^\s*\w+_metric\(\s*\"(\w+)\"",
     companions=(
-        "python/iolab/stats/metrics/{row}.py",
         "docs/reference/metrics.md::`{name}`",
         "tests/**/*.py::METRICS|{row}",
     ),

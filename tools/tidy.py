@@ -15,6 +15,7 @@ from pathlib import Path
 
 from registries import missing_companions
 from rust_source import RustSource
+from type_names import REPEATS, declared_classes, exported_types
 
 FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 5
@@ -28,6 +29,7 @@ SAFETY_DISTANCE_LINES = 3
 BUILT_FOLDERS = {"target", "build", "dist", "demo-out"}  # in the root only
 KEPT_HIDDEN = {".ci", ".gitignore", ".pre-commit-config.yaml"}
 BUILT_SUFFIXES = {".so", ".pyc"}
+NAMES_FILE = "tools/type_names.py"
 SOURCE_SUFFIXES = {".rs", ".py", ".toml", ".sh", ".sql", ".md", ".yaml"}
 
 
@@ -304,6 +306,48 @@ def final_newline(tree: Tree) -> Iterator[Finding]:
                 yield Finding(name, number, "final-newline", "blanks at the end of the line")
 
 
+def repeated_names(tree: Tree) -> Iterator[Finding]:
+    """Check that a public type name is declared once, or that `type_names.py` says why not."""
+    declared = dict[str, list[tuple[str, int]]]()
+    for name, path, line in [*exported_types(tree.rust), *declared_classes(tree.python)]:
+        declared.setdefault(name, []).append((path, line))
+    for name, places in declared.items():
+        first = "{}:{}".format(*places[0])
+        for path, line in places[1:] if name not in REPEATS else ():
+            yield Finding(path, line, "repeated-names", f"`{name}` is the name of {first}, too")
+    if NAMES_FILE in tree.files:
+        for name in REPEATS:
+            if len(declared.get(name, ())) < 2:
+                message = f"`{name}` is declared once: remove its row"
+                yield Finding(NAMES_FILE, 1, "repeated-names", message, is_warning=True)
+
+
+_RIDDLES = re.compile(r"\b[Ww]hom\b|\bof ours\b|\b[Ww]hat it is about\b|^Who\b")
+
+
+def plain_docstrings(tree: Tree) -> Iterator[Finding]:
+    """Check that docstrings of public Python code name the thing that they describe."""
+    for name, text in tree.python.items():
+        if name.startswith("python/iolab/"):
+            for line, docstring in public_docstrings(ast.parse(text)):
+                for found in _RIDDLES.findall(docstring):
+                    message = f"'{found}' in a docstring: name the thing"
+                    yield Finding(name, line, "plain-docstrings", message)
+
+
+def public_docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Docstrings of a module, its public classes and functions, and their public methods."""
+    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return
+    if getattr(node, "name", "module").startswith("_"):
+        return
+    docstring = ast.get_docstring(node)
+    if docstring is not None:
+        yield getattr(node, "lineno", 1), docstring
+    for inner in node.body if isinstance(node, ast.Module | ast.ClassDef) else ():
+        yield from public_docstrings(inner)
+
+
 def list_rows(tree: Tree) -> Iterator[Finding]:
     """Check that every row of every list has its page and its test (see `registries.py`)."""
     for path, line, message in missing_companions(tree.root, sorted(tree.files)):
@@ -321,6 +365,8 @@ RULES: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     machine_paths,
     cited_pages,
     final_newline,
+    repeated_names,
+    plain_docstrings,
     list_rows,
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolab.cli import calibrations
+from iolab.library import calibrations
 
 FACTS = {"kernel.release": "6.18.5", "cpu.count": "2"}
 

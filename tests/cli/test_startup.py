@@ -22,7 +22,7 @@ SLOW = {
 }
 """Modules of the standard library that take a millisecond or more, and are needed elsewhere."""
 VERSION_BUDGET = {
-    *("iolab", "iolab.errors", "iolab.pattern", "iolab.visible"),
+    *("iolab", "iolab.errors", "iolab.lazy", "iolab.pattern", "iolab.visible"),
     *("iolab.cli", "iolab.cli.console", "iolab.cli.main", "iolab.version"),
 }
 DIALECT_NEEDS_NOT = {
@@ -31,6 +31,7 @@ DIALECT_NEEDS_NOT = {
     *("iolab.run.wear", "iolab.run.confirm", "iolab.run.not_measured", "iolab.cli.conduct"),
     "iolab.cli.parser",
 }
+"""`iolab.lazy` is what keeps the public names of `import iolab` from importing their modules."""
 PROBE = """
 import sys
 from iolab.cli.main import main
@@ -58,6 +59,19 @@ def imported(*words: str, cwd: Path) -> set[str]:
 def test_the_version_imports_nothing_that_it_does_not_print(tmp_path):
     names = imported("--version", cwd=tmp_path)
     assert {name for name in names if name.split(".")[0] == "iolab"} == VERSION_BUDGET
+    assert not names & {*HEAVY, *SLOW, "dataclasses", "inspect", "json", "sqlite3", "subprocess"}
+
+
+def test_the_library_is_imported_name_by_name(tmp_path):
+    """`import iolab` offers `run`, `Study` and the rest; what they need comes when it is used."""
+    probe = "import sys, iolab\nprint(*sorted(sys.modules))\nassert 'run' in dir(iolab)"
+    done = subprocess.run(
+        [sys.executable, "-c", probe], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    names = set(done.stdout.split())
+    assert {name for name in names if name.split(".")[0] == "iolab"} == {
+        *("iolab", "iolab.errors", "iolab.lazy")
+    }
     assert not names & {*HEAVY, *SLOW, "dataclasses", "inspect", "json", "sqlite3", "subprocess"}
 
 

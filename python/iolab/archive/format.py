@@ -47,7 +47,7 @@ class ArchiveError(StoreError):
 
 
 class DamagedError(ArchiveError):
-    """An archive of ours with a part that no reader could use; perhaps only transfer hurt it."""
+    """An archive of iolab with a part that no reader could use; perhaps only transfer hurt it."""
 
     exit_code = DamageError.exit_code
 

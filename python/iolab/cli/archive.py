@@ -7,7 +7,6 @@ none of it.
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from iolab import units
 from iolab.cli.console import Console
-from iolab.cli.finish import find_database
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.services import Services
 from iolab.errors import IolabError, StoreError
+from iolab.library.stored import copied, find_database, is_archive, unpacked, usable
 from iolab.store import users_files
 from iolab.store.again import is_continuable
 from iolab.store.db import STORE_NAME, Store
@@ -67,11 +66,6 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     return _pack(target, out, services, (console, Allowed.of(arguments.overwrite)))
 
 
-def is_archive(path: Path) -> bool:
-    """Whether a user who names `path` means an archive: a file that is no database."""
-    return path.is_file() and path.suffix != ".db"
-
-
 @contextmanager
 def opened(path: Path, console: Console) -> Generator[Path, None, None]:
     """Database of a study, or of an archive, which lives in a temporary directory meanwhile.
@@ -83,42 +77,9 @@ def opened(path: Path, console: Console) -> Generator[Path, None, None]:
     if not is_archive(path):
         yield find_database(path)
         return
-    from iolab.archive.read import read_archive
-
-    found = read_archive(path)
-    if found.manifest is not None:
-        console.note(f"iolab: {path}: {_told(found.manifest)}")
-    with _usable(found) as database:
-        yield database
-
-
-@contextmanager
-def _usable(found: Inspection) -> Generator[Path, None, None]:
-    """Copy of the database in an archive that is whole, where nobody else looks.
-
-    Raises
-    ------
-    DamagedError : it is no study that can be used; says what is wrong with it.
-    """
-    from iolab.archive.format import DamagedError
-    from iolab.archive.read import shown
-    from iolab.store.verify import problems_of_study
-
-    with _copied(found) as database:
-        problems = problems_of_study(database)
-        if problems:
-            raise DamagedError(
-                f"{found.path} is damaged: {STORE_NAME} in it cannot be used: {shown(problems)}",
-                "ask for the file again, or for one that `iolab archive --check` calls whole",
-            )
-        yield database
-
-
-@contextmanager
-def _copied(found: Inspection) -> Generator[Path, None, None]:
-    with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
-        database = Path(folder) / STORE_NAME
-        database.write_bytes(found.contents[STORE_NAME])
+    with unpacked(path) as (database, manifest):
+        if manifest is not None:
+            console.note(f"iolab: {path}: {_told(manifest)}")
         yield database
 
 
@@ -187,7 +148,7 @@ def problems_inside(found: Inspection) -> list[str]:
 
     if STORE_NAME not in found.contents:
         return []
-    with _copied(found) as database:
+    with copied(found) as database:
         return [f"{STORE_NAME}: {problem}" for problem in problems_of_study(database)]
 
 
@@ -197,7 +158,7 @@ def _extract(target: Path, out: Path | None, console: Console) -> int:
     if out is None:
         raise IolabError("--extract needs a directory", "name a new one with --out DIR")
     found = read_archive(target)
-    with _usable(found) as database, Store.open_reader(database) as store:
+    with usable(found) as database, Store.open_reader(database) as store:
         study = store.study
         unpack(found, out)
     console.result(f"{out}: {counted(len(found.contents), 'file')}")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from iolab import units
-from iolab.cli import calibrations
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.errors import IolabError, RefusedError
-from iolab.store.db import STORE_NAME, Store
+from iolab.library.rejudged import ON_COMMAND_LINE, rejudged
+from iolab.library.stored import load_database
 from iolab.store.read import without_collecting
 from iolab.store.rows import StudyData
 from iolab.store.users_files import NOTHING, Allowed, write_results
@@ -29,8 +28,10 @@ class Place:
     out_dir: Path
     source: Path
     """What the user is told to keep: the database, or the archive that it came from."""
-    asked: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
-    """Another ``metric`` to judge by, and whose it is (``metric_of``), than the study named."""
+    metric: str | None = None
+    """Another metric to judge by than the study named."""
+    metric_of: str | None = None
+    """Stream or test whose metric it is."""
     units: System = "iec"
     """In which amounts of bytes are written."""
     allowed: Allowed = NOTHING
@@ -42,12 +43,12 @@ def show_results_of(
 ) -> int:
     """Judge, write the reports, print the answer; returns the exit code.
 
-    The rendered text begins with the verdict's sentence. `asked` may name another `metric`, and
-    whose it is (`metric_of`), than the study did.
+    The rendered text begins with the verdict's sentence.
 
     Raises
     ------
     AnalysisError : the stored trials do not allow a verdict.
+    StudyError : another metric was wanted, and there is none such.
     RefusedError : the report would replace somebody's file; the answer was printed.
     """
     with without_collecting(), units.shown_in(place.units):
@@ -56,16 +57,7 @@ def show_results_of(
 
 def _show_results(place: Place, services: Services, console: Console, is_strict: bool) -> int:
     out_dir = place.out_dir
-    with Store.open_reader(place.database) as store:
-        data = store.load_data()
-        data = replace(
-            data,
-            by_hand=services.by_hand(store, data),
-            curves=store.load_curves(),
-            calibration=calibrations.find_for(data.study.testbed, data.facts),
-        )
-    if place.asked:
-        data = replace(data, study=replace(data.study, **place.asked))
+    data = rejudged(load_database(place.database), place.metric, place.metric_of, ON_COMMAND_LINE)
     verdict = services.judge(data)
     refusal: RefusedError | None = None
     written = list[tuple[str, Path]]()
@@ -101,15 +93,3 @@ def _write(
         contents = {path.name: path.read_bytes() for path in files.values()}
     write_results(place.out_dir, contents, place.allowed)
     return [(label, place.out_dir / path.name) for label, path in files.items()]
-
-
-def find_database(path: Path) -> Path:
-    """Database of a results directory, or the database itself.
-
-    Raises
-    ------
-    IolabError : nothing is there.
-    """
-    if not path.exists():
-        raise IolabError(f"{path} does not exist", "name the directory that --out made")
-    return path / STORE_NAME if path.is_dir() or path.suffix != ".db" else path

@@ -10,8 +10,8 @@ from iolab.errors import IolabError
 from iolab.store.users_files import FLAG
 from iolab.study.factors import FACTORS, FactorDefinition, FactorKind, Scope, find_factor
 from iolab.study.source import FlagSource
+from iolab.study.workloads import DEFAULT_TESTS
 
-DEFAULT_TESTS: Final = "write,read,random-read,random-write"
 DEFAULT_RECORD_SIZES: Final = "4k,16k,64k"
 _BUFFERED_FLAG: Final = "--buffered"
 _STUDY_FLAGS: Final = {
@@ -218,7 +218,7 @@ def _workload(arguments: argparse.Namespace, factors: dict[str, Any]) -> dict[st
         if arguments.duration is not None:
             raise IolabError("--duration belongs to --workload", "IOzone's tests end by themselves")
         _refuse_vary(arguments)
-        tests = DEFAULT_TESTS if arguments.test is None else arguments.test
+        tests = list(DEFAULT_TESTS) if arguments.test is None else arguments.test
         return {"name": "iozone", "kind": "iozone", "tests": tests}
     if arguments.test is not None:
         raise IolabError("--test and --workload exclude each other", "give one of them")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from iolab import units
-from iolab.cli import calibrations
 from iolab.errors import StudyError
+from iolab.library import calibrations
 from iolab.study.model import PILOT_ROUNDS, Factor, IozoneWorkload, MixedWorkload, Study
 from iolab.study.plan import Plan, make_plan, round_ops
 from iolab.testbed.model import Testbed

@@ -19,6 +19,7 @@ from iolab.errors import AnalysisError, IolabError
 from iolab.export.fio import file_name, fio_job
 from iolab.export.iozone import iozone_script
 from iolab.export.treatments import exported_treatments
+from iolab.library.stored import by_hand_of
 from iolab.store.contents import Contents
 from iolab.store.db import Store
 from iolab.store.lock import WriterLock
@@ -60,7 +61,7 @@ def pack_study(database: Path, services: Services, console: Console) -> tuple[Ma
             name=data.study.name, machine=machine_text(data)
         ).encode()
         members |= _commands(data, store.contents, services, console)
-        drawn = replace(data, by_hand=services.by_hand(store, data), curves=store.load_curves())
+        drawn = replace(data, by_hand=by_hand_of(store, data), curves=store.load_curves())
         members |= _reports(drawn, services, console)
     manifest = Manifest(
         iolab_version(), data.study.study_id, data.study.name, machine_text(data), ()

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import argparse
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 from iolab import units
-from iolab.cli.archive import is_archive, opened
+from iolab.cli.archive import opened
 from iolab.cli.console import Console
-from iolab.cli.finish import EXIT_UNDECIDED, Place, find_database, show_results_of
+from iolab.cli.finish import EXIT_UNDECIDED, Place, show_results_of
 from iolab.cli.flags import add_overwrite_flag, add_units_flag
 from iolab.cli.services import Services
-from iolab.errors import IolabError, StudyError
+from iolab.errors import IolabError
+from iolab.library.rejudged import ON_COMMAND_LINE, rejudged
+from iolab.library.stored import find_database, is_archive
 from iolab.run.outputs import check_place_of_report, reports_in
 from iolab.store import users_files
 from iolab.store.db import Store
 from iolab.store.read import without_collecting
 from iolab.store.users_files import Allowed
-from iolab.study.factors import nearest
-from iolab.study.metric_names import parse_metric
 
 NAME = "report"
 HELP = "show the results of a study again"
@@ -58,9 +57,22 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     allowed.refuse_useless(reports_in(out_dir))
     if arguments.out:
         check_place_of_report(out_dir, allowed, database=database)
-    asked = _asked(arguments, database)
-    place = Place(database, out_dir, database, asked, arguments.units, allowed)
+    place = _place(arguments, database, out_dir, database, allowed)
     return show_results_of(place, services, console, is_strict=arguments.strict)
+
+
+def _place(
+    arguments: argparse.Namespace, database: Path, out_dir: Path, source: Path, allowed: Allowed
+) -> Place:
+    return Place(
+        database,
+        out_dir,
+        source,
+        metric=arguments.metric,
+        metric_of=arguments.metric_of,
+        units=arguments.units,
+        allowed=allowed,
+    )
 
 
 def _printed(
@@ -75,39 +87,13 @@ def _printed(
         database = find_database(found)
         with without_collecting(), Store.open_reader(database) as store:
             data = store.load_data()
-        data = replace(data, study=replace(data.study, **_asked(arguments, database)))
+        data = rejudged(data, arguments.metric, arguments.metric_of, ON_COMMAND_LINE)
     with without_collecting(), units.shown_in(arguments.units):
         verdict = services.judge(data)
         render = services.markdown if arguments.markdown else services.json
         console.result(render(data, verdict).rstrip("\n"))
     is_open = verdict.headline_word == "undecided" and data.study.is_comparison
     return EXIT_UNDECIDED if arguments.strict and is_open else 0
-
-
-def _asked(arguments: argparse.Namespace, database: Path) -> dict[str, str | None]:
-    """Another metric, and whose it is, than the study named."""
-    asked = dict[str, str | None]()
-    try:
-        if arguments.metric is not None:
-            asked = {"metric": parse_metric(arguments.metric), "metric_of": None}
-    except ValueError as error:
-        raise StudyError(f"--metric: {error}", "see docs/reference/metrics.md") from None
-    if arguments.metric_of is not None:
-        asked["metric_of"] = _checked_part(database, arguments.metric_of)
-    return asked
-
-
-def _checked_part(database: Path, part: str) -> str:
-    """Name of a stream or test that was measured."""
-    with Store.open_reader(database) as store:
-        operations = dict.fromkeys(m.operation for m in store.load_data().measurements)
-    parts = list(dict.fromkeys(name.rpartition("/")[2].partition("@")[0] for name in operations))
-    if part not in parts:
-        raise StudyError(
-            f"--metric-of: '{part}' was not measured{nearest(part, parts)}",
-            f"measured were {', '.join(parts)}",
-        )
-    return part
 
 
 def _from_archive(
@@ -124,6 +110,5 @@ def _from_archive(
     allowed.refuse_useless(reports_in(out_dir))
     check_place_of_report(out_dir, allowed)
     with opened(results, console) as database:
-        asked = _asked(arguments, database)
-        place = Place(database, out_dir, results, asked, arguments.units, allowed)
+        place = _place(arguments, database, out_dir, results, allowed)
         return show_results_of(place, services, console, is_strict=arguments.strict)

@@ -10,14 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.run.core import Core, load_core
 
 if TYPE_CHECKING:
     from iolab.run.prepare import Analysis
-    from iolab.store.db import Store
-    from iolab.store.rows import ByHand, StudyData
+    from iolab.store.rows import StudyData
 
 
 class Verdict(Protocol):
@@ -89,17 +87,6 @@ def _json(data: StudyData, verdict: Any) -> str:
     return verdict_json.render_json(data, verdict)
 
 
-def _by_hand(store: Store, data: StudyData) -> tuple[ByHand, ...]:
-    if data.study.kind == "imported":
-        return ()
-    from iolab.export.by_hand import by_hand
-
-    try:
-        return by_hand(data, store.contents, load_core())
-    except IolabError:  # A report does not fail because another program cannot be told the same.
-        return ()
-
-
 @frozen
 class Services:
     """The heavy halves, replaceable."""
@@ -110,7 +97,6 @@ class Services:
     render: Callable[[StudyData, Any, int], str] = _render
     markdown: Callable[[StudyData, Any], str] = _markdown
     json: Callable[[StudyData, Any], str] = _json
-    by_hand: Callable[[Store, StudyData], tuple[ByHand, ...]] = _by_hand
 
     @property
     def analysis(self) -> Analysis:

@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from iolab.cli.archive import is_archive, opened
+from iolab.cli.archive import opened
 from iolab.cli.console import Console
-from iolab.cli.finish import find_database
 from iolab.errors import IolabError
+from iolab.library.stored import find_database, is_archive
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.rows import StudyData
 from iolab.version import iolab_version

@@ -36,7 +36,7 @@ class Asked(Attendant):
         self._who = who
 
     def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
-        """The spec with whom the measuring child becomes and its semaphores."""
+        """The spec with the user that the measuring child becomes, and its semaphores."""
         workload = trial.treatment.workload
         if not isinstance(workload, DialectWorkload):
             return spec
@@ -111,7 +111,7 @@ def _with_numbers(phase: Json, source: Json) -> Json:
 
 
 def run_as(user: tuple[str, str], testbed: Testbed, observer: Observer) -> dict[str, Any] | None:
-    """Whom the measuring child becomes, None if that is who starts it.
+    """User that the measuring child becomes, None if it stays the same.
 
     Parameters
     ----------

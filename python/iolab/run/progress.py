@@ -12,7 +12,19 @@ if TYPE_CHECKING:
 
 @frozen
 class Progress:
-    """Where the campaign is; what a progress line shows."""
+    """The place of a running study, and what happened there.
+
+    Parameters
+    ----------
+    kind : ``"phase"`` (a trial does something), ``"finished"``, ``"failed"``, or ``"notice"`` (a
+        message about the study as a whole).
+    trial : the trial; None for a notice.
+    n_done : trials that are done.
+    n_planned : trials in all; None if a budget or a width decides that.
+    rounds : rounds in all; None as well.
+    eta_ns : time until the study ends, as far as it can be guessed.
+    message : phase that runs, reason of a failure, or the notice itself.
+    """
 
     kind: Literal["phase", "finished", "failed", "notice"]
     trial: Trial | None
@@ -21,4 +33,3 @@ class Progress:
     rounds: int | None
     eta_ns: int | None
     message: str = ""
-    """Phase that runs, reason of a failure, or the notice itself."""

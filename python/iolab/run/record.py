@@ -25,7 +25,12 @@ NS_PER_S: Final = 1e9
 QUANTILES: Final = (("p50", 0.5, 1), ("p90", 0.9, 10), ("p99", 0.99, 100), ("p999", 0.999, 1000))
 """Name, quantile, and the operations needed so that one lies beyond it."""
 
-FLUSH_METRICS: Final = ("flush_ns_p50", "flush_ns_p99", "flush_ns_max")
+FLUSH_METRICS: Final = (
+    "flush_ns_p50",
+    "flush_ns_p99",
+    "flush_ns_max",
+)
+"""Which of the flushes' quantiles are metrics."""
 Json = Mapping[str, Any]
 
 

@@ -17,7 +17,10 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopSwitch:
-    """Counts presses; its descriptor is readable while there are unseen ones."""
+    """A switch that stops a run: once after the running trial, twice at once.
+
+    It counts presses; its descriptor is readable while there are unseen ones. Its owner closes it.
+    """
 
     def __init__(self) -> None:
         self._presses = 0
@@ -31,7 +34,7 @@ class StopSwitch:
         return self._presses
 
     def press(self) -> None:
-        """Ask once; callable from a signal handler."""
+        """Ask once more to stop; may be called from a signal handler and from other threads."""
         self._presses += 1
         self.wake()
 
@@ -68,5 +71,6 @@ def pressed_by_signals() -> Generator[StopSwitch, None, None]:
         yield switch
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            # A handler that was not installed from Python is None, and cannot be put back from it.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
         switch.close()

@@ -78,6 +78,11 @@ class Comparison:
     """Round -> oriented ratio (geometric mean over cells); the sample behind the interval."""
     is_headline: bool = False
 
+    @property
+    def word(self) -> Word:
+        """The verdict on the level: ``better``, ``worse``, ``same``, ``trivial``, ``undecided``."""
+        return self.effect.word
+
 
 @dataclass(frozen=True, slots=True)
 class CellComparison:

@@ -1,4 +1,4 @@
-"""Who wins, who may, and who has the best mean in how many cells: one source for every renderer.
+"""Levels that win, may win, and have the best mean in how many cells, for every renderer.
 
 Page, terminal, Markdown, workbook and ``verdict.json`` ask here, so that none names a winner that
 another does not.

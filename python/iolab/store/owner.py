@@ -28,7 +28,7 @@ def invoking_user(environment: Mapping[str, str] = os.environ) -> tuple[int, int
 
 
 def trusted_users() -> set[int]:
-    """Who may own what this process writes: itself, root, and the user behind sudo."""
+    """Users that may own what this process writes: itself, root, and the user behind sudo."""
     user = invoking_user()
     return {os.geteuid(), os.getuid(), 0, *((user[0],) if user else ())}
 

@@ -24,7 +24,7 @@ VALUE_MAX: Final = 1e24
 
 
 def problems_of_study(path: Path) -> tuple[str, ...]:
-    """What is wrong with a database; nothing if every reader of ours can use it.
+    """What is wrong with a database; nothing if every part of iolab can read it.
 
     The file is opened to be read; the caller gives a copy of his own, in a directory of his own.
     """

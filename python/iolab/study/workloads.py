@@ -34,6 +34,8 @@ from iolab.study.reader import Reader
 from iolab.study.settings import SURROUNDINGS, merged, parse_name, read_settings
 
 IOZONE_TESTS: Final = tuple(test.name for test in TESTS)
+DEFAULT_TESTS: Final = ("write", "read", "random-read", "random-write")
+"""The tests that are taken if nobody names a workload."""
 PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)
 FLUSHES: Final[tuple[Flush, ...]] = get_args(Flush)
 LOCKS: Final[tuple[Lock, ...]] = get_args(Lock)

@@ -62,7 +62,7 @@ class Stop(Protocol):
 
 @frozen
 class Hello:
-    """Who the agent is."""
+    """Identity of an agent: version, rights, and what an earlier run left behind."""
 
     version: str
     is_root: bool

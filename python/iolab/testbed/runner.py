@@ -1,4 +1,4 @@
-"""Who runs the trials of a testbed: the agent on a real one, this process on a simulated one."""
+"""What runs the trials of a testbed: the agent on a real one, this process on a simulated one."""
 
 from __future__ import annotations
 

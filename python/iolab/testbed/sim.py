@@ -241,7 +241,7 @@ class SimRunner:
         del error_type
 
     def hello(self, run_id: str, *, is_dry_run: bool = False) -> Hello:
-        """Who runs the trials: this process, as whoever started it."""
+        """Identity of the runner: this process, with the rights of its user."""
         del run_id
         self._is_dry_run = is_dry_run
         return Hello(version="", is_root=False, boot_id="", open_journals=())

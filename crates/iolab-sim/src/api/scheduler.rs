@@ -224,6 +224,18 @@ pub trait Attach: Scheduler + Sized {
     /// Looks for merges with [`Scheduler::merge_bio`] alone; the elevator's index is not kept.
     const FINDS_OWN_MERGES: bool = false;
 
+    /// Requests are put into it; without one (`none`) they wait for a device tag alone.
+    const IS_ELEVATOR: bool = true;
+
+    /// Attaching it ends write-back throttling that is on by default.
+    const ENDS_DEFAULT_THROTTLING: bool = false;
+
     /// A fresh scheduler with default tunables.
     fn attach(context: &SchedulerContext) -> Self;
+
+    /// A fresh scheduler whose choices can be forced, if it can be replayed so.
+    fn attach_replayable(context: &SchedulerContext) -> Option<Box<dyn Replayable>> {
+        let _ = context;
+        None
+    }
 }

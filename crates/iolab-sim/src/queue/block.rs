@@ -372,13 +372,13 @@ impl Layer for BlockQueue {
 
 fn slots_of(parameters: &QueueParameters, kind: SchedulerKind, depth: u32) -> u32 {
     // Linux 4.20 include/linux/blkdev.h: BLKDEV_MAX_RQ = 128.
-    let by_default = match (kind, kind.framework()) {
-        (SchedulerKind::None, _) => depth,
-        (_, Framework::Legacy) => 128,
-        (_, Framework::MultiQueue) => 2 * depth.min(128),
+    let by_default = match kind.framework() {
+        _ if !kind.is_elevator() => depth,
+        Framework::Legacy => 128,
+        Framework::MultiQueue => 2 * depth.min(128),
     };
     let wanted = parameters.nr_requests.unwrap_or(by_default);
-    if kind == SchedulerKind::None { wanted.min(depth) } else { wanted }
+    if kind.is_elevator() { wanted } else { wanted.min(depth) }
 }
 
 fn letters(request: &Request) -> Letters {

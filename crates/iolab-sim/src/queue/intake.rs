@@ -9,7 +9,6 @@ use super::flush::{Next, Steps};
 use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
 use crate::api::request::{Request, RequestId};
 use crate::api::scheduler::{Framework, Merge, MergeEnd};
-use crate::sched::SchedulerKind;
 
 /// Most requests in a plug before it is flushed (Linux 6.18 block/blk.h: `BLK_MAX_REQUEST_COUNT`).
 const PLUG_REQUESTS: usize = 32;
@@ -387,7 +386,7 @@ impl BlockQueue {
 
     fn insert(&mut self, now: Ns, id: RequestId) {
         self.requests[id].inserted = now;
-        if self.kind != SchedulerKind::None {
+        if self.kind.is_elevator() {
             let request = self.requests[id];
             self.trace(now, Action::Inserted, &request);
         }

@@ -130,7 +130,7 @@ impl QueueParameters {
             return None;
         }
         match self.wbt_lat_usec {
-            None if self.scheduler == SchedulerKind::Bfq => None,
+            None if self.scheduler.ends_default_throttling() => None,
             None | Some(-1) => Some(default_target(is_rotational)),
             Some(latency_us) => {
                 u64::try_from(latency_us).ok().filter(|&us| us > 0).map(Ns::from_us)

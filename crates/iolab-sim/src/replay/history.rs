@@ -191,7 +191,7 @@ impl Counter {
 /// The figures of a stream made under `kind`.
 pub fn figures(rows: &[Row], kind: SchedulerKind) -> Figures {
     // Without a scheduler nothing is inserted: a request waits from its allocation on.
-    let is_inserted_at = if kind == SchedulerKind::None { Action::Got } else { Action::Inserted };
+    let is_inserted_at = if kind.is_elevator() { Action::Inserted } else { Action::Got };
     let mut counter = Counter::default();
     for row in rows {
         counter.follow(row, is_inserted_at);

@@ -100,10 +100,7 @@ pub fn predict(
         queued: BTreeMap::new(),
         issued: BTreeMap::new(),
         // Without a scheduler nothing is inserted: a request exists from its allocation on.
-        is_inserted_at: match setup.scheduler {
-            SchedulerKind::None => Action::Got,
-            _ => Action::Inserted,
-        },
+        is_inserted_at: if setup.scheduler.is_elevator() { Action::Inserted } else { Action::Got },
         decided: None,
         prediction: Prediction::default(),
     };

@@ -17,6 +17,24 @@ macro_rules! schedulers {
                 match self { $( Self::$Row => Box::new(<$Type>::attach(context)), )+ }
             }
 
+            /// A fresh scheduler whose choices can be forced, if this one can be replayed so.
+            pub fn attach_replayable(
+                self,
+                context: &SchedulerContext,
+            ) -> Option<Box<dyn Replayable>> {
+                match self { $( Self::$Row => <$Type>::attach_replayable(context), )+ }
+            }
+
+            /// Requests are put into it; without one they wait for a device tag alone.
+            pub const fn is_elevator(self) -> bool {
+                match self { $( Self::$Row => <$Type>::IS_ELEVATOR, )+ }
+            }
+
+            /// Attaching it ends write-back throttling that is on by default.
+            pub const fn ends_default_throttling(self) -> bool {
+                match self { $( Self::$Row => <$Type>::ENDS_DEFAULT_THROTTLING, )+ }
+            }
+
             /// It looks for merges by itself; the elevator's index is not kept for it.
             pub const fn finds_own_merges(self) -> bool {
                 match self { $( Self::$Row => <$Type>::FINDS_OWN_MERGES, )+ }
@@ -28,18 +46,6 @@ macro_rules! schedulers {
             }
         }
     };
-}
-
-impl SchedulerKind {
-    /// A fresh scheduler whose choices can be forced, if this one can be replayed so.
-    pub fn attach_replayable(self, context: &SchedulerContext) -> Option<Box<dyn Replayable>> {
-        match self {
-            Self::Noop => Some(Box::new(super::noop::Noop::attach(context))),
-            Self::None => Some(Box::new(super::none::None::attach(context))),
-            Self::MqDeadline => Some(Box::new(super::mq_deadline::MqDeadline::attach(context))),
-            _ => None,
-        }
-    }
 }
 
 schedulers! {

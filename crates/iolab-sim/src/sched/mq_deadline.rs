@@ -174,6 +174,10 @@ impl Attach for MqDeadline {
             async_depth: u64::from(context.slots),
         }
     }
+
+    fn attach_replayable(context: &SchedulerContext) -> Option<Box<dyn Replayable>> {
+        Some(Box::new(Self::attach(context)))
+    }
 }
 
 impl Scheduler for MqDeadline {

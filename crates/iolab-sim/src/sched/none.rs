@@ -27,9 +27,14 @@ impl Tuned for None {
 impl Attach for None {
     const FRAMEWORK: Framework = Framework::MultiQueue;
     const FINDS_OWN_MERGES: bool = true;
+    const IS_ELEVATOR: bool = false;
 
     fn attach(_: &SchedulerContext) -> Self {
         Self::default()
+    }
+
+    fn attach_replayable(context: &SchedulerContext) -> Option<Box<dyn Replayable>> {
+        Some(Box::new(Self::attach(context)))
     }
 }
 

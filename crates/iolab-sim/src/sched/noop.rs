@@ -33,6 +33,10 @@ impl Attach for Noop {
     fn attach(_: &SchedulerContext) -> Self {
         Self::default()
     }
+
+    fn attach_replayable(context: &SchedulerContext) -> Option<Box<dyn Replayable>> {
+        Some(Box::new(Self::attach(context)))
+    }
 }
 
 impl Scheduler for Noop {

@@ -30,7 +30,7 @@ _LINE_BYTES_MAX: Final = 4096
 
 
 def tell_user(plan: DialectPlan, testbed: Testbed, console: Console) -> None:
-    """Tell who measures.
+    """Tell the name of the user that measures.
 
     Raises
     ------

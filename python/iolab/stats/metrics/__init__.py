@@ -1,60 +1,164 @@
-"""The list of metrics; its order is the order of preference and of display."""
+"""The list of metrics; its order is the order of preference and of display.
+
+A metric is one row: name with its unit, noun for sentences and axes, and one sentence that says
+what it is. Its value is derived from a record in `iolab.run.record`.
+"""
 
 from typing import Final
 
-from iolab.stats.metrics import (
-    completion_ns,
-    elapsed_ns_total,
-    fairness_jain,
-    fairness_jain_shares,
-    flowing_time_share,
-    flush_ns_max,
-    flush_ns_p50,
-    flush_ns_p99,
-    gap_ns_max,
-    latency_ns_max,
-    latency_ns_mean,
-    latency_ns_p50,
-    latency_ns_p90,
-    latency_ns_p99,
-    latency_ns_p999,
-    on_time_share,
-    response_ns_max,
-    response_ns_mean,
-    response_ns_p50,
-    response_ns_p90,
-    response_ns_p99,
-    response_ns_p999,
-    throughput_bytes_per_s,
-    throughput_ops_per_s,
+from iolab.stats.metrics.metric import (
+    BYTES_PER_S,
+    Metric,
+    format_bytes_per_s,
+    format_ops_per_s,
+    latency_metric,
+    rate_metric,
+    share_metric,
 )
-from iolab.stats.metrics.metric import Metric
 
 METRICS: Final[tuple[Metric, ...]] = (
-    throughput_bytes_per_s.METRIC,
-    throughput_ops_per_s.METRIC,
-    latency_ns_p50.METRIC,
-    latency_ns_p90.METRIC,
-    latency_ns_p99.METRIC,
-    latency_ns_p999.METRIC,
-    latency_ns_max.METRIC,
-    latency_ns_mean.METRIC,
-    response_ns_p50.METRIC,
-    response_ns_p90.METRIC,
-    response_ns_p99.METRIC,
-    response_ns_p999.METRIC,
-    response_ns_max.METRIC,
-    response_ns_mean.METRIC,
-    elapsed_ns_total.METRIC,
-    flush_ns_p50.METRIC,
-    flush_ns_p99.METRIC,
-    flush_ns_max.METRIC,
-    completion_ns.METRIC,
-    on_time_share.METRIC,
-    gap_ns_max.METRIC,
-    flowing_time_share.METRIC,
-    fairness_jain.METRIC,
-    fairness_jain_shares.METRIC,
+    rate_metric(
+        "throughput_bytes_per_s",
+        "throughput",
+        "Bytes moved at the system calls per second of the timed region, all workers added up.",
+        unit=BYTES_PER_S,
+        text=format_bytes_per_s,
+    ),
+    rate_metric(
+        "throughput_ops_per_s",
+        "operation rate",
+        "Operations finished per second of the timed region, all workers added up.",
+        unit="ops/s",
+        text=format_ops_per_s,
+    ),
+    latency_metric(
+        "latency_ns_p50",
+        "median latency",
+        "Service time that half of the operations did not exceed (from submission), in ns.",
+    ),
+    latency_metric(
+        "latency_ns_p90",
+        "p90 latency",
+        "Service time that 90 % of the operations did not exceed (from submission), in ns.",
+    ),
+    latency_metric(
+        "latency_ns_p99",
+        "p99 latency",
+        "Service time that 99 % of the operations did not exceed (from submission), in ns.",
+        role="secondary",
+    ),
+    latency_metric(
+        "latency_ns_p999",
+        "p99.9 latency",
+        "Service time that 99.9 % of the operations did not exceed (from submission), in ns.",
+    ),
+    latency_metric(
+        "latency_ns_max",
+        "longest latency",
+        "Service time of the slowest operation (from submission to completion), in ns.",
+        is_maximum=True,
+    ),
+    latency_metric(
+        "latency_ns_mean",
+        "mean latency",
+        "Service time averaged over the operations (from submission to completion), in ns.",
+    ),
+    latency_metric(
+        "response_ns_p50",
+        "median response time",
+        "Response time that half of the operations did not exceed (from the intended "
+        "start), in ns.",
+    ),
+    latency_metric(
+        "response_ns_p90",
+        "p90 response time",
+        "Response time that 90 % of the operations did not exceed (from the intended "
+        "start), in ns.",
+    ),
+    latency_metric(
+        "response_ns_p99",
+        "p99 response time",
+        "Response time that 99 % of the operations did not exceed (from the intended "
+        "start), in ns.",
+        role="secondary",
+    ),
+    latency_metric(
+        "response_ns_p999",
+        "p99.9 response time",
+        "Response time that 99.9 % of the operations did not exceed (from the intended "
+        "start), in ns.",
+    ),
+    latency_metric(
+        "response_ns_max",
+        "longest response time",
+        "Response time of the slowest operation (from the intended start to completion), in ns.",
+        is_maximum=True,
+    ),
+    latency_metric(
+        "response_ns_mean",
+        "mean response time",
+        "Response time averaged over the operations (from the intended start to "
+        "completion), in ns.",
+    ),
+    latency_metric(
+        "elapsed_ns_total",
+        "elapsed time",
+        "Time that a whole operation took, as an imported table prints it.",
+        role="secondary",
+    ),
+    latency_metric(
+        "flush_ns_p50",
+        "median flush time",
+        "Time that half of the flushes between operations did not exceed (fsync and its "
+        "like), in ns.",
+    ),
+    latency_metric(
+        "flush_ns_p99",
+        "p99 flush time",
+        "Time that 99 % of the flushes between operations did not exceed (fsync and its "
+        "like), in ns.",
+    ),
+    latency_metric(
+        "flush_ns_max",
+        "longest flush time",
+        "Time that the slowest flush between operations took (fsync and its like), in ns.",
+        is_maximum=True,
+    ),
+    latency_metric(
+        "completion_ns",
+        "time to completion",
+        "Time until the operations that a stream was given were done, its slowest worker's, in ns.",
+    ),
+    share_metric(
+        "on_time_share",
+        "operations on time",
+        "Share of a rated stream's operations that ended within a period of their intended start.",
+    ),
+    latency_metric(
+        "gap_ns_max",
+        "longest gap",
+        "Longest time that a worker of the stream went without an operation that ended, in ns.",
+        is_maximum=True,
+    ),
+    share_metric(
+        "flowing_time_share",
+        "time without stalls",
+        "Share of time in which a stream moved at least a tenth of its own median "
+        "throughput per slice.",
+    ),
+    share_metric(
+        "fairness_jain",
+        "fairness among equals",
+        "Jain's fairness index over the rates of the workers: 1 is equal shares, 1/n is "
+        "one takes all.",
+        as_percent=False,
+    ),
+    share_metric(
+        "fairness_jain_shares",
+        "fairness of promised shares",
+        "Jain's fairness index over the streams' rates, each divided by its weight or priority.",
+        as_percent=False,
+    ),
 )
 METRIC_BY_NAME: Final[dict[str, Metric]] = {metric.name: metric for metric in METRICS}
 

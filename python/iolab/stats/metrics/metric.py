@@ -30,6 +30,8 @@ class Metric:
     """Unit of the stored value."""
     label: str
     """Noun used in sentences and axes, without unit."""
+    about: str
+    """What it is, in one sentence."""
     is_higher_better: bool
     read_unit: str
     """What people read it in; bytes are read in whatever units are shown."""
@@ -121,15 +123,25 @@ def format_percent(value: float) -> str:
     return f"{format_significant(value * 100)} %"
 
 
-def share_metric(name: str, label: str, *, as_percent: bool = True) -> Metric:
+def rate_metric(
+    name: str, label: str, about: str, *, unit: str, text: Callable[[float], str]
+) -> Metric:
+    """Make the metric of a rate, stored and read in `unit`; higher is better.
+
+    Rates carry verdicts.
+    """
+    return Metric(name, unit, label, about, True, unit, 1.0, text, "primary")
+
+
+def share_metric(name: str, label: str, about: str, *, as_percent: bool = True) -> Metric:
     """Make the metric of a share of one, or of an index from 0 to 1; higher is better."""
     if as_percent:
-        return Metric(name, "share", label, True, "%", 100.0, format_percent)
-    return Metric(name, "index", label, True, "", 1.0, format_significant)
+        return Metric(name, "share", label, about, True, "%", 100.0, format_percent)
+    return Metric(name, "index", label, about, True, "", 1.0, format_significant)
 
 
 def latency_metric(
-    name: str, label: str, *, role: Role = "shown", is_maximum: bool = False
+    name: str, label: str, about: str, *, role: Role = "shown", is_maximum: bool = False
 ) -> Metric:
     """Make the metric of a duration stored in ns and drawn in µs; lower is better."""
-    return Metric(name, "ns", label, False, "µs", 1e-3, format_ns, role, is_maximum)
+    return Metric(name, "ns", label, about, False, "µs", 1e-3, format_ns, role, is_maximum)

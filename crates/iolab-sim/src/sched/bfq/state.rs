@@ -118,6 +118,7 @@ pub struct Bfq {
 
 impl Attach for Bfq {
     const FRAMEWORK: Framework = Framework::MultiQueue;
+    const ENDS_DEFAULT_THROTTLING: bool = true;
 
     fn attach(context: &SchedulerContext) -> Self {
         let hz = context.hz;

@@ -1,0 +1,1 @@
+"""The library: what `import iolab` offers; the command line is a console around the same."""

@@ -1,0 +1,219 @@
+"""What a study was run to: its trials, their measurements, and the verdict."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from iolab.errors import RefusedError
+from iolab.library.rejudged import rejudged
+from iolab.library.stored import is_archive
+from iolab.library.study import Study
+from iolab.library.table import Cell, ResultTable, Row, table_of
+from iolab.store.rows import Caveat, Measurement, StudyData, TrialRow
+
+if TYPE_CHECKING:
+    import pandas  # pyright: ignore[reportMissingImports]
+
+    from iolab.stats.verdict import StudyVerdict
+
+_FIXED: Final = ("trial", "round", "position", "workload", "operation", "is_direct", "cache_share")
+"""Columns that every table of measurements has, before those of factors and metrics."""
+
+
+class Result:
+    """A stored study: what was measured, and what follows from that.
+
+    :func:`iolab.run` and :func:`iolab.open` return it. It holds what was stored at that moment; of
+    a study that still runs, open it again to see more.
+
+    Parameters
+    ----------
+    data : everything that is stored about the study.
+    path : the results directory, database or archive that it was read from.
+    """
+
+    def __init__(self, data: StudyData, path: Path) -> None:
+        self._data = data
+        self.path = path
+        """The results directory, database or archive that it was read from."""
+
+    @property
+    def name(self) -> str:
+        """Name of the study."""
+        return self._data.study.name
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the trials ran in simulation."""
+        return self._data.study.kind == "simulated"
+
+    @property
+    def study(self) -> Study:
+        """The study that was run, seed included.
+
+        Raises
+        ------
+        StudyError : what is stored is no study that can be run: an imported table.
+        """
+        return Study.parse(self._data.study.spec_toml)
+
+    @property
+    def trials(self) -> tuple[TrialRow, ...]:
+        """Every planned trial in the order of execution, with its status: None if it was not run.
+
+        Times are nanoseconds.
+        """
+        return tuple(self._data.trials)
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """What speaks against the study as a whole; those of a trial are with the trial."""
+        return self._data.caveats
+
+    @cached_property
+    def verdict(self) -> StudyVerdict:
+        """The judged study; computed when it is first asked for.
+
+        ``verdict.headline`` lists the comparisons of the compared factor's levels with its
+        baseline. Each has a ``word`` (``better``, ``worse``, ``same``, ``trivial``, ``undecided``)
+        and an ``effect`` with ``ratio`` (above 1 is better) and ``interval_95``.
+        `docs/reference/verdict-json.md` describes all fields.
+
+        Raises
+        ------
+        AnalysisError : the stored trials do not allow a verdict.
+        """
+        from iolab.stats.judge import judge
+
+        return judge(self._data)
+
+    def summary(self) -> str:
+        """The verdict's sentence, then one line per pooled comparison: levels, ratio, word.
+
+        Raises
+        ------
+        AnalysisError : the stored trials do not allow a verdict.
+        """
+        return self.verdict.summary()
+
+    def text(self, *, width: int = 80) -> str:
+        """The answer as `iolab report` prints it.
+
+        Parameters
+        ----------
+        width : columns, at least 40.
+
+        Raises
+        ------
+        AnalysisError : the stored trials do not allow a verdict.
+        """
+        from iolab.report import terminal
+
+        return terminal.render(self._data, self.verdict, width=width).rstrip("\n")
+
+    def judged_by(self, metric: str, *, of: str | None = None) -> Result:
+        """The same trials, judged by another metric.
+
+        Parameters
+        ----------
+        metric : name or short form: ``"p99"``, ``"latency_ns_p99"``, ``"throughput"``.
+        of : stream or test whose metric it is; None is all of them.
+
+        Raises
+        ------
+        StudyError : there is no such metric, or nothing of that name was measured.
+        """
+        return Result(rejudged(self._data, metric, of), self.path)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of :meth:`to_rows`.
+
+        First ``trial``, ``round`` (1-based), ``position`` (0-based place in the round),
+        ``workload``, ``operation``, ``is_direct`` and ``cache_share`` (share of the bytes that
+        never reached the device), then one per varied factor (levels as text), then one per metric,
+        whose name ends with its unit.
+        """
+        return self._table.columns
+
+    def to_rows(self) -> list[Row]:
+        """One row per operation of each finished trial, values in the order of :attr:`columns`."""
+        return list(self._table.rows)
+
+    def to_frame(self) -> pandas.DataFrame:  # pyright: ignore[reportUnknownParameterType]
+        """The rows of :meth:`to_rows` as a pandas frame.
+
+        Raises
+        ------
+        IolabError : pandas is not installed (``pip install 'iolab[notebook]'``).
+        """
+        return self._table.to_frame()
+
+    def report(self, path: str | Path | None = None, *, overwrite: bool = False) -> list[Path]:
+        """Write the report.
+
+        Parameters
+        ----------
+        path : a file, whose ending says what is written: ``.html`` the page, ``.xlsx`` the
+            workbook, ``.json`` the verdict for programs, ``.md`` Markdown for a pull request; or a
+            directory for the first three. None is the directory that the study lies in.
+        overwrite : replace a file that iolab did not write.
+
+        Returns
+        -------
+        list : the files that were written.
+
+        Raises
+        ------
+        AnalysisError : the stored trials do not allow a verdict.
+        RefusedError : a file of another origin has the name.
+        IolabError : a file cannot be written, or its ending means nothing.
+        """
+        from iolab.library.report_files import write_report
+
+        return write_report(self._data, self.verdict, self._place(path), overwrite=overwrite)
+
+    def _place(self, path: str | Path | None) -> Path:
+        if path is not None:
+            return Path(path)
+        if self.path.is_dir():
+            return self.path
+        if not is_archive(self.path):
+            return self.path.parent
+        raise RefusedError(
+            f"{self.path} is an archive, in which no report can be put",
+            "name a directory or a file",
+        )
+
+    @cached_property
+    def _table(self) -> ResultTable:
+        factors = [name for name, levels in self._data.study.factors.items() if len(levels) > 1]
+        rows = dict[tuple[str, str], dict[str, Cell]]()
+        metrics = set[str]()
+        for one in self._data.measurements:
+            row = rows.setdefault((one.trial_id, one.operation), _row_of(one, factors))
+            row[one.metric] = one.value
+            metrics.add(one.metric)
+        from iolab.stats.metrics import METRICS
+
+        measured = [metric.name for metric in METRICS if metric.name in metrics]
+        return table_of([*_FIXED, *factors, *measured], list(rows.values()))
+
+    def __repr__(self) -> str:
+        done = sum(trial.status == "ok" for trial in self._data.trials)
+        return f"<iolab.Result '{self.name}': {done} of {len(self._data.trials)} trials done>"
+
+
+def _row_of(one: Measurement, factors: list[str]) -> dict[str, Cell]:
+    fixed: dict[str, Cell] = {
+        "trial": one.trial_id,
+        "round": one.round,
+        "position": one.position,
+        "workload": one.workload,
+        "operation": one.operation,
+        "is_direct": one.is_direct,
+        "cache_share": one.cache_share,
+    }
+    return fixed | {name: one.levels.get(name) for name in factors}

@@ -1,0 +1,128 @@
+"""Reading a stored study wherever it lies: a results directory, its database, an archive."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.errors import IolabError
+from iolab.library import calibrations
+from iolab.store.db import STORE_NAME, Store
+from iolab.store.read import without_collecting
+from iolab.store.rows import ByHand, StudyData
+
+if TYPE_CHECKING:
+    from iolab.archive.format import Manifest
+    from iolab.archive.read import Inspection
+
+
+def find_database(path: Path) -> Path:
+    """Database of a results directory, or the database itself.
+
+    Raises
+    ------
+    IolabError : nothing is there.
+    """
+    if not path.exists():
+        raise IolabError(f"{path} does not exist", "name the directory that --out made")
+    is_other = path.is_dir() or path.suffix != Path(STORE_NAME).suffix
+    return path / STORE_NAME if is_other else path
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a path means an archive: a file that is no database."""
+    return path.is_file() and path.suffix != Path(STORE_NAME).suffix
+
+
+def load_stored(path: Path) -> StudyData:
+    """Everything stored about a study, ready to be judged and drawn.
+
+    Raises
+    ------
+    StoreError : there is no study that can be read.
+    IolabError : nothing is there, or an archive is damaged.
+    """
+    if not is_archive(path):
+        return load_database(find_database(path))
+    with unpacked(path) as (database, _):
+        return load_database(database)
+
+
+def load_database(database: Path) -> StudyData:
+    """Everything in a database: rows, latency curves, the A/A result of its testbed.
+
+    Raises
+    ------
+    StoreError : it cannot be read.
+    """
+    with without_collecting(), Store.open_reader(database) as store:
+        data = store.load_data()
+        return replace(
+            data,
+            by_hand=by_hand_of(store, data),
+            curves=store.load_curves(),
+            calibration=calibrations.find_for(data.study.testbed, data.facts),
+        )
+
+
+def by_hand_of(store: Store, data: StudyData) -> tuple[ByHand, ...]:
+    """The trials in the languages of other programs; none where that cannot be said."""
+    if data.study.kind == "imported":
+        return ()
+    from iolab.export.by_hand import by_hand
+    from iolab.run.core import load_core
+
+    try:
+        return by_hand(data, store.contents, load_core())
+    except IolabError:  # A report does not fail because another program cannot be told the same.
+        return ()
+
+
+@contextmanager
+def unpacked(path: Path) -> Generator[tuple[Path, Manifest | None], None, None]:
+    """Database of an archive, in a temporary directory, with what the archive says of itself.
+
+    Raises
+    ------
+    ArchiveError : the archive is damaged, foreign, or of a newer program.
+    """
+    from iolab.archive.read import read_archive
+
+    found = read_archive(path)
+    with usable(found) as database:
+        yield database, found.manifest
+
+
+@contextmanager
+def usable(found: Inspection) -> Generator[Path, None, None]:
+    """Copy of the database in an archive that is whole, in a directory of its own.
+
+    Raises
+    ------
+    DamagedError : it is no study that can be used; says what is wrong with it.
+    """
+    from iolab.archive.format import DamagedError
+    from iolab.archive.read import shown
+    from iolab.store.verify import problems_of_study
+
+    with copied(found) as database:
+        problems = problems_of_study(database)
+        if problems:
+            raise DamagedError(
+                f"{found.path} is damaged: {STORE_NAME} in it cannot be used: {shown(problems)}",
+                "ask for the file again, or for one that `iolab archive --check` calls whole",
+            )
+        yield database
+
+
+@contextmanager
+def copied(found: Inspection) -> Generator[Path, None, None]:
+    """Copy of an archive's database in a temporary directory, whether or not it can be used."""
+    with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
+        database = Path(folder) / STORE_NAME
+        database.write_bytes(found.contents[STORE_NAME])
+        yield database

@@ -1,5 +1,0 @@
-"""Service time that 99 % of the operations did not exceed (from submission), in ns."""
-
-from iolab.stats.metrics.metric import latency_metric
-
-METRIC = latency_metric("latency_ns_p99", "p99 latency", role="secondary")

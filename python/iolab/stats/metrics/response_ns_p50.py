@@ -1,5 +1,0 @@
-"""Response time that half of the operations did not exceed (from the intended start), in ns."""
-
-from iolab.stats.metrics.metric import latency_metric
-
-METRIC = latency_metric("response_ns_p50", "median response time")

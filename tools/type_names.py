@@ -1,0 +1,126 @@
+"""Public type names: each has one meaning, whoever declares it.
+
+A name counts as public in Rust if its crate exports it (its modules are `pub`, or a `pub use` names
+it), and in Python if a module declares it without an underscore. Where a name is declared in more
+than one place, `REPEATS` says why; the words themselves are explained in
+`docs/reference/glossary.md`.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from rust_source import RustSource
+
+_TYPE = re.compile(r"^\s*pub (?:struct|enum|trait|union) (\w+)", re.MULTILINE)
+_PUBLIC_MODULE = re.compile(r"^\s*pub mod (\w+)\s*;", re.MULTILINE)
+_PUBLIC_USE = re.compile(r"^\s*pub use ([^;]+);", re.MULTILINE)
+
+
+def exported_types(sources: Mapping[str, RustSource]) -> Iterator[tuple[str, str, int]]:
+    """Types that library crates export, as (name, path, line)."""
+    exports = {name: _exports(sources, name) for name in sources if name.endswith("/src/lib.rs")}
+    for path, source in sources.items():
+        root = re.match(r"crates/[\w-]+/src/", path)
+        if root is None or f"{root[0]}lib.rs" not in exports:
+            continue
+        modules, named = exports[f"{root[0]}lib.rs"]
+        is_public = _module_of(path, root[0]) in modules
+        for match in _TYPE.finditer(source.code):
+            line = source.code.count("\n", 0, match.start(1)) + 1
+            if line not in source.test_lines and (is_public or match[1] in named):
+                yield match[1], path, line
+
+
+def _module_of(path: str, root: str) -> tuple[str, ...]:
+    parts = PurePosixPath(path.removeprefix(root)).with_suffix("").parts
+    return tuple(part for part in parts if part not in ("lib", "mod"))
+
+
+def _exports(
+    sources: Mapping[str, RustSource], library: str
+) -> tuple[set[tuple[str, ...]], set[str]]:
+    """Modules that are public from the root on, and names that a `pub use` exports."""
+    root = library.removesuffix("lib.rs")
+    files = {_module_of(path, root): s for path, s in sources.items() if path.startswith(root)}
+    modules, pending, named = set[tuple[str, ...]](), [tuple[str, ...]()], set[str]()
+    while pending:
+        module = pending.pop()
+        if module in modules or module not in files:
+            continue
+        modules.add(module)
+        code = files[module].code
+        pending += [(*module, name) for name in _PUBLIC_MODULE.findall(code)]
+        for use in _PUBLIC_USE.findall(code):
+            named |= set(re.findall(r"\b[A-Z]\w*\b", use))
+    return modules, named
+
+
+def declared_classes(texts: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
+    """Classes that modules of the package declare, as (name, path, line)."""
+    for path, text in texts.items():
+        if path.startswith("python/iolab/"):
+            for node in ast.parse(text).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    yield node.name, path, node.lineno
+
+
+_FAMILY = "each dialect, device or volume has its own, and code outside sees one of them at a time"
+_BOTH = "the same thing on both sides of the border, until one declaration serves both languages"
+
+REPEATS: Mapping[str, str] = {
+    # The same meaning.
+    "Dialect": _BOTH,
+    "Event": _FAMILY,
+    "Geometry": _FAMILY,
+    "Parameters": _FAMILY,
+    "PhaseResult": _FAMILY,
+    "Priority": _BOTH,
+    "ReportPaths": "what the command line asks of the report, which tests replace",
+    "RowResult": _FAMILY,
+    "Segment": _FAMILY,
+    "Show": _FAMILY,
+    "Study": "the public class holds the checked one, and is made of Python values",
+    "Typed": _FAMILY,
+    "WorkerResult": _FAMILY,
+    # Two meanings: one of them is to be renamed, as the comment says.
+    "Accepted": "ops of a batch; bytes that a device may be worn by (`AcceptedWrites`)",
+    "Answer": "the first screen's columns (`AnswerColumns`); what a rule says",
+    "Asked": "of a plan, as data; what adds that to a trial (`AskedAttendant`)",
+    "Birth": "identity of a file in the engines; the same with an instant, in the store",
+    "Bounds": "with a meaning for tables (`closer`); of a location estimate",
+    "Burst": "IOzone's option; the pace that it lowers to",
+    "Cell": "one as judged, in a chart; a field of bonnie++'s CSV (`CsvField`)",
+    "Command": "a disk's command in its queue; IOzone's options as a report prints them",
+    "Course": "drawn (`DrawnCourse`); stored",
+    "Device": "of a scheduler scenario (`ScenarioDevice`); as the agent found it",
+    "Direction": "of data in a request; of a stream (`Mix`)",
+    "Entry": "of a chart (`MapEntry`); a workload as a study file describes it",
+    "Findings": "of a verifying lane (`Mismatches`); of a probe (`ProbeFindings`)",
+    "Forecast": "of verdicts, as a text; of what is written (`WriteForecast`)",
+    "Given": "an option on a command line; a parameter in a stack file (`GivenParameter`)",
+    "Ledger": "last writes of blocks (`BlockLedger`); the sorted study",
+    "Line": "of a CSV file; of a fit (`FittedLine`), in both languages",
+    "Method": "statistical; of finding residency; of writing parity (`ParityMethod`)",
+    "Observer": "of a timed region; of a run",
+    "Operation": "of a trace event, of a bio (`BioKind`): of a workload in the glossary",
+    "Origin": "of a table (`TableFile`); of a study",
+    "Place": "of anything in eight files: of a file set in the glossary",
+    "Plan": "of a dialect's command line (`CommandPlan`); of a study",
+    "Point": "of a fit; of a chart",
+    "Reader": "of parameters (`ParameterReader`); of study tables",
+    "Row": "of dialects, flash, recordings and tables: each inside its module",
+    "Series": "over time; of a chart (`ChartSeries`)",
+    "Size": "an option; of a row",
+    "Source": "of random numbers; of a file's text; of a study's keys (`KeySource`)",
+    "Standing": "of an option; of a level among winners",
+    "Step": "of a worker, of flash collection, of a ladder: of a program in the glossary",
+    "Stream": "of random numbers (`SeedStream`); of a mixed workload",
+    "Table": "of a dialect's sizes; imported; of a chart (`ChartTable`)",
+    "Transfer": "an op; sectors of one member of a volume (`MemberTransfer`)",
+    "Unit": "of results; of a tunable",
+    "Value": "of a report, of a profile, of an imported table: each inside its module",
+    "WriteCache": "what a device promises; a disk's dirty data",
+}
+"""Names that are declared more than once, with the reason why that is so."""
