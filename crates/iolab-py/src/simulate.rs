@@ -7,8 +7,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::run_simulated;
-use iolab_drive::record::{DeviceRecord, PhaseRecord};
+use iolab_drive::record::{DeviceRecord, PhaseRecord, Warning};
 use iolab_model::{Error, Ns, Sector, Seed};
+use iolab_sim::api::layer::Incident;
 use iolab_sim::error::SimError;
 use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
@@ -47,7 +48,7 @@ struct Record {
     knobs: BTreeMap<String, String>,
     stack: Option<Value>,
     facts: BTreeMap<String, String>,
-    warnings: Vec<Value>,
+    warnings: Vec<Warning>,
     actions: Vec<Value>,
     phases: Vec<PhaseRecord>,
     simulation: Inside,
@@ -220,10 +221,20 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     let target = SimTarget::new(simulation, facts.clone());
     let mut observer =
         Watch { target: &target, should_stop: stop, marks: Vec::new(), is_stopped: false };
-    let mut phases = Vec::new();
+    let (mut phases, mut error) = (Vec::new(), None);
     for phase in &spec.workload.phases {
-        phases.push(run_phase(&target, (&spec.workload, phase), &mut observer)?);
-        if observer.is_stopped {
+        error = match run_phase(&target, (&spec.workload, phase), &mut observer) {
+            Ok(record) => {
+                let why = record.first_error().map(str::to_owned);
+                phases.push(record);
+                why
+            }
+            // A call that failed while files were made is the trial's failure, as on the kernel.
+            Err(error @ Error::System { .. }) => Some(error.to_string()),
+            Err(error) => return Err(error.into()),
+        };
+        error = error.map(|why| format!("{}: {why}", phase.name));
+        if observer.is_stopped || error.is_some() {
             break;
         }
     }
@@ -233,19 +244,33 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     };
     Ok(Record {
         trial: spec.trial,
-        status: if observer.is_stopped { "interrupted" } else { "ok" },
-        error: None,
+        status: match &error {
+            Some(_) => "failed",
+            None if observer.is_stopped => "interrupted",
+            None => "ok",
+        },
+        error,
         started_at_unix_ns: wall.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64),
         elapsed_ns: started.elapsed().as_nanos() as u64,
         engine: spec.workload.engine.clone(),
         knobs,
         stack: None,
         facts: facts.into_iter().collect(),
-        warnings: Vec::new(),
+        warnings: target.inspect(warnings),
         actions: Vec::new(),
         phases,
         simulation,
     })
+}
+
+/// What went wrong inside the stack, and when, as caveats of the record.
+fn warnings(simulation: &Simulation) -> Vec<Warning> {
+    let warning = |incident: Incident| {
+        let seconds = incident.at.since(Simulation::EPOCH).as_seconds();
+        let message = format!("{} ({seconds:.6} s after the beginning)", incident.message);
+        Warning::new(incident.code, message, incident.hint)
+    };
+    simulation.incidents().into_iter().map(warning).collect()
 }
 
 fn run_phase(

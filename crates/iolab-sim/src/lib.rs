@@ -22,7 +22,9 @@ pub mod target;
 pub mod tunable;
 pub mod volume;
 
-pub use api::bio::{Bio, BioId, Flags, Operation, Priority, PriorityClass, ProcessId, Submitter};
+pub use api::bio::{
+    Bio, BioId, Ended, Flags, Operation, Priority, PriorityClass, ProcessId, Submitter,
+};
 pub use api::layer::{Info, Layer, WriteCache};
 pub use api::request::{Direction, Request, RequestId, Requests};
 pub use api::scheduler::{Framework, Hz, Merge, MergeEnd, Scheduler, SchedulerContext};

@@ -11,8 +11,8 @@
 
 use iolab_model::{Ns, TraceEvent};
 
-use crate::api::bio::{Bio, BioId, ProcessId};
-use crate::api::layer::{Info, Layer};
+use crate::api::bio::{Bio, Ended, ProcessId};
+use crate::api::layer::{Incident, Info, Layer};
 
 /// Busy from a number of commands on.
 pub struct Busy {
@@ -43,7 +43,7 @@ impl Layer for Busy {
         self.below.next_event()
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         let before = done.len();
         self.below.advance(now, done);
         self.in_flight -= (done.len() - before) as u32;
@@ -69,6 +69,10 @@ impl Layer for Busy {
         self.below.take_events(events);
     }
 
+    fn incidents(&self, list: &mut Vec<Incident>) {
+        self.below.incidents(list);
+    }
+
     fn counters(&self) -> Vec<(String, f64)> {
         self.below.counters()
     }
@@ -82,7 +86,7 @@ mod tests {
     use iolab_model::trace_event::Action;
 
     use super::*;
-    use crate::api::bio::{Flags, Operation, Submitter};
+    use crate::api::bio::{BioId, Flags, Operation, Submitter};
     use crate::device::fixed::Fixed;
     use crate::queue::{BlockQueue, QueueParameters};
     use crate::sched::SchedulerKind;

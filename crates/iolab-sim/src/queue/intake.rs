@@ -6,7 +6,7 @@ use iolab_model::{Ns, Sector};
 use super::block::{BlockQueue, Waiter};
 use super::chain::Owner;
 use super::flush::{Next, Steps};
-use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Submitter};
 use crate::api::request::{Request, RequestId};
 use crate::api::scheduler::{Framework, Merge, MergeEnd};
 use crate::sched::SchedulerKind;
@@ -23,7 +23,7 @@ impl BlockQueue {
         self.trace(now, Action::Queued, &Request::of(bio, now));
         let steps = Steps::of(bio, self.info.write_cache);
         if !steps.data && !steps.pre {
-            self.finished.push(bio.id);
+            self.finished.push(Ended::ok(bio.id));
             return;
         }
         let pieces = self.pieces(bio);
@@ -88,7 +88,7 @@ impl BlockQueue {
     pub(super) fn follow(&mut self, now: Ns, next: &mut Vec<Next>) {
         for step in next.drain(..) {
             match step {
-                Next::Done(owner) => self.owner_done(owner),
+                Next::Done(owner, status) => self.owner_done(owner, status),
                 Next::Flush => {
                     let flush = Bio {
                         id: BioId(0),

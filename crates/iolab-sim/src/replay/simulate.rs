@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::history::{Figures, Life, figures, lives, row_of};
 use super::one_head::{Fit, OneHead};
 use super::recording::{Recording, Row, Setup};
-use crate::api::bio::{Bio, BioId, ProcessId};
+use crate::api::bio::{Bio, BioId, Ended, ProcessId};
 use crate::api::layer::Layer;
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -130,7 +130,7 @@ impl Stage {
             if self.queue.next_event() <= now {
                 self.queue.advance(now, &mut done);
             }
-            for id in done.drain(..) {
+            for Ended { id, .. } in done.drain(..) {
                 self.free.push(id);
                 self.plan(now, self.owners[id.0 as usize]);
             }
