@@ -30,6 +30,8 @@ struct EngineEntry {
     has_lock: bool,
     /// Files are mapped, or streams, unless a workload asks otherwise.
     default_access: Access,
+    /// All that its target says of itself.
+    abilities: Capabilities,
 }
 
 #[derive(Serialize)]
@@ -53,6 +55,7 @@ pub fn text() -> String {
             has_flags: can.has_flags,
             has_lock: can.has_lock,
             default_access: can.default_access,
+            abilities: can,
         }
     });
     let (engines, knobs) = (engines.collect(), knobs().collect());

@@ -8,22 +8,25 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::run_simulated;
 use iolab_drive::record::{DeviceRecord, PhaseRecord, Warning};
-use iolab_model::{Error, Ns, Sector, Seed};
+use iolab_model::op::FlagName;
+use iolab_model::{Error, Ns, Sector, Seed, Target};
 use iolab_sim::api::layer::Incident;
 use iolab_sim::error::SimError;
+use iolab_sim::limits::{ALIKE, LEVELS, LIMITS};
 use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::{QueueOverrides, Stack};
-use iolab_sim::target::{SimTarget, Simulation};
+use iolab_sim::target::{CAPABILITIES, SimTarget, Simulation};
 use iolab_sim::{Hz, SchedulerContext};
 use iolab_workload::Workload;
 use iolab_workload::spec::{Phase, Tenant};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::study_error;
+use crate::refusals::{Asked, refusals_of};
 
 /// Where the files of a simulated device live.
 const DIRECTORY: &str = "/simulated";
@@ -182,6 +185,26 @@ impl std::fmt::Display for TrialError {
             Self::Stack(error) => error.fmt(formatter),
         }
     }
+}
+
+/// Everything in a trial that the stack cannot do, as JSON: a list of `iolab_drive::needs::Refusal`.
+#[pyfunction]
+pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyResult<String> {
+    let stack: Stack = serde_json::from_str(stack_json).map_err(|e| study_error(py, e))?;
+    let asked: Asked = serde_json::from_str(trial_json).map_err(|e| study_error(py, e))?;
+    let overrides = overrides(&asked.knobs).map_err(|e| study_error(py, e))?;
+    let simulation = stack.build(&overrides, Seed(0)).map_err(|e| study_error(py, e))?;
+    let target = SimTarget::new(simulation, Vec::new());
+    let found = refusals_of(&target.capabilities(), LIMITS, &asked);
+    serde_json::to_string(&found).map_err(|e| study_error(py, e))
+}
+
+/// What no simulated stack can do and what changes nothing on one, as JSON.
+#[pyfunction]
+pub fn sim_limits(py: Python<'_>) -> PyResult<String> {
+    let flags = Vec::<FlagName>::from(CAPABILITIES.flags);
+    let table = json!({ "limits": LIMITS, "levels": LEVELS, "alike": ALIKE, "flags": flags });
+    serde_json::to_string(&table).map_err(|e| study_error(py, e))
 }
 
 /// The trace events of a trial as CSV, its timed regions and what lies around them.

@@ -11,6 +11,7 @@ pub mod calendar;
 pub mod compare;
 pub mod device;
 pub mod error;
+pub mod limits;
 pub mod probe;
 pub mod profile;
 pub mod queue;

@@ -44,6 +44,7 @@ from iolab.errors import (
 from iolab.run.campaign import Campaign, Outcome, Start
 from iolab.run.core import Core
 from iolab.run.record import caveats_of
+from iolab.run.refusals import check_possible
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.run.trial import check_specs, trial_spec
 from iolab.run.wear import Accepted, History, WriteBudget
@@ -157,7 +158,7 @@ def _prepare(
         if arguments.dry_run:
             testbed = replace(testbed, erase_serial=arguments.erase_serial)
     core = services.load_core()
-    check_specs(plan, core)
+    check_possible(testbed, check_specs(plan, core), core)
     testbed.check_space(plan.round_cost().file_bytes)
     return Conduct(
         plan=plan,

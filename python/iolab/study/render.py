@@ -8,8 +8,6 @@ from typing import Any
 from iolab import units
 from iolab.study.model import IozoneWorkload, Levels, MixedWorkload, Stream, Study, TestbedRequest
 
-_ARGUMENT_KEYS = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
-
 
 def spec_toml(study: Study) -> str:
     """Render `study` so that :func:`iolab.study.load.parse_study` gives it back."""
@@ -141,7 +139,7 @@ def _testbed(testbed: TestbedRequest) -> str:
         return _text(testbed.text)
     pairs: list[tuple[str, Any]] = [("kind", testbed.kind)]
     if testbed.argument:
-        pairs.append((_ARGUMENT_KEYS.get(testbed.kind, "path"), testbed.argument))
+        pairs.append((testbed.row.argument_key, testbed.argument))
     pairs += testbed.options
     return "{ " + ", ".join(f"{key} = {_text(value)}" for key, value in pairs) + " }"
 

@@ -78,18 +78,7 @@ impl Target for SimTarget {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            is_asynchronous: true,
-            depth_max: DEPTH_MAX,
-            has_namespace: true,
-            has_plain: false,
-            has_direct: true,
-            has_vectors: true,
-            has_flags: true,
-            has_allocate: true,
-            is_simulated: true,
-            ..Capabilities::MINIMAL
-        }
+        CAPABILITIES
     }
 
     fn facts(&self) -> Vec<(String, String)> {
@@ -204,6 +193,21 @@ impl Lane for SimLane {
         }
     }
 }
+
+/// What every simulated stack can do; [`crate::limits`] says why not more.
+pub const CAPABILITIES: Capabilities = Capabilities {
+    is_asynchronous: true,
+    depth_max: DEPTH_MAX,
+    has_namespace: true,
+    has_plain: false,
+    has_direct: true,
+    has_vectors: true,
+    has_flags: true,
+    flags: DURABLE,
+    has_allocate: true,
+    is_simulated: true,
+    ..Capabilities::MINIMAL
+};
 
 /// The flags that mean something here: nothing polls, and no file is cached.
 const DURABLE: TransferFlags = TransferFlags::DATA_SYNC.with(TransferFlags::SYNC);

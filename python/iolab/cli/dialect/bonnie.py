@@ -44,7 +44,7 @@ def run_as(plan: DialectPlan, testbed: Testbed, console: Console) -> dict[str, A
     """
     user, group = plan.asked.get("user", ("", ""))
     is_root = os.geteuid() == 0
-    if testbed.record_kind == "simulated":
+    if testbed.is_simulated:
         if user or group:
             console.note("iolab: note: -u and -g mean nothing in a simulation")
         return None

@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol
 from iolab import units
 from iolab.errors import DialectError, RefusedError, TestbedError
 from iolab.frozen import frozen
+from iolab.run.refusals import refusals
 from iolab.store import made
 from iolab.store.rows import Caveat
 from iolab.store.users_files import Allowed, is_replaceable, refuse_special, refused
@@ -26,6 +27,7 @@ from iolab.study.plan import Plan, make_plan
 from iolab.study.table import RowTable
 from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed
+from iolab.testbed.refusal import RefusalCore
 
 KEEPING: Final = "mkfile"
 """The dialect whose files are what it is run for."""
@@ -38,6 +40,8 @@ _DIRECT_ONLY: Final = {
     "bonnie++": "add -D -f -n 0 for what is direct, or use --on loop:8g",
     "mkfile": "use --on loop:1g",
 }
+_CACHED: Final = frozenset({"page_cache", "mapping", "streams", "append", "many_files"})
+"""Codes of refusals that the options of `_DIRECT_ONLY` avoid."""
 Json = Mapping[str, Any]
 
 
@@ -149,8 +153,7 @@ def testbed_of(plan: DialectPlan) -> Testbed:
                 f"{testbed.text} erases no device: --erase-serial means nothing", "leave it out"
             )
         testbed = replace(testbed, erase_serial=serial)
-    if testbed.record_kind == "simulated":
-        _refuse_buffered(plan, testbed)
+    if testbed.is_simulated:
         _refuse_company(plan, testbed)
     return testbed
 
@@ -277,17 +280,19 @@ def replaceable(plan: DialectPlan, directory: Path) -> dict[str, Any]:
     return found
 
 
-def _refuse_buffered(plan: DialectPlan, testbed: Testbed) -> None:
-    """Simulated stacks know direct I/O only, for now."""
+def check_possible(plan: DialectPlan, testbed: Testbed, core: RefusalCore) -> None:
+    """Refuse a command line of which the testbed cannot do something, in the dialect's words.
+
+    Raises
+    ------
+    DialectError : names what, where and why, and the option that would do.
+    """
     for row in plan.rows:
-        for phase in row["workload"]["phases"]:
-            for tenant in phase["tenants"]:
-                if tenant["access"] != "direct":
-                    raise DialectError(
-                        f"{phase['name']} on {testbed.text} goes through the page cache, and "
-                        "buffered files in simulation come with a later release",
-                        _DIRECT_ONLY.get(plan.dialect, _DIRECT_ONLY["iozone"]),
-                    )
+        for refusal in refusals(testbed, {"workload": row["workload"]}, core):
+            hint = refusal.hint
+            if refusal.code in _CACHED:
+                hint = _DIRECT_ONLY.get(plan.dialect, _DIRECT_ONLY["iozone"])
+            raise DialectError(refusal.text(testbed.text), hint)
 
 
 def _refuse_company(plan: DialectPlan, testbed: Testbed) -> None:
@@ -335,7 +340,7 @@ def order_caveats(plan: Plan, testbed: Testbed) -> tuple[Caveat, ...]:
 
     Simulated trials do not know each other, so that their order does not matter.
     """
-    if not plan.study.is_comparison or testbed.record_kind == "simulated":
+    if not plan.study.is_comparison or testbed.is_simulated:
         return ()
     return (
         Caveat(

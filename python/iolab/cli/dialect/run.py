@@ -23,6 +23,7 @@ from iolab.cli.dialect.plan import (
     KEEPING,
     DialectCore,
     DialectPlan,
+    check_possible,
     foreign_reads,
     order_caveats,
     removed_files,
@@ -111,6 +112,7 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Con
     if bonnie.set_semaphores(plan, console):
         return 0
     testbed = testbed_of(plan)
+    check_possible(plan, testbed, core)
     run_as = None
     if dialect == bonnie.NAME:
         plan = bonnie.with_numbers(plan)
