@@ -187,7 +187,8 @@ impl std::fmt::Display for TrialError {
     }
 }
 
-/// Everything in a trial that the stack cannot do, as JSON: a list of `iolab_drive::needs::Refusal`.
+/// Everything in a trial that the stack cannot do, as JSON: a list of
+/// [`iolab_drive::needs::Refusal`].
 #[pyfunction]
 pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyResult<String> {
     let stack: Stack = serde_json::from_str(stack_json).map_err(|e| study_error(py, e))?;

@@ -95,8 +95,10 @@ pub trait Layer {
     /// Only flash cares: reading what was never written touches no cell.
     fn age(&mut self) {}
 
-    /// Keeps trace events from now on, where there is a queue.
-    fn record_events(&mut self) {}
+    /// Keeps trace events from now on, where there is a queue; each takes the next number.
+    fn record_events(&mut self, queues: &mut u16) {
+        let _ = queues;
+    }
 
     /// Takes the trace events kept so far; those of several queues are not in order.
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {

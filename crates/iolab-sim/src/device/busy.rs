@@ -61,8 +61,8 @@ impl Layer for Busy {
         self.below.age();
     }
 
-    fn record_events(&mut self) {
-        self.below.record_events();
+    fn record_events(&mut self, queues: &mut u16) {
+        self.below.record_events(queues);
     }
 
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {
@@ -99,7 +99,7 @@ mod tests {
         }
         let parameters = QueueParameters { scheduler, ..QueueParameters::default() };
         let mut queue = BlockQueue::new(Ns(0), &parameters, device).unwrap();
-        queue.record_events();
+        queue.record_events(&mut 0);
         for id in 0..40 {
             let sector = Sector(u64::from(id) * 1_000);
             let (flags, submitter) = (Flags::NONE, Submitter::default());

@@ -128,8 +128,8 @@ impl Layer for Faulty {
         self.below.age();
     }
 
-    fn record_events(&mut self) {
-        self.below.record_events();
+    fn record_events(&mut self, queues: &mut u16) {
+        self.below.record_events(queues);
     }
 
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {

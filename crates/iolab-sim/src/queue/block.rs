@@ -65,6 +65,9 @@ pub struct BlockQueue {
     pub(super) run_at: Ns,
     pub(super) accounting: Accounting,
     pub(super) events: Option<Vec<TraceEvent>>,
+    /// Number of this queue in its stack, and of the newest request.
+    device: u16,
+    newest: u64,
 }
 
 impl BlockQueue {
@@ -134,6 +137,8 @@ impl BlockQueue {
             run_at: Ns::MAX,
             accounting: Accounting::default(),
             events: None,
+            device: 0,
+            newest: 0,
         })
     }
 
@@ -153,6 +158,12 @@ impl BlockQueue {
     /// The layer below.
     pub fn below(&self) -> &dyn Layer {
         &*self.below
+    }
+
+    /// A request of one bio with a number of its own.
+    pub(super) fn numbered(&mut self, bio: &Bio, now: Ns) -> Request {
+        self.newest += 1;
+        Request { number: self.newest, ..Request::of(bio, now) }
     }
 
     /// Changes a tunable of the scheduler while it runs.
@@ -287,6 +298,8 @@ impl BlockQueue {
             process: request.submitter.process.0,
             cpu: request.submitter.cpu,
             priority: request.submitter.priority.packed(),
+            device: self.device,
+            request: request.number,
         });
     }
 }
@@ -354,9 +367,11 @@ impl Layer for BlockQueue {
         self.below.age();
     }
 
-    fn record_events(&mut self) {
+    fn record_events(&mut self, queues: &mut u16) {
+        self.device = *queues;
+        *queues += 1;
         self.events.get_or_insert_default();
-        self.below.record_events();
+        self.below.record_events(queues);
     }
 
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {

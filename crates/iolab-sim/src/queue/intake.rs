@@ -98,13 +98,15 @@ impl BlockQueue {
                         flags: Flags::SYNC,
                         submitter: Submitter::default(),
                     };
-                    let id = self.requests.add(Request::of(&flush, now));
+                    let request = self.numbered(&flush, now);
+                    let id = self.requests.add(request);
                     self.chains.start(id, Owner::Flush(u32::MAX));
                     self.accounting.allocated(now);
                     self.dispatch_list.push_back(id);
                 }
                 Next::Data(owner, bio) => {
-                    let id = self.requests.add(Request::of(&bio, now));
+                    let request = self.numbered(&bio, now);
+                    let id = self.requests.add(request);
                     self.chains.start(id, owner);
                     self.accounting.allocated(now);
                     self.dispatch_list.push_back(id);
@@ -164,7 +166,7 @@ impl BlockQueue {
         if !self.slots.take(now, bio, &*self.scheduler) {
             return None;
         }
-        let request = Request::of(bio, now);
+        let request = self.numbered(bio, now);
         let id = self.requests.add(request);
         self.chains.start(id, owner);
         self.accounting.allocated(now);
@@ -232,7 +234,8 @@ impl BlockQueue {
             MergeEnd::Back => Action::BackMerged,
             MergeEnd::Front => Action::FrontMerged,
         };
-        self.trace(now, action, &Request::of(bio, now));
+        let number = self.requests[merge.into].number;
+        self.trace(now, action, &Request { number, ..Request::of(bio, now) });
     }
 
     fn merge_into_scheduler(&mut self, now: Ns, bio: &Bio, owner: Owner) -> bool {
@@ -324,7 +327,7 @@ impl BlockQueue {
         self.chains.join(first, second);
         self.give_slot(&lost);
         self.accounting.absorbed(now, lost.allocated);
-        self.trace(now, Action::Joined, &lost);
+        self.trace(now, Action::RequestMerged, &lost);
     }
 
     /// Flushes the plug into the scheduler.

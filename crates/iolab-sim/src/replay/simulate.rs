@@ -188,7 +188,7 @@ pub fn simulate(
     parameters.max_sectors_kb = parameters.max_sectors_kb.into_iter().chain(longest).min();
     let attached = Ns(EPOCH.0 - ATTACHED_BEFORE.0);
     let mut queue = BlockQueue::new(attached, &parameters, Box::new(device))?;
-    queue.record_events();
+    queue.record_events(&mut 0);
     let mut by_process: BTreeMap<ProcessId, Vec<Life>> = BTreeMap::new();
     for life in all {
         by_process.entry(life.bio.submitter.process).or_default().push(life);

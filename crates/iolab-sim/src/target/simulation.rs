@@ -149,7 +149,7 @@ impl Simulation {
 
     /// Keeps the trace events of every queue from now on.
     pub fn record_events(&mut self) {
-        self.stack.record_events();
+        self.stack.record_events(&mut 0);
     }
 
     /// Takes the trace events kept so far, in order of time.

@@ -241,8 +241,8 @@ impl<P: Placement> Layer for FanOut<P> {
         self.members.each().for_each(|member| member.exited(now, process));
     }
 
-    fn record_events(&mut self) {
-        self.members.each().for_each(|member| member.record_events());
+    fn record_events(&mut self, queues: &mut u16) {
+        self.members.each().for_each(|member| member.record_events(queues));
     }
 
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {

@@ -8,10 +8,10 @@
 //! A read that fails is computed from the other members, a write that fails costs the member
 //! ([`super::errors`]).
 //!
-//! Left out: a second loss (what needs it fails with EIO, in RAID 6 too), reading through the stripe cache, journals and partial parity logs,
-//! bad blocks, discards (not advertised, as with md's default `devices_handle_discard_safely` = 0
-//! in Linux drivers/md/raid5.c; ignored and counted), and that md locks single pages of a row
-//! rather than the row.
+//! Left out: a second loss (what needs it fails with EIO, in RAID 6 too), reading through the
+//! stripe cache, journals and partial parity logs, bad blocks, discards (not advertised, as with
+//! md's default `devices_handle_discard_safely` = 0 in Linux drivers/md/raid5.c; ignored and
+//! counted), and that md locks single pages of a row rather than the row.
 //!
 //! Sources: Chen et al. (1994); Linux drivers/md/raid5.c (behaviour).
 
@@ -338,8 +338,8 @@ impl Layer for Array {
         self.members.each().for_each(|member| member.exited(now, process));
     }
 
-    fn record_events(&mut self) {
-        self.members.each().for_each(|member| member.record_events());
+    fn record_events(&mut self, queues: &mut u16) {
+        self.members.each().for_each(|member| member.record_events(queues));
     }
 
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {
