@@ -60,6 +60,7 @@ def simulated_text() -> str:
         "schedulers": json.loads(core.sim_schedulers()),
         "knobs": core.sim_knob_names(),
         "profiles": [{"name": name, "title": title} for name, title in titles.items()],
+        **json.loads(core.sim_limits()),
     }
     return json.dumps(tables, indent=2, ensure_ascii=False) + "\n"
 
@@ -95,7 +96,7 @@ def factors_page() -> str:
     """Everything that can be varied or held."""
     factors: Any = importlib.import_module("iolab.study.factors")
     definitions = [definition for definition in factors.FACTORS if "." not in definition.name]
-    dotted = [d for d in factors.FACTORS if "." in d.name and not d.only_on]
+    dotted = [d for d in factors.FACTORS if "." in d.name and not d.is_of_model]
     heads = ["factor", "levels", "default", "root", "what it is", "also understood"]
     return page(
         "Factors",

@@ -23,11 +23,13 @@ __all__ = [
     "sim_describe",
     "sim_knob_names",
     "sim_knobs",
+    "sim_limits",
     "sim_predict",
     "sim_probe",
     "sim_profile",
     "sim_profile_names",
     "sim_profile_stack",
+    "sim_refusals",
     "sim_replay",
     "sim_scenarios",
     "sim_schedulers",
@@ -35,6 +37,7 @@ __all__ = [
     "sim_trace",
     "simulate_trial",
     "workload_operations",
+    "workload_refusals",
 ]
 
 __version__: str
@@ -207,6 +210,49 @@ def sim_knob_names() -> list[str]:
     Returns
     -------
     list of str, for instance ``nr_requests``.
+    """
+
+def sim_refusals(stack_json: str, trial_json: str) -> str:
+    """Everything in a trial that a simulated stack cannot do.
+
+    Parameters
+    ----------
+    stack_json : what `sim_stack` or `sim_profile_stack` gave.
+    trial_json : trial spec of the agent protocol; only ``workload`` must be there.
+
+    Returns
+    -------
+    str : list of ``{"code", "what", "phase", "tenant", "reason", "hint"}``, in the order of phases;
+        empty if it can run.
+
+    Raises
+    ------
+    iolab.errors.StudyError : no workload, no stack, or a knob that it does not have.
+    """
+
+def workload_refusals(abilities_json: str, workload_json: str) -> str:
+    """Everything in a workload that its engines cannot do.
+
+    Parameters
+    ----------
+    abilities_json : name of each engine to its abilities, as ``iolab-agent names`` prints them.
+    workload_json : workload spec, version 1.
+
+    Returns
+    -------
+    str : list as that of `sim_refusals`; an engine that is not named has no limits.
+
+    Raises
+    ------
+    iolab.errors.StudyError : no workload.
+    """
+
+def sim_limits() -> str:
+    """Facts of all simulated stacks, for `make docs`.
+
+    Returns
+    -------
+    str : ``{"limits", "levels", "alike", "flags"}`` as in crates/iolab-sim/src/limits.rs.
     """
 
 def sim_knobs(stack_json: str, knobs_json: str) -> str:

@@ -14,6 +14,12 @@ from iolab.cli.services import Services
 class FakeCore:
     """Builders that hand their input through; quantiles that are plausible."""
 
+    def sim_refusals(self, stack_json, trial_json):
+        return "[]"
+
+    def workload_refusals(self, abilities_json, workload_json):
+        return "[]"
+
     def iozone_workload(self, spec_json):
         return spec_json
 

@@ -115,6 +115,38 @@ tests = ["write", "random-read"]
 """
 
 
+POINTS = {
+    "Q": "bio_queue",
+    "G": "getrq",
+    "I": "rq_insert",
+    "D": "rq_issue",
+    "C": "rq_complete",
+    "P": "plug",
+    "U": "unplug",
+}
+MIRROR = """
+name = "mirror"
+[volume]
+members = 2
+parameters = { layout = "raid1" }
+member.device.profile = "fixed-100us"
+member.queue = { scheduler = "mq-deadline" }
+"""
+
+
+def test_each_queue_of_software_raid_has_its_number_in_a_trace(iolab, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mirror.toml").write_text(MIRROR)
+    Path("study.toml").write_text(STUDY.replace("sim:fixed-100us", "sim:mirror.toml"))
+    assert iolab("sim", "trace", "study.toml", "--out", "one.csv.gz")[0] == 0
+    text = gzip.decompress(Path("one.csv.gz").read_bytes()).decode()
+    header, *lines = text.splitlines()
+    assert header.startswith("ts_ns,event,sector,nr_sectors,rwbs,ioprio,pid,cpu,device,request,")
+    issued = Counter((row[8], row[4]) for row in (x.split(",") for x in lines) if row[1] == "D")
+    assert issued["0", "WS"] == issued["1", "WS"] == 256, "each copy is written"
+    assert issued["0", "RS"] + issued["1", "RS"] == 256, "one is read"
+
+
 def test_a_simulated_trial_leaves_the_events_of_the_block_layer(iolab, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(STUDY)
@@ -128,6 +160,12 @@ def test_a_simulated_trial_leaves_the_events_of_the_block_layer(iolab, tmp_path,
     # 1 MiB in records of 4 KiB, written and read: each bio is a request of its own.
     assert counts["Q"] == counts["I"] == counts["D"] == counts["C"] == 512
     assert Counter(row[4] for row in rows if row[1] == "D") == {"WS": 256, "RS": 256}
+    for row in rows:
+        device, request, point = row[8:]
+        assert (device, point) == ("0", POINTS[row[1]]), row
+        assert (request == "") == (row[1] == "Q"), "a bio is no request yet"
+    lives = [[row[1] for row in rows if row[9] == str(number)] for number in range(1, 513)]
+    assert all(life[:1] == ["G"] and life[-2:] == ["D", "C"] for life in lives)
     code, _, err = iolab("sim", "trace", "study.toml", "--out", "one.csv.gz")
     assert (code, "one.csv.gz exists already" in err) == (2, True)
     code, _, err = iolab("sim", "trace", "study.toml", "--trial", "t7", "--out", "two.csv.gz")

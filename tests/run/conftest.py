@@ -13,6 +13,12 @@ class FakeCore:
     def __init__(self):
         self.inputs = []
 
+    def sim_refusals(self, stack_json, trial_json):
+        return "[]"
+
+    def workload_refusals(self, abilities_json, workload_json):
+        return "[]"
+
     def iozone_workload(self, spec_json):
         self.inputs.append(json.loads(spec_json))
         return spec_json

@@ -3,10 +3,11 @@
 import pytest
 
 from iolab.errors import StudyError
-from iolab.study.influence import NOT_SIMULATED, inert_parts
+from iolab.study.influence import inert_parts
 from iolab.study.load import parse_study
 from iolab.study.names import TESTS
 from iolab.study.plan import make_plan
+from iolab.study.simulated import ALIKE
 
 SIM = "sim:fixed-100us"
 
@@ -29,7 +30,7 @@ def codes(found):
     [
         ('engine = ["psync", "sync"]', "all engines submit alike: engine cannot be compared"),
         ('workers_as = ["threads", "processes"]', "workers_as cannot be compared"),
-        ('lock = ["none", "record"]', "lock cannot be compared"),
+        ('lock = ["none", "record"]', "simulated files have no locks"),
         ('vectors = [1, 4]\nengine = ["pvsync"]', "vectors cannot be compared"),
         ("wbt_lat_usec = [0, 2000]", "wbt_lat_usec cannot be compared"),
         ('flush = ["fsync", "fdatasync"]\nfsync_every = [4, 8]', "fsync and fdatasync cannot"),
@@ -45,7 +46,7 @@ def test_what_is_not_simulated_is_not_compared_in_simulation(factors, reason):
 def test_one_level_of_what_is_not_simulated_may_be_held():
     found = plan('scheduler = ["noop", "deadline"]', testbed=SIM, settings='engine = "sync"')
     assert len(found.treatments) == 2
-    assert "engine" in NOT_SIMULATED
+    assert "engine" in {row.factor for row in ALIKE if not row.levels}
 
 
 @pytest.mark.parametrize("engine", ["mmap", "stdio"])

@@ -52,6 +52,8 @@ struct EngineEntry {
     has_lock: bool,
     /// Files are mapped, or streams, unless a workload asks otherwise.
     default_access: Access,
+    /// All that its target says of itself.
+    abilities: Capabilities,
 }
 
 #[derive(Serialize)]
@@ -75,6 +77,7 @@ pub fn text() -> String {
             has_flags: can.has_flags,
             has_lock: can.has_lock,
             default_access: can.default_access,
+            abilities: can,
         }
     });
     let (engines, knobs) = (engines.collect(), knobs().collect());

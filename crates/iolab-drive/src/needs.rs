@@ -1,13 +1,211 @@
-//! What a tenant needs of its target, compared with what the target says it can do.
+//! What a workload needs of its target, compared with what the target says it can do.
 //!
 //! Asked before anything is opened, so that a missing ability is a sentence with a remedy and not
-//! an errno in the middle of a phase.
+//! an errno in the middle of a phase; before a run of the whole workload ([`refusals`]), and once
+//! more of each worker that gets a lane ([`check`]).
 
 use iolab_model::op::{Access, Durability};
+use iolab_model::target::Limit;
 use iolab_model::{Capabilities, Error, Target};
+use iolab_workload::Workload;
 use iolab_workload::program::{DataPath, Deed, Group, Node, Positioned};
 use iolab_workload::spec::{LockPolicy, Phase, Tenant};
 use iolab_workload::verify::Verify;
+use serde::Serialize;
+
+/// Something that a target cannot do for a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// `snake_case` and stable; the same as in the target's [`Limit`]s.
+    pub code: &'static str,
+    /// What the workload does: `goes through the page cache`.
+    pub what: String,
+    /// Phase in which it does that; empty if it is the whole trial.
+    pub phase: String,
+    /// Tenant that does it; empty if it is not one's own doing.
+    pub tenant: String,
+    /// Why the target cannot.
+    pub reason: String,
+    /// What to do instead.
+    pub hint: String,
+}
+
+/// An ability that a tenant needs.
+struct Need {
+    code: &'static str,
+    is_met: bool,
+    /// What a tenant does that needs it.
+    does: &'static str,
+    /// The same after "cannot".
+    cannot: &'static str,
+    hint: &'static str,
+}
+
+const fn need(code: &'static str, is_met: bool, [does, cannot, hint]: [&'static str; 3]) -> Need {
+    Need { code, is_met, does, cannot, hint }
+}
+
+fn access_need(can: &Capabilities, access: Access) -> Need {
+    match access {
+        Access::Plain => need(
+            "page_cache",
+            can.has_plain,
+            ["goes through the page cache", "go through a page cache", "use direct I/O"],
+        ),
+        Access::Direct => need(
+            "direct",
+            can.has_direct,
+            ["does direct I/O", "do direct I/O", "leave out direct, or change the engine"],
+        ),
+        Access::Append => {
+            need("append", can.has_append, ["appends", "append", "write at offsets instead"])
+        }
+        Access::Mapped => {
+            need("mapping", can.has_mapping, ["maps files", "map files", "use the engine mmap"])
+        }
+        Access::Stdio => need(
+            "streams",
+            can.has_stream,
+            ["opens streams", "open streams", "use the engine stdio"],
+        ),
+    }
+}
+
+fn needs(can: &Capabilities, tenant: &Tenant, verify: Verify) -> impl Iterator<Item = Need> {
+    let access = core::iter::once(access_need(can, tenant.access));
+    access.chain(needs_of_calls(can, tenant)).chain(needs_of_data(can, tenant, verify))
+}
+
+/// How each transfer is asked for.
+fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 5] {
+    [
+        need(
+            "vectors",
+            tenant.vectors <= 1 || can.has_vectors,
+            [
+                "moves several buffers in one call",
+                "move several buffers in one call",
+                "use the engine vsync, pvsync, pvsync2 or io_uring",
+            ],
+        ),
+        need(
+            "flags",
+            tenant.flags.is_empty() || can.has_flags,
+            [
+                "passes flags with a transfer",
+                "pass flags with a transfer",
+                "use the engine pvsync2 or io_uring",
+            ],
+        ),
+        need(
+            "idle_flags",
+            can.flags.contains(tenant.flags),
+            [
+                "passes flags that mean nothing here",
+                "give these flags a meaning",
+                "leave them out; dsync and sync are understood everywhere",
+            ],
+        ),
+        need(
+            "small_calls",
+            tenant.manner.call_bytes == 0 || can.has_small_calls,
+            [
+                "makes several calls for one record",
+                "make several calls for one record",
+                "use the engine sync, psync or pvsync",
+            ],
+        ),
+        need(
+            "lock",
+            tenant.lock == LockPolicy::None || can.has_lock,
+            ["locks files", "lock files", "leave out lock"],
+        ),
+    ]
+}
+
+/// What becomes of the data.
+fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 4] {
+    let is_in_memory = matches!(tenant.access, Access::Mapped | Access::Stdio);
+    [
+        need(
+            "durability",
+            tenant.durability == Durability::None || !is_in_memory,
+            [
+                "makes each write durable",
+                "make each write durable: what goes to a mapped file or a stream is durable only \
+                 after a flush",
+                "use fsync_every",
+            ],
+        ),
+        need(
+            "verify",
+            !verify.is_on() || can.can_verify,
+            [
+                "compares what it reads with what was written",
+                "give back what was written",
+                "use verify none, or a testbed on the running kernel",
+            ],
+        ),
+        need(
+            "allocate",
+            !tenant.is_preallocated || can.has_allocate,
+            [
+                "allocates blocks without writing them",
+                "allocate blocks without writing them",
+                "leave out preallocate",
+            ],
+        ),
+        need(
+            "many_files",
+            tenant.file_set.is_none(),
+            [
+                "makes and removes many files",
+                "make and remove many files",
+                "use a testbed with a file system",
+            ],
+        ),
+    ]
+}
+
+/// Everything in `workload` that a target with these abilities cannot do, in the order of phases.
+///
+/// Where the target has a [`Limit`] of that code, its reason and remedy are told; a worker gets the
+/// access that the engine gives to whoever asks for nothing special. Sets of many files are made by
+/// the agent itself, so that they are left out where `makes_file_sets`.
+pub fn refusals(
+    (name, can, limits): (&str, &Capabilities, &[Limit]),
+    workload: &Workload,
+    makes_file_sets: bool,
+) -> Vec<Refusal> {
+    let mut found = Vec::new();
+    for phase in &workload.phases {
+        for tenant in &phase.tenants {
+            let access = match tenant.access {
+                Access::Plain => can.default_access,
+                other => other,
+            };
+            if makes_file_sets && tenant.file_set.is_some() {
+                continue;
+            }
+            let asked = Tenant { access, ..tenant.clone() };
+            for need in needs(can, &asked, workload.verify).filter(|need| !need.is_met) {
+                let limit = limits.iter().find(|limit| limit.code == need.code);
+                found.push(Refusal {
+                    code: need.code,
+                    what: need.does.to_owned(),
+                    phase: phase.name.clone(),
+                    tenant: tenant.name.clone(),
+                    reason: limit.map_or_else(
+                        || format!("{name} cannot {}", need.cannot),
+                        |limit| limit.reason.to_owned(),
+                    ),
+                    hint: limit.map_or(need.hint, |limit| limit.hint).to_owned(),
+                });
+            }
+        }
+    }
+    found
+}
 
 /// Refuses a tenant that `target` cannot serve.
 ///
@@ -16,47 +214,11 @@ use iolab_workload::verify::Verify;
 /// [`Error::Unsupported`] with the first missing ability.
 pub fn check<T: Target>(target: &T, tenant: &Tenant, verify: Verify) -> Result<(), Error> {
     let can = target.capabilities();
-    let can_access = match tenant.access {
-        Access::Plain => (can.has_plain, "go through a page cache; use direct I/O"),
-        Access::Direct => (can.has_direct, "do direct I/O; leave out direct, or change the engine"),
-        Access::Append => (can.has_append, "append"),
-        Access::Mapped => (can.has_mapping, "map files; use the engine mmap"),
-        Access::Stdio => (can.has_stream, "open streams; use the engine stdio"),
-    };
-    let is_in_memory = matches!(tenant.access, Access::Mapped | Access::Stdio);
-    let needs = [
-        can_access,
-        (
-            tenant.vectors <= 1 || can.has_vectors,
-            "move several buffers in one call; use the engine vsync, pvsync, pvsync2 or io_uring",
-        ),
-        (
-            tenant.flags.is_empty() || can.has_flags,
-            "pass flags with a transfer; use the engine pvsync2 or io_uring",
-        ),
-        (
-            tenant.manner.call_bytes == 0 || can.has_small_calls,
-            "make several calls for one record; use the engine sync, psync or pvsync",
-        ),
-        (tenant.lock == LockPolicy::None || can.has_lock, "lock files; leave out lock"),
-        (
-            tenant.durability == Durability::None || !is_in_memory,
-            "make each write durable: what goes to a mapped file or a stream is durable only \
-             after a flush; use fsync_every",
-        ),
-        (
-            !verify.is_on() || can.can_verify,
-            "give back what was written; use verify none, or a testbed on the running kernel",
-        ),
-        (
-            !tenant.is_preallocated || can.has_allocate,
-            "allocate blocks without writing them; leave out preallocate",
-        ),
-    ];
-    let is_many = tenant.file_set.is_some();
-    let makes_files = (!is_many, "make and remove many files; use a testbed with a file system");
-    match needs.into_iter().chain([makes_files]).find(|(is_met, _)| !is_met) {
-        Some((_, what)) => Err(Error::Unsupported { target: target.name(), what: what.to_owned() }),
+    match needs(&can, tenant, verify).find(|need| !need.is_met) {
+        Some(Need { cannot, hint, .. }) => {
+            let what = format!("{cannot}; {hint}");
+            Err(Error::Unsupported { target: target.name(), what })
+        }
         None => Ok(()),
     }
 }
@@ -117,4 +279,61 @@ fn missing(can: &Capabilities, node: &Node) -> Option<&'static str> {
     let is_opening = opens && (matches!(does, Deed::Open | Deed::Create) || node.uses_handle());
     let access = is_opening.then_some(access);
     needs.into_iter().chain(access).find(|(is_met, _)| !is_met).map(|(_, what)| what)
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_model::op::TransferFlags;
+
+    use super::*;
+
+    fn workload(tenant: &str) -> Workload {
+        let text = format!(
+            r#"{{"version": 1, "name": "w", "engine": "psync", "seed": 1, "phases": [
+                {{"name": "first", "tenants": [{{"name": "main", "workers": 1, "file": "data",
+                "file_bytes": 65536, "io_size_bytes": 4096, "pattern": {{"kind": "sequential"}},
+                "direction": {{"kind": "write"}}, "opening": "create" {tenant}}}]}}]}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn codes(can: &Capabilities, tenant: &str) -> Vec<&'static str> {
+        let found = refusals(("x", can, &[]), &workload(tenant), false);
+        found.iter().map(|refusal| refusal.code).collect()
+    }
+
+    #[test]
+    fn all_that_is_missing_is_told_at_once() {
+        let can = Capabilities { has_plain: false, ..Capabilities::MINIMAL };
+        let tenant = r#", "vectors": 2, "lock": "record", "is_preallocated": true"#;
+        assert_eq!(codes(&can, tenant), ["page_cache", "vectors", "lock", "allocate"]);
+        assert!(codes(&Capabilities::MINIMAL, "").is_empty());
+    }
+
+    #[test]
+    fn flags_without_a_meaning_are_another_matter_than_flags() {
+        let flags = r#", "flags": ["dsync", "hipri"]"#;
+        assert_eq!(codes(&Capabilities::MINIMAL, flags), ["flags"]);
+        let some = Capabilities {
+            has_flags: true,
+            flags: TransferFlags::DATA_SYNC,
+            ..Capabilities::MINIMAL
+        };
+        assert_eq!(codes(&some, flags), ["idle_flags"]);
+        assert!(codes(&some, r#", "flags": ["dsync"]"#).is_empty());
+    }
+
+    #[test]
+    fn a_limit_of_the_target_gives_the_reason() {
+        let can = Capabilities { has_plain: false, ..Capabilities::MINIMAL };
+        let limit = Limit { code: "page_cache", reason: "it is not there yet", hint: "wait" };
+        let found = refusals(("x", &can, &[limit]), &workload(""), false);
+        assert_eq!(
+            (found[0].reason.as_str(), found[0].hint.as_str()),
+            ("it is not there yet", "wait")
+        );
+        let found = refusals(("x", &can, &[]), &workload(""), false);
+        assert_eq!(found[0].reason, "x cannot go through a page cache");
+        assert_eq!((found[0].phase.as_str(), found[0].tenant.as_str()), ("first", "main"));
+    }
 }

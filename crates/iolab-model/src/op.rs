@@ -41,6 +41,8 @@ pub struct TransferFlags(pub u16);
 impl TransferFlags {
     /// Nothing special.
     pub const NONE: Self = Self(0);
+    /// Every flag.
+    pub const ALL: Self = Self(31);
     /// Poll for the completion (`RWF_HIPRI`).
     pub const HIGH_PRIORITY: Self = Self(1);
     /// This write is durable when it returns, data only (`RWF_DSYNC`).

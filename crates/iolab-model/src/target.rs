@@ -11,13 +11,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::completion::Completion;
 use crate::error::Error;
-use crate::op::{Access, Submission, Token, Transfer};
+use crate::op::{Access, Submission, Token, Transfer, TransferFlags};
 use crate::priority::Priority;
 use crate::seed::Seed;
 use crate::units::{Bytes, Ns};
 
+/// Why a target cannot do something, in words, and what to do instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// `snake_case` and stable: what is missing.
+    pub code: &'static str,
+    /// Half a sentence.
+    pub reason: &'static str,
+    /// What to do instead.
+    pub hint: &'static str,
+}
+
 /// What a target can do, as data: the core asks "can you?" and never "who are you?".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "a table of independent abilities")]
 pub struct Capabilities {
     /// More than one op can be in flight per lane.
@@ -48,6 +60,8 @@ pub struct Capabilities {
     pub has_vectors: bool,
     /// Transfers may carry [`crate::op::TransferFlags`].
     pub has_flags: bool,
+    /// Those of them that mean something.
+    pub flags: TransferFlags,
     /// A transfer may be made by several calls ([`crate::op::Transfer::call_bytes`]).
     pub has_small_calls: bool,
     /// Blocks can be allocated without writing.
@@ -82,6 +96,7 @@ impl Capabilities {
         has_lock: false,
         has_vectors: false,
         has_flags: false,
+        flags: TransferFlags::ALL,
         has_small_calls: false,
         has_allocate: false,
         has_deallocate: false,

@@ -22,8 +22,9 @@ crate::registry! {
         BackMerged = "M",
         /// A bio was merged at the front of a request.
         FrontMerged = "F",
-        /// Two requests were joined.
-        Joined = "A",
+        /// Two requests became one. The kernel's tracer writes `M` here, too, and only the trace
+        /// point tells the difference; its `A` is a bio that was mapped to another device.
+        RequestMerged = "rq_merge",
         /// A task opened a plug.
         Plugged = "P",
         /// A plug was flushed.
@@ -32,6 +33,39 @@ crate::registry! {
         Split = "X",
         /// A request was put back because the device was busy.
         Requeued = "R",
+    }
+}
+
+impl Action {
+    /// The block tracer's letter, which two of them share.
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Self::RequestMerged => "M",
+            other => other.name(),
+        }
+    }
+
+    /// Name of the kernel's trace point, without `block_` (Linux include/trace/events/block.h).
+    pub const fn point(self) -> &'static str {
+        match self {
+            Self::Queued => "bio_queue",
+            Self::Got => "getrq",
+            Self::Inserted => "rq_insert",
+            Self::Issued => "rq_issue",
+            Self::Completed => "rq_complete",
+            Self::BackMerged => "bio_backmerge",
+            Self::FrontMerged => "bio_frontmerge",
+            Self::RequestMerged => "rq_merge",
+            Self::Plugged => "plug",
+            Self::Unplugged => "unplug",
+            Self::Split => "split",
+            Self::Requeued => "rq_requeue",
+        }
+    }
+
+    /// The action of a trace point; `None` if there is no such point here.
+    pub fn of_point(point: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|action| action.point() == point)
     }
 }
 
@@ -55,6 +89,11 @@ pub struct TraceEvent {
     pub cpu: u16,
     /// I/O priority as the kernel packs it: class times 8192 plus level.
     pub priority: u16,
+    /// Number of the queue in its stack, from 0, members of volumes in order.
+    pub device: u16,
+    /// Number of the request on its device, from 1, never used twice; the one merged into, where
+    /// something is merged, and the one that is gone, where two become one. 0: none yet.
+    pub request: u64,
 }
 
 /// Operation and flags of a trace event, as bits.
@@ -114,6 +153,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_merges_share_a_letter_and_points_are_told_apart() {
+        for &action in Action::ALL {
+            assert_eq!(Action::of_point(action.point()), Some(action));
+            let alike = Action::ALL.iter().filter(|other| other.letter() == action.letter());
+            assert_eq!(alike.count(), if action.letter() == "M" { 2 } else { 1 }, "{action}");
+        }
+        assert!(Action::ALL.iter().all(|action| action.letter() != "A"), "A is a remap");
+    }
+
+    #[test]
     fn letters_are_in_the_kernels_order() {
         let operation = Operation::WRITE
             .with(Operation::SYNC)
@@ -129,6 +178,8 @@ mod tests {
             process: 1,
             cpu: 0,
             priority: 0x4004,
+            device: 0,
+            request: 0,
         };
         assert_eq!(event.rwbs(), "FWFSM");
     }

@@ -4,6 +4,7 @@ mod books;
 mod dialect;
 mod error;
 mod histogram;
+mod refusals;
 mod run;
 mod simulate;
 mod workload;
@@ -25,6 +26,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::sim_profile_stack, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::sim_describe, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::sim_knobs, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::sim_refusals, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::sim_limits, module)?)?;
+    module.add_function(wrap_pyfunction!(refusals::workload_refusals, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate_trial, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::sim_trace, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_knob_names, module)?)?;

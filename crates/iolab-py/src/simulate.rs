@@ -7,22 +7,26 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::run_simulated;
-use iolab_drive::record::{DeviceRecord, PhaseRecord};
+use iolab_drive::record::{DeviceRecord, PhaseRecord, Warning};
+use iolab_model::op::FlagName;
 use iolab_model::{Error, Ns, Sector, Seed, Target};
+use iolab_sim::api::layer::Incident;
 use iolab_sim::error::SimError;
+use iolab_sim::limits::{ALIKE, LEVELS, LIMITS};
 use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::{QueueOverrides, Stack};
-use iolab_sim::target::{SimTarget, Simulation};
+use iolab_sim::target::{CAPABILITIES, SimTarget, Simulation};
 use iolab_sim::{Hz, SchedulerContext};
 use iolab_workload::Workload;
 use iolab_workload::spec::{Phase, Tenant};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::study_error;
+use crate::refusals::{Asked, refusals_of};
 
 /// Where the files of a simulated device live.
 const DIRECTORY: &str = "/simulated";
@@ -47,7 +51,7 @@ struct Record {
     knobs: BTreeMap<String, String>,
     stack: Option<Value>,
     facts: BTreeMap<String, String>,
-    warnings: Vec<Value>,
+    warnings: Vec<Warning>,
     actions: Vec<Value>,
     phases: Vec<PhaseRecord>,
     simulation: Inside,
@@ -183,6 +187,27 @@ impl std::fmt::Display for TrialError {
     }
 }
 
+/// Everything in a trial that the stack cannot do, as JSON: a list of
+/// [`iolab_drive::needs::Refusal`].
+#[pyfunction]
+pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyResult<String> {
+    let stack: Stack = serde_json::from_str(stack_json).map_err(|e| study_error(py, e))?;
+    let asked: Asked = serde_json::from_str(trial_json).map_err(|e| study_error(py, e))?;
+    let overrides = overrides(&asked.knobs).map_err(|e| study_error(py, e))?;
+    let simulation = stack.build(&overrides, Seed(0)).map_err(|e| study_error(py, e))?;
+    let target = SimTarget::new(simulation, Vec::new());
+    let found = refusals_of(&target.capabilities(), LIMITS, &asked);
+    serde_json::to_string(&found).map_err(|e| study_error(py, e))
+}
+
+/// What no simulated stack can do and what changes nothing on one, as JSON.
+#[pyfunction]
+pub fn sim_limits(py: Python<'_>) -> PyResult<String> {
+    let flags = Vec::<FlagName>::from(CAPABILITIES.flags);
+    let table = json!({ "limits": LIMITS, "levels": LEVELS, "alike": ALIKE, "flags": flags });
+    serde_json::to_string(&table).map_err(|e| study_error(py, e))
+}
+
 /// The trace events of a trial as CSV, its timed regions and what lies around them.
 #[pyfunction]
 pub fn sim_trace(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyResult<String> {
@@ -220,10 +245,20 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     let target = SimTarget::new(simulation, facts.clone());
     let mut observer =
         Watch { target: &target, should_stop: stop, marks: Vec::new(), is_stopped: false };
-    let mut phases = Vec::new();
+    let (mut phases, mut error) = (Vec::new(), None);
     for phase in &spec.workload.phases {
-        phases.push(run_phase(&target, (&spec.workload, phase), &mut observer)?);
-        if observer.is_stopped {
+        error = match run_phase(&target, (&spec.workload, phase), &mut observer) {
+            Ok(record) => {
+                let why = record.first_error().map(str::to_owned);
+                phases.push(record);
+                why
+            }
+            // A call that failed while files were made is the trial's failure, as on the kernel.
+            Err(error @ Error::System { .. }) => Some(error.to_string()),
+            Err(error) => return Err(error.into()),
+        };
+        error = error.map(|why| format!("{}: {why}", phase.name));
+        if observer.is_stopped || error.is_some() {
             break;
         }
     }
@@ -233,19 +268,33 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     };
     Ok(Record {
         trial: spec.trial,
-        status: if observer.is_stopped { "interrupted" } else { "ok" },
-        error: None,
+        status: match &error {
+            Some(_) => "failed",
+            None if observer.is_stopped => "interrupted",
+            None => "ok",
+        },
+        error,
         started_at_unix_ns: wall.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64),
         elapsed_ns: started.elapsed().as_nanos() as u64,
         engine: spec.workload.engine.clone(),
         knobs,
         stack: None,
         facts: facts.into_iter().collect(),
-        warnings: Vec::new(),
+        warnings: target.inspect(warnings),
         actions: Vec::new(),
         phases,
         simulation,
     })
+}
+
+/// What went wrong inside the stack, and when, as caveats of the record.
+fn warnings(simulation: &Simulation) -> Vec<Warning> {
+    let warning = |incident: Incident| {
+        let seconds = incident.at.since(Simulation::EPOCH).as_seconds();
+        let message = format!("{} ({seconds:.6} s after the beginning)", incident.message);
+        Warning::new(incident.code, message, incident.hint)
+    };
+    simulation.incidents().into_iter().map(warning).collect()
 }
 
 fn run_phase(

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use iolab_model::{Ns, Sector, Seed};
 use iolab_sim::device::disk::Disk;
-use iolab_sim::{Bio, BioId, Flags, Layer, Operation, Profile, Submitter};
+use iolab_sim::{Bio, BioId, Ended, Flags, Layer, Operation, Profile, Submitter};
 
 /// One line of a trace.
 struct Row {
@@ -43,7 +43,7 @@ fn parse(line: &str) -> Option<Row> {
 }
 
 /// Advances the disk up to an instant, or until a bio is done.
-fn work(disk: &mut Disk, until: Ns, done: &mut Vec<BioId>) -> Ns {
+fn work(disk: &mut Disk, until: Ns, done: &mut Vec<Ended>) -> Ns {
     while disk.next_event() <= until {
         let now = disk.next_event();
         disk.advance(now, done);

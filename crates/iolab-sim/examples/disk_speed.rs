@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use iolab_model::{Ns, Sector, Seed};
 use iolab_sim::device::disk::Disk;
-use iolab_sim::{Bio, BioId, Flags, Layer, Operation, Profile, SimError, Submitter};
+use iolab_sim::{Bio, BioId, Ended, Flags, Layer, Operation, Profile, SimError, Submitter};
 
 /// Commands that one run sends.
 const COMMANDS: u32 = 2_000_000;
@@ -18,11 +18,11 @@ fn run(profile: &Profile, operation: Operation, depth: u32) -> Result<Ns, SimErr
     let mut disk = Disk::from_profile(profile, Seed(1), "speed")?;
     let slots = disk.info().capacity.0 / 8;
     let mut addresses = Seed(2).stream("addresses", 0);
-    let mut done: Vec<BioId> = (0..depth).map(BioId).collect();
+    let mut done: Vec<Ended> = (0..depth).map(BioId).map(Ended::ok).collect();
     let mut now = Ns(0);
     let mut sent = 0;
     while sent < COMMANDS {
-        for &id in &done {
+        for &Ended { id, .. } in &done {
             let bio = Bio {
                 id,
                 operation,

@@ -17,7 +17,7 @@ use iolab_sim::device::fixed::Fixed;
 use iolab_sim::queue::{BlockQueue, QueueParameters};
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::{
-    Bio, BioId, Flags, Hz, Layer, Operation, Request, Requests, SchedulerContext, Submitter,
+    Bio, BioId, Ended, Flags, Hz, Layer, Operation, Request, Requests, SchedulerContext, Submitter,
 };
 
 const REQUESTS: u32 = 5_000;
@@ -88,7 +88,7 @@ fn stack(kind: SchedulerKind, queued: u32) -> f64 {
             queue.advance(now, &mut done);
         }
         let now = queue.next_event();
-        let id = done.pop().expect("the loop above filled it");
+        let Ended { id, .. } = done.pop().expect("the loop above filled it");
         queue.submit(now, &bio(id.0, &mut random));
     })
 }

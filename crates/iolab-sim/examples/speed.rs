@@ -9,7 +9,7 @@ use std::time::Duration;
 use iolab_model::{Ns, Sector, Seed};
 use iolab_sim::queue::{BlockQueue, QueueParameters};
 use iolab_sim::sched::SchedulerKind;
-use iolab_sim::{Bio, BioId, Flags, Layer, Operation, ProcessId, Submitter, device};
+use iolab_sim::{Bio, BioId, Ended, Flags, Layer, Operation, ProcessId, Submitter, device};
 
 const IN_FLIGHT: u32 = 32;
 
@@ -65,7 +65,7 @@ fn run(scheduler: SchedulerKind, profile: &str, requests: u32) -> (Duration, Ns)
     while ended < requests {
         now = now.max(queue.next_event());
         queue.advance(now, &mut done);
-        for id in done.drain(..) {
+        for Ended { id, .. } in done.drain(..) {
             ended += 1;
             queue.submit(now, &bio(id));
         }

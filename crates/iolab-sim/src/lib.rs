@@ -11,6 +11,7 @@ pub mod calendar;
 pub mod compare;
 pub mod device;
 pub mod error;
+pub mod limits;
 pub mod probe;
 pub mod profile;
 pub mod queue;
@@ -22,7 +23,9 @@ pub mod target;
 pub mod tunable;
 pub mod volume;
 
-pub use api::bio::{Bio, BioId, Flags, Operation, Priority, PriorityClass, ProcessId, Submitter};
+pub use api::bio::{
+    Bio, BioId, Ended, Flags, Operation, Priority, PriorityClass, ProcessId, Submitter,
+};
 pub use api::layer::{Info, Layer, WriteCache};
 pub use api::request::{Direction, Request, RequestId, Requests};
 pub use api::scheduler::{Framework, Hz, Merge, MergeEnd, Scheduler, SchedulerContext};

@@ -17,6 +17,7 @@
 //! each of them schedules.
 
 pub mod device;
+pub mod faults;
 
 use std::collections::BTreeMap;
 
@@ -24,8 +25,10 @@ use iolab_model::{Ns, Seed};
 use serde::{Deserialize, Serialize};
 
 use self::device::DeviceSpec;
-use crate::api::layer::Layer;
+use self::faults::FaultSpec;
+use crate::api::layer::{Layer, reason};
 use crate::device as devices;
+use crate::device::faulty::Faulty;
 use crate::error::SimError;
 use crate::profile::Profile;
 use crate::queue::{BlockQueue, QueueParameters};
@@ -62,6 +65,9 @@ pub struct Stack {
     /// ... or several.
     #[serde(default)]
     pub volume: Option<VolumeSpec>,
+    /// Commands that fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultSpec>,
 }
 
 /// Several equal members that look like one device.
@@ -146,12 +152,14 @@ impl Stack {
             queue: None,
             device: Some(DeviceSpec::of_profile(name)),
             volume: None,
+            faults: Vec::new(),
         })
     }
 
     /// A simulation of it.
     pub fn build(&self, overrides: &QueueOverrides, seed: Seed) -> Result<Simulation, SimError> {
         self.check_cost()?;
+        faults::check(&self.faults, self.volume.as_ref())?;
         let builder = Builder { stack: self, overrides, seed };
         let top = MemberSpec {
             queue: self.queue.clone(),
@@ -172,7 +180,7 @@ impl Stack {
 
     /// The same with every device prepared for a probe.
     fn for_probing(&self) -> Result<Self, SimError> {
-        let mut probed = self.clone();
+        let mut probed = Self { faults: Vec::new(), ..self.clone() };
         if let Some(device) = &mut probed.device {
             device.prepare_for_probing()?;
         }
@@ -246,6 +254,12 @@ impl Stack {
             ("sim.stack".to_owned(), self.name.clone()),
             ("sim.title".to_owned(), self.title.clone()),
         ];
+        for (index, fault) in self.faults.iter().enumerate() {
+            let device =
+                fault.device.as_ref().map_or_else(String::new, |d| format!("device {d}: "));
+            let text = format!("{device}{}: {}", fault.text(), reason(fault.error.errno()));
+            facts.push((format!("sim.fault.{index}"), text));
+        }
         for profile in self.profiles()? {
             let counts: Vec<String> =
                 profile.provenance().iter().map(|(tag, count)| format!("{count} {tag}")).collect();
@@ -322,6 +336,7 @@ impl Builder<'_> {
                     });
                 }
                 let layer = devices::build(&device.resolve()?, self.seed, instance)?;
+                let layer = self.with_faults(layer, instance);
                 device.limited(layer)?
             }
             (None, Some(volume)) => self.volume(volume, instance)?,
@@ -351,6 +366,19 @@ impl Builder<'_> {
             parameters.queue_depth.get_or_insert(ARRAY_DEPTH);
         }
         Ok(Box::new(BlockQueue::new(Ns(0), &parameters, below)?))
+    }
+
+    /// The layer, or one around it of which some commands fail.
+    fn with_faults(&self, layer: Box<dyn Layer>, instance: &str) -> Box<dyn Layer> {
+        let place = instance.strip_prefix(&self.stack.name).unwrap_or(instance);
+        let place = place.trim_start_matches('.');
+        let rules: Vec<FaultSpec> =
+            self.stack.faults.iter().filter(|fault| fault.is_at(place)).cloned().collect();
+        if rules.is_empty() {
+            return layer;
+        }
+        let device = if place.is_empty() { "the device".into() } else { format!("device {place}") };
+        Box::new(Faulty::new(layer, &device, rules, self.seed))
     }
 
     fn volume(&self, volume: &VolumeSpec, instance: &str) -> Result<Box<dyn Layer>, SimError> {

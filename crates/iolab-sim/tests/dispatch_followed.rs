@@ -15,7 +15,7 @@ use iolab_model::trace_event::Action;
 use iolab_model::{Ns, Sector};
 use iolab_sim::queue::{BlockQueue, QueueParameters};
 use iolab_sim::replay::{Recording, Row};
-use iolab_sim::{Bio, BioId, Info, Layer, WriteCache};
+use iolab_sim::{Bio, BioId, Ended, Info, Layer, WriteCache};
 
 const EPOCH: Ns = Ns::from_seconds(1_000);
 
@@ -64,8 +64,10 @@ impl Layer for Scripted {
         self.serving.iter().map(|&(at, _)| at).min().unwrap_or(Ns::MAX)
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
-        done.extend(self.serving.iter().filter(|&&(at, _)| at <= now).map(|&(_, id)| id));
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
+        done.extend(
+            self.serving.iter().filter(|&&(at, _)| at <= now).map(|&(_, id)| Ended::ok(id)),
+        );
         self.serving.retain(|&(at, _)| at > now);
     }
 }

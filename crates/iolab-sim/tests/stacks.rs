@@ -8,8 +8,8 @@ use iolab_sim::queue::{BlockQueue, QueueParameters};
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::volume::{VolumeKind, VolumeParameters};
 use iolab_sim::{
-    Bio, BioId, Flags, Layer, Operation, Priority, PriorityClass, ProcessId, Submitter, device,
-    profile::Value, volume,
+    Bio, BioId, Ended, Flags, Layer, Operation, Priority, PriorityClass, ProcessId, Submitter,
+    device, profile::Value, volume,
 };
 use proptest::prelude::*;
 
@@ -139,7 +139,7 @@ fn run(queue: &mut BlockQueue, work: &Work) -> Outcome {
         now = now.max(at);
         assert!(now.since(EPOCH) < PATIENCE, "no end in sight: {submitted:?}");
         queue.advance(now, &mut done);
-        for id in done.drain(..) {
+        for Ended { id, .. } in done.drain(..) {
             let (since, operation, sectors) =
                 submitted.remove(&id.0).expect("a bio ended twice, or was never submitted");
             outcome.longest = outcome.longest.max(now.since(since));

@@ -8,7 +8,7 @@ use iolab_model::{Ns, Sector, Seed};
 use iolab_sim::device::fixed::Fixed;
 use iolab_sim::queue::{BlockQueue, QueueParameters};
 use iolab_sim::sched::SchedulerKind;
-use iolab_sim::{Bio, BioId, Flags, Info, Layer, Operation, ProcessId, Submitter, device};
+use iolab_sim::{Bio, BioId, Ended, Flags, Info, Layer, Operation, ProcessId, Submitter, device};
 use proptest::prelude::*;
 
 const EPOCH: Ns = Ns::from_seconds(1_000);
@@ -60,10 +60,10 @@ impl Layer for Watched {
         self.inner.next_event()
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         let first = done.len();
         self.inner.advance(now, done);
-        for id in &done[first..] {
+        for Ended { id, .. } in &done[first..] {
             self.held.remove(id);
         }
     }
@@ -89,7 +89,7 @@ fn drain(queue: &mut BlockQueue) -> Vec<BioId> {
         assert!(now < EPOCH + PATIENCE, "no end in sight");
         queue.advance(now, &mut done);
     }
-    done
+    done.iter().map(|ended: &Ended| ended.id).collect()
 }
 
 #[test]
@@ -188,6 +188,7 @@ proptest! {
             now = at;
             queue.submit(now, &bio(id as u32, row.operation, row.sector, row.flags));
         }
+        let mut done: Vec<BioId> = done.iter().map(|ended: &Ended| ended.id).collect();
         done.extend(drain(&mut queue));
         done.sort_unstable();
         let all: Vec<BioId> = (0..rows.len() as u32).map(BioId).collect();
@@ -247,7 +248,7 @@ fn reader_beside_flusher(scheduler: SchedulerKind, wbt_lat_usec: i32, reads: u32
     while mixed.reads < reads {
         now = now.max(queue.next_event());
         queue.advance(now, &mut done);
-        for id in done.drain(..) {
+        for Ended { id, .. } in done.drain(..) {
             if id.0 == 0 {
                 mixed.reads += 1;
                 mixed.read_time += now.since(since);

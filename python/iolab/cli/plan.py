@@ -13,7 +13,7 @@ from iolab.cli.forecast import forecast, forecast_text
 from iolab.cli.services import Services
 from iolab.cli.studies import read_study
 from iolab.errors import AnalysisError, IolabError
-from iolab.run.trial import check_specs
+from iolab.run.refusals import check_possible
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.load import load_study
 from iolab.study.model import TestbedRequest
@@ -53,7 +53,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         testbed = with_journal_device(testbed)
     study = replace(study, testbed=TestbedRequest(*testbed.request))
     plan = make_plan(study.with_seed(study.seed or 0))
-    check_specs(plan, services.load_core())
+    core = services.load_core()
+    check_possible(testbed, plan, core)
     for note in plan.notes:
         if note.code != FEW_ROUNDS:  # The forecast says how many are needed, of what is known here.
             console.note(f"iolab: note: {note.message}: {note.hint}")

@@ -406,7 +406,7 @@ def _trace(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     if study.seed is None:
         study = study.with_seed(1 if arguments.seed is None else _seed(arguments.seed))
     testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
-    if testbed.record_kind != "simulated":
+    if not testbed.is_simulated:
         raise StudyError(f"{testbed.text} is not simulated", "use a study on sim:...")
     plan = make_plan(replace(study, testbed=TestbedRequest(*testbed.request)))
     trials = {trial.trial_id: trial for trial in plan.trials(study.rounds or 1)}

@@ -46,7 +46,7 @@ def environment_lines(treatment: Treatment, site: Site) -> Iterator[str]:
     study = site.data.study
     yield f"Measured on: {site.machine}."
     yield f"Testbed: {study.testbed}."
-    if study.kind == "simulated":
+    if study.is_simulated:
         yield "no equivalent: the stack was simulated; what follows asks a real one the same."
     effective = treatment.effective
     if "fs" in effective:
@@ -73,7 +73,7 @@ def _knob_lines(effective: Mapping[str, str], site: Site) -> Iterator[str]:
     knobs = [name for name in effective if find_factor(name).is_knob]
     if not knobs:
         return
-    if site.data.study.kind == "simulated":
+    if site.data.study.is_simulated:
         yield "Simulated queue: " + ", ".join(f"{name} = {effective[name]}" for name in knobs) + "."
         return
     yield "Knobs; all others had the values of the report's section Environment:"

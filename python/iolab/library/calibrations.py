@@ -38,7 +38,7 @@ class KnownNoise:
 def machine_facts(testbed: Testbed) -> dict[str, str]:
     """What an A/A result depends on, as far as it is known before a trial."""
     facts = {"testbed": testbed.text, "kind": testbed.record_kind}
-    if testbed.record_kind == "real":
+    if not testbed.is_simulated:
         name = os.uname()
         facts |= {
             "kernel.release": name.release,

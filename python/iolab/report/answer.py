@@ -156,7 +156,7 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     if verdict.caveats:
         count = len(verdict.caveats)
         sure.append(f"{counted(count, 'caveat')}, in the trust box")
-    if data.study.kind == "simulated":
+    if data.study.is_simulated:
         sure.append("simulated: as good as the model, no more")
     return tuple(sure)
 
@@ -229,7 +229,7 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
         steps.append((text, ""))
     if data.study.kind == "real" and data.calibration is None:
         steps.append(("Check the testbed with itself once.", f"iolab aa --on {data.study.testbed}"))
-    if data.study.kind == "simulated":
+    if data.study.is_simulated:
         steps.append(("Repeat on a real device before you act.", ""))
     elif kind == "loop":
         steps.append(("A loop device is not your disk: repeat on the device that counts.", ""))

@@ -92,7 +92,7 @@ def kind_figures(data: StudyData) -> list[tuple[str, str]]:
     if data.study.kind == "imported":
         told = [caveat_text(c.code, c.message) for c in data.caveats if c.code == "imported"]
         return [("results", source_text(data.study)), *(("source", message) for message in told)]
-    if data.study.kind != "simulated":
+    if not data.study.is_simulated:
         return []
     said = [caveat_text(c.code, c.message) for c in data.caveats if c.code == "simulated"]
     return [("results", "simulated"), *(("model", message) for message in said[:1])]

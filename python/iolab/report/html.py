@@ -130,7 +130,7 @@ def question(data: StudyData) -> str:
     factor = study.compared_factor
     levels = study.factors.get(study.compared_factor, [])
     names = ", ".join(levels) if len(levels) <= 8 else f"{len(levels)} levels"
-    kind = " (simulated)" if study.kind == "simulated" else ""
+    kind = " (simulated)" if study.is_simulated else ""
     where = f"testbed {study.testbed}{kind}"
     if study.kind == "imported":
         where = f"imported from {study.testbed.removeprefix('imported:')}"

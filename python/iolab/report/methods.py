@@ -102,7 +102,7 @@ def _imported(data: StudyData) -> str:
 def _question(data: StudyData) -> Iterator[str]:
     study = data.study
     where = f"testbed {study.testbed}"
-    if study.kind == "simulated":
+    if study.is_simulated:
         where += ", a simulated stack: deterministic for a seed, no hardware"
     with_what = f"with iolab {study.iolab_version} ({where})"
     if not study.is_comparison:
@@ -216,7 +216,7 @@ def _order(data: StudyData, verdict: StudyVerdict) -> str:
 def _when(data: StudyData) -> str:
     """Say when trials ran; times of a simulation mean nothing."""
     started = [t.started_at_unix_ns for t in data.trials if t.started_at_unix_ns]
-    if not started or data.study.kind == "simulated":
+    if not started or data.study.is_simulated:
         return ""
     first, last = (datetime.fromtimestamp(t / 1e9, tz=UTC) for t in (min(started), max(started)))
     days = (
@@ -234,7 +234,7 @@ def _care(data: StudyData) -> Iterator[str]:
         form.format(study.settings[name])
         for name, form in HELD
         if study.settings.get(name, "") not in NOTHING
-        and not (study.kind == "simulated" and name in NOT_SIMULATED)
+        and not (study.is_simulated and name in NOT_SIMULATED)
     ]
     direct = study.settings.get("direct")
     if direct in ("true", "false"):
@@ -332,7 +332,7 @@ def _checked(verdict: StudyVerdict) -> Iterator[str]:
 
 
 def _machine(data: StudyData) -> str:
-    if data.study.kind == "simulated":
+    if data.study.is_simulated:
         titles = [profile_text(v) for k, v in data.facts.items() if k.startswith("sim.profile.")]
         return f"Simulated device: {'; '.join(titles)}." if titles else ""
     return f"Machine: {machine_text(data)}{_device(data)}."
@@ -350,7 +350,7 @@ def environment_rows(data: StudyData) -> list[tuple[str, str]]:
     if study.kind == "imported":
         told = [(n.removeprefix("source."), v) for n, v in data.facts.items() if n != "source.file"]
         return [("source", source_text(study)), ("iolab", study.iolab_version), *told]
-    if study.kind == "simulated":
+    if study.is_simulated:
         return rows + [(n, profile_text(v)) for n, v in data.facts.items() if n.startswith("sim.")]
     rows += [(label, text) for name, label in FACTS.items() if (text := _fact(data, name))]
     for name, label in DEVICE_FACTS.items():

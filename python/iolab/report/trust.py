@@ -66,7 +66,7 @@ def _rounds(verdict: StudyVerdict, figures: dict[str, str]) -> Reason:
 def _floor(data: StudyData, verdict: StudyVerdict) -> Reason:
     floor = noise_floor(verdict)
     if floor is None:
-        is_simulated = data.study.kind == "simulated" and len(verdict.headline) > 0
+        is_simulated = data.study.is_simulated and len(verdict.headline) > 0
         text = "none: rounds differ by seed" if is_simulated else "not known"
         return Reason("noise floor of these rounds", text, "plain" if is_simulated else "unknown")
     sign: Sign = "good" if floor - 1 <= verdict.margin else "mind"

@@ -122,7 +122,7 @@ def run_as(user: tuple[str, str], testbed: Testbed, observer: Observer) -> dict[
     DialectError : there is no such user or group, or only root could become it.
     """
     is_root = os.geteuid() == 0
-    if testbed.record_kind == "simulated":
+    if testbed.is_simulated:
         observer.note("iolab: note: -u and -g mean nothing in a simulation")
         return None
     name, group = user

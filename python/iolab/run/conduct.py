@@ -274,7 +274,7 @@ def _caveats_of_order(prepared: Prepared) -> list[Caveat]:
     Simulated trials do not know each other, so that their order does not matter.
     """
     study = prepared.plan.study
-    is_simulated = prepared.testbed.record_kind == "simulated"
+    is_simulated = prepared.testbed.is_simulated
     if not study.command or not study.is_comparison or is_simulated:
         return []
     return [

@@ -22,6 +22,14 @@ class Core(Protocol):
         """Plan of another program's command line, as JSON."""
         ...
 
+    def sim_refusals(self, stack_json: str, trial_json: str, /) -> str:
+        """Everything in a trial that a simulated stack cannot do, as JSON."""
+        ...
+
+    def workload_refusals(self, abilities_json: str, workload_json: str, /) -> str:
+        """Everything in a workload that its engines cannot do, as JSON."""
+        ...
+
     def histogram_quantiles(self, histogram_json: str, quantiles: list[float], /) -> list[float]:
         """Quantiles of a recorded histogram, in ns."""
         ...

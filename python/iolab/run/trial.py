@@ -263,12 +263,15 @@ def _shared_input(trial: Trial) -> dict[str, Any]:
     }
 
 
-def check_specs(plan: Plan, core: Core) -> None:
+def check_specs(plan: Plan, core: Core) -> list[dict[str, Any]]:
     """Lower every treatment once, so that nonsense is refused before anything is touched.
+
+    Returns
+    -------
+    list of trial specs : one for each treatment, to be asked whether a testbed can do it.
 
     Raises
     ------
     StudyError : the builders refuse a workload.
     """
-    for trial in plan.round_trials(1):
-        trial_spec(trial, core, is_fresh_fs=True)
+    return [trial_spec(trial, core, is_fresh_fs=True) for trial in plan.round_trials(1)]

@@ -84,7 +84,7 @@ def position_note(ledger: Ledger) -> PositionNote | None:
     trials do not know each other, so that their place cannot matter; rows of a table have one place
     in all rounds, so that it cannot be told from what they are.
     """
-    if ledger.data.study.kind == "simulated" or ledger.data.study.command:
+    if ledger.data.study.is_simulated or ledger.data.study.command:
         return None
     own = METRIC_BY_NAME.get(ledger.data.study.metric or "")
     order = (*([own] if own else []), *METRICS)

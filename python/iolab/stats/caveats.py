@@ -199,7 +199,7 @@ def _about_equal_levels(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
 
 def _about_spread(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     """Rounds of a simulation may be equal to the last digit, which looks like a mistake."""
-    if ledger.data.study.kind != "simulated":
+    if not ledger.data.study.is_simulated:
         return
     equal = [c for c in verdict.pooled if _has_equal_rounds(c)]
     message = "simulated: rounds differ only by seed."

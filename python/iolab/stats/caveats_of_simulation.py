@@ -24,7 +24,7 @@ MEDIAN: Final = "latency_ns_p50"
 
 def about_surprises(data: StudyData, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     """Yield what to know about levels of a simulation that are equal, or far apart."""
-    if data.study.kind != "simulated":
+    if not data.study.is_simulated:
         return
     known = [c for c in verdict.headline if c.effect.ratio]
     equal = [c for c in known if all(abs(r - 1) <= EQUAL for r in c.round_ratios.values())]

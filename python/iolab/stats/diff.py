@@ -180,16 +180,15 @@ def compare_studies(
 
 def are_pairs(before: StudyData, after: StudyData) -> bool:
     """Say whether round n of one is the partner of round n of the other."""
-    kinds = {before.study.kind, after.study.kind}
-    return kinds == {"simulated"} and before.study.seed == after.study.seed
+    are_simulated = before.study.is_simulated and after.study.is_simulated
+    return are_simulated and before.study.seed == after.study.seed
 
 
 def other_machines(before: StudyData, after: StudyData) -> list[Difference]:
     """Return what says that the studies ran on different machines; unknown facts say nothing."""
     found: list[Difference] = []
-    kinds = (before.study.kind, after.study.kind)
-    if "simulated" in kinds and kinds[0] != kinds[1]:
-        found.append(Difference(KIND, *kinds))
+    if before.study.is_simulated != after.study.is_simulated:
+        found.append(Difference(KIND, before.study.kind, after.study.kind))
     for name in MACHINE:
         told = (_fact(before, name), _fact(after, name))
         if told[0] != told[1] and _UNKNOWN not in told:

@@ -154,7 +154,7 @@ def _means_of_ratios(case: Case) -> Answer:
 
 
 def _determinism(case: Case) -> Answer:
-    if case.data.study.kind == "simulated":
+    if case.data.study.is_simulated:
         return Answer("kept", "simulated: deterministic for a seed; rounds differ by seed")
     if not case.verdict.treatments:
         return Answer("unknown", "there is no value to look at")
@@ -255,7 +255,7 @@ def _setup(case: Case) -> Answer:
             + (f"; it names {', '.join(told)}" if told else ""),
             "Store the environment beside the values; `iolab run` does.",
         )
-    if case.data.study.kind == "simulated":
+    if case.data.study.is_simulated:
         return Answer("kept", "the simulated stack is stored as a whole, with factors and levels")
     missing = [
         n for n in SETUP_FACTS if n not in case.data.facts and n not in case.data.varying_facts
@@ -303,7 +303,7 @@ def _bounds(case: Case) -> Answer:
             "no upper bound stands beside the values",
             "Add what device and memory can do at most.",
         )
-    if case.data.study.kind == "simulated":
+    if case.data.study.is_simulated:
         return Answer("kept", "the model's own limits are its bound: see `iolab sim profiles`")
     if not costs:
         return Answer(

@@ -122,7 +122,7 @@ def kind_sentence(study: StudyRow) -> str:
     """Say in a sentence of its own where the numbers of a study that did not run come from."""
     if study.kind == "imported":
         return f"{source_text(study)}."
-    return f"Simulated on {study.testbed}." if study.kind == "simulated" else ""
+    return f"Simulated on {study.testbed}." if study.is_simulated else ""
 
 
 def kind_word(study: StudyRow) -> str:

@@ -19,7 +19,7 @@ _FACTS: Final = (
 
 def machine_text(data: StudyData) -> str:
     """Processor, memory, system and kernel; what was not the same in all trials is named twice."""
-    if data.study.kind == "simulated":
+    if data.study.is_simulated:
         return "no machine: simulated"
     if data.study.kind == "imported":
         return "a machine that the imported table does not describe"

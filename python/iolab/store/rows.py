@@ -69,6 +69,11 @@ class StudyRow:
     """
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether its trials ran on models, in virtual time."""
+        return self.kind == "simulated"
+
+    @property
     def is_comparison(self) -> bool:
         """Whether there is more than one configuration."""
         return any(len(levels) > 1 for levels in self.factors.values())

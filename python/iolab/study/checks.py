@@ -23,8 +23,6 @@ from iolab.study.factors import (
     scheduler_of,
 )
 from iolab.study.influence import (
-    FLAGS_SIMULATED,
-    NOT_SIMULATED,
     Inert,
     inert_parts,
     parts_of,
@@ -40,69 +38,6 @@ TREATMENTS_MANY: Final = 64
 ROUNDS_FEW: Final = 5
 FEW_ROUNDS: Final = "few_rounds"
 """Code of the note about fewer rounds than that."""
-_WITHOUT_FILE_SYSTEM: Final = {
-    "dir": (
-        "a directory keeps the file system it lies on",
-        "use --on loop:1g, which makes its own",
-    ),
-    "sim": (
-        "simulated stacks have no file systems yet, files lie on the device itself",
-        "leave it out, or use --on loop:1g",
-    ),
-}
-_POSSIBLE_LEVELS: Final = {
-    "loop": (
-        (
-            "fs",
-            ("ext4", "ext2", "ext3", "xfs", "btrfs"),
-            "a private loop device is measured through a file system",
-            "name one, or use --on device:/dev/DISK for a device without any",
-        ),
-    ),
-    "device": (
-        (
-            "external_journal",
-            ("false",),
-            "there is no second device for a journal",
-            "leave it out, or use --on loop:1g",
-        ),
-    ),
-    "sim": (
-        (
-            "engine",
-            tuple(engine.name for engine in ENGINES if engine.has_direct),
-            "this engine always goes through the page cache, and buffered files in simulation come "
-            "with a later release",
-            "use another engine, or --on loop:1g",
-        ),
-        (
-            "direct",
-            ("true",),
-            "buffered files in simulation come with a later release",
-            "use --direct",
-        ),
-        (
-            "cache",
-            ("cold", "as_is"),
-            "simulated stacks have no page cache yet",
-            "leave it out: direct I/O is cold",
-        ),
-        (
-            "verify",
-            ("none",),
-            "simulated devices keep no data that could be compared",
-            "leave it out, or use --on loop:1g",
-        ),
-        (
-            "memory_limit",
-            ("none",),
-            "simulated workers use no memory that could be limited",
-            "leave it out",
-        ),
-    ),
-}
-"""Kind of testbed to factor, levels that it can do, why not others, and what to do instead."""
-_FILE_FLUSHES: Final = frozenset({"fsync", "fdatasync"})
 _WEIGHING_SCHEDULER: Final = "bfq"
 """The only one with io.weight (Linux block/bfq-cgroup.c); io.cost needs none."""
 _ENGINES: Final = {engine.name: engine for engine in ENGINES}
@@ -126,7 +61,6 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
     ------
     StudyError : some treatment cannot mean anything; names it and what to change.
     """
-    _check_rows(study, treatments)
     _check_testbed_has_stack(study)
     _check_testbed_can(study, treatments)
     _check_tunables(study)
@@ -265,41 +199,41 @@ def _factors_in_use(study: Study) -> list[str]:
 
 
 def _check_testbed_has_stack(study: Study) -> None:
-    if study.testbed.has_file_system:
+    why = study.testbed.row.no_file_system
+    if why is None:
         return
-    why = _WITHOUT_FILE_SYSTEM[study.testbed.kind]
     for name in _factors_in_use(study):
         if is_factor(name) and find_factor(name).scope is Scope.STACK:
             raise StudyError(f"{name} cannot be chosen on {study.testbed.text}: {why[0]}", why[1])
 
 
 def _check_testbed_can(study: Study, treatments: Sequence[Treatment]) -> None:
-    for name, possible, reason, hint in _POSSIBLE_LEVELS.get(study.testbed.kind, ()):
+    for row in study.testbed.row.possible:
         for treatment in treatments:
-            level = treatment.effective.get(name)
-            if level is None:
-                continue
-            if level not in possible:
-                raise StudyError(f"{name} = {level} on {study.testbed.text}: {reason}", hint)
+            level = treatment.effective.get(row.factor)
+            if level is not None and level not in row.levels:
+                where = f"{row.factor} = {level} on {study.testbed.text}"
+                raise StudyError(f"{where}: {row.reason}", row.hint)
 
 
 def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
-    """Whether the engine can make the calls that are asked for; simulated ones are all alike."""
+    """Whether the testbed knows the calls that are asked for, and the engine can make them."""
+    kind = study.testbed.row
     for treatment in treatments:
         workload, engine = treatment.workload, _ENGINES[treatment.effective["engine"]]
         if isinstance(workload, DialectWorkload):  # Its dialect knows which calls there are.
             continue
-        if study.testbed.kind == "sim":
-            own = operations_of(workload, treatment.effective)
-            streams = [one.id for one in own if one.access == "stdio" and one.has_own_calls]
-            if streams:
-                raise StudyError(
-                    f"{workload.name}: {', '.join(sorted(streams))} on {study.testbed.text}: "
-                    "streams are buffered, and buffered files in simulation come with a later "
-                    "release",
-                    "leave these tests out",
-                )
-            _check_simulated_flags(study, treatment)
+        own, no_streams = operations_of(workload, treatment.effective), kind.limit("streams")
+        streams = [one.id for one in own if one.access == "stdio" and one.has_own_calls]
+        if streams and no_streams is not None:
+            raise StudyError(
+                f"{workload.name}: {', '.join(sorted(streams))} on {study.testbed.text}: "
+                f"{no_streams.reason}",
+                no_streams.hint,
+            )
+        if kind.flags is not None:
+            _check_flags(study, treatment, kind.flags)
+        if kind.is_simulated:
             continue
         if treatment.is_direct and not engine.has_direct:
             raise StudyError(
@@ -322,39 +256,17 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
                 )
 
 
-def _check_rows(study: Study, treatments: Sequence[Treatment]) -> None:
-    """Simulated stacks know direct I/O only, for now."""
-    if study.testbed.kind != "sim":
-        return
-    for treatment in treatments:
-        row, workload = treatment.row, treatment.workload
-        if row is None or not isinstance(workload, DialectWorkload):
-            continue
-        for phase in row.workload["phases"]:
-            if any(tenant.get("access", "plain") != "direct" for tenant in phase["tenants"]):
-                raise StudyError(
-                    f"{phase['name']} on {study.testbed.text} goes through the page cache, and "
-                    "buffered files in simulation come with a later release",
-                    find_dialect(workload.dialect).direct_hint,
-                )
-        if workload.request.get("waits"):
-            raise StudyError(
-                f"-y on {study.testbed.text}: a simulation waits for nobody", "leave it out"
-            )
-
-
-def _check_simulated_flags(study: Study, treatment: Treatment) -> None:
-    workload = treatment.workload
+def _check_flags(study: Study, treatment: Treatment, known: frozenset[str]) -> None:
+    workload, limit = treatment.workload, study.testbed.row.limit("idle_flags")
     if not isinstance(workload, MixedWorkload):
         asked = set(treatment.effective["flags"].split(",")) - {DEFAULT_OPTIONS}
     else:
         asked = {flag for stream in workload.streams for flag in stream.flags}
-    other = sorted(asked - FLAGS_SIMULATED)
-    if other:
+    other = sorted(asked - known)
+    if other and limit is not None:
         raise StudyError(
-            f"{workload.name}: flags {', '.join(other)} on {study.testbed.text}: in simulation "
-            "nothing polls, waits or is cached, so that they mean nothing",
-            f"use {' or '.join(sorted(FLAGS_SIMULATED))}, or --on loop:1g",
+            f"{workload.name}: flags {', '.join(other)} on {study.testbed.text}: {limit.reason}",
+            limit.hint,
         )
 
 
@@ -365,8 +277,7 @@ def _check_contention(study: Study, treatments: Sequence[Treatment]) -> None:
         if not isinstance(workload, MixedWorkload):
             continue
         grouped = [stream.name for stream in workload.streams if stream.has_cgroup]
-        if study.testbed.kind == "sim":
-            _refuse_in_simulation(study, workload, grouped)
+        _check_contention_is_possible(study, workload, grouped)
         if grouped and treatment.effective["workers_as"] != "processes":
             raise StudyError(
                 f"{workload.name}/{grouped[0]}: a weight or a limit belongs to a control group, "
@@ -383,19 +294,20 @@ def _check_contention(study: Study, treatments: Sequence[Treatment]) -> None:
                     )
 
 
-def _refuse_in_simulation(study: Study, workload: MixedWorkload, grouped: list[str]) -> None:
-    if grouped:
+def _check_contention_is_possible(
+    study: Study, workload: MixedWorkload, grouped: list[str]
+) -> None:
+    where, kind = study.testbed.text, study.testbed.row
+    no_groups, no_changes = kind.limit("control_groups"), kind.limit("changes")
+    if grouped and no_groups is not None:
         raise StudyError(
-            f"{workload.name}/{grouped[0]} on {study.testbed.text}: control groups are not "
-            "simulated yet",
-            "leave cgroup_weight and the limits out; priority is simulated",
+            f"{workload.name}/{grouped[0]} on {where}: {no_groups.reason}", no_groups.hint
         )
-    if workload.changes:
+    if workload.changes and no_changes is not None:
         names = ", ".join(name for name, _ in workload.changes[0].knobs)
         raise StudyError(
-            f"{workload.name} on {study.testbed.text}: a simulated queue keeps its settings while "
-            f"a workload runs, {names} cannot change",
-            "leave the changes out, or use --on loop:1g",
+            f"{workload.name} on {where}: {no_changes.reason}, {names} cannot change",
+            no_changes.hint,
         )
 
 
@@ -442,21 +354,12 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[PlanN
         name = factor.name
         if not is_factor(name):  # A word of a command.
             continue
-        if study.testbed.kind == "sim" and name in NOT_SIMULATED:
+        alike = study.testbed.row.why_alike(name, factor.levels)
+        if alike is not None:
+            what = " and ".join(alike.levels) or name
             raise StudyError(
-                f"in simulation {NOT_SIMULATED[name]}: {name} cannot be compared on "
-                f"{study.testbed.text}",
-                f"hold {name} at one level, or use --on loop:1g",
-            )
-        if (
-            study.testbed.kind == "sim"
-            and name == "flush"
-            and _FILE_FLUSHES.issuperset(factor.levels)
-        ):
-            raise StudyError(
-                "in simulation files have no metadata of their own: fsync and fdatasync cannot be "
-                f"compared on {study.testbed.text}",
-                "compare one of them with sync_file_range, or use --on loop:1g",
+                f"in simulation {alike.reason}: {what} cannot be compared on {study.testbed.text}",
+                alike.hint,
             )
         notes += _inert_notes(study, name, treatments)
     return notes
@@ -519,7 +422,10 @@ def _notes_on_throttling(study: Study, treatments: Sequence[Treatment]) -> list[
     """Note that throttling spares direct writes (Linux block/blk-wbt.c)."""
     name = "wbt_lat_usec"
     is_used = name in dict(study.settings) or study.factor(name) is not None
-    if study.testbed.kind == "sim" or not is_used or not all(row.is_direct for row in treatments):
+    # Where all its levels are the same anyway there is nothing to add.
+    if study.testbed.row.why_alike(name, ()) or not is_used:
+        return []
+    if not all(row.is_direct for row in treatments):
         return []
     return [
         PlanNote(

@@ -21,6 +21,7 @@ from iolab.frozen import frozen
 from iolab.pattern import pattern
 from iolab.study import simulated
 from iolab.study.names import ENGINES, KNOBS, KnobName
+from iolab.study.testbeds import testbed_kind
 
 DEFAULT_OPTIONS: Final = "defaults"
 """Level of an option list that adds nothing."""
@@ -66,7 +67,7 @@ class FactorDefinition:
     ``default`` is the level of a trial for which nobody chose one; None leaves the machine's own.
     ``former_choices`` are names of older kernels, each with what comes closest today; numbers that
     ``are_codes`` lie on no scale. ``bounds`` are the least and the greatest whole number accepted;
-    ``only_on`` names the kinds of testbed that have it, if not all do.
+    ``is_of_model`` is a knob that only the queue of a simulated stack has.
     """
 
     name: str
@@ -83,7 +84,7 @@ class FactorDefinition:
     is_knob: bool = False
     are_codes: bool = False
     bounds: tuple[int, int] | None = None
-    only_on: tuple[str, ...] = ()
+    is_of_model: bool = False
 
     @property
     def flag(self) -> str:
@@ -269,7 +270,7 @@ def _simulated_tunables() -> dict[str, FactorDefinition]:
             + (f", {tunable.unit}" if tunable.unit else ""),
             is_knob=True,
             bounds=(tunable.min, tunable.max),
-            only_on=("sim",),
+            is_of_model=True,
         )
         for scheduler in simulated.SCHEDULERS
         for tunable in scheduler.tunables
@@ -500,7 +501,7 @@ def find_factor(name: str) -> FactorDefinition:
     )
 
 
-def factor_on(testbed_kind: str, name: str) -> FactorDefinition:
+def factor_on(kind: str, name: str) -> FactorDefinition:
     """Definition of a factor as a kind of testbed (``loop``, ``sim`` ...) has it.
 
     Raises
@@ -508,33 +509,33 @@ def factor_on(testbed_kind: str, name: str) -> FactorDefinition:
     StudyError : there is no such factor, or not there; says what comes nearest, or where it is.
     """
     definition = find_factor(name)
-    if definition.only_on and testbed_kind not in definition.only_on:
+    has_queue_of_model = testbed_kind(kind).has_queue_of_model
+    if definition.is_of_model and not has_queue_of_model:
         raise StudyError(
             f"{definition.name} is a tunable that no scheduler of the running kernel has",
             "use it in simulation: --on sim:PROFILE",
         )
-    variants = _VARIANTS.get(testbed_kind)
-    if variants is None or not definition.is_knob:
+    if not has_queue_of_model or not definition.is_knob:
         return definition
-    if definition.name not in variants:
+    if definition.name not in _KNOBS_OF_MODEL:
+        known = ", ".join(name for name in _KNOBS_OF_MODEL if "." not in name)
         raise StudyError(
-            f"a {testbed_kind} testbed has no knob {definition.name}"
-            f"{nearest(definition.name, variants)}",
-            f"it has {', '.join(name for name in variants if '.' not in name)} and the schedulers' "
-            "own tunables",
+            f"a {kind} testbed has no knob {definition.name}"
+            f"{nearest(definition.name, _KNOBS_OF_MODEL)}",
+            f"it has {known} and the schedulers' own tunables",
         )
-    return variants[definition.name]
+    return _KNOBS_OF_MODEL[definition.name]
 
 
-def _variants() -> dict[str, dict[str, FactorDefinition]]:
-    """Knobs that differ from one kind of testbed to another; a kind without a row has them all."""
+def _knobs_of_model() -> dict[str, FactorDefinition]:
+    """Knobs of a simulated queue: some of the real ones, with its own schedulers and tunables."""
     knobs = {name: replace(_BY_NAME[name], needs_root=False) for name in simulated.KNOBS}
     names = tuple(scheduler.name for scheduler in simulated.SCHEDULERS)
     knobs["scheduler"] = replace(knobs["scheduler"], choices=names, former_choices=())
-    return {"sim": knobs | _SIMULATED_TUNABLES}
+    return knobs | _SIMULATED_TUNABLES
 
 
-_VARIANTS: Final = _variants()
+_KNOBS_OF_MODEL: Final = _knobs_of_model()
 _SCHEDULERS: Final = frozenset(
     (*_BY_NAME["scheduler"].choices, *(scheduler.name for scheduler in simulated.SCHEDULERS))
 )

@@ -46,17 +46,6 @@ _OF_WRITES: Final = {
 }
 """Factors of writing, and why reading does not feel them."""
 _FLAGS_OF_WRITES: Final = frozenset({"dsync", "sync"})
-NOT_SIMULATED: Final = {
-    "engine": "all engines submit alike",
-    "workers_as": "threads and processes are alike",
-    "lock": "locks cost nothing",
-    "vectors": "parts of a record cost nothing",
-    "preallocate": "there is no file system that would allocate",
-    "wbt_lat_usec": "files are direct, and write-back throttling holds back buffered writes only",
-}
-"""Factors that a simulation accepts at one level, and why several levels would be equal."""
-FLAGS_SIMULATED: Final = _FLAGS_OF_WRITES
-"""Flags of transfers that mean something in simulation: nothing polls, waits or is cached there."""
 _POLLING_ENGINES: Final = frozenset({"io_uring_poll"})
 _POLLING_FLAG: Final = "hipri"
 _NEVER: Final = "never"

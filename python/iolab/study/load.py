@@ -41,6 +41,7 @@ from iolab.study.presets import find_preset
 from iolab.study.reader import Reader, shown_value
 from iolab.study.settings import parse_name, read_settings
 from iolab.study.source import FileSource, OverriddenSource, Source
+from iolab.study.testbeds import TESTBED_KINDS
 from iolab.study.treatment import is_varied_by
 from iolab.study.workloads import (
     CONTENTION,
@@ -76,7 +77,7 @@ _STUDY_KEYS: Final = (
     "workloads",
     "command",
 )
-_TESTBED_ARGUMENTS: Final = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
+_TESTBED_ARGUMENTS: Final = {kind.name: kind.argument_key for kind in TESTBED_KINDS}
 _TESTBED_OPTIONS: Final = (
     "image_dir",
     "device_count",

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from iolab.frozen import frozen, frozen_with_caches
+from iolab.study.testbeds import TestbedKind, testbed_kind
 
 Levels: TypeAlias = tuple[tuple[str, str], ...]
 """Pairs of factor name and canonical level, in a fixed order."""
@@ -46,9 +47,14 @@ class TestbedRequest:
         return f"{self.kind}:{self.argument}" if self.argument else self.kind
 
     @property
+    def row(self) -> TestbedKind:
+        """What is possible there."""
+        return testbed_kind(self.kind)
+
+    @property
     def has_file_system(self) -> bool:
         """Whether it makes a file system of its own, which a study may choose."""
-        return self.kind not in ("dir", "sim")
+        return self.row.has_file_system
 
 
 @frozen

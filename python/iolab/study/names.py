@@ -29,6 +29,8 @@ class EngineName:
     has_flags: bool
     has_lock: bool
     default_access: str
+    abilities: dict[str, Any]
+    """All that its target says of itself: ``Capabilities`` of crates/iolab-model."""
 
 
 @frozen

@@ -19,7 +19,6 @@ from iolab.study.model import (
 )
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_ARGUMENT_KEYS = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
 
 
 def spec_toml(study: Study) -> str:
@@ -185,7 +184,7 @@ def _testbed(testbed: TestbedRequest) -> str:
         return _text(testbed.text)
     pairs: list[tuple[str, Any]] = [("kind", testbed.kind)]
     if testbed.argument:
-        pairs.append((_ARGUMENT_KEYS.get(testbed.kind, "path"), testbed.argument))
+        pairs.append((testbed.row.argument_key, testbed.argument))
     pairs += testbed.options
     return "{ " + ", ".join(f"{key} = {_text(value)}" for key, value in pairs) + " }"
 

@@ -1,4 +1,4 @@
-"""What a simulated queue has: `simulated.json` beside this file, as typed rows.
+"""What a simulated stack has and cannot do: `simulated.json` beside this file, as typed rows.
 
 Its sources are the lists of the simulator and the folder of profiles; `make docs` writes it. A
 copy is kept because a study must be read and checked where the simulator is not built. What a
@@ -46,9 +46,47 @@ class ProfileName:
     title: str
 
 
+@frozen
+class Limit:
+    """Something that a simulated stack cannot do: why, and what to do instead."""
+
+    code: str
+    reason: str
+    hint: str
+
+
+@frozen
+class PossibleLevels:
+    """Levels of a factor that it can do; None is every engine with direct I/O."""
+
+    factor: str
+    levels: tuple[str, ...] | None
+    limit: str
+    """Code of the limit that says why no others."""
+
+
+@frozen
+class Alike:
+    """A factor of which these levels (empty: all) are the same on a simulated stack."""
+
+    factor: str
+    levels: tuple[str, ...]
+    reason: str
+    hint: str
+
+
 def _scheduler(row: dict[str, Any]) -> SimulatedScheduler:
     tunables = tuple(SimulatedTunable(**tunable) for tunable in row["tunables"])
     return SimulatedScheduler(row["name"], row["framework"], tunables)
+
+
+def _possible(row: dict[str, Any]) -> PossibleLevels:
+    levels = row["levels"]
+    return PossibleLevels(row["factor"], None if levels is None else tuple(levels), row["limit"])
+
+
+def _alike(row: dict[str, Any]) -> Alike:
+    return Alike(row["factor"], tuple(row["levels"]), row["reason"], row["hint"])
 
 
 _TABLES: Final[dict[str, list[Any]]] = json.loads(
@@ -58,3 +96,8 @@ SCHEDULERS: Final = tuple(_scheduler(row) for row in _TABLES["schedulers"])
 KNOBS: Final[tuple[str, ...]] = tuple(_TABLES["knobs"])
 """Knobs of a simulated queue under the names of the real ones, tunables aside."""
 PROFILES: Final = tuple(ProfileName(**row) for row in _TABLES["profiles"])
+LIMITS: Final = tuple(Limit(**row) for row in _TABLES["limits"])
+POSSIBLE: Final = tuple(_possible(row) for row in _TABLES["levels"])
+ALIKE: Final = tuple(_alike(row) for row in _TABLES["alike"])
+FLAGS: Final[frozenset[str]] = frozenset(_TABLES["flags"])
+"""Flags of transfers that mean something there."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from iolab import units
 from iolab.errors import TestbedError
+from iolab.testbed.refusal import Abilities, Refusal, RefusalCore, parse_refusals
 
 
 class RealTestbed:
@@ -17,6 +19,8 @@ class RealTestbed:
     can_need_root: ClassVar[bool] = True
     """Whether factors such as knobs need root here."""
     has_knobs_on_paper: ClassVar[bool] = False
+    is_simulated: ClassVar[bool] = False
+    """Whether trials run in this process, on models, in virtual time."""
     record_kind: ClassVar[Literal["real", "simulated"]] = "real"
     """What its records are; a report never mixes the two in one comparison."""
 
@@ -27,6 +31,13 @@ class RealTestbed:
             f"a round writes about {units.format_bytes_rounded(written_bytes)} (roughly "
             f"{units.format_duration_rounded(duration_ns)})"
         )
+
+    def refusals(
+        self, core: RefusalCore, spec: Mapping[str, Any], abilities: Abilities
+    ) -> tuple[Refusal, ...]:
+        """Everything in a trial spec that its engines cannot do, in the order of phases."""
+        workload = json.dumps(spec["workload"])
+        return parse_refusals(core.workload_refusals(json.dumps(abilities), workload))
 
     def expected_ns(self, duration_ns: int) -> int | None:
         """How long a round takes that was guessed to take `duration_ns`; None if unknown."""

@@ -59,7 +59,7 @@ def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
     ------
     TestbedError : the agent is missing, or root is needed and cannot be had.
     """
-    if testbed.record_kind == "simulated":
+    if testbed.is_simulated:
         from iolab.testbed.sim import SimRunner
 
         return lambda stop, _tell: SimRunner(stop=stop)

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self
 from iolab import units
 from iolab.errors import StoppedError, TestbedError
 from iolab.testbed.agent import Hello, OpenTestbed, Stop
+from iolab.testbed.refusal import Abilities, Refusal, RefusalCore, parse_refusals
 from iolab.wording import provenance_text
 
 CLASS_LETTER: Final = "S"
@@ -73,6 +74,7 @@ class SimTestbed:
     needs_root: ClassVar[bool] = False
     can_need_root: ClassVar[bool] = False
     has_knobs_on_paper: ClassVar[bool] = True
+    is_simulated: ClassVar[bool] = True
     record_kind: ClassVar[Literal["real", "simulated"]] = "simulated"
 
     argument: str
@@ -128,6 +130,13 @@ class SimTestbed:
                 f"{units.format_bytes_rounded(file_bytes)} at the same time",
                 "use smaller files or fewer workers",
             )
+
+    def refusals(
+        self, core: RefusalCore, spec: Mapping[str, Any], abilities: Abilities
+    ) -> tuple[Refusal, ...]:
+        """Everything in a trial spec that the stack cannot do; its engines are all alike."""
+        del abilities
+        return parse_refusals(core.sim_refusals(self.stack_json, json.dumps(dict(spec))))
 
     def round_text(self, written_bytes: int, duration_ns: int, ops: int | None) -> str:
         """What a round does, and how long it may take, as far as that can be guessed."""

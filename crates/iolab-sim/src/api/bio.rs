@@ -1,6 +1,7 @@
 //! `Bio`: the unit that one layer hands to the next.
 
 use iolab_model::Sector;
+use iolab_model::error::Errno;
 pub use iolab_model::priority::{Priority, PriorityClass};
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,25 @@ use serde::{Deserialize, Serialize};
 /// between the two layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BioId(pub u32);
+
+/// How a bio ended; an errno is what the submitter is told (the kernel's `blk_status_to_errno`).
+pub type Status = Result<(), Errno>;
+
+/// A bio that has ended, well or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Which.
+    pub id: BioId,
+    /// How.
+    pub status: Status,
+}
+
+impl Ended {
+    /// A bio that has ended well.
+    pub const fn ok(id: BioId) -> Self {
+        Self { id, status: Ok(()) }
+    }
+}
 
 /// What a bio asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

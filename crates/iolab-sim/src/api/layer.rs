@@ -1,8 +1,9 @@
 //! `Layer`: anything that takes bios and finishes them later: a queue, a volume, a device.
 
+use iolab_model::error::Errno;
 use iolab_model::{Ns, Sector, TraceEvent};
 
-use super::bio::{Bio, BioId, ProcessId};
+use super::bio::{Bio, Ended, ProcessId};
 
 /// What a device promises about data that it has acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,24 @@ pub struct Info {
     pub can_discard: bool,
 }
 
+/// Something that went wrong in a layer and has to stand in the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incident {
+    /// `snake_case` and stable.
+    pub code: &'static str,
+    /// When it happened; that of the first, if several are counted.
+    pub at: Ns,
+    /// What happened, where.
+    pub message: String,
+    /// What to know or do about it.
+    pub hint: &'static str,
+}
+
+/// An errno in words, as the kernel's users read it.
+pub fn reason(errno: Errno) -> String {
+    std::io::Error::from_raw_os_error(errno.0).to_string()
+}
+
 /// Takes bios, finishes them later.
 ///
 /// Time is an argument and never goes back. The caller promises to call [`Layer::advance`] with
@@ -56,7 +75,7 @@ pub trait Layer {
     fn next_event(&self) -> Ns;
 
     /// Does what is due at `now` (not before [`Layer::next_event`]) and appends finished bios.
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>);
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>);
 
     /// Whether it would refuse a command now (`QUEUE FULL`, `BLK_STS_RESOURCE`).
     ///
@@ -76,12 +95,19 @@ pub trait Layer {
     /// Only flash cares: reading what was never written touches no cell.
     fn age(&mut self) {}
 
-    /// Keeps trace events from now on, where there is a queue.
-    fn record_events(&mut self) {}
+    /// Keeps trace events from now on, where there is a queue; each takes the next number.
+    fn record_events(&mut self, queues: &mut u16) {
+        let _ = queues;
+    }
 
     /// Takes the trace events kept so far; those of several queues are not in order.
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {
         let _ = events;
+    }
+
+    /// Appends what went wrong here and below since the beginning.
+    fn incidents(&self, list: &mut Vec<Incident>) {
+        let _ = list;
     }
 
     /// Flat names and values of what was counted (bytes, seeks, cache hits, ...), for the record.

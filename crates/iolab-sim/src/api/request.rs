@@ -64,6 +64,8 @@ pub struct Request {
     pub inserted: Ns,
     /// When the device got it; `Ns::MAX` before.
     pub issued: Ns,
+    /// Its number on the queue, from 1, never used twice; 0: it is none yet.
+    pub number: u64,
 }
 
 impl Request {
@@ -78,6 +80,7 @@ impl Request {
             allocated: now,
             inserted: now,
             issued: Ns::MAX,
+            number: 0,
         }
     }
 

@@ -11,8 +11,8 @@
 
 use iolab_model::{Ns, TraceEvent};
 
-use crate::api::bio::{Bio, BioId, ProcessId};
-use crate::api::layer::{Info, Layer};
+use crate::api::bio::{Bio, Ended, ProcessId};
+use crate::api::layer::{Incident, Info, Layer};
 
 /// Busy from a number of commands on.
 pub struct Busy {
@@ -43,7 +43,7 @@ impl Layer for Busy {
         self.below.next_event()
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         let before = done.len();
         self.below.advance(now, done);
         self.in_flight -= (done.len() - before) as u32;
@@ -61,12 +61,16 @@ impl Layer for Busy {
         self.below.age();
     }
 
-    fn record_events(&mut self) {
-        self.below.record_events();
+    fn record_events(&mut self, queues: &mut u16) {
+        self.below.record_events(queues);
     }
 
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {
         self.below.take_events(events);
+    }
+
+    fn incidents(&self, list: &mut Vec<Incident>) {
+        self.below.incidents(list);
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
@@ -82,7 +86,7 @@ mod tests {
     use iolab_model::trace_event::Action;
 
     use super::*;
-    use crate::api::bio::{Flags, Operation, Submitter};
+    use crate::api::bio::{BioId, Flags, Operation, Submitter};
     use crate::device::fixed::Fixed;
     use crate::queue::{BlockQueue, QueueParameters};
     use crate::sched::SchedulerKind;
@@ -95,7 +99,7 @@ mod tests {
         }
         let parameters = QueueParameters { scheduler, ..QueueParameters::default() };
         let mut queue = BlockQueue::new(Ns(0), &parameters, device).unwrap();
-        queue.record_events();
+        queue.record_events(&mut 0);
         for id in 0..40 {
             let sector = Sector(u64::from(id) * 1_000);
             let (flags, submitter) = (Flags::NONE, Submitter::default());

@@ -23,7 +23,7 @@ use iolab_model::{Ns, Sector};
 use self::parameters::Parameters;
 use super::disk::read_cache::{Lookup, ReadCache};
 use super::disk::write_cache::{Extent, WriteCache};
-use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Submitter};
 use crate::api::layer::{Info, Layer, WriteCache as Durability};
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -68,7 +68,7 @@ pub struct Controller {
     parameters: Parameters,
     below: Box<dyn Layer>,
     below_info: Info,
-    finished_below: Vec<BioId>,
+    finished_below: Vec<Ended>,
     sent: Vec<Purpose>,
     free: Vec<u32>,
     /// Reads and writes of the host below, all bios below.
@@ -335,7 +335,8 @@ impl Controller {
     fn take_finished(&mut self, now: Ns) {
         let mut finished = core::mem::take(&mut self.finished_below);
         self.below.advance(now, &mut finished);
-        for id in finished.drain(..) {
+        // Faults are injected around whole devices: what is inside a controller does not fail.
+        for Ended { id, .. } in finished.drain(..) {
             let purpose = self.sent[id.0 as usize];
             self.free.push(id.0);
             self.all_below -= 1;
@@ -388,17 +389,17 @@ impl Layer for Controller {
         self.below.next_event().min(self.answers.next_event()).min(self.wake)
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         let before = done.len();
         if self.below.next_event() <= now {
             self.take_finished(now);
         }
         while let Some((_, answer)) = self.answers.take_due(now) {
             match answer {
-                Answer::Done(id) => done.push(id),
+                Answer::Done(id) => done.push(Ended::ok(id)),
                 Answer::Cached(id, extent) => {
                     self.statistics.absorbed += self.write_cache.insert(extent);
-                    done.push(id);
+                    done.push(Ended::ok(id));
                 }
             }
         }

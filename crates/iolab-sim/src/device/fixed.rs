@@ -5,7 +5,7 @@
 
 use iolab_model::{Ns, Sector};
 
-use crate::api::bio::{Bio, BioId};
+use crate::api::bio::{Bio, BioId, Ended};
 use crate::api::layer::{Info, Layer, WriteCache};
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -61,9 +61,9 @@ impl Layer for Fixed {
         self.finishing.next_event()
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         while let Some((_, id)) = self.finishing.take_due(now) {
-            done.push(id);
+            done.push(Ended::ok(id));
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use iolab_model::seed::Stream;
 use iolab_model::{Ns, Seed};
 
-use crate::api::bio::{Bio, BioId, Operation, ProcessId};
+use crate::api::bio::{Bio, Ended, Operation, ProcessId};
 use crate::api::layer::{Info, Layer, WriteCache};
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -91,11 +91,11 @@ pub struct Guest {
     held: VecDeque<Bio>,
     inner_depth: u32,
     inner_used: u32,
-    finishing: Calendar<BioId>,
+    finishing: Calendar<Ended>,
     requests: u64,
     bytes: u64,
     busy: Ns,
-    inner_done: Vec<BioId>,
+    inner_done: Vec<Ended>,
 }
 
 impl Guest {
@@ -205,10 +205,10 @@ impl Layer for Guest {
         self.station.next_event().min(self.finishing.next_event()).min(self.inner.next_event())
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         let before = done.len();
-        while let Some((_, id)) = self.finishing.take_due(now) {
-            done.push(id);
+        while let Some((_, ended)) = self.finishing.take_due(now) {
+            done.push(ended);
         }
         if done.len() > before {
             return;
@@ -217,15 +217,15 @@ impl Layer for Guest {
             let mut inner_done = std::mem::take(&mut self.inner_done);
             self.inner.advance(now, &mut inner_done);
             self.inner_used -= inner_done.len() as u32;
-            for id in inner_done.drain(..) {
-                self.finishing.plan(now, id);
+            for ended in inner_done.drain(..) {
+                self.finishing.plan(now, ended);
             }
             self.inner_done = inner_done;
         }
         while let Some((_, bio)) = self.station.take_due(now) {
             self.idle_servers += 1;
             if self.parameters.has_host_cache {
-                self.finishing.plan(now, bio.id);
+                self.finishing.plan(now, Ended::ok(bio.id));
             } else {
                 self.held.push_back(bio);
             }

@@ -5,6 +5,7 @@ mod list;
 pub mod busy;
 pub mod controller;
 pub mod disk;
+pub mod faulty;
 pub mod fixed;
 pub mod guest;
 pub mod ssd;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use iolab_model::{Ns, Sector};
 
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Submitter};
 use crate::api::layer::Layer;
 
 /// What one request asks for.
@@ -54,7 +54,7 @@ pub(super) fn run(
         now = layer.next_event().max(now);
         assert!(now < Ns::MAX, "a device with work has a next event");
         layer.advance(now, &mut done);
-        for id in done.drain(..) {
+        for Ended { id, .. } in done.drain(..) {
             in_flight -= 1;
             responses.push(now.since(begun[id.0 as usize]).0 as f64);
             begun[id.0 as usize] = now;

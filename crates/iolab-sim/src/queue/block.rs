@@ -19,8 +19,8 @@ use super::merge::{MergeIndex, MergeLimits};
 use super::parameters::QueueParameters;
 use super::slots::Slots;
 use super::throttle::{Throttle, ThrottleContext};
-use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId};
-use crate::api::layer::{Info, Layer, WriteCache};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Status};
+use crate::api::layer::{Incident, Info, Layer, WriteCache};
 use crate::api::request::{Request, RequestId, Requests};
 use crate::api::scheduler::{Framework, Hz, Scheduler, SchedulerContext};
 use crate::error::SimError;
@@ -60,11 +60,14 @@ pub struct BlockQueue {
     pub(super) offered: u32,
     pub(super) flush: FlushMachine,
     pub(super) steps: Vec<Next>,
-    pub(super) finished: Vec<BioId>,
-    pub(super) scratch: Vec<BioId>,
+    pub(super) finished: Vec<Ended>,
+    pub(super) scratch: Vec<Ended>,
     pub(super) run_at: Ns,
     pub(super) accounting: Accounting,
     pub(super) events: Option<Vec<TraceEvent>>,
+    /// Number of this queue in its stack, and of the newest request.
+    device: u16,
+    newest: u64,
 }
 
 impl BlockQueue {
@@ -134,6 +137,8 @@ impl BlockQueue {
             run_at: Ns::MAX,
             accounting: Accounting::default(),
             events: None,
+            device: 0,
+            newest: 0,
         })
     }
 
@@ -153,6 +158,12 @@ impl BlockQueue {
     /// The layer below.
     pub fn below(&self) -> &dyn Layer {
         &*self.below
+    }
+
+    /// A request of one bio with a number of its own.
+    pub(super) fn numbered(&mut self, bio: &Bio, now: Ns) -> Request {
+        self.newest += 1;
+        Request { number: self.newest, ..Request::of(bio, now) }
     }
 
     /// Changes a tunable of the scheduler while it runs.
@@ -230,7 +241,8 @@ impl BlockQueue {
         self.below.submit(now, &bio);
     }
 
-    fn complete(&mut self, now: Ns, id: RequestId) {
+    /// The end of a command is that of every bio in it, whether it went well or not.
+    fn complete(&mut self, now: Ns, id: RequestId, status: Status) {
         let request = self.requests[id];
         self.in_flight -= 1;
         self.trace(now, Action::Completed, &request);
@@ -246,31 +258,31 @@ impl BlockQueue {
         }
         if is_flush {
             let mut next = core::mem::take(&mut self.steps);
-            self.flush.flush_done(now, &mut next);
+            self.flush.flush_done(now, status, &mut next);
             self.follow(now, &mut next);
             self.steps = next;
             self.chains.take(id);
         } else {
             while let Some(owner) = self.chains.take(id) {
-                self.piece_done(now, owner);
+                self.piece_done(now, owner, status);
             }
         }
         self.requests.remove(id);
         self.run_at = now;
     }
 
-    fn piece_done(&mut self, now: Ns, owner: Owner) {
-        let Owner::Flush(index) = owner else { return self.owner_done(owner) };
+    fn piece_done(&mut self, now: Ns, owner: Owner, status: Status) {
+        let Owner::Flush(index) = owner else { return self.owner_done(owner, status) };
         let mut next = core::mem::take(&mut self.steps);
-        self.flush.data_done(now, index, &mut next);
+        self.flush.data_done(now, index, status, &mut next);
         self.follow(now, &mut next);
         self.steps = next;
     }
 
-    pub(super) fn owner_done(&mut self, owner: Owner) {
+    pub(super) fn owner_done(&mut self, owner: Owner, status: Status) {
         match owner {
-            Owner::Bio(bio) => self.finished.push(bio),
-            Owner::Split(index) => self.finished.extend(self.chains.piece_done(index)),
+            Owner::Bio(id) => self.finished.push(Ended { id, status }),
+            Owner::Split(index) => self.finished.extend(self.chains.piece_done(index, status)),
             Owner::Flush(_) => unreachable!("a flush sequence is not owned by another"),
         }
     }
@@ -286,6 +298,8 @@ impl BlockQueue {
             process: request.submitter.process.0,
             cpu: request.submitter.cpu,
             priority: request.submitter.priority.packed(),
+            device: self.device,
+            request: request.number,
         });
     }
 }
@@ -308,12 +322,12 @@ impl Layer for BlockQueue {
         self.run_at.min(self.scheduler.next_timer()).min(window_end).min(self.below.next_event())
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         if self.below.next_event() <= now {
             let mut ended = core::mem::take(&mut self.scratch);
             self.below.advance(now, &mut ended);
-            for id in &ended {
-                self.complete(now, RequestId(id.0));
+            for &Ended { id, status } in &ended {
+                self.complete(now, RequestId(id.0), status);
             }
             if !ended.is_empty() {
                 self.wake(now);
@@ -353,14 +367,20 @@ impl Layer for BlockQueue {
         self.below.age();
     }
 
-    fn record_events(&mut self) {
+    fn record_events(&mut self, queues: &mut u16) {
+        self.device = *queues;
+        *queues += 1;
         self.events.get_or_insert_default();
-        self.below.record_events();
+        self.below.record_events(queues);
     }
 
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {
         events.extend(self.events.iter_mut().flat_map(core::mem::take));
         self.below.take_events(events);
+    }
+
+    fn incidents(&self, list: &mut Vec<Incident>) {
+        self.below.incidents(list);
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

@@ -1,6 +1,6 @@
 //! Which bios a request carries, and which bios were split into several pieces.
 
-use crate::api::bio::BioId;
+use crate::api::bio::{BioId, Ended, Status};
 use crate::api::request::RequestId;
 
 /// Who is told when a piece of work is done.
@@ -32,6 +32,8 @@ struct Ends {
 struct Split {
     bio: BioId,
     pieces: u32,
+    /// That of the first piece that failed, if one did.
+    status: Status,
 }
 
 /// The owners of every request, as singly linked lists in one table.
@@ -110,7 +112,7 @@ impl Chains {
 
     /// Notes that a bio was cut into pieces.
     pub fn split(&mut self, bio: BioId, pieces: u32) -> Owner {
-        let split = Split { bio, pieces };
+        let split = Split { bio, pieces, status: Ok(()) };
         if let Some(index) = self.free_splits.pop() {
             self.splits[index as usize] = split;
             return Owner::Split(index);
@@ -120,13 +122,15 @@ impl Chains {
     }
 
     /// One piece of a split bio is done; answers with the bio when it was the last.
-    pub fn piece_done(&mut self, index: u32) -> Option<BioId> {
+    pub fn piece_done(&mut self, index: u32, status: Status) -> Option<Ended> {
         let split = &mut self.splits[index as usize];
         split.pieces -= 1;
+        split.status = split.status.and(status);
         if split.pieces > 0 {
             return None;
         }
+        let Split { bio: id, status, .. } = *split;
         self.free_splits.push(index);
-        Some(self.splits[index as usize].bio)
+        Some(Ended { id, status })
     }
 }

@@ -8,7 +8,7 @@
 use iolab_model::Ns;
 
 use super::chain::Owner;
-use crate::api::bio::{Bio, Flags, Operation};
+use crate::api::bio::{Bio, Flags, Operation, Status};
 use crate::api::layer::WriteCache;
 
 const PATIENCE: Ns = Ns::from_seconds(5);
@@ -57,8 +57,8 @@ pub enum Next {
     Flush,
     /// Write this data, past the scheduler (owner: [`Owner::Flush`]).
     Data(Owner, Bio),
-    /// All steps are done.
-    Done(Owner),
+    /// All steps are done, or one of them has failed.
+    Done(Owner, Status),
 }
 
 /// All sequences of one queue.
@@ -128,37 +128,38 @@ impl FlushMachine {
         }
     }
 
-    /// The device has flushed.
-    pub fn flush_done(&mut self, now: Ns, next: &mut Vec<Next>) {
+    /// The device has flushed, or could not: then everybody who shared the flush is told, and no
+    /// data that were to follow it are written.
+    pub fn flush_done(&mut self, now: Ns, status: Status, next: &mut Vec<Next>) {
         self.is_flushing = false;
         for index in core::mem::take(&mut self.running) {
             let sequence = self.sequences[index as usize];
-            if sequence.steps.pre && sequence.steps.data {
+            if status.is_ok() && sequence.steps.pre && sequence.steps.data {
                 self.sequences[index as usize].steps.pre = false;
                 self.data_in_flight += 1;
                 next.push(Next::Data(Owner::Flush(index), sequence.data));
             } else {
-                self.end(index, next);
+                self.end(index, status, next);
             }
         }
         self.kick(now, next);
     }
 
-    /// The data of a sequence are written.
-    pub fn data_done(&mut self, now: Ns, index: u32, next: &mut Vec<Next>) {
+    /// The data of a sequence are written; after a failure there is nothing to flush.
+    pub fn data_done(&mut self, now: Ns, index: u32, status: Status, next: &mut Vec<Next>) {
         let sequence = &mut self.sequences[index as usize];
         self.data_in_flight -= u32::from(sequence.bypasses);
         sequence.steps.data = false;
-        if sequence.steps.post {
+        if sequence.steps.post && status.is_ok() {
             self.wait(now, index);
         } else {
-            self.end(index, next);
+            self.end(index, status, next);
         }
         self.kick(now, next);
     }
 
-    fn end(&mut self, index: u32, next: &mut Vec<Next>) {
-        next.push(Next::Done(self.sequences[index as usize].owner));
+    fn end(&mut self, index: u32, status: Status, next: &mut Vec<Next>) {
+        next.push(Next::Done(self.sequences[index as usize].owner, status));
         self.free.push(index);
     }
 }

@@ -6,7 +6,7 @@ use iolab_model::{Ns, Sector};
 use super::block::{BlockQueue, Waiter};
 use super::chain::Owner;
 use super::flush::{Next, Steps};
-use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Submitter};
 use crate::api::request::{Request, RequestId};
 use crate::api::scheduler::{Framework, Merge, MergeEnd};
 
@@ -22,7 +22,7 @@ impl BlockQueue {
         self.trace(now, Action::Queued, &Request::of(bio, now));
         let steps = Steps::of(bio, self.info.write_cache);
         if !steps.data && !steps.pre {
-            self.finished.push(bio.id);
+            self.finished.push(Ended::ok(bio.id));
             return;
         }
         let pieces = self.pieces(bio);
@@ -87,7 +87,7 @@ impl BlockQueue {
     pub(super) fn follow(&mut self, now: Ns, next: &mut Vec<Next>) {
         for step in next.drain(..) {
             match step {
-                Next::Done(owner) => self.owner_done(owner),
+                Next::Done(owner, status) => self.owner_done(owner, status),
                 Next::Flush => {
                     let flush = Bio {
                         id: BioId(0),
@@ -97,13 +97,15 @@ impl BlockQueue {
                         flags: Flags::SYNC,
                         submitter: Submitter::default(),
                     };
-                    let id = self.requests.add(Request::of(&flush, now));
+                    let request = self.numbered(&flush, now);
+                    let id = self.requests.add(request);
                     self.chains.start(id, Owner::Flush(u32::MAX));
                     self.accounting.allocated(now);
                     self.dispatch_list.push_back(id);
                 }
                 Next::Data(owner, bio) => {
-                    let id = self.requests.add(Request::of(&bio, now));
+                    let request = self.numbered(&bio, now);
+                    let id = self.requests.add(request);
                     self.chains.start(id, owner);
                     self.accounting.allocated(now);
                     self.dispatch_list.push_back(id);
@@ -163,7 +165,7 @@ impl BlockQueue {
         if !self.slots.take(now, bio, &*self.scheduler) {
             return None;
         }
-        let request = Request::of(bio, now);
+        let request = self.numbered(bio, now);
         let id = self.requests.add(request);
         self.chains.start(id, owner);
         self.accounting.allocated(now);
@@ -231,7 +233,8 @@ impl BlockQueue {
             MergeEnd::Back => Action::BackMerged,
             MergeEnd::Front => Action::FrontMerged,
         };
-        self.trace(now, action, &Request::of(bio, now));
+        let number = self.requests[merge.into].number;
+        self.trace(now, action, &Request { number, ..Request::of(bio, now) });
     }
 
     fn merge_into_scheduler(&mut self, now: Ns, bio: &Bio, owner: Owner) -> bool {
@@ -323,7 +326,7 @@ impl BlockQueue {
         self.chains.join(first, second);
         self.give_slot(&lost);
         self.accounting.absorbed(now, lost.allocated);
-        self.trace(now, Action::Joined, &lost);
+        self.trace(now, Action::RequestMerged, &lost);
     }
 
     /// Flushes the plug into the scheduler.

@@ -23,7 +23,7 @@ fn bio(id: u32, sector: u64, sectors: u32) -> Bio {
 fn observed(parameters: &QueueParameters, bios: &[Bio]) -> String {
     let device = Fixed::new(Ns::from_us(100), 2, true);
     let mut queue = BlockQueue::new(Ns(0), parameters, Box::new(device)).unwrap();
-    queue.record_events();
+    queue.record_events(&mut 0);
     for bio in bios {
         queue.submit(Ns(0), bio);
     }

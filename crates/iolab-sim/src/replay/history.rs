@@ -142,7 +142,7 @@ impl Counter {
                     self.waiting.insert(key, waiting);
                 }
             }
-            Action::Joined => {
+            Action::RequestMerged => {
                 self.joined += 1;
                 self.waiting.remove(&key);
             }

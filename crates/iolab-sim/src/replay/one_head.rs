@@ -13,7 +13,7 @@ use iolab_model::{Ns, Sector};
 use serde::{Deserialize, Serialize};
 
 use super::recording::Row;
-use crate::api::bio::{Bio, BioId};
+use crate::api::bio::{Bio, BioId, Ended};
 use crate::api::layer::{Info, Layer, WriteCache};
 
 /// Least seek, in ns.
@@ -201,12 +201,12 @@ impl Layer for OneHead {
         self.serving.front().map_or(Ns::MAX, |&(at, _)| at)
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         while let Some(&(at, id)) = self.serving.front()
             && at <= now
         {
             self.serving.pop_front();
-            done.push(id);
+            done.push(Ended::ok(id));
         }
     }
 }

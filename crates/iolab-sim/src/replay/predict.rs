@@ -117,7 +117,7 @@ impl Replay {
             action if action == self.is_inserted_at => self.insert(now, row),
             Action::BackMerged => self.merge(now, row, MergeEnd::Back),
             Action::FrontMerged => self.merge(now, row, MergeEnd::Front),
-            Action::Joined => self.join(now, row),
+            Action::RequestMerged => self.join(now, row),
             Action::Issued => self.issue(now, row),
             Action::Completed => self.complete(now, row),
             _ => {}

@@ -13,6 +13,11 @@ use crate::error::SimError;
 use crate::sched::SchedulerKind;
 
 const HEADER: &str = "ts_ns,event,sector,nr_sectors,rwbs,ioprio,pid,cpu";
+/// What traces have beyond recordings: number of the queue, number of the request on it (empty if
+/// there is none yet), name of the trace point.
+const MORE: &str = ",device,request,point";
+/// The letter of two requests that became one in recordings, which have no trace points.
+const MERGED_IN_RECORDINGS: &str = "A";
 
 /// The queue on which a recording was made; unknown fields are kept out of the way.
 #[derive(Clone, Debug, Deserialize)]
@@ -67,7 +72,8 @@ impl Recording {
         let setup = serde_json::from_str(setup_json)
             .map_err(|error| syntax(format!("its description: {error}")))?;
         let mut lines = csv.lines();
-        if lines.next() != Some(HEADER) {
+        let header = lines.next().unwrap_or_default();
+        if header.strip_suffix(MORE).unwrap_or(header) != HEADER {
             return Err(syntax(format!("the first line must be {HEADER}")));
         }
         let parsed = lines.enumerate().filter(|(_, line)| !line.is_empty()).map(|(index, line)| {
@@ -92,19 +98,22 @@ fn check(rows: &[Row]) -> Result<(), String> {
     Ok(())
 }
 
-/// Trace events as CSV, as recordings are kept; times count from the first event.
+/// Trace events as CSV: the columns of recordings, then [`MORE`]; times count from the first event.
 pub fn to_csv(events: &[TraceEvent]) -> String {
     let first = events.first().map_or(Ns(0), |event| event.at);
-    let mut text = format!("{HEADER}\n");
+    let mut text = format!("{HEADER}{MORE}\n");
     for event in events {
         // The kernel's trace points tell the priority of requests only.
         let tells = matches!(event.action, Action::Inserted | Action::Issued | Action::Completed);
         let priority = if tells { format!("{:#06x}", event.priority) } else { String::new() };
-        let TraceEvent { at, action, sector, sectors, process, cpu, .. } = event;
+        let TraceEvent { at, action, sector, sectors, process, cpu, device, .. } = event;
         let (ns, rwbs) = (at.since(first).0, event.rwbs());
-        let line =
-            format!("{ns},{action},{},{sectors},{rwbs},{priority},{process},{cpu}\n", sector.0);
-        text.push_str(&line);
+        let request = if event.request > 0 { event.request.to_string() } else { String::new() };
+        let (letter, point, sector) = (action.letter(), action.point(), sector.0);
+        text.push_str(&format!(
+            "{ns},{letter},{sector},{sectors},{rwbs},{priority},{process},{cpu},{device},{request},\
+             {point}\n"
+        ));
     }
     text
 }
@@ -112,13 +121,19 @@ pub fn to_csv(events: &[TraceEvent]) -> String {
 fn row(line: &str) -> Option<Row> {
     let mut fields = line.split(',');
     let at = Ns(fields.next()?.parse().ok()?);
-    let action = fields.next()?.parse().ok()?;
+    let letter = fields.next()?;
     let sector = Sector(fields.next()?.parse().ok()?);
     let sectors = fields.next()?.parse().ok()?;
     let (operation, flags) = operation(fields.next()?)?;
     let priority = priority(fields.next()?)?;
     let process = ProcessId(fields.next()?.parse().ok()?);
     let cpu = fields.next()?.parse().ok()?;
+    // Without a trace point it is a line of a recording.
+    let action = match (fields.nth(2), letter) {
+        (Some(point), letter) => Action::of_point(point).filter(|a| a.letter() == letter)?,
+        (None, MERGED_IN_RECORDINGS) => Action::RequestMerged,
+        (None, letter) => letter.parse().ok()?,
+    };
     let submitter = Submitter { process, priority, cpu };
     let bio = Bio { id: BioId(0), operation, sector, sectors, flags, submitter };
     Some(Row { at, action, bio })
@@ -172,6 +187,30 @@ mod tests {
         let text = format!("{HEADER}\n0,Q,8,8,RS,,1,0\n5,Z,8,8,RS,,1,0\n");
         let error = Recording::parse("x.csv", &text, setup).unwrap_err().to_string();
         assert_eq!(error, "x.csv: line 3: `5,Z,8,8,RS,,1,0`");
+    }
+
+    #[test]
+    fn a_trace_is_read_back_and_recordings_as_before() {
+        let event = TraceEvent {
+            at: Ns(5),
+            action: Action::RequestMerged,
+            sector: Sector(8),
+            sectors: 16,
+            operation: iolab_model::trace_event::Operation::WRITE,
+            process: 3,
+            cpu: 1,
+            priority: 0,
+            device: 2,
+            request: 7,
+        };
+        let text = to_csv(&[event]);
+        assert_eq!(text, format!("{HEADER}{MORE}\n0,M,8,16,W,,3,1,2,7,rq_merge\n"));
+        let line = text.lines().nth(1).unwrap();
+        assert_eq!(row(line).unwrap().action, Action::RequestMerged);
+        assert_eq!(row("0,M,8,16,W,,3,1,2,7,bio_backmerge").unwrap().action, Action::BackMerged);
+        assert_eq!(row("0,A,8,16,W,,3,1").unwrap().action, Action::RequestMerged);
+        assert_eq!(row("0,M,8,16,W,,3,1").unwrap().action, Action::BackMerged);
+        assert!(row("0,A,8,16,W,,3,1,2,7,bio_remap").is_none(), "A is a remap, and there is none");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::history::{Figures, Life, figures, lives, row_of};
 use super::one_head::{Fit, OneHead};
 use super::recording::{Recording, Row, Setup};
-use crate::api::bio::{Bio, BioId, ProcessId};
+use crate::api::bio::{Bio, BioId, Ended, ProcessId};
 use crate::api::layer::Layer;
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -130,7 +130,7 @@ impl Stage {
             if self.queue.next_event() <= now {
                 self.queue.advance(now, &mut done);
             }
-            for id in done.drain(..) {
+            for Ended { id, .. } in done.drain(..) {
                 self.free.push(id);
                 self.plan(now, self.owners[id.0 as usize]);
             }
@@ -188,7 +188,7 @@ pub fn simulate(
     parameters.max_sectors_kb = parameters.max_sectors_kb.into_iter().chain(longest).min();
     let attached = Ns(EPOCH.0 - ATTACHED_BEFORE.0);
     let mut queue = BlockQueue::new(attached, &parameters, Box::new(device))?;
-    queue.record_events();
+    queue.record_events(&mut 0);
     let mut by_process: BTreeMap<ProcessId, Vec<Life>> = BTreeMap::new();
     for life in all {
         by_process.entry(life.bio.submitter.process).or_default().push(life);

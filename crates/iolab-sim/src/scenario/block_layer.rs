@@ -6,7 +6,7 @@ use iolab_model::{Ns, Sector};
 use serde::Deserialize;
 
 use super::run::Judgement;
-use crate::api::bio::{Bio, BioId, Flags, Operation, Priority, PriorityClass, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Priority, PriorityClass, Submitter};
 use crate::api::layer::{Info, Layer, WriteCache};
 use crate::error::SimError;
 use crate::queue::{
@@ -129,8 +129,8 @@ impl Layer for Sink {
         if self.held.is_empty() { Ns::MAX } else { Ns(0) }
     }
 
-    fn advance(&mut self, _: Ns, done: &mut Vec<BioId>) {
-        done.append(&mut self.held);
+    fn advance(&mut self, _: Ns, done: &mut Vec<Ended>) {
+        done.extend(self.held.drain(..).map(Ended::ok));
     }
 }
 

@@ -7,7 +7,7 @@ use iolab_model::{Ns, Sector};
 use serde::Serialize;
 
 use super::file::{Expectation, RequestRow, Scenario, ScenarioFile};
-use crate::api::bio::{Bio, BioId, Flags, Operation, Priority, ProcessId, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Priority, ProcessId, Submitter};
 use crate::api::layer::{Info, Layer};
 use crate::api::request::RequestId;
 use crate::device::fixed::Fixed;
@@ -93,7 +93,7 @@ impl Layer for Watched {
         self.inner.next_event()
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         self.inner.advance(now, done);
     }
 }

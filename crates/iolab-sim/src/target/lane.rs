@@ -78,20 +78,8 @@ impl Target for SimTarget {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            is_asynchronous: true,
-            depth_max: DEPTH_MAX,
-            has_namespace: true,
-            has_plain: false,
-            has_direct: true,
-            has_vectors: true,
-            has_flags: true,
-            has_allocate: true,
-            has_end: true,
-            has_deallocate: self.simulation.borrow().info().can_discard,
-            is_simulated: true,
-            ..Capabilities::MINIMAL
-        }
+        let can_discard = self.simulation.borrow().info().can_discard;
+        Capabilities { has_deallocate: can_discard, ..CAPABILITIES }
     }
 
     fn facts(&self) -> Vec<(String, String)> {
@@ -206,6 +194,21 @@ impl Lane for SimLane {
         }
     }
 }
+
+/// What every simulated stack can do; [`crate::limits`] says why not more.
+pub const CAPABILITIES: Capabilities = Capabilities {
+    is_asynchronous: true,
+    depth_max: DEPTH_MAX,
+    has_namespace: true,
+    has_plain: false,
+    has_direct: true,
+    has_vectors: true,
+    has_flags: true,
+    flags: DURABLE,
+    has_allocate: true,
+    is_simulated: true,
+    ..Capabilities::MINIMAL
+};
 
 /// The flags that mean something here: nothing polls, and no file is cached.
 const DURABLE: TransferFlags = TransferFlags::DATA_SYNC.with(TransferFlags::SYNC);

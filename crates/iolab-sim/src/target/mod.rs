@@ -4,6 +4,6 @@ mod lane;
 mod namespace;
 mod simulation;
 
-pub use lane::{SimLane, SimTarget};
+pub use lane::{CAPABILITIES, SimLane, SimTarget};
 pub use namespace::Placement;
 pub use simulation::{CpuCost, Simulation};

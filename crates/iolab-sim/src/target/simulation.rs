@@ -5,8 +5,8 @@ use iolab_model::{Bytes, Completion, Ns, Sector, TraceEvent};
 use serde::{Deserialize, Serialize};
 
 use super::namespace::{Namespace, Placement};
-use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId, Submitter};
-use crate::api::layer::{Info, Layer};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Status, Submitter};
+use crate::api::layer::{Incident, Info, Layer};
 use crate::calendar::Calendar;
 
 /// What software costs per op, on the worker's CPU.
@@ -45,6 +45,8 @@ struct InFlight {
     submitted: Ns,
     bytes: Bytes,
     bios: u32,
+    /// That of the first bio that failed, if one did.
+    status: Status,
 }
 
 #[derive(Debug)]
@@ -74,7 +76,7 @@ pub struct Simulation {
     free_bios: Vec<u32>,
     planned: Calendar<Planned>,
     lanes: Vec<Mailbox>,
-    done: Vec<BioId>,
+    done: Vec<Ended>,
     pub(super) names: Namespace,
     hash: u64,
     bios_done: u64,
@@ -138,9 +140,16 @@ impl Simulation {
         self.stack.counters()
     }
 
+    /// What went wrong in the stack since the beginning, layer by layer.
+    pub fn incidents(&self) -> Vec<Incident> {
+        let mut list = Vec::new();
+        self.stack.incidents(&mut list);
+        list
+    }
+
     /// Keeps the trace events of every queue from now on.
     pub fn record_events(&mut self) {
-        self.stack.record_events();
+        self.stack.record_events(&mut 0);
     }
 
     /// Takes the trace events kept so far, in order of time.
@@ -189,8 +198,8 @@ impl Simulation {
         if self.stack.next_event() <= instant {
             let mut done = core::mem::take(&mut self.done);
             self.stack.advance(instant, &mut done);
-            for id in done.drain(..) {
-                self.bio_done(id);
+            for ended in done.drain(..) {
+                self.bio_done(ended);
             }
             self.done = done;
         }
@@ -204,7 +213,8 @@ impl Simulation {
 
     /// Starts an op on the worker's CPU; its bios follow with [`Simulation::send`].
     pub(super) fn begin(&mut self, lane: u32, token: Token, bytes: Bytes) -> u32 {
-        let op = InFlight { lane, token, submitted: self.now, bytes, bios: 0 };
+        let (submitted, status) = (self.now, Ok(()));
+        let op = InFlight { lane, token, submitted, bytes, bios: 0, status };
         self.charge(lane, self.cost.call_ns);
         if let Some(id) = self.free_ops.pop() {
             self.ops[id as usize] = op;
@@ -252,7 +262,7 @@ impl Simulation {
         }
     }
 
-    fn bio_done(&mut self, id: BioId) {
+    fn bio_done(&mut self, Ended { id, status }: Ended) {
         let op = self.bios[id.0 as usize];
         self.free_bios.push(id.0);
         self.bios_done += 1;
@@ -260,11 +270,14 @@ impl Simulation {
             // FNV-1a over words (Fowler, Noll, Vo; 64-bit parameters).
             self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         }
-        self.ops[op as usize].bios -= 1;
-        if self.ops[op as usize].bios > 0 {
+        let waiting = &mut self.ops[op as usize];
+        waiting.bios -= 1;
+        waiting.status = waiting.status.and(status);
+        if waiting.bios > 0 {
             return;
         }
-        let at = self.charge(self.ops[op as usize].lane, self.cost.complete_ns);
+        let lane = waiting.lane;
+        let at = self.charge(lane, self.cost.complete_ns);
         if at <= self.now {
             self.end(op);
         } else {
@@ -273,9 +286,10 @@ impl Simulation {
     }
 
     fn end(&mut self, op: OpId) {
-        let InFlight { lane, token, submitted, bytes, .. } = self.ops[op as usize];
+        let InFlight { lane, token, submitted, bytes, status, .. } = self.ops[op as usize];
         self.free_ops.push(op);
-        let completion = Completion { token, submitted, completed: self.now, outcome: Ok(bytes) };
+        let outcome = status.map(|()| bytes);
+        let completion = Completion { token, submitted, completed: self.now, outcome };
         self.lanes[lane as usize].ended.push(completion);
     }
 

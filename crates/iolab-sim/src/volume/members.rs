@@ -7,12 +7,13 @@
 
 use std::collections::VecDeque;
 
+use iolab_model::error::Errno;
 use iolab_model::{Ns, Sector};
 
 use super::slots::Slots;
 use super::transfer::Transfer;
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
-use crate::api::layer::{Info, Layer, WriteCache};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Status, Submitter};
+use crate::api::layer::{Incident, Info, Layer, WriteCache, reason};
 
 /// What a transfer is to do, and for whom.
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +51,28 @@ impl Command {
 pub(super) struct Finished<O> {
     /// Whose it was.
     pub(super) owner: O,
-    /// Where.
-    pub(super) member: u16,
+    /// Where it was; no sectors for a flush.
+    pub(super) place: Transfer,
+    /// How it ended.
+    pub(super) status: Status,
+}
+
+/// Whether a member takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    Present,
+    /// A write failed there: nothing new is sent, commands on their way still end.
+    Failed,
+    /// Lost since before the beginning.
+    Absent,
+}
+
+/// A member that was lost while it was in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Loss {
+    at: Ns,
+    member: u16,
+    errno: Errno,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +84,7 @@ struct Traffic {
 struct Member {
     layer: Box<dyn Layer>,
     info: Info,
-    is_present: bool,
+    presence: Presence,
     in_flight: u32,
     waiting: VecDeque<Bio>,
     reads: Traffic,
@@ -74,11 +95,14 @@ struct Member {
 /// All members; `O` names who waits for a command.
 pub(super) struct Members<O> {
     list: Vec<Member>,
-    owners: Slots<O>,
+    sent: Slots<(O, Transfer)>,
+    losses: Vec<Loss>,
+    /// Reads that failed and were answered by others: how many, and when the first was.
+    repaired: (u64, Ns),
     due: Vec<Ns>,
     next: Ns,
     transfer_max: u32,
-    scratch: Vec<BioId>,
+    scratch: Vec<Ended>,
 }
 
 impl<O: Copy> Members<O> {
@@ -92,7 +116,16 @@ impl<O: Copy> Members<O> {
         let due: Vec<Ns> = layers.iter().map(|layer| layer.next_event()).collect();
         let next = due.iter().copied().min().unwrap_or(Ns::MAX);
         let list = layers.into_iter().map(Member::new).collect();
-        Self { list, owners: Slots::default(), due, next, transfer_max, scratch: Vec::new() }
+        Self {
+            list,
+            sent: Slots::default(),
+            losses: Vec::new(),
+            repaired: (0, Ns(0)),
+            due,
+            next,
+            transfer_max,
+            scratch: Vec::new(),
+        }
     }
 
     /// Number of members, lost ones included.
@@ -103,13 +136,57 @@ impl<O: Copy> Members<O> {
     /// Declares a member lost: nothing may be sent there, flushes leave it out.
     pub(super) fn lose(&mut self, lost: Option<u16>) {
         if let Some(member) = lost {
-            self.list[usize::from(member)].is_present = false;
+            self.list[usize::from(member)].presence = Presence::Absent;
         }
+    }
+
+    /// A write has failed: from now on the member is left out, as md does with a faulty one.
+    pub(super) fn fail(&mut self, at: Ns, member: u16, errno: Errno) {
+        let presence = &mut self.list[usize::from(member)].presence;
+        if *presence == Presence::Present {
+            *presence = Presence::Failed;
+            self.losses.push(Loss { at, member, errno });
+        }
+    }
+
+    /// A read has failed, and what it asked for is found elsewhere.
+    pub(super) const fn note_read_elsewhere(&mut self, now: Ns) {
+        if self.repaired.0 == 0 {
+            self.repaired.1 = now;
+        }
+        self.repaired.0 += 1;
+    }
+
+    /// Losses and repaired reads, told by the volume called `layout`; then those of the members.
+    pub(super) fn incidents(&self, layout: &str, list: &mut Vec<Incident>) {
+        list.extend(self.losses.iter().map(|&Loss { at, member, errno }| Incident {
+            code: "member_lost",
+            at,
+            message: format!(
+                "member {member} of the {layout} volume failed a write ({}) and was dropped: the \
+                 volume runs degraded from then on",
+                reason(errno)
+            ),
+            hint: "what follows is measured on a degraded volume",
+        }));
+        let (count, at) = self.repaired;
+        if count > 0 {
+            let reads = if count == 1 { "read that failed was" } else { "reads that failed were" };
+            list.push(Incident {
+                code: "reads_repaired",
+                at,
+                message: format!(
+                    "{count} {reads} answered by other members of the {layout} volume"
+                ),
+                hint: "such a read took the time of several",
+            });
+        }
+        self.list.iter().for_each(|member| member.layer.incidents(list));
     }
 
     /// Whether the member can be used.
     pub(super) fn is_present(&self, member: u16) -> bool {
-        self.list[usize::from(member)].is_present
+        self.list[usize::from(member)].presence == Presence::Present
     }
 
     /// Whether the member has a head that must travel.
@@ -139,7 +216,8 @@ impl<O: Copy> Members<O> {
 
     /// Sends a transfer; answers with the number of commands, each of which ends once.
     pub(super) fn send(&mut self, now: Ns, transfer: Transfer, command: Command, owner: O) -> u32 {
-        debug_assert!(self.is_present(transfer.member), "member {} is lost", transfer.member);
+        let presence = self.list[usize::from(transfer.member)].presence;
+        debug_assert!(presence != Presence::Absent, "member {} is lost", transfer.member);
         let mut sector = transfer.sector;
         let mut commands = 0;
         while sector < transfer.end() {
@@ -167,7 +245,8 @@ impl<O: Copy> Members<O> {
     }
 
     fn submit(&mut self, now: Ns, index: u16, mut bio: Bio, owner: O) {
-        bio.id = BioId(self.owners.add(owner));
+        let place = Transfer { member: index, sector: bio.sector, sectors: bio.sectors };
+        bio.id = BioId(self.sent.add((owner, place)));
         let member = &mut self.list[usize::from(index)];
         member.count(&bio);
         if member.in_flight < member.info.depth && member.waiting.is_empty() {
@@ -202,9 +281,10 @@ impl<O: Copy> Members<O> {
             let member = &mut self.list[usize::from(index)];
             member.layer.advance(now, &mut self.scratch);
             member.in_flight -= self.scratch.len() as u32;
-            for id in self.scratch.drain(..) {
-                finished.push(Finished { owner: self.owners[id.0], member: index });
-                self.owners.remove(id.0);
+            for Ended { id, status } in self.scratch.drain(..) {
+                let (owner, place) = self.sent[id.0];
+                finished.push(Finished { owner, place, status });
+                self.sent.remove(id.0);
             }
             member.fill(now);
             self.note_due(index);
@@ -213,8 +293,8 @@ impl<O: Copy> Members<O> {
 
     /// Commands and bytes of each member, and what the members counted themselves.
     pub(super) fn counters(&self) -> Vec<(String, f64)> {
-        let mut counted = Vec::new();
         let size = Sector::SIZE.0;
+        let mut counted = Vec::new();
         for (index, member) in self.list.iter().enumerate() {
             let own = [
                 ("reads", member.reads.commands),
@@ -237,7 +317,7 @@ impl Member {
         Self {
             info: layer.info(),
             layer,
-            is_present: true,
+            presence: Presence::Present,
             in_flight: 0,
             waiting: VecDeque::new(),
             reads: Traffic::default(),

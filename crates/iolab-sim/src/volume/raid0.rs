@@ -8,7 +8,7 @@
 
 use iolab_model::Sector;
 
-use super::fan_out::{FanOut, Placement};
+use super::fan_out::{FanOut, Ordered, Placement};
 use super::list::Assemble;
 use super::members::Members;
 use super::parameters::VolumeParameters;
@@ -26,11 +26,13 @@ pub struct Raid0 {
 }
 
 impl Placement for Raid0 {
+    const NAME: &'static str = "raid0";
+
     fn capacity(&self) -> Sector {
         self.capacity
     }
 
-    fn place(&mut self, bio: &Bio, _: &Members<u32>, transfers: &mut Transfers) {
+    fn place(&mut self, bio: &Bio, _: &Members<Ordered>, transfers: &mut Transfers) {
         self.stripe.pieces(bio.sector, bio.sectors, |member, sector, sectors| {
             transfers.push(Transfer { member, sector, sectors });
         });

@@ -6,9 +6,11 @@
 //!
 //! Source: Patterson, Gibson and Katz (SIGMOD 1988); Linux drivers/md/raid1.c (behaviour).
 
+use core::ops::Range;
+
 use iolab_model::Sector;
 
-use super::fan_out::{FanOut, Placement};
+use super::fan_out::{FanOut, Ordered, Placement};
 use super::list::Assemble;
 use super::members::Members;
 use super::mirror::Heads;
@@ -28,11 +30,13 @@ pub struct Raid1 {
 }
 
 impl Placement for Raid1 {
+    const NAME: &'static str = "raid1";
+
     fn capacity(&self) -> Sector {
         self.capacity
     }
 
-    fn place(&mut self, bio: &Bio, members: &Members<u32>, transfers: &mut Transfers) {
+    fn place(&mut self, bio: &Bio, members: &Members<Ordered>, transfers: &mut Transfers) {
         let Bio { sector, sectors, .. } = *bio;
         if bio.operation == Operation::Read {
             let member = self.heads.choose(0..self.copies, sector, members);
@@ -48,6 +52,10 @@ impl Placement for Raid1 {
 
     fn is_done_with_first(&self) -> bool {
         self.has_write_behind
+    }
+
+    fn copies_of(&self, _: u16) -> Range<u16> {
+        0..self.copies
     }
 }
 

@@ -6,9 +6,11 @@
 //!
 //! Source: Linux drivers/md/raid10.c (behaviour).
 
+use core::ops::Range;
+
 use iolab_model::Sector;
 
-use super::fan_out::{FanOut, Placement};
+use super::fan_out::{FanOut, Ordered, Placement};
 use super::list::Assemble;
 use super::members::Members;
 use super::mirror::Heads;
@@ -29,11 +31,13 @@ pub struct Raid10 {
 }
 
 impl Placement for Raid10 {
+    const NAME: &'static str = "raid10";
+
     fn capacity(&self) -> Sector {
         self.capacity
     }
 
-    fn place(&mut self, bio: &Bio, members: &Members<u32>, transfers: &mut Transfers) {
+    fn place(&mut self, bio: &Bio, members: &Members<Ordered>, transfers: &mut Transfers) {
         self.columns.clear();
         self.stripe.pieces(bio.sector, bio.sectors, |member, sector, sectors| {
             self.columns.push(Transfer { member, sector, sectors });
@@ -51,6 +55,11 @@ impl Placement for Raid10 {
                 transfers.push(Transfer { member, ..column });
             }
         }
+    }
+
+    fn copies_of(&self, member: u16) -> Range<u16> {
+        let first = member / 2 * 2;
+        first..first + 2
     }
 }
 

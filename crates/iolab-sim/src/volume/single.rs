@@ -4,7 +4,7 @@
 
 use iolab_model::Sector;
 
-use super::fan_out::{FanOut, Placement};
+use super::fan_out::{FanOut, Ordered, Placement};
 use super::list::Assemble;
 use super::members::Members;
 use super::parameters::VolumeParameters;
@@ -47,11 +47,13 @@ impl Single {
 }
 
 impl Placement for Single {
+    const NAME: &'static str = "single";
+
     fn capacity(&self) -> Sector {
         Sector(self.ends.last().copied().unwrap_or(0))
     }
 
-    fn place(&mut self, bio: &Bio, _: &Members<u32>, transfers: &mut Transfers) {
+    fn place(&mut self, bio: &Bio, _: &Members<Ordered>, transfers: &mut Transfers) {
         let mut at = bio.sector;
         while at < bio.end() {
             let (member, sector) = self.locate(at);

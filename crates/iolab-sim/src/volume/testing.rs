@@ -8,7 +8,7 @@ use iolab_model::seed::Stream;
 use iolab_model::{Ns, Sector, Seed};
 
 use super::{VolumeKind, VolumeParameters, build};
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Submitter};
 use crate::api::layer::{Info, Layer, WriteCache};
 use crate::calendar::Calendar;
 
@@ -79,11 +79,11 @@ impl Layer for Recorder {
         self.running.next_event()
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         while let Some((_, bio)) = self.running.take_due(now) {
             self.note(now, bio, true);
             self.in_flight -= 1;
-            done.push(bio.id);
+            done.push(Ended::ok(bio.id));
         }
     }
 }
@@ -136,7 +136,7 @@ pub(super) fn run(volume: &mut dyn Layer, arrivals: &[(Ns, Bio)]) -> BTreeMap<u3
         }
         if event <= now {
             volume.advance(now, &mut done);
-            for id in done.drain(..) {
+            for Ended { id, .. } in done.drain(..) {
                 assert!(finished.insert(id.0, now).is_none(), "{id:?} was done twice");
             }
         }

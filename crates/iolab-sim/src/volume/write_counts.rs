@@ -4,7 +4,7 @@ use iolab_model::{Bytes, Ns, Sector};
 
 use super::list::build;
 use super::parameters::VolumeParameters;
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Submitter};
 use crate::api::layer::Layer;
 use crate::device::fixed::Fixed;
 use crate::error::SimError;
@@ -55,7 +55,7 @@ pub fn plan_write(
     while volume.next_event() < Ns::MAX {
         volume.advance(volume.next_event(), &mut done);
     }
-    debug_assert_eq!(done, [BioId(0)], "one write, done once");
+    debug_assert_eq!(done, [Ended::ok(BioId(0))], "one write, done once");
     let counters = volume.counters();
     let of = |name: &str| -> Vec<u64> {
         let names = (0..members).map(|member| format!("member.{member}.{name}"));

@@ -36,7 +36,7 @@ def tell_user(plan: DialectPlan, testbed: Testbed, console: Console) -> None:
     ------
     DialectError : root measures without having been asked to, and ``--compat`` is given.
     """
-    if testbed.record_kind == "simulated":
+    if testbed.is_simulated:
         return
     user, group = plan.asked.get("user", ("", ""))
     if user or group:

@@ -221,7 +221,7 @@ def _wall_clock(plan: DialectPlan, record: Json) -> int:
     Its clock is the machine's monotonic one; of a simulated one only differences mean something,
     and its first phase begins with the trial.
     """
-    if str(plan.common["on"] or "").startswith("sim"):
+    if "simulation" in record:
         first_ns = min((int(phase["started_ns"]) for phase in record["phases"]), default=0)
         return int(record.get("started_at_unix_ns") or 0) - first_ns
     return time.time_ns() - time.monotonic_ns()

@@ -18,7 +18,7 @@ use super::queue::{Before, Command, Free, Queue};
 use super::read_cache::{Lookup, ReadCache};
 use super::statistics::{Service, Statistics};
 use super::write_cache::{Extent, WriteCache};
-use crate::api::bio::{Bio, BioId, Flags, Operation};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation};
 use crate::api::layer::{Info, Layer, WriteCache as Durability};
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -315,12 +315,12 @@ impl Disk {
     }
 
     /// The mechanism has finished.
-    fn finish_task(&mut self, task: Task, done: &mut Vec<BioId>) {
+    fn finish_task(&mut self, task: Task, done: &mut Vec<Ended>) {
         match task {
-            Task::Read(id) => done.push(id),
+            Task::Read(id) => done.push(Ended::ok(id)),
             Task::Write(id, sectors) => {
                 self.statistics.media_written += sectors;
-                done.push(id);
+                done.push(Ended::ok(id));
             }
             Task::Destage(extent) => {
                 self.write_cache.finish(extent);
@@ -376,14 +376,14 @@ impl Layer for Disk {
         task.min(self.electronics.next_event()).min(self.wake)
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         let before = done.len();
         while let Some((_, event)) = self.electronics.take_due(now) {
             match event {
-                Electronic::Done(id) => done.push(id),
+                Electronic::Done(id) => done.push(Ended::ok(id)),
                 Electronic::Cached(id, extent) => {
                     self.statistics.absorbed += self.write_cache.insert(extent);
-                    done.push(id);
+                    done.push(Ended::ok(id));
                 }
             }
         }

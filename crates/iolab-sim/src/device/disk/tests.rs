@@ -7,7 +7,7 @@ use iolab_model::{Ns, Sector, Seed};
 
 use super::Disk;
 use super::mechanism::Mechanism;
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Submitter};
 use crate::api::layer::Layer;
 use crate::profile::{Profile, Value};
 
@@ -135,14 +135,14 @@ impl Host {
         self.now = until;
     }
 
-    pub(crate) fn step(&mut self, disk: &mut dyn Layer, done: &mut Vec<BioId>) {
+    pub(crate) fn step(&mut self, disk: &mut dyn Layer, done: &mut Vec<Ended>) {
         let at = disk.next_event();
         assert_ne!(at, Ns::MAX, "bios are in flight and nothing will happen");
         assert!(at >= self.now, "time went back from {} to {at}", self.now);
         self.now = at;
         let before = done.len();
         disk.advance(at, done);
-        for id in &done[before..] {
+        for Ended { id, .. } in &done[before..] {
             let response = &mut self.sent[id.0 as usize];
             assert_eq!(response.done, Ns::MAX, "{id:?} was done twice");
             response.done = at;

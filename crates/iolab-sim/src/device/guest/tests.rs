@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iolab_model::{Ns, Sector, Seed};
 
 use super::{Guest, GuestParameters};
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Submitter};
 use crate::api::layer::Layer;
 use crate::device::fixed::Fixed;
 use crate::profile::{Profile, Value};
@@ -25,7 +25,7 @@ fn mean_us(guest: &mut Guest, operation: Operation, kib: u32, count: u32) -> f64
             now = guest.next_event();
             guest.advance(now, &mut done);
         }
-        assert_eq!(std::mem::take(&mut done), [BioId(id)]);
+        assert_eq!(std::mem::take(&mut done), [Ended::ok(BioId(id))]);
     }
     now.0 as f64 / f64::from(count) / 1e3
 }
@@ -99,7 +99,8 @@ fn mean_response(variation: f64, load: f64) -> f64 {
         while guest.next_event() <= now {
             let at = guest.next_event();
             guest.advance(at, &mut done);
-            total += done.drain(..).map(|id| (at - begun[id.0 as usize]).0).sum::<u64>();
+            total +=
+                done.drain(..).map(|Ended { id, .. }| (at - begun[id.0 as usize]).0).sum::<u64>();
         }
         begun.push(now);
         guest.submit(now, &bio(id, Operation::Read, 8));
@@ -107,7 +108,7 @@ fn mean_response(variation: f64, load: f64) -> f64 {
     while guest.next_event() < Ns::MAX {
         let at = guest.next_event();
         guest.advance(at, &mut done);
-        total += done.drain(..).map(|id| (at - begun[id.0 as usize]).0).sum::<u64>();
+        total += done.drain(..).map(|Ended { id, .. }| (at - begun[id.0 as usize]).0).sum::<u64>();
     }
     total as f64 / f64::from(count) / service
 }
@@ -161,7 +162,7 @@ fn servers_and_the_depth_of_the_device_are_respected() {
     while guest.next_event() < Ns::MAX {
         let now = guest.next_event();
         guest.advance(now, &mut done);
-        ended.extend(done.drain(..).map(|BioId(id)| (id, now.0)));
+        ended.extend(done.drain(..).map(|Ended { id: BioId(id), .. }| (id, now.0)));
     }
     // The delays end at 100, 100, 200, 200; then the device works alone on each.
     assert_eq!(ended, [(0, 1_100), (1, 2_100), (2, 3_100), (3, 4_100)]);

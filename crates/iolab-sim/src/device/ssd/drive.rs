@@ -10,7 +10,7 @@ use super::ftl::Ftl;
 use super::map_cache::MapCache;
 use super::parameters::{CachePolicy, InitialState, Parameters};
 use super::prefetch::Prefetch;
-use crate::api::bio::{Bio, BioId, Operation};
+use crate::api::bio::{Bio, BioId, Ended, Operation};
 use crate::api::layer::{Info, Layer, WriteCache};
 use crate::calendar::Calendar;
 use crate::error::SimError;
@@ -252,10 +252,10 @@ impl Layer for Ssd {
         self.calendar.next_event().min(self.finishing.next_event())
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         let before = done.len();
         while let Some((_, id)) = self.finishing.take_due(now) {
-            done.push(id);
+            done.push(Ended::ok(id));
         }
         if done.len() > before {
             return;

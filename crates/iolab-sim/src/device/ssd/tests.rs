@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use iolab_model::{Ns, Sector, Seed};
 
 use super::{Parameters, Ssd};
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Submitter};
 use crate::api::layer::Layer;
 use crate::profile::{Profile, Value};
 
@@ -54,7 +54,7 @@ fn closed_loop(drive: &mut Ssd, start: Ns, (depth, count): (u32, u32), next: Nex
         now = drive.next_event();
         assert!(now < Ns::MAX, "the drive forgot a bio");
         drive.advance(now, &mut done);
-        for id in done.drain(..) {
+        for Ended { id, .. } in done.drain(..) {
             finished += 1;
             if submitted < count {
                 let (operation, sector, sectors) = next();

@@ -5,10 +5,13 @@
 //! when it is stored there and rows are written later ([`super::destage`]). A lost member is
 //! computed from the others ([`super::reads`]) and may be filled again ([`super::rebuild`]).
 //!
-//! Left out: a second loss, reading through the stripe cache, journals and partial parity logs,
-//! bad blocks, discards (not advertised, as with md's default `devices_handle_discard_safely` = 0
-//! in Linux drivers/md/raid5.c; ignored and counted), and that md locks single pages of a row
-//! rather than the row.
+//! A read that fails is computed from the other members, a write that fails costs the member
+//! ([`super::errors`]).
+//!
+//! Left out: a second loss (what needs it fails with EIO, in RAID 6 too), reading through the
+//! stripe cache, journals and partial parity logs, bad blocks, discards (not advertised, as with
+//! md's default `devices_handle_discard_safely` = 0 in Linux drivers/md/raid5.c; ignored and
+//! counted), and that md locks single pages of a row rather than the row.
 //!
 //! Sources: Chen et al. (1994); Linux drivers/md/raid5.c (behaviour).
 
@@ -21,8 +24,8 @@ use super::geometry::{Geometry, Role};
 use super::plan::{Method, RowPlan, Rule};
 use super::rebuild::Rebuild;
 use super::rows::{COLUMN_SECTORS, Rows};
-use crate::api::bio::{Bio, BioId, Flags, Operation, ProcessId};
-use crate::api::layer::{Info, Layer};
+use crate::api::bio::{Bio, Ended, Flags, Operation, ProcessId, Status};
+use crate::api::layer::{Incident, Info, Layer};
 use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::volume::members::{Finished, Members};
@@ -36,6 +39,8 @@ use crate::volume::transfer::Transfers;
 pub(super) enum Owner {
     /// A bio from above.
     Parent(u32),
+    /// A bio from above, for a part of another member that could not be read.
+    Retry(u32),
     /// A row that is being written.
     Row(u32),
     /// The rebuild.
@@ -64,6 +69,8 @@ pub(super) struct Parent {
     pub(super) is_flushing: bool,
     /// Sectors to be computed when all has been read.
     pub(super) xor_sectors: u64,
+    /// The first failure that redundancy did not make good.
+    pub(super) status: Status,
 }
 
 /// Sectors and rows, by reason.
@@ -227,7 +234,7 @@ impl Array {
     }
 
     /// One thing that a parent waited for has ended.
-    pub(super) fn release(&mut self, now: Ns, owner: u32, done: &mut Vec<BioId>) {
+    pub(super) fn release(&mut self, now: Ns, owner: u32, done: &mut Vec<Ended>) {
         let parent = &mut self.parents[owner];
         parent.pending -= 1;
         if parent.pending > 0 {
@@ -243,14 +250,18 @@ impl Array {
         }
     }
 
-    fn complete(&mut self, owner: u32, done: &mut Vec<BioId>) {
-        done.push(self.parents[owner].bio.id);
+    fn complete(&mut self, owner: u32, done: &mut Vec<Ended>) {
+        let Parent { bio, status, .. } = self.parents[owner];
+        done.push(Ended { id: bio.id, status });
         self.parents.remove(owner);
     }
 
-    fn command_ended(&mut self, now: Ns, owner: Owner, done: &mut Vec<BioId>) {
-        match owner {
-            Owner::Parent(parent) => self.release(now, parent, done),
+    fn command_ended(&mut self, now: Ns, one: Finished<Owner>, done: &mut Vec<Ended>) {
+        if let Err(errno) = one.status {
+            self.command_failed(now, one, errno);
+        }
+        match one.owner {
+            Owner::Parent(parent) | Owner::Retry(parent) => self.release(now, parent, done),
             Owner::Row(row) => self.row_command_ended(now, row, done),
             Owner::Rebuild => self.rebuild_command_ended(now),
         }
@@ -274,7 +285,8 @@ impl Layer for Array {
     fn submit(&mut self, now: Ns, bio: &Bio) {
         debug_assert!(bio.end() <= self.info.capacity, "{bio:?} is beyond the end");
         self.note_activity(now);
-        let parent = Parent { bio: *bio, pending: 0, is_flushing: false, xor_sectors: 0 };
+        let parent =
+            Parent { bio: *bio, pending: 0, is_flushing: false, xor_sectors: 0, status: Ok(()) };
         let owner = self.parents.add(parent);
         if bio.operation == Operation::Flush || bio.flags.contains(Flags::PREFLUSH) {
             self.parents[owner].is_flushing = true;
@@ -290,12 +302,12 @@ impl Layer for Array {
         self.members.next_event().min(planned).min(self.ready_since)
     }
 
-    fn advance(&mut self, now: Ns, done: &mut Vec<BioId>) {
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
         let mut finished = core::mem::take(&mut self.finished);
         self.members.advance(now, &mut finished);
         let mut has_ended = !finished.is_empty();
         for one in finished.drain(..) {
-            self.command_ended(now, one.owner, done);
+            self.command_ended(now, one, done);
         }
         self.finished = finished;
         while let Some((_, owner)) = self.finishing.take_due(now) {
@@ -314,6 +326,10 @@ impl Layer for Array {
         }
     }
 
+    fn incidents(&self, list: &mut Vec<Incident>) {
+        self.members.incidents(if self.geometry.parities == 2 { "raid6" } else { "raid5" }, list);
+    }
+
     fn age(&mut self) {
         self.members.each().for_each(|member| member.age());
     }
@@ -322,8 +338,8 @@ impl Layer for Array {
         self.members.each().for_each(|member| member.exited(now, process));
     }
 
-    fn record_events(&mut self) {
-        self.members.each().for_each(|member| member.record_events());
+    fn record_events(&mut self, queues: &mut u16) {
+        self.members.each().for_each(|member| member.record_events(queues));
     }
 
     fn take_events(&mut self, events: &mut Vec<TraceEvent>) {

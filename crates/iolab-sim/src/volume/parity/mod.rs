@@ -2,6 +2,7 @@
 
 pub(super) mod array;
 mod destage;
+mod errors;
 mod reads;
 mod rebuild;
 mod rows;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::plan::RowPlan;
+use crate::api::bio::Status;
 use crate::volume::members::Command;
 use crate::volume::ranges::Ranges;
 use crate::volume::slots::Slots;
@@ -74,6 +75,12 @@ pub(super) struct Row {
     /// When the gathered part stops waiting for more.
     pub(super) deadline: u64,
     pub(super) is_ready: bool,
+    /// A member of which something could not be read.
+    pub(super) unread: Option<u16>,
+    /// The plan is the second one, which does without that member.
+    pub(super) is_second_plan: bool,
+    /// Something failed that redundancy did not make good.
+    pub(super) status: Status,
     /// A crash now would leave data and parity that do not match.
     pub(super) is_at_risk: bool,
     /// Its place in the order of destaging.
@@ -147,6 +154,9 @@ impl Row {
             plan: RowPlan::default(),
             deadline: 0,
             is_ready: false,
+            unread: None,
+            is_second_plan: false,
+            status: Ok(()),
             is_at_risk: false,
             cost: None,
         }

@@ -5,7 +5,7 @@ use iolab_model::Ns;
 use super::array::{Array, Owner, Timer};
 use super::plan::RowWrite;
 use super::rows::Phase;
-use crate::api::bio::BioId;
+use crate::api::bio::Ended;
 use crate::volume::members::Command;
 
 impl Array {
@@ -128,6 +128,7 @@ impl Array {
         let write =
             RowWrite { geometry: self.geometry, row: number, touched: &row.active.touched, lost };
         row.plan.make(self.rule, write);
+        (row.unread, row.is_second_plan) = (None, false);
         let method = row.plan.method;
         self.counts.parity += row.plan.parity_sectors;
         self.counts.lost += row.plan.lost_sectors;
@@ -136,7 +137,7 @@ impl Array {
         self.read_row(now, slot);
     }
 
-    fn read_row(&mut self, now: Ns, slot: u32) {
+    pub(super) fn read_row(&mut self, now: Ns, slot: u32) {
         let row = &mut self.rows[slot];
         let command = row.active.command.expect("a started row has a bio").to_read();
         row.phase = Phase::Reading;
@@ -178,20 +179,26 @@ impl Array {
     }
 
     /// A command of a row has ended; after the last the row goes on, or is unlocked.
-    pub(super) fn row_command_ended(&mut self, now: Ns, slot: u32, done: &mut Vec<BioId>) {
+    pub(super) fn row_command_ended(&mut self, now: Ns, slot: u32, done: &mut Vec<Ended>) {
         let row = &mut self.rows[slot];
         row.pending -= 1;
         match row.phase {
             _ if row.pending > 0 => {}
+            Phase::Reading if row.status.is_err() => self.finish_row(now, slot, done),
+            Phase::Reading if row.unread.is_some() && !row.is_second_plan => {
+                self.plan_again(now, slot);
+            }
             Phase::Reading => self.compute_row(now, slot),
             Phase::Writing => self.finish_row(now, slot, done),
             Phase::Idle | Phase::Computing => unreachable!("no command is out in this phase"),
         }
     }
 
-    fn finish_row(&mut self, now: Ns, slot: u32, done: &mut Vec<BioId>) {
+    fn finish_row(&mut self, now: Ns, slot: u32, done: &mut Vec<Ended>) {
+        let status = core::mem::replace(&mut self.rows[slot].status, Ok(()));
         let mut parents = core::mem::take(&mut self.rows[slot].active.parents);
         for owner in parents.drain(..) {
+            self.parents[owner].status = self.parents[owner].status.and(status);
             self.release(now, owner, done);
         }
         let row = &mut self.rows[slot];

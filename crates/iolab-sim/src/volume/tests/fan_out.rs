@@ -7,7 +7,7 @@ use super::super::single::Single;
 use super::super::stripe::Stripe;
 use super::super::testing::{Line, bio, commands, counter, parameters, recorded, run};
 use super::super::{VolumeKind, VolumeParameters, build};
-use crate::api::bio::{Bio, Flags, Operation, ProcessId};
+use crate::api::bio::{Bio, Ended, Flags, Operation, ProcessId};
 use crate::api::layer::{Layer, WriteCache};
 use crate::device::fixed::Fixed;
 use VolumeKind::{Raid0, Raid1, Raid10};
@@ -179,7 +179,7 @@ pub(super) fn closed_loop(volume: &mut dyn Layer, operation: Operation, depth: u
     while ended < 40_000 {
         now = volume.next_event();
         volume.advance(now, &mut done);
-        for id in done.drain(..) {
+        for Ended { id, .. } in done.drain(..) {
             ended += 1;
             let following = next(id.0);
             volume.submit(now, &following);

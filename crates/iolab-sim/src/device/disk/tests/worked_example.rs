@@ -20,7 +20,7 @@ fn order(policy: &str) -> Vec<(u32, u64, u64, u64)> {
     while rows.len() < CYLINDERS.len() {
         done.clear();
         host.step(&mut disk, &mut done);
-        for id in &done {
+        for Ended { id, .. } in &done {
             let total = (counter(&disk, "seek_ns") as u64, counter(&disk, "rotation_ns") as u64);
             let cylinder = CYLINDERS[id.0 as usize];
             let response = host.sent[id.0 as usize].done.0;

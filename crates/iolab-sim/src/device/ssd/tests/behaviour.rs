@@ -6,7 +6,7 @@ use super::{
     SMALL, assert_near, bio, closed_loop, counter, megabytes, profile, random, sequential, ssd,
     with,
 };
-use crate::api::bio::{BioId, Flags, Operation};
+use crate::api::bio::{BioId, Ended, Flags, Operation};
 use crate::api::layer::{Layer, WriteCache};
 use crate::device::ssd::{Parameters, Ssd};
 use crate::profile::Value;
@@ -18,7 +18,7 @@ fn settle(drive: &mut Ssd) -> Vec<(u32, Ns)> {
     while drive.next_event() < Ns::MAX {
         let now = drive.next_event();
         drive.advance(now, &mut done);
-        ended.extend(done.drain(..).map(|BioId(id)| (id, now)));
+        ended.extend(done.drain(..).map(|Ended { id: BioId(id), .. }| (id, now)));
     }
     ended
 }

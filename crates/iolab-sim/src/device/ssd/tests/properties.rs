@@ -4,7 +4,7 @@ use iolab_model::{Ns, Sector, Seed};
 use proptest::prelude::*;
 
 use super::{counter, profile};
-use crate::api::bio::{Bio, BioId, Flags, Operation, Submitter};
+use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Submitter};
 use crate::api::layer::Layer;
 use crate::device::ssd::Ssd;
 use crate::profile::Value;
@@ -78,13 +78,13 @@ fn run(drive: &mut Ssd, asks: &[Ask]) -> Result<Vec<(u32, Ns)>, TestCaseError> {
 fn step(
     drive: &mut Ssd,
     now: &mut Ns,
-    done: &mut Vec<BioId>,
+    done: &mut Vec<Ended>,
     ended: &mut Vec<(u32, Ns)>,
 ) -> Result<(), TestCaseError> {
     prop_assert!(drive.next_event() >= *now, "time went back");
     *now = drive.next_event();
     drive.advance(*now, done);
-    ended.extend(done.drain(..).map(|BioId(id)| (id, *now)));
+    ended.extend(done.drain(..).map(|Ended { id: BioId(id), .. }| (id, *now)));
     for die in 0..drive.parameters.geometry.dies() {
         let free = drive.ftl.free_blocks(die);
         prop_assert!(free >= drive.parameters.collection.hard_blocks, "{free} free blocks");

@@ -1,0 +1,81 @@
+//! What a trial asks for and its target cannot do, before anything runs.
+
+use std::collections::BTreeMap;
+
+use iolab_drive::needs::{Refusal, refusals};
+use iolab_model::Capabilities;
+use iolab_model::target::Limit;
+use iolab_workload::Workload;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::study_error;
+
+/// A trial spec of the agent protocol, as far as targets differ in it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asked {
+    workload: Workload,
+    #[serde(default)]
+    pub(crate) knobs: BTreeMap<String, String>,
+    #[serde(default)]
+    stack: Option<Value>,
+    #[serde(default)]
+    cache: String,
+    #[serde(default)]
+    memory_limit_bytes: Option<u64>,
+    #[serde(default)]
+    changes: Vec<Value>,
+    #[serde(default)]
+    io_groups: Vec<Value>,
+}
+
+/// What a target with these abilities and limits cannot do of all that is asked for.
+pub(crate) fn refusals_of(can: &Capabilities, limits: &[Limit], asked: &Asked) -> Vec<Refusal> {
+    let mut found = refusals(("simulation", can, limits), &asked.workload, false);
+    let around = [
+        ("file_system", asked.stack.is_some(), "makes a file system"),
+        ("warm_cache", asked.cache == "warm", "begins with a warm cache"),
+        ("memory_limit", asked.memory_limit_bytes.is_some(), "limits the memory of its workers"),
+        ("control_groups", !asked.io_groups.is_empty(), "has control groups"),
+        ("changes", !asked.changes.is_empty(), "changes knobs while it runs"),
+    ];
+    for (code, is_asked, what) in around {
+        if let (true, Some(limit)) = (is_asked, limits.iter().find(|limit| limit.code == code)) {
+            found.push(Refusal {
+                code: limit.code,
+                what: what.to_owned(),
+                phase: String::new(),
+                tenant: String::new(),
+                reason: limit.reason.to_owned(),
+                hint: limit.hint.to_owned(),
+            });
+        }
+    }
+    found
+}
+
+/// Everything in a workload that its engine cannot do, as JSON: a list of refusals.
+///
+/// `abilities_json` maps names of engines to their abilities, as `iolab-agent names` prints them;
+/// the agent makes sets of many files by itself, whatever the engine.
+#[pyfunction]
+pub fn workload_refusals(
+    py: Python<'_>,
+    abilities_json: &str,
+    workload_json: &str,
+) -> PyResult<String> {
+    let abilities: BTreeMap<String, Capabilities> =
+        serde_json::from_str(abilities_json).map_err(|e| study_error(py, e))?;
+    let workload: Workload = serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;
+    let mut found = Vec::new();
+    for phase in &workload.phases {
+        let engine = phase.engine.as_ref().unwrap_or(&workload.engine);
+        // Engines without a device (null, memory) are no rows of that list.
+        if let Some(can) = abilities.get(engine) {
+            let alone = Workload { phases: vec![phase.clone()], ..workload.clone() };
+            found.extend(refusals((engine, can, &[]), &alone, true));
+        }
+    }
+    serde_json::to_string(&found).map_err(|e| study_error(py, e))
+}

@@ -1,0 +1,144 @@
+//! What a simulated stack cannot do, and what changes nothing on one, in words.
+//!
+//! The only place of these facts. [`crate::target::CAPABILITIES`] says the same of single
+//! operations as data; `make docs` writes both for the front end, which refuses a study before
+//! anything runs.
+
+use iolab_model::target::Limit;
+use serde::Serialize;
+
+const fn limit(code: &'static str, reason: &'static str, hint: &'static str) -> Limit {
+    Limit { code, reason, hint }
+}
+
+/// Reasons, by the codes of `iolab_drive::needs` and of [`LEVELS`].
+pub const LIMITS: &[Limit] = &[
+    limit("page_cache", "buffered files in simulation come with a later release", "use --direct"),
+    limit(
+        "mapping",
+        "mapped files are buffered, and buffered files in simulation come with a later release",
+        "use another engine, or --on loop:1g",
+    ),
+    limit(
+        "streams",
+        "streams are buffered, and buffered files in simulation come with a later release",
+        "leave these tests out",
+    ),
+    limit(
+        "engine",
+        "this engine always goes through the page cache, and buffered files in simulation come \
+         with a later release",
+        "use another engine, or --on loop:1g",
+    ),
+    limit("append", "simulated files are written at offsets", "use --on loop:1g"),
+    limit(
+        "idle_flags",
+        "in simulation nothing polls, waits or is cached, so that they mean nothing",
+        "use dsync or sync, or --on loop:1g",
+    ),
+    limit("small_calls", "a simulated record is one call", "use --on loop:1g"),
+    limit("lock", "simulated files have no locks", "leave out lock, or use --on loop:1g"),
+    limit(
+        "verify",
+        "simulated devices keep no data that could be compared",
+        "leave it out, or use --on loop:1g",
+    ),
+    limit(
+        "many_files",
+        "simulated stacks have no file systems yet",
+        "leave these tests out, or use --on loop:1g",
+    ),
+    limit(
+        "file_system",
+        "simulated stacks have no file systems yet, files lie on the device itself",
+        "leave it out, or use --on loop:1g",
+    ),
+    limit(
+        "warm_cache",
+        "simulated stacks have no page cache yet",
+        "leave it out: direct I/O is cold",
+    ),
+    limit("memory_limit", "simulated workers use no memory that could be limited", "leave it out"),
+    limit(
+        "control_groups",
+        "control groups are not simulated yet",
+        "leave cgroup_weight and the limits out; priority is simulated",
+    ),
+    limit(
+        "changes",
+        "a simulated queue keeps its settings while a workload runs",
+        "leave the changes out, or use --on loop:1g",
+    ),
+];
+
+/// Levels of a factor that a simulated stack can do.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Possible {
+    /// The factor.
+    pub factor: &'static str,
+    /// Its levels; absent: engines that can do direct I/O.
+    pub levels: Option<&'static [&'static str]>,
+    /// Code of the limit that explains why not others.
+    pub limit: &'static str,
+}
+
+/// Factors of which a simulated stack cannot do every level.
+pub const LEVELS: &[Possible] = &[
+    Possible { factor: "engine", levels: None, limit: "engine" },
+    Possible { factor: "direct", levels: Some(&["true"]), limit: "page_cache" },
+    Possible { factor: "cache", levels: Some(&["cold", "as_is"]), limit: "warm_cache" },
+    Possible { factor: "verify", levels: Some(&["none"]), limit: "verify" },
+    Possible { factor: "memory_limit", levels: Some(&["none"]), limit: "memory_limit" },
+    Possible { factor: "lock", levels: Some(&["none"]), limit: "lock" },
+];
+
+/// A factor whose levels are all the same on a simulated stack.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Alike {
+    /// The factor.
+    pub factor: &'static str,
+    /// The levels that are the same; none: all of them.
+    pub levels: &'static [&'static str],
+    /// Why.
+    pub reason: &'static str,
+    /// What to do instead.
+    pub hint: &'static str,
+}
+
+const fn alike(factor: &'static str, reason: &'static str) -> Alike {
+    Alike { factor, levels: &[], reason, hint: "hold it at one level, or use --on loop:1g" }
+}
+
+/// Factors that are accepted at one level and cannot be compared.
+pub const ALIKE: &[Alike] = &[
+    alike("engine", "all engines submit alike"),
+    alike("workers_as", "threads and processes are alike"),
+    alike("vectors", "parts of a record cost nothing"),
+    alike("preallocate", "there is no file system that would allocate"),
+    alike(
+        "wbt_lat_usec",
+        "files are direct, and write-back throttling holds back buffered writes only",
+    ),
+    Alike {
+        factor: "flush",
+        levels: &["fsync", "fdatasync"],
+        reason: "files have no metadata of their own",
+        hint: "compare one of them with sync_file_range, or use --on loop:1g",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_that_is_not_possible_has_its_reason() {
+        for Possible { factor, limit, .. } in LEVELS {
+            assert!(LIMITS.iter().any(|known| known.code == *limit), "{factor}: {limit}");
+        }
+        for (index, Limit { code, reason, hint }) in LIMITS.iter().enumerate() {
+            assert!(!reason.ends_with('.') && !hint.is_empty(), "{code}");
+            assert!(LIMITS[..index].iter().all(|other| other.code != *code), "{code} twice");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+"""The one question before a run: what can this testbed not do of what is asked?
+
+Studies and command lines of dialects ask it of every lowered trial; the first answer is told, with
+the number of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from iolab.errors import StudyError
+from iolab.run.core import Core
+from iolab.run.trial import check_specs
+from iolab.study.dialects import find_dialect
+from iolab.study.model import DialectWorkload
+from iolab.study.names import ENGINES
+from iolab.study.plan import Plan
+from iolab.testbed.model import Testbed
+from iolab.testbed.refusal import Refusal, RefusalCore
+from iolab.wording import counted
+
+_CACHED: Final = frozenset({"page_cache", "mapping", "streams", "append", "many_files"})
+"""Codes of refusals that a dialect's own options for direct I/O avoid."""
+
+
+def refusals(testbed: Testbed, spec: Mapping[str, Any], core: RefusalCore) -> tuple[Refusal, ...]:
+    """Everything that `testbed` cannot do of a trial.
+
+    Parameters
+    ----------
+    spec : trial spec of the agent protocol; only ``workload`` must be there.
+
+    Returns
+    -------
+    tuple of Refusal : in the order of phases; empty if it can run.
+    """
+    abilities = {engine.name: engine.abilities for engine in ENGINES}
+    return testbed.refusals(core, spec, abilities)
+
+
+def check_possible(testbed: Testbed, plan: Plan, core: Core) -> None:
+    """Refuse a study that cannot be lowered, or of which the testbed cannot do something.
+
+    Raises
+    ------
+    StudyError : names what, where and why, and what to do instead.
+    """
+    specs = check_specs(plan, core)
+    for trial, spec in zip(plan.round_trials(1), specs, strict=True):
+        workload = trial.treatment.workload
+        own = find_dialect(workload.dialect) if isinstance(workload, DialectWorkload) else None
+        found = refusals(testbed, spec, core)
+        if found:
+            first, others = found[0], {refusal.code for refusal in found} - {found[0].code}
+            more = f" ({counted(len(others), 'other reason')} besides)" if others else ""
+            is_cached = own is not None and first.code in _CACHED
+            hint = own.direct_hint if own is not None and is_cached else first.hint
+            raise StudyError(first.text(testbed.text) + more, hint)
+        if testbed.is_simulated and spec.get("waits"):
+            raise StudyError(f"-y on {testbed.text}: a simulation waits for nobody", "leave it out")

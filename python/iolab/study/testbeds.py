@@ -1,0 +1,137 @@
+"""The kinds of testbed as a study knows them: one row each, with what is possible there.
+
+Whoever needs to know something of a testbed asks its row, never its name. What a simulated stack
+cannot do comes from the simulator's own lists (`iolab.study.simulated`). What a testbed does, and
+how it is opened, is that of `iolab.testbed.model`, which study may not know.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iolab.frozen import frozen
+from iolab.study import simulated
+from iolab.study.names import ENGINES
+
+
+@frozen
+class Possible:
+    """Levels of a factor that a kind of testbed can do, why no others, and what to do instead."""
+
+    factor: str
+    levels: tuple[str, ...]
+    reason: str
+    hint: str
+
+
+@frozen
+class TestbedKind:
+    """A kind of testbed.
+
+    `limits` are reasons by code, of what a study can ask for that has no factor (streams, control
+    groups, changes while it runs ...); `alike` are factors of which several levels would be equal;
+    `flags` are those of transfers that mean something, None is whatever the engine passes on.
+    """
+
+    __test__ = False
+
+    name: str
+    argument_key: str
+    """Key of its argument in a study file."""
+    is_simulated: bool = False
+    """Whether trials run in virtual time, on models."""
+    no_file_system: tuple[str, str] | None = None
+    """Why it makes no file system that could be chosen, and what to do instead."""
+    possible: tuple[Possible, ...] = ()
+    limits: tuple[simulated.Limit, ...] = ()
+    alike: tuple[simulated.Alike, ...] = ()
+    flags: frozenset[str] | None = None
+
+    @property
+    def has_file_system(self) -> bool:
+        """Whether it makes a file system of its own, which a study may choose."""
+        return self.no_file_system is None
+
+    @property
+    def has_queue_of_model(self) -> bool:
+        """Whether its queue is the simulator's, with schedulers and knobs of its own."""
+        return self.is_simulated
+
+    def limit(self, code: str) -> simulated.Limit | None:
+        """Why it cannot do something; None if it can."""
+        return next((limit for limit in self.limits if limit.code == code), None)
+
+    def why_alike(self, factor: str, levels: tuple[str, ...]) -> simulated.Alike | None:
+        """Why these levels of a factor are the same; None if they may differ."""
+        for row in self.alike:
+            if row.factor == factor and (not row.levels or set(row.levels).issuperset(levels)):
+                return row
+        return None
+
+
+def _simulated() -> TestbedKind:
+    limits = {limit.code: limit for limit in simulated.LIMITS}
+    direct = tuple(engine.name for engine in ENGINES if engine.has_direct)
+    file_system = limits["file_system"]
+    return TestbedKind(
+        "sim",
+        "name",
+        is_simulated=True,
+        no_file_system=(file_system.reason, file_system.hint),
+        possible=tuple(
+            Possible(
+                row.factor,
+                direct if row.levels is None else row.levels,
+                limits[row.limit].reason,
+                limits[row.limit].hint,
+            )
+            for row in simulated.POSSIBLE
+        ),
+        limits=simulated.LIMITS,
+        alike=simulated.ALIKE,
+        flags=simulated.FLAGS,
+    )
+
+
+TESTBED_KINDS: Final = (
+    TestbedKind(
+        "loop",
+        "size",
+        possible=(
+            Possible(
+                "fs",
+                ("ext4", "ext2", "ext3", "xfs", "btrfs"),
+                "a private loop device is measured through a file system",
+                "name one, or use --on device:/dev/DISK for a device without any",
+            ),
+        ),
+    ),
+    TestbedKind(
+        "dir",
+        "path",
+        no_file_system=(
+            "a directory keeps the file system it lies on",
+            "use --on loop:1g, which makes its own",
+        ),
+    ),
+    TestbedKind(
+        "device",
+        "path",
+        possible=(
+            Possible(
+                "external_journal",
+                ("false",),
+                "there is no second device for a journal",
+                "leave it out, or use --on loop:1g",
+            ),
+        ),
+    ),
+    _simulated(),
+)
+"""All of them, in the order in which they are listed for people."""
+_BY_NAME: Final = {kind.name: kind for kind in TESTBED_KINDS}
+
+
+def testbed_kind(name: str) -> TestbedKind:
+    """Row of the kind called `name`; one that is not known has no limits of its own."""
+    return _BY_NAME.get(name) or TestbedKind(name, "path")
