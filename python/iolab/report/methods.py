@@ -297,7 +297,7 @@ def _families(verdict: StudyVerdict) -> str:
         for is_used, name in (
             (look.joint, "Dunnett's joint intervals"),
             (look.winner_sets, "Hsu's comparison with the best"),
-            (look.pairs, "all pairs with Holm's adjustment"),
+            (look.pairs, "all pairs with Shaffer's adjustment"),
             (look.factor_effects, "an analysis of variance of the factors (omega squared)"),
             (look.quantile_effects, "Hodges-Lehmann estimates of the quantiles of latency"),
             (look.robust, "order-statistic and BCa bootstrap intervals"),

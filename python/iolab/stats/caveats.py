@@ -129,14 +129,14 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
 
 def _about_looks(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     rounds = max((c.rounds_used for c in verdict.headline), default=0)
-    look = look_of(ledger.data.study, rounds)
+    look = look_of(ledger.data, rounds)
     if look.planned > 1:
         yield (
             Caveat(
                 "planned_looks",
                 f"this study looks {look.planned} times and may end at each; it stands at look"
-                f" {look.number}, so that intervals have {(1 - look.level) * 100:.4g} % confidence"
-                " instead of 95 %.",
+                f" {look.number}, so that intervals have {(1 - look.shown_level) * 100:.4g} %"
+                " confidence instead of 95 %.",
                 "All looks together err as often as one; do not look in between.",
             ),
             1,
@@ -328,7 +328,7 @@ def _about_missing(data: StudyData, verdict: StudyVerdict) -> str:
 
 def _about_gaps(data: StudyData, verdict: StudyVerdict) -> Caveat:
     first = verdict.headline[0]
-    shared, total = shared_cells(verdict, (first.workload, first.is_direct), first.metric)
+    shared, total = shared_cells(verdict, first.group, first.metric)
     if shared == total:
         return Caveat(
             "cells_excluded",

@@ -15,13 +15,12 @@ from typing import Any, Final, cast
 
 from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
 from iolab.stats.imported import planned, run_spread, two_sided_estimate
-from iolab.stats.ledger import Samples, build_ledger, level_text
+from iolab.stats.ledger import Samples, build_ledger, is_average_of_operations, level_text
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.log_ratio import geometric_mean, is_usable
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.pairing import TOTAL, oriented_log_ratio
-from iolab.stats.request_time import is_average_of_operations
 from iolab.stats.verdict import Effect, Interval, to_plain
 from iolab.store.rows import StudyData
 

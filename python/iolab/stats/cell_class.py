@@ -1,0 +1,81 @@
+"""What a cell measures, in one word: only cells of one class are pooled.
+
+A mean over reads and writes, memory and device, real and processor time can say the opposite of
+each. The class is that of the operation (:func:`class_of_cell` is the only place that decides it),
+and `memory` where most bytes never reached the device, or went through the buffers of the C
+library: such cells compare memory, whatever the operation.
+
+Of a real study the tests of IOzone and the phases of streams are known. Of an imported table only
+what its columns are called is known: it is read as people would read it, once, here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+from iolab.study.influence import READING_TESTS, STREAM_TESTS
+
+Kind = Literal["real", "simulated", "imported"]
+MEMORY: Final = "memory"
+ELAPSED: Final = "elapsed time"
+PROCESSOR: Final = "processor time"
+MIXED: Final = "mixed"
+_ASIDE: Final = (MEMORY, PROCESSOR)
+"""Classes that carry no headline where another one can."""
+_PARENT: Final = "as the parent sees them"
+
+_STDIO: Final = re.compile(r"\bf(re)?(read|write)\b")
+_READ: Final = re.compile(r"\b(re|p|f)*(read(er|v)?s?)\b|\bget\b|\bin(put)?\b")
+_WRITE: Final = re.compile(r"writ|\bout(put)?\b|\bput\b|\bcreate|\bupdate|\binsert|mkfile|\bsync\b")
+_PROCESSOR: Final = re.compile(r"\b(user|sys|system|cpu|processor|kernel)\b")
+_ELAPSED: Final = re.compile(r"\b(real|elapsed|wall|total)\b")
+_PARENTS: Final = re.compile(r"\bparents?\b")
+_WORD_BREAK: Final = re.compile(r"[_\W]+")
+
+
+def class_of_cell(
+    operation: str, *, kind: Kind, metric_is_time: bool = False, is_cached: bool = False
+) -> str:
+    """Name the class of a cell.
+
+    Parameters
+    ----------
+    operation : what was done, as the study or the table calls it.
+    kind : of the study.
+    metric_is_time : whether the value is the time of a whole run.
+    is_cached : whether most bytes of the cell never reached the device, at any of its levels.
+    """
+    if kind == "imported":
+        return _of_column(operation, metric_is_time=metric_is_time, is_cached=is_cached)
+    phase, _, part = operation.rpartition("/")
+    name = phase or part
+    if is_cached or name in STREAM_TESTS:
+        return MEMORY
+    if phase or name == "mix":
+        return MIXED
+    return "reads" if name in READING_TESTS else "writes"
+
+
+def _of_column(operation: str, *, metric_is_time: bool, is_cached: bool) -> str:
+    text = _WORD_BREAK.sub(" ", operation).strip().lower()
+    if metric_is_time and _PROCESSOR.search(text):
+        return PROCESSOR
+    if metric_is_time and _ELAPSED.search(text):
+        return ELAPSED
+    if is_cached or _STDIO.search(text):
+        found = MEMORY
+    else:
+        reads, writes = bool(_READ.search(text)), bool(_WRITE.search(text))
+        found = MIXED if reads and writes else "reads" if reads else "writes" if writes else "other"
+    return f"{found} {_PARENT}" if _PARENTS.search(text) else found
+
+
+def is_aside(name: str) -> bool:
+    """Say whether a class gives way to any other as the headline."""
+    return name in _ASIDE or name.endswith(_PARENT)
+
+
+def class_of_stream(operation: str) -> str:
+    """Name the class of a stream's percentiles: those of different streams are never averaged."""
+    return f"stream {operation.rpartition('/')[2]}"
