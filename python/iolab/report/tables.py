@@ -98,8 +98,8 @@ def verdict_table(verdict: StudyVerdict) -> Markup:
         "A green edge marks the best level and those shown to be within the margin of it, where no"
         " other may be the best. Each interval"
         f" holds its ratio in {level_shown(verdict)} of studies; words are adjusted for all pairs"
-        " of a family, so that one may be undecided where its own interval is not. Secondary metrics"
-        " are exploratory.",
+        " of a family, so that one may be undecided where its own interval is not. Secondary"
+        " metrics are exploratory.",
         class_="soft",
     )
     table = tag(

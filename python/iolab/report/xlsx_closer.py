@@ -265,8 +265,8 @@ def _pairs(look: CloserLook) -> Iterator[Ratios]:
     for group, found in _by_group(look.pairs):
         yield Ratios(
             f"All pairs of levels: {_group(*group)}",
-            "Paired by round, adjusted over all pairs (Shaffer); exact p by sign flips (unadjusted); in which"
-            " share of rounds the first is better; Hedges' g.",
+            "Paired by round, adjusted over all pairs (Shaffer); exact p by sign flips"
+            " (unadjusted); in which share of rounds the first is better; Hedges' g.",
             ("pair",),
             tuple((f"{p.first} / {p.second}",) for p in found),
             tuple((p.ratio, p.interval) for p in found),

@@ -11,17 +11,23 @@ Source: Shaffer (1986), JASA 81(395); Holm (1979), Scand. J. Statist. 6(2).
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Final
 
-from iolab.stats.effect import ALPHA, effect_of
+from iolab.stats.effect import ALPHA, effect_of, undecided
 from iolab.stats.methods.holm import holm_steps
 from iolab.stats.methods.shaffer import shaffer_steps
 from iolab.stats.methods.student import MeanEstimate, mirrored
+from iolab.stats.methods.verdict_rule import ROUNDS_TO_PLAN, decide
 from iolab.stats.verdict import Effect
 
+TOO_STEADY: Final = (
+    "so few rounds may agree by chance: other levels vary more; run five rounds or more"
+)
 Pair = tuple[str, str]
 Estimates = Mapping[Pair, MeanEstimate | None]
 """Pair of levels, in the order given -> ln-ratio of the first to the second."""
@@ -91,7 +97,7 @@ class Family:
     def effect(self, level: str, baseline: str, *, shown_level: float = ALPHA) -> Effect:
         """Return what the family lets one level say against another."""
         place = self.place(level, baseline)
-        return effect_of(
+        found = effect_of(
             place.estimate,
             self.margin,
             place.divisor,
@@ -100,6 +106,28 @@ class Family:
             level=shown_level,
             next_share=self.next_share,
         )
+        if found.word in ("better", "worse") and self._is_steadier_than_known(place):
+            return undecided(found, TOO_STEADY)
+        return found
+
+    def _is_steadier_than_known(self, place: Place) -> bool:
+        """Say whether a word rests on a spread that so few rounds show by luck.
+
+        Trials that fall into one of two modes give three equal ratios, far from 1, in one pair of
+        thirty. Below `ROUNDS_TO_PLAN` rounds the spread of all pairs must allow the word, too.
+        """
+        estimate = place.estimate
+        if estimate is None or estimate.sd is None or estimate.n >= ROUNDS_TO_PLAN:
+            return False
+        spreads = [
+            p.estimate.sd
+            for p in self.places.values()
+            if p.estimate is not None and p.estimate.sd is not None
+        ]
+        common = math.sqrt(math.fsum(sd**2 for sd in spreads) / len(spreads))
+        cautious = dataclasses.replace(estimate, sd=max(estimate.sd, common))
+        word = decide(cautious, self.margin, divisor=place.divisor).word
+        return word not in ("better", "worse")
 
     def estimate(self, first: str, second: str) -> MeanEstimate | None:
         """Return the ln-ratio of one level to another."""

@@ -61,7 +61,7 @@ class Metric:
     @property
     def is_from_histogram(self) -> bool:
         """Whether values are known to within a bucket of a histogram."""
-        return re.search(r"_ns_p\d+$", self.name) is not None
+        return re.search(r"_ns_(timed_)?p\d+$", self.name) is not None
 
     @property
     def is_rate(self) -> bool:
