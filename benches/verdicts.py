@@ -6,6 +6,9 @@ the session and one trial in twenty 15 % too slow. The same noise is also judged
 AAAAABBBBB and Welch's t test. The number of rounds for the power row is planned as `iolab plan`
 does it, from an A/A study of 20 rounds in the same world.
 
+What families, cells, failures, sessions and resumes do to a verdict has rows of its own
+(`calibration`): studies made up level by level, with their own seeds, judged by the same `judge`.
+
 ``make bench-verdicts``, or ``python benches/verdicts.py [--sessions N]``; exits 1 if a bound is
 missed.
 """
@@ -16,14 +19,16 @@ import argparse
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
+from iolab.stats.diff import as_sessions, compare_studies
+from iolab.stats.gate import gate
 from iolab.stats.judge import judge
 from iolab.stats.methods.effect_size import clopper_pearson
 from iolab.stats.methods.student import estimate_mean, spread_bound
-from iolab.stats.methods.verdict_rule import SPREAD_CONFIDENCE
+from iolab.stats.methods.verdict_rule import SPREAD_CONFIDENCE, decide
 from iolab.stats.planning import Noise, needed
 from iolab.stats.verdict import Comparison
 from iolab.store.rows import Measurement, StudyData, StudyRow, TrialRow
@@ -217,6 +222,251 @@ def _powers(sessions: int) -> Iterator[Row]:
         yield Row(what, wrong, sessions, "5 % not refuted", low <= 0.05)
 
 
+# Families, cells, failures, sessions, resumes.
+
+Values = Callable[[random.Random, int, str, str], float | None]
+"""Draws the ln-value of a trial from (generator, round, level, size); None is a failure."""
+SIZES = ("4k", "8k", "16k", "32k", "64k", "128k", "256k", "512k")
+
+
+def made_up(
+    rng: random.Random, levels: Sequence[str], rounds: int, values: Values, *, cells: int = 1
+) -> StudyData:
+    """Make up a study: levels x sizes in random order in every round, drift included by `values`.
+
+    The generator draws the order first, so that noise along it (drift) is spread at random.
+    """
+    trials: list[TrialRow] = []
+    measurements: list[Measurement] = []
+    places = [(level, size) for level in levels for size in SIZES[:cells]]
+    for number in range(1, rounds + 1):
+        order = rng.sample(places, len(places))
+        for position, (level, size) in enumerate(order):
+            chosen = {"scheduler": level, "record_size": size}
+            ordinal = len(trials) + 1
+            place = (f"t{ordinal}", ordinal, number, position, "bench", chosen)
+            value = values(rng, number, level, size)
+            if value is None:
+                trials.append(TrialRow(*place, status="failed", error="EIO"))
+                continue
+            trials.append(TrialRow(*place, status="ok"))
+            metric, rate = "throughput_bytes_per_s", 1e8 * math.exp(value)
+            measurements.append(Measurement(*place, "read", metric, rate, True, 0.0))
+    return StudyData(_made_up_row(levels, rounds, cells), trials, measurements)
+
+
+def _made_up_row(levels: Sequence[str], rounds: int, cells: int) -> StudyRow:
+    factors = {"scheduler": list(levels), "record_size": list(SIZES[:cells])}
+    return replace(_row(_study(), rounds), baseline=levels[0], factors=factors, workloads=["bench"])
+
+
+def named(count: int) -> list[str]:
+    """Return so many names of levels."""
+    return [f"l{i}" for i in range(count)]
+
+
+def any_difference(data: StudyData) -> bool:
+    """Whether some word of the headline is `better` or `worse`."""
+    return any(c.effect.word in ("better", "worse") for c in judge(data).headline)
+
+
+def any_same(data: StudyData) -> bool:
+    """Whether some word of the headline is `same` or `trivial`."""
+    return any(c.effect.word in ("same", "trivial") for c in judge(data).headline)
+
+
+def drifting(rng: random.Random) -> StudyData:
+    """Four equal levels, three rounds, a drift of 30 % over the session."""
+    place = iter(range(10**6))
+    return made_up(rng, named(4), 3, lambda r, *_: r.gauss(0, SD) + 0.30 * next(place) / 12 - 0.15)
+
+
+def bimodal(rng: random.Random) -> StudyData:
+    """Eight equal levels, three rounds, trials in one of two modes 20 % apart."""
+    return made_up(rng, named(8), 3, lambda r, *_: r.gauss(0, 0.005) + r.choice((0.0, 0.2)))
+
+
+def failing(rng: random.Random) -> StudyData:
+    """Two equal levels, eight rounds; of one the slowest fifth of the trials fails."""
+
+    def value(r: random.Random, _round: int, level: str, _size: str) -> float | None:
+        drawn = r.gauss(0, 0.10)
+        return None if level == "l1" and drawn < -0.084 else drawn
+
+    return made_up(rng, named(2), 8, value)
+
+
+def at_the_margin(rng: random.Random, levels: int) -> StudyData:
+    """All levels exactly the margin better than the baseline, ten rounds."""
+    edge = math.log1p(MARGIN)
+    return made_up(
+        rng, named(levels), 10, lambda r, _n, level, _s: r.gauss(0, SD) + edge * (level != "l0")
+    )
+
+
+def noisy_best(rng: random.Random) -> StudyData:
+    """Four levels, six rounds; the best by 1 % is fifteen times noisier."""
+
+    def value(r: random.Random, _round: int, level: str, _size: str) -> float:
+        return r.gauss(0.01, 0.15) if level == "l3" else r.gauss(0, 0.01)
+
+    return made_up(rng, named(4), 6, value)
+
+
+def holds_best(data: StudyData) -> bool:
+    """Whether the winner set has the truly best level."""
+    return "l3" in judge(data).best_levels[0].candidates
+
+
+def words_by_pair(data: StudyData, levels: Sequence[str]) -> dict[tuple[str, str], str]:
+    """Words of all pairs that one baseline after the other gives, as from the first named level."""
+    turned = {"better": "worse", "worse": "better"}
+    found: dict[tuple[str, str], set[str]] = {}
+    for baseline in levels:
+        study = replace(data.study, baseline=baseline)
+        for c in judge(replace(data, study=study)).headline:
+            pair = (c.level, c.baseline) if c.level < c.baseline else (c.baseline, c.level)
+            word = (
+                c.effect.word if c.level < c.baseline else turned.get(c.effect.word, c.effect.word)
+            )
+            found.setdefault(pair, set()).add(word)
+    return {pair: " or ".join(sorted(words)) for pair, words in found.items()}
+
+
+def changes_by_baseline(rng: random.Random) -> bool:
+    """Whether the baseline changes a word in a study of three levels near the margin."""
+    means = {level: rng.gauss(0, 0.05) for level in named(3)}
+    data = made_up(rng, named(3), 6, lambda r, _n, level, _s: r.gauss(means[level], 0.03))
+    return any(" or " in word for word in words_by_pair(data, named(3)).values())
+
+
+def crossing(rng: random.Random, size: float = 0.10) -> StudyData:
+    """Two levels, eight cells that cross by `size`, five rounds, sd of a cell's ratio 10 %."""
+
+    def value(r: random.Random, _round: int, level: str, cell: str) -> float:
+        side = 1 if SIZES.index(cell) % 2 else -1
+        return r.gauss(0, 0.10 / math.sqrt(2)) + side * size * (level == "l1")
+
+    return made_up(rng, named(2), 5, value, cells=8)
+
+
+def is_hidden(data: StudyData) -> bool:
+    """Whether a word is said for all cells alike, without a word that they may differ."""
+    (c,) = judge(data).headline
+    return c.effect.word in ("same", "trivial") and not c.is_on_average
+
+
+def depends(data: StudyData) -> bool:
+    """Whether the word is `depends`."""
+    return judge(data).headline[0].effect.word == "depends"
+
+
+def gated(rng: random.Random, sessions: int) -> str:
+    """Outcome of a gate of equal versions, sd between sessions 10 %, ten rounds a session."""
+
+    def side() -> StudyData:
+        found: list[StudyData] = []
+        for _ in range(sessions):
+            shift = rng.gauss(0, 0.10)
+            found.append(made_up(rng, named(1), 10, lambda r, *_, s=shift: r.gauss(s, SD)))
+        return as_sessions(found)
+
+    diff = compare_studies(
+        side(), side(), margin=MARGIN, roles=("primary",), sessions=(sessions, sessions)
+    )
+    return gate(diff).outcome
+
+
+def resumed(rng: random.Random, sd: float, *, times: int = 8) -> str:
+    """Word of a study at the margin that is resumed as advised until it has one."""
+    edge, rounds, looks = math.log1p(MARGIN), 5, list[int]()
+    rows: dict[int, tuple[float, float]] = {}
+    for _ in range(times + 1):
+        for number in range(1, rounds + 1):
+            if number not in rows:
+                rows[number] = (rng.gauss(0, sd), rng.gauss(edge, sd))
+        data = made_up(
+            rng, named(2), rounds, lambda _r, number, level, _s: rows[number][int(level[1:])]
+        )
+        effect = judge(replace(data, looks=tuple(looks))).headline[0].effect
+        if effect.word != "undecided" or effect.further_rounds is None:
+            return effect.word
+        looks.append(rounds)
+        rounds += effect.further_rounds
+    return "undecided"
+
+
+def promised(rng: random.Random) -> tuple[bool, bool]:
+    """Whether a number of rounds was promised, and whether it decided."""
+    effect, sd = rng.choice((0.0, 0.15)), 0.10
+    drawn = [rng.gauss(effect, sd) for _ in range(8)]
+    told = decide(estimate_mean(drawn), MARGIN)
+    if told.word != "undecided" or told.further_rounds is None:
+        return False, False
+    drawn += [rng.gauss(effect, sd) for _ in range(told.further_rounds)]
+    return True, decide(estimate_mean(drawn), MARGIN).word != "undecided"
+
+
+def calibration(sessions: int) -> Iterator[Row]:
+    """Rows on what is between levels, cells, trials and sessions."""
+
+    def row(what: str, hit: Callable[[random.Random], bool], bound: float) -> Row:
+        rng = random.Random(f"calibration/{what}")
+        hits = sum(hit(rng) for _ in range(sessions))
+        return Row(what, hits, sessions, *_at_most(hits, sessions, bound))
+
+    def floor(what: str, hit: Callable[[random.Random], bool], bound: float) -> Row:
+        rng = random.Random(f"calibration/{what}")
+        hits = sum(hit(rng) for _ in range(sessions))
+        is_met = clopper_pearson(hits, sessions).high >= bound
+        return Row(what, hits, sessions, f"{bound:.0%} not refuted", is_met)
+
+    yield row(
+        "false better/worse, drift 30 %, 3 rounds", lambda r: any_difference(drifting(r)), 0.07
+    )
+    yield row(
+        "false better/worse, two modes, 3 rounds, K = 8", lambda r: any_difference(bimodal(r)), 0.07
+    )
+    yield row(
+        "false better/worse, the slowest fifth fails", lambda r: any_difference(failing(r)), 0.07
+    )
+    for k in (2, 3, 4, 5, 7):
+        what = f"wrong same/trivial in the family, all at the margin, K = {k}"
+        yield row(what, lambda r, k=k: any_same(at_the_margin(r, k)), 0.05)
+    yield floor(
+        "winner set holds a best that is 15 times noisier",
+        lambda r: holds_best(noisy_best(r)),
+        0.95,
+    )
+    yield row("the baseline changes a word, K = 3", changes_by_baseline, 0.0)
+    yield row("crossing of +-10 % over 8 cells is hidden", lambda r: is_hidden(crossing(r)), 0.05)
+    yield floor("  and is called depends", lambda r: depends(crossing(r)), 0.90)
+    yield row("  depends without any interaction", lambda r: depends(crossing(r, 0.0)), 0.05)
+    yield row(
+        "gate: false regressions, 3 sessions a side, sd 10 %",
+        lambda r: gated(r, 3) == "regression",
+        0.05,
+    )
+    yield row("  one session a side", lambda r: gated(r, 1) != "undecided", 0.0)
+    for sd in (0.05, 0.15):
+        what = f"advised resuming up to 8 times, sd {sd:.0%}: wrong same/trivial"
+        yield row(what, lambda r, sd=sd: resumed(r, sd) in ("same", "trivial"), 0.05)
+    yield _promises(sessions)
+
+
+def _promises(sessions: int) -> Row:
+    rng = random.Random("calibration/promises")
+    told = [kept for is_told, kept in (promised(rng) for _ in range(4 * sessions)) if is_told]
+    what = "the upper number of further rounds decides (promised 90 %)"
+    return Row(what, sum(told), max(1, len(told)), "at least 80 %", sum(told) >= 0.80 * len(told))
+
+
+def _at_most(hits: int, n: int, bound: float) -> tuple[str, bool]:
+    if bound == 0:
+        return "0", hits == 0
+    return f"{bound:.0%} not refuted", clopper_pearson(hits, n).low <= bound
+
+
 def _upper(hits: int, n: int) -> float:
     """Upper one-sided 95 % bound."""
     return clopper_pearson(hits, n, confidence=0.90).high
@@ -233,7 +483,7 @@ def main(arguments: list[str] | None = None, tell: Callable[[str], None] = print
     sessions = parser.parse_args(arguments).sessions
     tell(f"{sessions} simulated studies a row; margin {MARGIN:.0%}, {ROUNDS} rounds")
     is_met = True
-    for row in rows(sessions):
+    for row in (*rows(sessions), *calibration(2 * sessions)):
         tell(str(row))
         is_met = is_met and row.is_met
     return 0 if is_met else 1

@@ -129,7 +129,7 @@ def patterns() -> list[str]:
     """
 
 def histogram_quantiles(histogram_json: str, quantiles: list[float]) -> list[float]:
-    """Quantiles of a recorded histogram.
+    """Quantiles of a recorded histogram, at place (count + 1) x q, between values in proportion.
 
     Parameters
     ----------

@@ -12,12 +12,9 @@ from collections import Counter
 
 import pytest
 
-from iolab.stats.methods.all_pairs import all_pairs
 from iolab.stats.methods.confirm import confirm
-from iolab.stats.methods.dunnett import dunnett
 from iolab.stats.methods.group_sequential import nominal_levels
 from iolab.stats.methods.hodges_lehmann import hodges_lehmann
-from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.location import bca_interval, median_interval
 from iolab.stats.methods.power import chance_of_difference, chance_of_same
 from iolab.stats.methods.stalls import find_stalls
@@ -32,44 +29,6 @@ SESSIONS = 1000
 
 def _four_sigma(p: float, n: int = SESSIONS) -> float:
     return 4 * math.sqrt(p * (1 - p) / n)
-
-
-def _table(rng: random.Random, means: list[float], n: int) -> dict[str, dict[int, float]]:
-    rounds = [rng.gauss(0, 0.1) for _ in range(n)]
-    return {
-        f"l{i}": {r: mean + rounds[r] + rng.gauss(0, 0.02) for r in range(n)}
-        for i, mean in enumerate(means)
-    }
-
-
-def test_dunnett_covers_jointly() -> None:
-    rng, means = random.Random(1), [0.0, 0.01, -0.02, 0.03]
-    hits = 0
-    for _ in range(SESSIONS):
-        rows = dunnett(_table(rng, means, 6), "l0")
-        hits += all(
-            row.low <= truth <= row.high for row, truth in zip(rows, means[1:], strict=True)
-        )
-    assert hits / SESSIONS == pytest.approx(0.95, abs=_four_sigma(0.95))
-
-
-def test_winner_set_holds_the_best_and_drops_the_worse() -> None:
-    rng = random.Random(2)
-    hits = drops = 0
-    for _ in range(SESSIONS):
-        rows = {r.level: r for r in hsu_mcb(_table(rng, [0.0, 0.0, 0.01, -0.1], 6))}
-        hits += rows["l2"].may_be_best
-        drops += not rows["l3"].may_be_best
-    assert hits / SESSIONS >= 0.95 - _four_sigma(0.95)
-    assert drops / SESSIONS > 0.99
-
-
-def test_all_pairs_of_equal_levels_rarely_differ() -> None:
-    rng, found = random.Random(3), 0
-    for _ in range(400):
-        pairs = all_pairs(_table(rng, [0.0] * 5, 6))
-        found += any(abs(p.difference) > p.half_width for p in pairs)
-    assert found / 400 <= 0.05 + _four_sigma(0.05, 400)
 
 
 def test_median_and_hodges_lehmann_cover_with_heavy_tails() -> None:

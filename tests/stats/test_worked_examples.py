@@ -9,90 +9,20 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from iolab.stats.methods.all_pairs import all_pairs
 from iolab.stats.methods.autocorrelation import lag_one
 from iolab.stats.methods.change_points import change_points, energy_statistics
-from iolab.stats.methods.dunnett import dunnett
 from iolab.stats.methods.effect_size import clopper_pearson, hedges_g, superiority
-from iolab.stats.methods.equicorrelated import largest_cdf, largest_quantile
 from iolab.stats.methods.factor_effects import factor_effects
 from iolab.stats.methods.group_sequential import nominal_levels
 from iolab.stats.methods.hodges_lehmann import hodges_lehmann
-from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.kalibera_jones import plan_repetitions, top_interval
 from iolab.stats.methods.location import bca_interval, median_interval, median_ranks
 from iolab.stats.methods.mser import truncate_warm_up
 from iolab.stats.methods.power import chance_of_difference, chance_of_same, rounds_needed
-from iolab.stats.methods.round_centred import centre_rounds
 from iolab.stats.methods.sign_flip import rounds_to_reach, sign_flip_p, smallest_p
 from iolab.stats.methods.steady_state import steady_state
 from iolab.stats.methods.stein import stein_rounds
 from iolab.study.plan import look_rounds
-
-
-@pytest.mark.parametrize(
-    ("count", "freedom", "is_two_sided", "printed"),
-    [
-        (2, 10, True, 2.57),
-        (3, 10, True, 2.76),
-        (3, 20, True, 2.54),
-        (2, 10, False, 2.15),
-        (3, 10, False, 2.34),
-        (5, 10**6, False, 2.23),
-    ],
-)
-def test_dunnetts_table(count: int, freedom: int, is_two_sided: bool, printed: float) -> None:
-    """Dunnett (1955) and (1964), joint 95 % values, as printed in their tables."""
-    value = largest_quantile(0.95, count, freedom, is_two_sided=is_two_sided)
-    assert value == pytest.approx(printed, abs=0.006)
-    assert largest_cdf(value, count, freedom, is_two_sided=is_two_sided) == pytest.approx(0.95)
-
-
-def test_one_comparison_is_students() -> None:
-    assert largest_quantile(0.95, 1, 7, is_two_sided=True) == pytest.approx(
-        scipy.stats.t.ppf(0.975, 7), abs=1e-4
-    )
-
-
-def _table(rows: dict[str, list[float]]) -> dict[str, dict[int, float]]:
-    return {level: dict(enumerate(values, 1)) for level, values in rows.items()}
-
-
-def test_dunnett_against_a_twin_by_simulation() -> None:
-    """Adjusted p of one table against the share of 400,000 noise tables that are as extreme."""
-    table = _table({"a": [0.0, 1, 2, 3.5], "b": [1.0, 3, 3, 4], "c": [0.5, 0.0, 2, 2]})
-    centred = centre_rounds(table)
-    assert centred is not None
-    assert centred.degrees_of_freedom == 6
-    found = {row.level: row for row in dunnett(table, "a")}
-    rng = np.random.default_rng(3)
-    z = rng.standard_normal((400_000, 3))
-    s = np.sqrt(rng.chisquare(6, 400_000) / 6)
-    largest = np.abs((z[:, 1:] - z[:, :1]) / math.sqrt(2)).max(axis=1) / s
-    for level in ("b", "c"):
-        t = abs(found[level].difference) / centred.error
-        assert found[level].p == pytest.approx(float((largest >= t).mean()), abs=0.003)
-        assert (found[level].low > 0 or found[level].high < 0) == (found[level].p < 0.05)
-
-
-def test_hsu_rules_out_what_is_clearly_worse() -> None:
-    table = _table({"a": [0.0, 0.1, 0.0], "b": [0.02, 0.11, 0.0], "c": [-1.0, -0.9, -1.1]})
-    found = {row.level: row for row in hsu_mcb(table)}
-    assert [level for level, row in found.items() if row.may_be_best] == ["a", "b"]
-    assert found["c"].low < found["c"].difference < found["c"].high == 0
-    assert hsu_mcb({"a": {1: 0.0}}) == []
-
-
-def test_pairs_are_holm_adjusted_and_mirror() -> None:
-    rng = random.Random(2)
-    rows = {level: [rng.gauss(i, 1) for _ in range(8)] for i, level in enumerate("abc")}
-    pairs = all_pairs(_table(rows))
-    assert [(p.first, p.second) for p in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
-    raw = [scipy.stats.ttest_rel(rows[p.first], rows[p.second]).pvalue for p in pairs]
-    smallest = min(range(3), key=lambda i: raw[i])
-    assert pairs[smallest].p_adjusted == pytest.approx(min(1, 3 * raw[smallest]))
-    mirrored = all_pairs(_table(dict(reversed(rows.items()))))
-    assert mirrored[0].difference == pytest.approx(-pairs[2].difference)
 
 
 def test_sign_flips_against_scipy_and_the_achievable_p() -> None:

@@ -187,6 +187,15 @@ pub fn refusals(
             if makes_file_sets && tenant.file_set.is_some() {
                 continue;
             }
+            if let Some(program) = &tenant.program {
+                let mut lacking = program.all_nodes().filter_map(|node| {
+                    let refusal = of_step((name, limits), node, missing(can, node)?);
+                    let (phase, tenant) = (phase.name.clone(), tenant.name.clone());
+                    Some(Refusal { phase, tenant, ..refusal })
+                });
+                found.extend(lacking.next());
+                continue;
+            }
             let asked = Tenant { access, ..tenant.clone() };
             for need in needs(can, &asked, workload.verify).filter(|need| !need.is_met) {
                 let limit = limits.iter().find(|limit| limit.code == need.code);
@@ -233,7 +242,7 @@ pub fn check_programs<T: Target>(target: &T, phase: &Phase) -> Result<(), Error>
     for tenant in &phase.tenants {
         let Some(program) = &tenant.program else { continue };
         for node in program.all_nodes() {
-            if let Some(what) = missing(&can, node) {
+            if let Some((_, what)) = missing(&can, node) {
                 let what = format!("{what} (step {} of tenant {})", node.name(), tenant.name);
                 return Err(Error::Unsupported { target: target.name(), what });
             }
@@ -242,43 +251,67 @@ pub fn check_programs<T: Target>(target: &T, phase: &Phase) -> Result<(), Error>
     Ok(())
 }
 
+/// What is told of a step that a target cannot do; the caller says where it is.
+fn of_step((name, limits): (&str, &[Limit]), node: &Node, (code, what): Missing) -> Refusal {
+    let limit = limits.iter().find(|limit| limit.code == code);
+    let (cannot, remedy) = what.split_once("; ").unwrap_or((what, "leave the step out"));
+    Refusal {
+        code,
+        what: format!("has the step {}", node.name()),
+        phase: String::new(),
+        tenant: String::new(),
+        reason: limit
+            .map_or_else(|| format!("{name} cannot {cannot}"), |limit| limit.reason.to_owned()),
+        hint: limit.map_or(remedy, |limit| limit.hint).to_owned(),
+    }
+}
+
+/// Code of an ability, and what cannot be done without it.
+type Missing = (&'static str, &'static str);
+
 /// What a node needs and a target does not have.
-fn missing(can: &Capabilities, node: &Node) -> Option<&'static str> {
+fn missing(can: &Capabilities, node: &Node) -> Option<Missing> {
     let does = node.does;
     let opens = matches!(does, Deed::Open | Deed::Create) || node.file.is_some();
     let is_on_file = matches!(does.group(), Group::Transfer(_) | Group::Sync | Group::Name);
     let is_key = matches!(does.group(), Group::KeyValue(..));
     let needs = [
-        (!is_on_file || can.has_namespace, "open and name files; use a testbed with files"),
-        (!is_key || can.has_key_value, "get and put keys; use the engine memory"),
+        (!is_on_file || can.has_namespace, ("files", "open and name files; use a testbed with files")),
+        (!is_key || can.has_key_value, ("keys", "get and put keys; use the engine memory")),
         (
             node.position != Some(Positioned::Append) || can.has_end,
-            "write to the end of a file; use the engine psync or io_uring",
+            ("append", "write to the end of a file; use the engine psync or io_uring"),
         ),
-        (node.vectors <= 1 || can.has_vectors, "move several buffers in one call"),
-        (node.flags.is_empty() || can.has_flags, "pass flags with a transfer"),
-        (does != Deed::Allocate || can.has_allocate, "allocate blocks"),
+        (node.vectors <= 1 || can.has_vectors, ("vectors", "move several buffers in one call")),
+        (node.flags.is_empty() || can.has_flags, ("flags", "pass flags with a transfer")),
+        (does != Deed::Allocate || can.has_allocate, ("allocate", "allocate blocks")),
         (
             !matches!(does, Deed::Punch | Deed::Zero | Deed::Discard) || can.has_deallocate,
-            "give blocks back",
+            ("deallocate", "give blocks back"),
         ),
         (
             !matches!(does, Deed::Link | Deed::SymbolicLink | Deed::Copy | Deed::SyncDirectory)
                 || can.has_links,
-            "link or copy files, or make a directory durable",
+            ("links", "link or copy files, or make a directory durable"),
         ),
-        (!matches!(does, Deed::SyncFileRange) || can.has_plain, "start the write-back of a range"),
+        (
+            !matches!(does, Deed::SyncFileRange) || can.has_plain,
+            ("page_cache", "start the write-back of a range"),
+        ),
     ];
-    let accesses = node.path.unwrap_or_default();
-    let access = match accesses {
-        DataPath::Cached => (can.has_plain, "go through a page cache; use path = \"direct\""),
-        DataPath::Direct => (can.has_direct, "do direct I/O; leave out path = \"direct\""),
-        DataPath::Mapped => (can.has_mapping, "map files"),
-        DataPath::Stdio => (can.has_stream, "open streams"),
+    let access = match node.path.unwrap_or_default() {
+        DataPath::Cached => {
+            (can.has_plain, ("page_cache", "go through a page cache; use path = \"direct\""))
+        }
+        DataPath::Direct => {
+            (can.has_direct, ("direct", "do direct I/O; leave out path = \"direct\""))
+        }
+        DataPath::Mapped => (can.has_mapping, ("mapping", "map files")),
+        DataPath::Stdio => (can.has_stream, ("streams", "open streams")),
     };
     let is_opening = opens && (matches!(does, Deed::Open | Deed::Create) || node.uses_handle());
     let access = is_opening.then_some(access);
-    needs.into_iter().chain(access).find(|(is_met, _)| !is_met).map(|(_, what)| what)
+    needs.into_iter().chain(access).find(|(is_met, _)| !is_met).map(|(_, missing)| missing)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 
 use crate::error::study_error;
 
-/// Quantiles (0..=1) of a histogram in its JSON form, in nanoseconds; an empty one gives an empty
-/// list.
+/// Quantiles (0..=1) of a histogram in its JSON form, in nanoseconds, interpolated between values;
+/// an empty one gives an empty list.
 #[pyfunction]
 pub fn histogram_quantiles(
     py: Python<'_>,
@@ -15,7 +15,5 @@ pub fn histogram_quantiles(
 ) -> PyResult<Vec<f64>> {
     let histogram: Histogram =
         serde_json::from_str(histogram_json).map_err(|e| study_error(py, e))?;
-    #[allow(clippy::cast_precision_loss, reason = "latencies are far below 2^53 ns")]
-    let value = |quantile: &f64| histogram.quantile(*quantile).map(|ns| ns as f64);
-    Ok(quantiles.iter().filter_map(value).collect())
+    Ok(quantiles.iter().filter_map(|&quantile| histogram.interpolated(quantile)).collect())
 }

@@ -74,7 +74,7 @@ def _show_results(place: Place, services: Services, console: Console, is_strict:
     console.result()
     for label, path in (*written, ("data", place.source)):
         console.result(f"{label + ':':10}{path}")
-    is_open = verdict.headline_word == "undecided" and data.study.is_comparison
+    is_open = verdict.headline_word in ("undecided", "depends") and data.study.is_comparison
     if refusal is not None:
         raise refusal
     data.derived.clear()  # It refers back to the data: nothing is left for the garbage collector.

@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
     add_table_flags(parser)
     add_overwrite_flag(parser)
-    parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit 4 if undecided or if it depends"
+    )
     add_units_flag(parser)
 
 

@@ -93,7 +93,7 @@ EXIT_CODES: Final = (
         "everything was put back",
     ),
     (3, "something could not be put back; `iolab restore` says what"),
-    (4, "undecided, with `--strict` or by `gate`"),
+    (4, "undecided, or it depends, with `--strict` or by `gate`"),
     (
         5,
         "a check failed: other data than was written (`--verify`), a damaged study or archive, a "

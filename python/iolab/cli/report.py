@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", metavar="DIR|FILE", help="what --out named, or an archive")
     parser.add_argument("--out", metavar="DIR", help="write the report elsewhere")
     add_overwrite_flag(parser)
-    parser.add_argument("--strict", action="store_true", help="exit 4 if undecided")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit 4 if undecided or if it depends"
+    )
     parser.add_argument("--metric", metavar="METRIC", help="judge by another metric, as in p99")
     parser.add_argument("--metric-of", metavar="PART", help="stream or test whose metric it is")
     add_units_flag(parser)
@@ -92,7 +94,7 @@ def _printed(
         verdict = services.judge(data)
         render = services.markdown if arguments.markdown else services.json
         console.result(render(data, verdict).rstrip("\n"))
-    is_open = verdict.headline_word == "undecided" and data.study.is_comparison
+    is_open = verdict.headline_word in ("undecided", "depends") and data.study.is_comparison
     return EXIT_UNDECIDED if arguments.strict and is_open else 0
 
 

@@ -28,7 +28,7 @@ class Verdict(Protocol):
 
     @property
     def headline_word(self) -> str:
-        """One of better, worse, same, trivial, undecided."""
+        """One of better, worse, same, trivial, depends, undecided."""
         ...
 
 

@@ -17,7 +17,7 @@ from iolab.imported.mapping import Wishes, understand_columns
 from iolab.imported.quantities import KNOWN_UNITS, quantity_of
 from iolab.imported.table import Table, TableError, read_table
 from iolab.imported.values import Levels, Reading, Value, read_values
-from iolab.stats.request_time import is_average_of_operations
+from iolab.stats.ledger import is_average_of_operations
 from iolab.store.db import Origin, Store
 from iolab.store.derived import DerivedRecord, PhaseRow
 from iolab.store.rows import Caveat

@@ -68,7 +68,7 @@ def _take(verdict: StudyVerdict, rows: Sequence[Condition]) -> tuple[Take, ...]:
         if len(mine) < 2:
             continue
         mode = mode_text(verdict.compared_factor, group[1]) if has_modes else ""
-        where = ", ".join(text for text in (group[0], mode) if text)
+        where = ", ".join(text for text in (group[0], mode, group[2]) if text)
         takes.append(replace(_by_primary(verdict, mine), where=where))
         tail = [row.p99_comparison for row in mine if row.p99_comparison is not None]
         if tail:
@@ -118,6 +118,9 @@ def _by_words(verdict: StudyVerdict, found: Sequence[Comparison], purpose: str) 
             level_text(factor, better[0].level),
             reason + (f"{more} better than {baseline}" if len(better) > 1 else ""),
         )
+    if any(c.effect.word == "depends" for c in found):
+        reason = "cells disagree: look at your own sizes and operations"
+        return Take(purpose, "it depends", reason, is_open=True)
     if any(c.effect.word == "undecided" for c in found):
         reason = "nothing is shown to be better yet"
         return Take(purpose, f"{baseline}, for now", reason, is_open=True)
@@ -151,8 +154,9 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
         sure.append(f"noise floor of these {unit}s {size}, {fits} the margin of {margin}")
     words = [c.effect.word for c in headline]
     if words:
-        settled = len(words) - words.count("undecided")
-        sure.append(f"{settled} of {len(words)} comparisons decided, family-wise 95 %")
+        settled = len(words) - words.count("undecided") - words.count("depends")
+        pairs = "all pairs of a family together" if len(words) > 1 else "95 %"
+        sure.append(f"{settled} of {len(words)} comparisons decided, {pairs}")
     if verdict.caveats:
         count = len(verdict.caveats)
         sure.append(f"{counted(count, 'caveat')}, in the trust box")
@@ -193,10 +197,12 @@ def _measure_on(
     data: StudyData, verdict: StudyVerdict, rows: Sequence[Condition], *, is_own: bool
 ) -> list[tuple[str, str]]:
     """Say how many rounds would decide what is open, unless it cannot change the choice."""
-    undecided = [c for c in verdict.headline if c.effect.word == "undecided"]
+    undecided = [
+        c for c in verdict.headline if c.effect.word == "undecided" and not c.effect.reason
+    ]
     if not undecided:
         return []
-    group = (undecided[0].workload, undecided[0].is_direct)
+    group = undecided[0].group
     candidates = {row.level for row in rows if row.group == group and row.may_be_best}
     open_ones = [c for c in undecided if not candidates or c.level in candidates]
     if candidates and not open_ones and verdict.baseline not in candidates:
@@ -235,7 +241,7 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
         steps.append(("A loop device is not your disk: repeat on the device that counts.", ""))
     better = [c for c in verdict.headline if c.effect.word == "better"]
     if better and verdict.compared_factor == "scheduler" and data.study.kind == "real":
-        winners = standing(verdict, (better[0].workload, better[0].is_direct)).winners
+        winners = standing(verdict, better[0].group).winners
         better = [c for c in better if c.level in winners]
     if better and verdict.compared_factor == "scheduler" and data.study.kind == "real":
         best = max(better, key=lambda c: c.effect.ratio or 1)

@@ -8,6 +8,7 @@ from iolab.report.chart import Value
 from iolab.report.markup import Markup, tag
 from iolab.report.tables import plain_table
 from iolab.stats.closer import Bounds, CloserLook, FactorEffect
+from iolab.stats.ledger import Group
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import StudyVerdict
@@ -32,12 +33,12 @@ def closer_parts(verdict: StudyVerdict) -> list[tuple[str, Markup]]:
     return [part for part in found if part is not None]
 
 
-def factor_text(effects: Sequence[FactorEffect], workload: str, is_direct: bool | None) -> str:
+def factor_text(effects: Sequence[FactorEffect], group: Group) -> str:
     """Say how much of the variance the factors and their interactions explain."""
     shown = [
         f"{' × '.join(e.factors)} {e.share * 100:.0f} %"
         for e in effects
-        if (e.workload, e.is_direct) == (workload, is_direct) and e.share >= 0.01 and e.p < 0.05
+        if e.group == group and e.share >= 0.01 and e.p < 0.05
     ]
     return f"variance explained by {', '.join(shown)}" if shown else ""
 
@@ -62,17 +63,16 @@ def _part(title: str, note: str, columns: tuple[str, ...], rows: Rows) -> tuple[
     return title, folded
 
 
-def _mode(is_direct: bool | None) -> str:
-    if is_direct is None:
-        return "–"
-    return "direct" if is_direct else "buffered"
+def _mode(is_direct: bool | None, kind: str) -> str:
+    mode = "–" if is_direct is None else "direct" if is_direct else "buffered"
+    return f"{mode}, {kind}" if kind else mode
 
 
 def _winners(look: CloserLook) -> tuple[str, Markup] | None:
     rows: Rows = [
         (
             w.workload,
-            _mode(w.is_direct),
+            _mode(w.is_direct, w.kind),
             level.level,
             f"{level.ratio:.3f}",
             bounds_cell(level.interval),
@@ -93,7 +93,7 @@ def _pairs(look: CloserLook) -> tuple[str, Markup] | None:
     rows: Rows = [
         (
             p.workload,
-            _mode(p.is_direct),
+            _mode(p.is_direct, p.kind),
             f"{p.first} / {p.second}",
             f"{p.ratio:.3f}",
             bounds_cell(p.interval),
@@ -106,9 +106,13 @@ def _pairs(look: CloserLook) -> tuple[str, Markup] | None:
     ]
     return _part(
         "All pairs of levels",
-        "Paired by round, Holm over all pairs; exact p by sign flips (unadjusted); in which share"
+        "Paired by round, p adjusted over all pairs (Shaffer), intervals 95 % each; exact p by sign"
+        " flips (unadjusted); in which share"
         " of rounds the first is better; Hedges' g.",
-        ("workload", "mode", "pair", "ratio", "interval", "Holm p", "exact p", "first better", "g"),
+        (
+            *("workload", "mode", "pair", "ratio", "interval"),
+            *("adjusted p", "exact p", "first better", "g"),
+        ),
         rows,
     )
 
@@ -117,7 +121,7 @@ def _factors(look: CloserLook) -> tuple[str, Markup] | None:
     rows: Rows = [
         (
             e.workload,
-            _mode(e.is_direct),
+            _mode(e.is_direct, e.kind),
             " × ".join(e.factors),
             f"{e.share * 100:.1f} %",
             f"{e.f:.3g} ({e.degrees_of_freedom}, {e.error_degrees_of_freedom})",
@@ -139,7 +143,7 @@ def _quantiles(look: CloserLook) -> tuple[str, Markup] | None:
     rows: Rows = [
         (
             q.workload,
-            _mode(q.is_direct),
+            _mode(q.is_direct, q.kind),
             METRIC_BY_NAME[q.metric].label,
             f"{q.level} / {q.baseline}",
             f"{q.ratio:.3f}",
@@ -161,7 +165,7 @@ def _joint(look: CloserLook) -> tuple[str, Markup] | None:
     rows: Rows = [
         (
             j.workload,
-            _mode(j.is_direct),
+            _mode(j.is_direct, j.kind),
             f"{j.level} / {j.baseline}",
             f"{j.ratio:.3f}",
             bounds_cell(j.interval),
@@ -171,7 +175,7 @@ def _joint(look: CloserLook) -> tuple[str, Markup] | None:
     ]
     return _part(
         "Against the baseline, jointly",
-        "Dunnett's intervals: all of them cover in 95 % of studies, if levels are equally noisy.",
+        "Intervals that all cover in 95 % of studies (Bonferroni), each with its own spread.",
         ("workload", "mode", "levels", "ratio", "interval", "adjusted p"),
         rows,
     )
@@ -181,7 +185,7 @@ def _robust(look: CloserLook) -> tuple[str, Markup] | None:
     rows: Rows = [
         (
             r.workload,
-            _mode(r.is_direct),
+            _mode(r.is_direct, r.kind),
             r.level,
             f"{r.median_ratio:.3f}",
             bounds_cell(r.median_interval),

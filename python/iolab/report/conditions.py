@@ -49,7 +49,7 @@ class Condition:
     is_winner: bool
     """Shown to be the best, or within the margin of it; no other level may be the best."""
     may_be_best: bool
-    """Not ruled out as the best (Hsu)."""
+    """Not ruled out as the best."""
 
 
 def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
@@ -116,7 +116,7 @@ def _comparison(
     found: Sequence[Comparison], group: Group, level: str, metric: str
 ) -> Comparison | None:
     for c in found:
-        if (c.workload, c.is_direct, c.level, c.metric) == (*group, level, metric):
+        if (c.group, c.level, c.metric) == (group, level, metric):
             return c
     return None
 
@@ -125,7 +125,7 @@ def _stalls(verdict: StudyVerdict, group: Group, level: str) -> tuple[int, int, 
     mine = [
         course
         for course in verdict.closer.time_courses
-        if (course.workload, course.is_direct, course.level) == (*group, level)
+        if (course.workload, course.is_direct, course.level) == (*group[:2], level)
     ]
     judged = sum(c.told_trials for c in mine)
     if not judged:
@@ -179,7 +179,7 @@ def condition_table(rows: Sequence[Condition], factor: str) -> Table:
     """Return the same as plain data, for the CSV."""
     return Table(
         (
-            "workload", "mode", factor, "metric", "geometric mean or maximum", "95 % low",
+            "workload", "mode", "class", factor, "metric", "geometric mean or maximum", "95 % low",
             "95 % high", "rounds", "ratio to the baseline", "95 % low", "95 % high",
             "verdict", "p99 (ns)", "p99 95 % low (ns)", "p99 95 % high (ns)",
             "p99 verdict", "series with a stall",
@@ -198,6 +198,7 @@ def _plain(c: Condition) -> tuple[Value, ...]:
     return (
         c.group[0],
         mode,
+        c.group[2],
         c.level,
         c.metric.name,
         *_values(c.primary),

@@ -84,6 +84,11 @@ def summary(diff: StudyDiff) -> str:
             continue
         size, bounds = size_text(metric, effect), bounds_text(metric, effect)
         parts.append(f"{label} over all cells: {size} ({bounds}): {word_text(effect)}.")
+    if not diff.has_session_variance:
+        parts.append(
+            "From one session a side it cannot be known how much two sessions differ anyway: the"
+            " intervals hold for these two."
+        )
     if diff.has_other_kinds:
         kind = next(d for d in diff.machines if d.name == KIND)
         parts.append(f"{diff.before} is {kind.before}, {diff.after} is {kind.after}.")
@@ -112,7 +117,9 @@ def gate_text(diff: StudyDiff, result: GateResult, width: int = 80) -> str:
         f"{outcome:10} {_cut(_name(cell), room):{room}} {_numbers(cell, is_word_shown=False)}"
         + (
             f"  {rounds_text(cell.effect)}"
-            if cell.effect.further_rounds is not None and outcome == "undecided"
+            if cell.effect.further_rounds is not None
+            and outcome == "undecided"
+            and not result.obstacle
             else ""
         )
         for cell, outcome in result.cells
@@ -122,7 +129,9 @@ def gate_text(diff: StudyDiff, result: GateResult, width: int = 80) -> str:
     margin = margin_text(diff.margin)
     if result.missing:
         counts += f", {len(result.missing)} missing"
-    if not result.cells:
+    if result.obstacle and result.cells:
+        said = f"cannot gate: {result.obstacle}"
+    elif not result.cells:
         said = "undecided: the two have no cell in common"
     elif result.outcome == "regression":
         said = f"regression: shown to be worse by more than {margin}"
@@ -130,6 +139,8 @@ def gate_text(diff: StudyDiff, result: GateResult, width: int = 80) -> str:
         said = f"undecided: not shown to be within {margin}, nor to be worse"
     else:
         said = f"pass: no cell is worse by more than {margin}"
+    if result.obstacle and result.cells:
+        return "\n".join([*lines, fold_text(f"{said}.", width)])
     return "\n".join([*lines, f"{said} ({counts})"])
 
 

@@ -177,7 +177,7 @@ def _lines(group: Group, rows: Sequence[Condition], verdict: StudyVerdict) -> li
     if len(mine) == len(rows):
         return lines
     mode = mode_text(verdict.compared_factor, group[1])
-    name = ", ".join(text for text in (group[0], mode) if text)
+    name = ", ".join(text for text in (group[0], mode, group[2]) if text)
     return [tag("tr", tag("td", name, colspan=COLUMNS), class_="group"), *lines]
 
 

@@ -305,10 +305,8 @@ def _method_list(verdict: StudyVerdict) -> Markup:
         **dict.fromkeys(_OVER_TIME, look.time_courses),
         "location": look.robust,
         "hodges_lehmann": look.quantile_effects,
-        **dict.fromkeys(("equicorrelated", "round_centred"), look.joint or look.winner_sets),
-        "dunnett": look.joint,
         "hsu_mcb": look.winner_sets,
-        **dict.fromkeys(("all_pairs", "sign_flip", "effect_size"), look.pairs),
+        **dict.fromkeys(("sign_flip", "effect_size"), look.pairs),
         "factor_effects": look.factor_effects,
     }
     used = (m for m in METHODS if m.used_for != "planning" and is_used.get(m.name, True))

@@ -18,7 +18,7 @@ from iolab.report.terminal import UNICODE, bar, bar_span, clean_text
 from iolab.stats.ledger import factor_head, level_text
 from iolab.stats.longest import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import kind_word, mode_text, rounds_text, unit_of
+from iolab.stats.sentence import kind_word, level_shown, mode_text, rounds_text, unit_of
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.stats.winners import winner_rows
 from iolab.store.rows import StudyData
@@ -27,7 +27,14 @@ CELLS_MAX: Final = 200
 TREATMENTS_MAX: Final = 200
 BAR_COLUMN: Final = 3
 BAR_WIDTH: Final = 15
-MARKS: Final = {"better": "▲", "worse": "▼", "same": "=", "trivial": "≈", "undecided": "?"}
+MARKS: Final = {
+    "better": "▲",
+    "worse": "▼",
+    "same": "=",
+    "trivial": "≈",
+    "depends": "±",
+    "undecided": "?",
+}
 _ACTIVE: Final = str.maketrans(
     {c: f"\\{c}" for c in "\\`*_[]|#~@!"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
@@ -87,7 +94,8 @@ def _verdicts(verdict: StudyVerdict) -> str:
     if not rows:
         return ""
     unit = "rounds" if verdict.is_paired else "runs"
-    columns = ("workload", "metric", verdict.compared_factor, "", "ratio [95 %]", "verdict", unit)
+    shown = f"ratio [{level_shown(verdict)}]"
+    columns = ("workload", "metric", verdict.compared_factor, "", shown, "verdict", unit)
     spans = {c.metric: bar_span([o.effect for o in rows if o.metric == c.metric]) for c in rows}
     body = [
         (
@@ -116,7 +124,7 @@ def _best(verdict: StudyVerdict) -> str:
 
 def _where(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
     mode = mode_text(verdict.compared_factor, c.is_direct)
-    return f"{c.workload}, {mode}" if mode else c.workload
+    return ", ".join(text for text in (c.workload, mode, c.kind) if text)
 
 
 def _ratio(effect: Effect) -> str:

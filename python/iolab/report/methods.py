@@ -277,7 +277,8 @@ def _judged(data: StudyData, verdict: StudyVerdict) -> Iterator[str]:
     yield (
         f"A verdict is 'same' if the 90 % interval lies within ±{margin} (as a ratio), 'trivial' if"
         " moreover the 95 % interval excludes 1, 'better' or 'worse' if the 95 % interval lies"
-        " wholly beyond the margin, else 'undecided'."
+        " wholly beyond the margin, else 'undecided'; with fewer than three rounds 'undecided', and"
+        " 'depends' where cells disagree beyond the margin (F test, p < .01)."
     )
     if len({c.is_direct for c in verdict.cells}) > 1:
         yield "Buffered and direct results are never pooled."
@@ -288,7 +289,10 @@ def _families(verdict: StudyVerdict) -> str:
     headline, look = verdict.headline, verdict.closer
     parts = list[str]()
     if len(headline) > 1:
-        parts.append(f"The {len(headline)} comparisons of the headline are Holm-adjusted")
+        parts.append(
+            "Words of the headline are adjusted over all pairs of levels (Shaffer; Holm for"
+            " 'same'), so that none depends on the baseline; intervals are not"
+        )
     if verdict.cells:
         parts.append(
             f"{'s' if parts else 'S'}ingle cells ({len(verdict.cells)}) are exploratory"
@@ -298,9 +302,9 @@ def _families(verdict: StudyVerdict) -> str:
     beside = [
         name
         for is_used, name in (
-            (look.joint, "Dunnett's joint intervals"),
+            (look.joint, "joint intervals against the baseline (Bonferroni)"),
             (look.winner_sets, "Hsu's comparison with the best"),
-            (look.pairs, "all pairs with Holm's adjustment"),
+            (look.pairs, "all pairs with Shaffer's adjustment"),
             (look.factor_effects, "an analysis of variance of the factors (omega squared)"),
             (look.quantile_effects, "Hodges-Lehmann estimates of the quantiles of latency"),
             (look.robust, "order-statistic and BCa bootstrap intervals"),

@@ -10,7 +10,15 @@ from iolab.stats.ledger import level_text
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_significant
-from iolab.stats.sentence import bounds_text, mode_text, rounds_text, size_text, unit_of
+from iolab.stats.sentence import (
+    bounds_text,
+    level_shown,
+    mode_text,
+    rounds_range,
+    rounds_text,
+    size_text,
+    unit_of,
+)
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.wording import counted
 
@@ -70,30 +78,28 @@ def cell_text(value: Value) -> str:
 
 def verdict_table(verdict: StudyVerdict) -> Markup:
     """Draw the pooled comparisons, the secondary metrics below their primary one."""
-    best = {
-        (b.workload, b.is_direct, b.metric, level)
-        for b in verdict.best_levels
-        for level in b.members
-    }
+    best = {(b.group, b.metric, level) for b in verdict.best_levels for level in b.members}
     head = (
         "workload",
         "metric",
         "level",
         f"against {verdict.baseline}",
-        "95 % interval",
+        f"{level_shown(verdict)} interval",
         "verdict",
         "rounds" if verdict.is_paired else "runs a side",
         "trials used / left out",
     )
     rows = [
-        _pooled_row(c, verdict, is_best=(c.workload, c.is_direct, c.metric, c.level) in best)
+        _pooled_row(c, verdict, is_best=(c.group, c.metric, c.level) in best)
         for c in [*verdict.pooled, *verdict.secondary]
     ]
     note = tag(
         "p",
         "A green edge marks the best level and those shown to be within the margin of it, where no"
-        " other may be the best. Intervals of"
-        " one family are Holm-adjusted; secondary metrics are exploratory.",
+        " other may be the best. Each interval"
+        f" holds its ratio in {level_shown(verdict)} of studies; words are adjusted for all pairs"
+        " of a family, so that one may be undecided where its own interval is not. Secondary"
+        " metrics are exploratory.",
         class_="soft",
     )
     table = tag(
@@ -107,7 +113,7 @@ def _pooled_row(c: Comparison, verdict: StudyVerdict, *, is_best: bool) -> Marku
     mode = mode_text(verdict.compared_factor, c.is_direct)
     return tag(
         "tr",
-        tag("td", f"{c.workload}, {mode}" if mode else c.workload),
+        tag("td", ", ".join(text for text in (c.workload, mode, c.kind) if text)),
         tag("td", metric.label),
         tag("td", level_text(verdict.compared_factor, c.level)),
         *_effect_cells(c.effect, c.metric, unit_of(verdict)),
@@ -138,13 +144,18 @@ def word_cell(effect: Effect, unit: str = "round") -> Markup:
 
 
 def _rounds_short(effect: Effect, unit: str) -> str:
-    """Write in a cell's room how many more rounds would decide."""
+    """Write in a cell's room how many more rounds would decide, or that something withholds it."""
+    if effect.reason:
+        return "withheld"
+    if effect.is_further_rounds_above_limit and effect.further_rounds_least is not None:
+        return f"≥ {effect.further_rounds_least} further {unit}s, perhaps never"
     if effect.is_further_rounds_above_limit:
         return f"> {FURTHER_ROUNDS_LIMIT} more {unit}s"
     if effect.further_rounds is None:
         return ""
-    at_least = "≥ " if effect.is_further_rounds_at_least else ""
-    return f"{at_least}{counted(effect.further_rounds, f'more {unit}')}"
+    if effect.is_further_rounds_at_least:
+        return f"≥ {counted(effect.further_rounds, f'more {unit}')}"
+    return rounds_range(effect, unit)
 
 
 def cell_table(verdict: StudyVerdict) -> Markup:

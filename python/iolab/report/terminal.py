@@ -21,7 +21,7 @@ from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.longest import longest_sentence
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.request_time import line_text, request_time_sentence
-from iolab.stats.sentence import kind_word, margin_text, mode_text, source_text
+from iolab.stats.sentence import kind_word, level_shown, margin_text, mode_text, source_text
 from iolab.stats.upper_bound import upper_bound_sentence
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict, TreatmentSummary
 from iolab.stats.winners import winner_text
@@ -144,21 +144,15 @@ def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) 
     """Draw one line per pooled comparison, grouped by workload and metric."""
     lines: list[str] = []
     rows = [*verdict.pooled, *verdict.secondary]
-    groups = dict.fromkeys((c.workload, c.is_direct) for c in rows)
-    for workload, is_direct in groups:
-        for metric in dict.fromkeys(
-            c.metric for c in rows if (c.workload, c.is_direct) == (workload, is_direct)
-        ):
-            members = [
-                c
-                for c in rows
-                if (c.workload, c.is_direct, c.metric) == (workload, is_direct, metric)
-            ]
+    for group in dict.fromkeys(c.group for c in rows):
+        workload, is_direct, kind = group
+        for metric in dict.fromkeys(c.metric for c in rows if c.group == group):
+            members = [c for c in rows if (c.group, c.metric) == (group, metric)]
             # A simulation has no other mode, and a line has 80 columns.
             mode = kind_word(data.study) or mode_text(verdict.compared_factor, is_direct)
             label = METRIC_BY_NAME[metric].label
-            title = ", ".join(dict.fromkeys(t for t in (workload, mode, label) if t))
-            header = f"{title} (1 = {verdict.baseline}, above 1 = better)"
+            title = ", ".join(dict.fromkeys(t for t in (workload, mode, kind, label) if t))
+            header = f"{title} (1 = {verdict.baseline}, above 1 = better) [{level_shown(verdict)}]"
             lines += ["", _fit(header, width).rstrip()]
             shown = members
             most = POOLED_MAX if members[0] in verdict.pooled else SECONDARY_MAX
@@ -332,15 +326,16 @@ def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
 def _closer(verdict: StudyVerdict, width: int) -> str:
     """Say in a line per group who may be the best, and what the factors explain."""
     lines: list[str] = []
-    for workload, is_direct in dict.fromkeys((c.workload, c.is_direct) for c in verdict.pooled):
+    for group in dict.fromkeys(c.group for c in verdict.pooled):
+        workload, is_direct, kind = group
         found = (
-            winner_text(verdict, (workload, is_direct)),
-            factor_text(verdict.closer.factor_effects, workload, is_direct),
+            winner_text(verdict, group),
+            factor_text(verdict.closer.factor_effects, group),
         )
         said = "; ".join(text for text in found if text)
         if said:
             mode = mode_text(verdict.compared_factor, is_direct)
-            name = ", ".join(text for text in (workload, mode) if text)
+            name = ", ".join(text for text in (workload, mode, kind) if text)
             lines.append(_wrap(f"{name}: {said}.", width, "  "))
     return "\n".join(["A closer look", *lines]) if lines else ""
 

@@ -189,8 +189,10 @@ def _comparison_row(c: Comparison) -> tuple[Value, ...]:
     further = "more than 200" if effect.is_further_rounds_above_limit else effect.further_rounds
     if effect.is_further_rounds_at_least:
         further = f"at least {further}"
+    elif effect.further_rounds_least is not None and further != effect.further_rounds_least:
+        further = f"{effect.further_rounds_least} to {further}"
     return (
-        c.workload,
+        ", ".join(text for text in (c.workload, c.kind) if text),
         mode_word(c.is_direct),
         c.metric,
         c.level,

@@ -21,6 +21,7 @@ from iolab.report.xlsx_cells import (
 )
 from iolab.report.xlsx_charts import CHART_ROWS, COLORS, axis_options, plain_name
 from iolab.stats.closer import Bounds, CloserLook
+from iolab.stats.ledger import Group
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.verdict import StudyVerdict, mode_word
 
@@ -183,32 +184,30 @@ class _Judged(Protocol):
     """Anything that belongs to a group of cells that may be pooled."""
 
     @property
-    def workload(self) -> str: ...
-
-    @property
-    def is_direct(self) -> bool | None: ...
+    def group(self) -> Group: ...
 
 
 _Row = TypeVar("_Row", bound=_Judged)
 
 
-def _by_group(rows: Sequence[_Row]) -> Iterator[tuple[tuple[str, bool | None], list[_Row]]]:
-    groups: dict[tuple[str, bool | None], list[_Row]] = {}
+def _by_group(rows: Sequence[_Row]) -> Iterator[tuple[Group, list[_Row]]]:
+    groups: dict[Group, list[_Row]] = {}
     for row in rows:
-        groups.setdefault((row.workload, row.is_direct), []).append(row)
+        groups.setdefault(row.group, []).append(row)
     yield from groups.items()
 
 
-def _group(workload: str, is_direct: bool | None) -> str:
-    return workload if is_direct is None else f"{workload}, {mode_word(is_direct)}"
+def _group(workload: str, is_direct: bool | None, kind: str) -> str:
+    mode = "" if is_direct is None else mode_word(is_direct)
+    return ", ".join(text for text in (workload, mode, kind) if text)
 
 
 def _winners(look: CloserLook) -> Iterator[Ratios]:
     for w in look.winner_sets:
         members = ", ".join(w.members)
         yield Ratios(
-            f"Who may be the best: {_group(w.workload, w.is_direct)}",
-            "Every level against the best of the others, jointly (Hsu); a level whose interval lies"
+            f"Who may be the best: {_group(*w.group)}",
+            "Every level against the best of the others, jointly; a level whose interval lies"
             f" below 1 is ruled out. Not ruled out: {members}.",
             ("level",),
             tuple((level.level,) for level in w.levels),
@@ -222,8 +221,7 @@ def _joint(look: CloserLook) -> Iterator[Ratios]:
     for group, found in _by_group(look.joint):
         yield Ratios(
             f"Against {found[0].baseline}, jointly: {_group(*group)}",
-            "Dunnett's intervals: all of them cover in 95 % of studies, if levels are equally"
-            " noisy.",
+            "Intervals that all cover in 95 % of studies (Bonferroni), each with its own spread.",
             ("level",),
             tuple((j.level,) for j in found),
             tuple((j.ratio, j.interval) for j in found),
@@ -267,12 +265,12 @@ def _pairs(look: CloserLook) -> Iterator[Ratios]:
     for group, found in _by_group(look.pairs):
         yield Ratios(
             f"All pairs of levels: {_group(*group)}",
-            "Paired by round, Holm over all pairs; exact p by sign flips (unadjusted); in which"
-            " share of rounds the first is better; Hedges' g.",
+            "Paired by round, adjusted over all pairs (Shaffer); exact p by sign flips"
+            " (unadjusted); in which share of rounds the first is better; Hedges' g.",
             ("pair",),
             tuple((f"{p.first} / {p.second}",) for p in found),
             tuple((p.ratio, p.interval) for p in found),
-            ("Holm p", "exact p", "first better", "g"),
+            ("adjusted p", "exact p", "first better", "g"),
             tuple((p.p_adjusted, p.p_exact, p.superiority, p.hedges_g) for p in found),
         )
 

@@ -27,6 +27,8 @@ from iolab.report.xlsx_cells import (
 )
 from iolab.stats.ledger import factor_head
 from iolab.stats.lookups import of_metric
+from iolab.stats.measured import ROUNDING
+from iolab.stats.methods.verdict_rule import ROUNDS_MIN
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word
 from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary, mode_word
@@ -93,7 +95,8 @@ def _rounds_table(
     write_headers(out, row, [f"round {r}" for r in shown], len(columns))
     for c in found:
         row += 1
-        for column, text in enumerate((c.workload, mode_word(c.is_direct), c.metric, c.level)):
+        where = ", ".join(text for text in (c.workload, c.kind) if text)
+        for column, text in enumerate((where, mode_word(c.is_direct), c.metric, c.level)):
             out.text(row, column, text)
         out.text(row, 4, c.baseline)
         for column, r in enumerate(shown, start=len(columns)):
@@ -104,7 +107,7 @@ def _rounds_table(
         is_judged = is_whole and found is verdict.pooled
         _comparison_cells(out, row, c, len(columns), len(shown) if is_whole else 0)
         if is_judged and c.round_ratios:
-            _word_formula(out, row, c)
+            _word_formula(out, row, c, (len(columns), len(shown)))
         interval = c.effect.interval_95
         if c.effect.ratio is not None:
             low, high = (interval.low, interval.high) if interval else (None, None)
@@ -131,22 +134,43 @@ def _comparison_cells(out: SheetWriter, row: int, c: Comparison, first: int, rou
             continue
         out.sheet.write_number(row, confidence, interval.confidence, out.formats["exact"])
         half = log_half_width(cells, f"1-{xl_rowcol_to_cell(row, confidence)}")
+        half = f"({half}+{_rounding(c):.12g})"
         out.formula(row, column, f"EXP({log_mean(cells)}-{half})", interval.low)
         out.formula(row, column + 1, f"EXP({log_mean(cells)}+{half})", interval.high)
     out.text(row, 13, effect.word)
 
 
-def _word_formula(out: SheetWriter, row: int, c: Comparison) -> None:
-    """Write the verdict rule over the intervals of a line (docs/explanation/verdict-words.md)."""
-    from xlsxwriter.utility import xl_rowcol_to_cell
+def _rounding(c: Comparison) -> float:
+    return ROUNDING if METRIC_BY_NAME[c.metric].is_from_histogram else 0.0
 
-    if c.effect.interval_95 is None or c.effect.interval_90 is None:
+
+def _word_formula(out: SheetWriter, row: int, c: Comparison, place: tuple[int, int]) -> None:
+    """Write the verdict rule over the rounds of a line (docs/explanation/verdict-words.md).
+
+    A word that rests on more than the rounds (`depends`, withheld) is written as it is.
+    """
+    from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
+
+    effect = c.effect
+    if effect.interval_95 is None or effect.interval_90 is None:
         return
-    low, high, low_90, high_90 = (xl_rowcol_to_cell(row, column) for column in (7, 8, 9, 10))
+    if effect.reason or effect.word == "depends":
+        out.text(row, 13, effect.word)
+        return
+    cells = xl_range(row, place[0], row, place[0] + place[1] - 1)
+    mean, rounding = log_mean(cells), f"{_rounding(c):.12g}"
+    halves = [
+        f"({log_half_width(cells, f'{alpha:.15g}')}+{rounding})"
+        for alpha in (0.05 / effect.divisor, 0.10 / effect.divisor_same)
+    ]
+    low, high, low_90, high_90 = (
+        f"EXP({mean}{sign}{half})" for half in halves for sign in ("-", "+")
+    )
     edge = f"(1+{xl_rowcol_to_cell(MARGIN_ROW, 1, row_abs=True, col_abs=True)})"
     inside = f'IF(OR({low}>1,{high}<1),"trivial","same")'
     beyond = f'IF({low}>{edge},"better",IF({high}<1/{edge},"worse","undecided"))'
     rule = f"IF(AND({low_90}>1/{edge},{high_90}<{edge}),{inside},{beyond})"
+    rule = f'IF(COUNT({cells})<{ROUNDS_MIN},"undecided",{rule})'
     out.formula(row, 13, rule, c.effect.word)
 
 

@@ -9,16 +9,17 @@ from dataclasses import replace
 from typing import Final
 
 from iolab.stats.closer import WinnerSet
+from iolab.stats.families import Family
 from iolab.stats.ledger import Group, Ledger
-from iolab.stats.level_table import level_table
-from iolab.stats.methods.best_set import best_set
+from iolab.stats.methods.best_set import best_of
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.position import PlacedValue, position_effect
-from iolab.stats.methods.student import estimate_mean
+from iolab.stats.methods.student import MeanEstimate
+from iolab.stats.methods.verdict_rule import ROUNDS_MIN
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS
 from iolab.stats.numeric_levels import numeric_levels
 from iolab.stats.verdict import BestLevels, Comparison, Interval, PositionNote, TrialCounts
-from iolab.stats.winners import candidates
+from iolab.stats.winners import barred_levels, candidates
 from iolab.store.rows import StudyData
 
 PLATEAU_LEVELS_MIN: Final = 3
@@ -27,23 +28,28 @@ PLATEAU_CONFIDENCE: Final = 0.95
 
 
 def best_levels(
-    ledger: Ledger, group: Group, sets: Sequence[WinnerSet], pooled: Sequence[Comparison]
+    ledger: Ledger,
+    group: Group,
+    family: Family,
+    sets: Sequence[WinnerSet],
+    pooled: Sequence[Comparison],
 ) -> BestLevels | None:
     """Find a group's best level, its equals, and the plateau of a numeric factor.
 
-    Cells and rounds that miss any of the levels are left out. Nothing wins while a level may be the
-    best that is not shown to be within the margin.
+    Every pair rests on the cells and rounds that both levels have. Nothing wins while a level may
+    be the best that is not shown to be within the margin; a level whose trials fail never wins.
     """
     metric = ledger.primary_metric(group)
-    if metric is None:
+    baseline = ledger.data.study.baseline
+    mine = [c for c in pooled if c.group == group]
+    barred = barred_levels(mine, baseline)
+    levels = [level for level in family.levels if level not in barred]
+    result = best_of(levels, family.estimate, ledger.data.study.margin)
+    if metric is None or result is None or any(c.parts for c in mine):
         return None
-    log_values = level_table(ledger, group, metric)
-    levels = list(log_values)
-    result = best_set(log_values, ledger.data.study.margin)
-    if result is None:
-        return None
-    may_be, is_joint = candidates(sets, pooled, group, ledger.data.study.baseline)
+    may_be, is_joint = candidates(sets, pooled, group, baseline)
     is_settled = bool(may_be) and set(may_be) <= set(result.members)
+    is_settled = is_settled and result.n_rounds >= ROUNDS_MIN
     row = BestLevels(
         *(group[0], group[1], metric.name),
         best=result.best if is_settled else None,
@@ -53,25 +59,28 @@ def best_levels(
         best_mean=result.best,
         candidates=may_be,
         is_joint=is_joint,
+        kind=group[2],
     )
     numbers = numeric_levels(ledger.data.study.compared_factor, levels)
-    if numbers is None or len(numbers) < PLATEAU_LEVELS_MIN or not is_settled:
+    is_one_of = len(may_be) == len(levels)
+    if numbers is None or len(numbers) < PLATEAU_LEVELS_MIN or not is_settled or is_one_of:
         return row
     plateau = min(result.members, key=lambda level: numbers[level])
     beyond = [level for level in levels if numbers[level] > numbers[plateau]]
     return replace(
         row,
         plateau=plateau,
-        plateau_interval=_ratio_interval(log_values[plateau], log_values[result.best]),
+        plateau_interval=_ratio_interval(family.estimate(plateau, result.best))
+        if plateau != result.best
+        else None,
         is_flat_beyond=all(level in result.members for level in beyond),
     )
 
 
-def _ratio_interval(ours: dict[int, float], best: dict[int, float]) -> Interval | None:
-    """Return the 95 % interval of one level's ratio to the best, paired by round."""
-    estimate = estimate_mean([ours[r] - best[r] for r in sorted(set(ours) & set(best))])
-    half = estimate.half_width(PLATEAU_CONFIDENCE)
-    if ours is best or not math.isfinite(half):
+def _ratio_interval(estimate: MeanEstimate | None) -> Interval | None:
+    """Return the 95 % interval of one level's ratio to the best."""
+    half = math.inf if estimate is None else estimate.half_width(PLATEAU_CONFIDENCE)
+    if estimate is None or not math.isfinite(half):
         return None
     low, high = ratio_of_log(estimate.mean - half), ratio_of_log(estimate.mean + half)
     return Interval(low, high, PLATEAU_CONFIDENCE)

@@ -8,9 +8,10 @@ from typing import Final
 
 from iolab.stats.caveats_of_simulation import about_surprises
 from iolab.stats.caveats_of_time import about_time
+from iolab.stats.caveats_of_values import about_values
 from iolab.stats.environment import about_environment
 from iolab.stats.ledger import Ledger, decides_cache
-from iolab.stats.looks import look_of
+from iolab.stats.looks import ALPHA, look_of, spent_share
 from iolab.stats.obstacles import always_failed, equal_levels, obstacle
 from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, CountedCaveat, StudyVerdict
@@ -73,8 +74,10 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
     yield from _about_trials(ledger.data, verdict)
     yield from _about_cells(ledger.data, verdict)
     yield from about_time(verdict.closer)
+    yield from about_values(ledger, verdict)
     yield from about_environment(ledger.data)
     yield from _about_looks(ledger, verdict)
+    yield from _about_resumes(ledger, verdict)
     yield from _about_width(ledger, verdict)
     yield from _about_equal_levels(ledger)
     yield from about_surprises(ledger.data, verdict)
@@ -129,17 +132,33 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
 
 def _about_looks(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
     rounds = max((c.rounds_used for c in verdict.headline), default=0)
-    look = look_of(ledger.data.study, rounds)
+    look = look_of(ledger.data, rounds)
     if look.planned > 1:
         yield (
             Caveat(
                 "planned_looks",
                 f"this study looks {look.planned} times and may end at each; it stands at look"
-                f" {look.number}, so that intervals have {(1 - look.level) * 100:.4g} % confidence"
-                " instead of 95 %.",
+                f" {look.number}, so that intervals have {(1 - look.shown_level) * 100:.4g} %"
+                " confidence instead of 95 %.",
                 "All looks together err as often as one; do not look in between.",
             ),
             1,
+        )
+
+
+def _about_resumes(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+    rounds = max((c.rounds_used for c in verdict.headline), default=0)
+    look = look_of(ledger.data, rounds)
+    if look.resumed:
+        yield (
+            Caveat(
+                "seen_before",
+                f"this study was seen {counted(look.resumed, 'time')} before, and continued;"
+                f" its words have {look.level * 100:.2g} % of error instead of"
+                f" {spent_share(0) * ALPHA * 100:.2g} %.",
+                "All looks together err in 5 % of studies; each further one costs more rounds.",
+            ),
+            look.resumed,
         )
 
 
@@ -183,7 +202,7 @@ def _about_metric(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Cavea
             "metric_missing",
             f"{study.metric}{whose} is not known of both sides of a comparison; the verdict is by"
             f" {', '.join(judged)}.",
-            "A p99 needs 100 operations, a p99.9 1000: run longer, or choose another metric.",
+            "A p99 needs 1,000 operations, a p99.9 10,000: run longer, or choose another metric.",
         ),
         1,
     )
@@ -328,7 +347,7 @@ def _about_missing(data: StudyData, verdict: StudyVerdict) -> str:
 
 def _about_gaps(data: StudyData, verdict: StudyVerdict) -> Caveat:
     first = verdict.headline[0]
-    shared, total = shared_cells(verdict, (first.workload, first.is_direct), first.metric)
+    shared, total = shared_cells(verdict, first.group, first.metric)
     if shared == total:
         return Caveat(
             "cells_excluded",

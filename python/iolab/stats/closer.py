@@ -78,6 +78,13 @@ class RoundSteadiness:
     reached_at: int | None
     """Rounds until the first steady window was full."""
     is_steady_at_end: bool
+    kind: str = ""
+    """Class of the cells; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,13 @@ class JointComparison:
     ratio: float
     interval: Bounds
     p_adjusted: float
+    kind: str = ""
+    """Class of the cells; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +127,18 @@ class WinnerSet:
     metric: str
     members: tuple[str, ...]
     levels: tuple[LevelWithBest, ...]
+    kind: str = ""
+    """Class of the cells; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
 class LevelPair:
-    """Two levels against each other, Holm over all pairs of their group."""
+    """Two levels against each other, p adjusted over all pairs of their group (Shaffer)."""
 
     workload: str
     is_direct: bool | None
@@ -135,6 +156,13 @@ class LevelPair:
     """Share of rounds in which the first is better."""
     superiority_interval: Bounds | None
     hedges_g: float | None
+    kind: str = ""
+    """Class of the cells; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +181,13 @@ class FactorEffect:
     p: float
     share: float
     """Of the variance, rounds taken off (omega squared)."""
+    kind: str = ""
+    """Class of the cells; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +200,13 @@ class NoiseShares:
     round_sd: float
     whole_plot_sd: float | None
     trial_sd: float
+    kind: str = ""
+    """Class of the cells; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +222,13 @@ class QuantileEffect:
     interval: Bounds | None
     """None below six rounds."""
     n_rounds: int
+    kind: str = ""
+    """Class of the cells; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +244,13 @@ class RobustInterval:
     """Order statistics; None below six rounds."""
     bca_interval: Bounds | None
     """Bootstrap over rounds; None below ten."""
+    kind: str = ""
+    """Class of the cells; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)

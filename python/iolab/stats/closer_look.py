@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,17 +28,17 @@ from iolab.stats.closer import (
     TimeCourse,
     WinnerSet,
 )
-from iolab.stats.ledger import Group, Ledger, level_text
+from iolab.stats.families import Family
+from iolab.stats.ledger import Group, Ledger, Place, level_text
 from iolab.stats.level_table import LevelTable, level_table, mean_log
 from iolab.stats.lookups import modes
-from iolab.stats.methods.all_pairs import all_pairs
-from iolab.stats.methods.dunnett import dunnett
 from iolab.stats.methods.effect_size import hedges_g, superiority
 from iolab.stats.methods.factor_effects import factor_effects
 from iolab.stats.methods.hodges_lehmann import hodges_lehmann
 from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.location import bca_interval, median_interval
 from iolab.stats.methods.log_ratio import ratio_of_log
+from iolab.stats.methods.sign_flip import sign_flip_p
 from iolab.stats.methods.steady_state import steady_state
 from iolab.stats.methods.trial_shape import Course, TrialShape, trial_shapes
 from iolab.stats.metrics import METRICS, Metric
@@ -58,16 +58,21 @@ QUANTILE_METRICS: Final = (
 CONFIDENCE: Final = 0.95
 
 
-def closer_look(ledger: Ledger, pooled: Sequence[Comparison]) -> CloserLook:
+def closer_look(
+    ledger: Ledger, pooled: Sequence[Comparison], families: Mapping[Group, Family]
+) -> CloserLook:
     """Fill every table."""
     look = CloserLook(time_courses=time_courses(ledger), stalled=stalled_trials(ledger))
+    seen: set[Place] = set()
     for group in ledger.groups():
         metric = ledger.primary_metric(group)
         if metric is None:
             continue
-        _compare_levels(look, ledger, group, metric)
+        _compare_levels(look, ledger, group, metric, families.get(group))
         _explain_factors(look, ledger, group, metric)
-        look.quantile_effects.extend(_quantile_effects(ledger, group))
+        is_first = group[:2] not in seen
+        seen.add(group[:2])
+        look.quantile_effects.extend(_quantile_effects(ledger, group, is_first=is_first))
     look.robust.extend(robust for c in pooled if (robust := _robust(c)) is not None)
     return look
 
@@ -179,29 +184,54 @@ def stalled_trials(ledger: Ledger) -> list[StalledTrial]:
 # Between levels.
 
 
-def _compare_levels(look: CloserLook, ledger: Ledger, group: Group, metric: Metric) -> None:
+def _compare_levels(
+    look: CloserLook, ledger: Ledger, group: Group, metric: Metric, family: Family | None
+) -> None:
     table = level_table(ledger, group, metric)
-    baseline = ledger.data.study.baseline
-    place = (group[0], group[1], metric.name)
+    place, kind = (group[0], group[1], metric.name), group[2]
     for level, by_round in table.items():
         steady = steady_state([math.exp(by_round[r]) for r in sorted(by_round)])
         if steady is not None:
             look.round_steadiness.append(
                 RoundSteadiness(
-                    *place, level, len(by_round), steady.reached_at, steady.is_steady_at_end
+                    *place,
+                    level,
+                    len(by_round),
+                    steady.reached_at,
+                    steady.is_steady_at_end,
+                    kind=kind,
                 )
             )
-    for found in dunnett(table, baseline, confidence=CONFIDENCE):
-        bounds = _bounds(found.low, found.high, CONFIDENCE)
-        ratio = ratio_of_log(found.difference)
-        look.joint.append(JointComparison(*place, found.level, baseline, ratio, bounds, found.p))
-    if len(table) > 2:
-        look.winner_sets.extend(_winner_set(place, table))
-        if len(table) <= LEVELS_MAX:
-            look.pairs.extend(_pairs(place, table))
+    if family is None:
+        return
+    look.joint.extend(joint_comparisons(family, group, metric, ledger.data.study.baseline))
+    if len(family.levels) > 2:
+        look.winner_sets.extend(winner_sets(family, group, metric))
+        if len(family.levels) <= LEVELS_MAX:
+            look.pairs.extend(_pairs(family, group, metric, table))
 
 
-def _winner_set(place: tuple[str, bool | None, str], table: LevelTable) -> list[WinnerSet]:
+def joint_comparisons(
+    family: Family, group: Group, metric: Metric, baseline: str
+) -> list[JointComparison]:
+    """Compare every level with the baseline by intervals that cover together (Bonferroni)."""
+    others = [level for level in family.levels if level != baseline]
+    confidence = 1 - 0.05 / max(1, len(others))
+    found: list[JointComparison] = []
+    for level in others:
+        estimate = family.estimate(level, baseline)
+        if estimate is None or not math.isfinite(half := estimate.half_width(confidence)):
+            continue
+        p = min(1.0, (estimate.p_value() or 0.0) * len(others))
+        bounds = _bounds(estimate.mean - half, estimate.mean + half, CONFIDENCE)
+        ratio = ratio_of_log(estimate.mean)
+        place = (group[0], group[1], metric.name)
+        found.append(JointComparison(*place, level, baseline, ratio, bounds, p, kind=group[2]))
+    return found
+
+
+def winner_sets(family: Family, group: Group, metric: Metric) -> list[WinnerSet]:
+    """Return the levels that cannot be ruled out as the best; none where nothing is known."""
     levels = tuple(
         LevelWithBest(
             found.level,
@@ -209,34 +239,40 @@ def _winner_set(place: tuple[str, bool | None, str], table: LevelTable) -> list[
             _bounds(found.low, found.high, CONFIDENCE),
             found.may_be_best,
         )
-        for found in hsu_mcb(table, confidence=CONFIDENCE)
+        for found in hsu_mcb(family.levels, family.estimate, confidence=CONFIDENCE)
     )
     members = tuple(level.level for level in levels if level.may_be_best)
-    return [WinnerSet(*place, members, levels)] if levels else []
+    if not levels:
+        return []
+    return [WinnerSet(group[0], group[1], metric.name, members, levels, kind=group[2])]
 
 
-def _pairs(place: tuple[str, bool | None, str], table: LevelTable) -> list[LevelPair]:
+def _pairs(family: Family, group: Group, metric: Metric, table: LevelTable) -> list[LevelPair]:
     rows: list[LevelPair] = []
-    for pair in all_pairs(table):
-        ours, theirs = table[pair.first], table[pair.second]
+    for (first, second), place in family.places.items():
+        if place.estimate is None:
+            continue
+        half = place.estimate.half_width(CONFIDENCE)
+        ours, theirs = table.get(first, {}), table.get(second, {})
         shared = sorted(set(ours) & set(theirs))
-        share = superiority([ours[r] - theirs[r] for r in shared])
-        half = pair.half_width
+        share = superiority([ours[r] - theirs[r] for r in shared]) if shared else None
+        mean = place.estimate.mean
         rows.append(
             LevelPair(
-                *place,
-                pair.first,
-                pair.second,
-                ratio_of_log(pair.difference),
-                _bounds(pair.difference - half, pair.difference + half, pair.confidence)
-                if math.isfinite(half)
-                else None,
-                pair.p_adjusted,
-                pair.p_exact,
-                pair.n_rounds,
+                group[0],
+                group[1],
+                metric.name,
+                first,
+                second,
+                ratio_of_log(mean),
+                _bounds(mean - half, mean + half, CONFIDENCE) if math.isfinite(half) else None,
+                place.p_adjusted,
+                sign_flip_p([ours[r] - theirs[r] for r in shared]),
+                place.estimate.n,
                 share.share if share else None,
                 Bounds(share.low, share.high, CONFIDENCE) if share else None,
                 hedges_g([ours[r] for r in shared], [theirs[r] for r in shared]),
+                kind=group[2],
             )
         )
     return rows
@@ -272,11 +308,14 @@ def _explain_factors(look: CloserLook, ledger: Ledger, group: Group, metric: Met
             term.f,
             term.p,
             term.share,
+            kind=group[2],
         )
         for term in effects.terms
     )
     look.noise_shares.append(
-        NoiseShares(*place, effects.round_sd, effects.whole_plot_sd, effects.trial_sd)
+        NoiseShares(
+            *place, effects.round_sd, effects.whole_plot_sd, effects.trial_sd, kind=group[2]
+        )
     )
 
 
@@ -299,13 +338,16 @@ def _complete_rounds(
 # Quantiles and robust intervals.
 
 
-def _quantile_effects(ledger: Ledger, group: Group) -> list[QuantileEffect]:
+def _quantile_effects(ledger: Ledger, group: Group, *, is_first: bool) -> list[QuantileEffect]:
     baseline = ledger.data.study.baseline
     rows: list[QuantileEffect] = []
-    for metric in METRICS:
-        if metric.name not in QUANTILE_METRICS:
+    wanted = [metric for metric in METRICS if metric.name in QUANTILE_METRICS]
+    kinds = {(m.name, kind): m for m in wanted for kind in ledger.kinds_of(m, group[:2])}
+    for (_, kind), metric in kinds.items():
+        # A stream's percentiles are its own: they stand with the first group of its workload.
+        if kind != group[2] and not (kind.startswith("stream ") and is_first):
             continue
-        cells = ledger.cells_asked(metric, group)
+        cells = ledger.cells_asked(metric, (*group[:2], kind))
         found = {level for by_level in cells.values() for level in by_level}
         for level in ledger.levels_in_order:
             if level == baseline or level not in found:
@@ -319,7 +361,9 @@ def _quantile_effects(ledger: Ledger, group: Group) -> list[QuantileEffect]:
                 bounds = _bounds(shift.low, shift.high, shift.confidence or CONFIDENCE)
             ratio = ratio_of_log(shift.estimate)
             rows.append(
-                QuantileEffect(*group, metric.name, level, baseline, ratio, bounds, len(ratios))
+                QuantileEffect(
+                    *group[:2], metric.name, level, baseline, ratio, bounds, len(ratios), kind=kind
+                )
             )
     return rows
 
@@ -339,6 +383,7 @@ def _robust(comparison: Comparison) -> RobustInterval | None:
         ratio_of_log(middle),
         _bounds(median.low, median.high, median.confidence) if median else None,
         _bounds(bca.low, bca.high, bca.confidence) if bca else None,
+        kind=comparison.kind,
     )
 
 

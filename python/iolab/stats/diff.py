@@ -9,21 +9,20 @@ other included. Effects say what happened from the first to the second, above 1 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
 from iolab.stats.imported import planned, run_spread, two_sided_estimate
-from iolab.stats.ledger import Samples, build_ledger, level_text
+from iolab.stats.ledger import Samples, build_ledger, is_average_of_operations, level_text
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.log_ratio import geometric_mean, is_usable
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.pairing import TOTAL, oriented_log_ratio
-from iolab.stats.request_time import is_average_of_operations
-from iolab.stats.verdict import Effect, Interval, to_plain
-from iolab.store.rows import StudyData
+from iolab.stats.verdict import Effect, Interval, StudyVerdict, to_plain
+from iolab.store.rows import Measurement, StudyData, TrialRow
 
 MOMENTARY: Final = (
     "load.average",
@@ -39,6 +38,8 @@ MACHINE: Final = ("cpu.model", "cpu.count", "dmi.product", "virtualization")
 """Facts that two studies of one machine share; a kernel may be what is compared."""
 KIND: Final = "kind"
 """Name of the difference between a simulated study and another one."""
+SESSIONS_MIN: Final = 3
+"""Sessions a side from which on their difference has a known spread."""
 _UNKNOWN: Final = "not known"
 _SIZES: Final = ("record_size", "file_size", "workers", "depth")
 """What an operation is made of; other settings are what two runs may differ by."""
@@ -93,6 +94,10 @@ class StudyDiff:
     only_after: list[str]
     machines: list[Difference]
     """Those differences of the environment that make it another machine."""
+    sessions_before: int = 1
+    sessions_after: int = 1
+    is_interleaved: bool = False
+    """Whether both sides were measured in one session, round by round."""
 
     @property
     def has_other_kinds(self) -> bool:
@@ -102,6 +107,12 @@ class StudyDiff:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return cast("dict[str, Any]", to_plain(self))
+
+    @property
+    def has_session_variance(self) -> bool:
+        """Whether the difference between sessions is known, or cannot be one."""
+        fewest = min(self.sessions_before, self.sessions_after)
+        return self.is_paired or self.is_interleaved or fewest >= SESSIONS_MIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +125,14 @@ class _Place:
     levels: tuple[tuple[str, str], ...]
 
 
-def compare_studies(
+def compare_studies(  # noqa: PLR0913 - a comparison and its limits
     before: StudyData,
     after: StudyData,
     *,
     margin: float | None = None,
     metrics: tuple[str, ...] = (),
     roles: tuple[str, ...] = ("primary", "secondary"),
+    sessions: tuple[int, int] = (1, 1),
 ) -> StudyDiff:
     """Compare two stored studies.
 
@@ -131,6 +143,7 @@ def compare_studies(
     metrics : names to compare; none = all of these roles, rates of operations only where there is
         no throughput.
     roles : see `iolab.stats.metrics.metric.Metric`.
+    sessions : sessions behind each side, whose rounds are then sessions (`as_sessions`).
     """
     wanted = margin if margin is not None else after.study.margin
     is_paired = are_pairs(before, after)
@@ -175,6 +188,68 @@ def compare_studies(
         only_before=_labels(theirs, matched, names),
         only_after=_labels(ours, matched, names),
         machines=other_machines(before, after),
+        sessions_before=sessions[0],
+        sessions_after=sessions[1],
+        is_interleaved={before.study.kind, after.study.kind} == {"simulated"},
+    )
+
+
+def as_sessions(studies: Sequence[StudyData]) -> StudyData:
+    """Put several studies of one thing together, each of them one round: the unit is the session.
+
+    What is equal in a session (files, layout, the day) makes its rounds alike, so that two sessions
+    differ by more than their rounds tell. Rounds of a session are averaged.
+    """
+    first = studies[0]
+    if len(studies) == 1:
+        return first
+    trials: list[TrialRow] = []
+    measurements: list[Measurement] = []
+    for number, data in enumerate(studies, start=1):
+        ok = {trial.trial_id for trial in data.trials if trial.status == "ok"}
+        trials += [
+            replace(trial, trial_id=f"{number}/{trial.trial_id}", round=number)
+            for trial in data.trials
+        ]
+        measurements += [
+            replace(m, trial_id=f"{number}/{m.trial_id}", round=number)
+            for m in data.measurements
+            if m.trial_id in ok
+        ]
+    return replace(first, trials=trials, measurements=measurements)
+
+
+def diff_of_levels(verdict: StudyVerdict, name: str) -> StudyDiff:
+    """Return the levels of one study against its baseline, cell by cell, as a comparison."""
+    cells = [
+        CellChange(
+            workload=c.workload,
+            operation=c.operation,
+            levels=c.cell_levels | {verdict.compared_factor: c.level},
+            label=f"{c.workload} · {c.label} · {level_text(verdict.compared_factor, c.level)}",
+            metric=c.metric,
+            before=c.baseline_value or math.nan,
+            after=c.value or math.nan,
+            runs_before=c.rounds_used,
+            runs_after=c.rounds_used,
+            effect=c.effect,
+            sure_above=c.effect.interval_90.low if c.effect.interval_90 else None,
+        )
+        for c in verdict.cells
+        if c.is_affected
+    ]
+    return StudyDiff(
+        before=f"{name}, {level_text(verdict.compared_factor, verdict.baseline)}",
+        after=name,
+        margin=verdict.margin,
+        is_paired=True,
+        environment=[],
+        overall={},
+        cells=cells,
+        only_before=[],
+        only_after=[],
+        machines=[],
+        is_interleaved=True,
     )
 
 

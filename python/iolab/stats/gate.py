@@ -1,9 +1,13 @@
-"""Pass or fail: is the new study shown to be no worse than the baseline by more than the margin?
+"""Pass or fail: is the new version shown to be no worse than the baseline by more than the margin?
 
 A cell passes if the lower end of its 90 % interval lies above 1 / (1 + margin): then it is, with
 95 % confidence, not worse by more than the margin. It is a regression if the verdict rule calls it
 `worse` and Benjamini-Hochberg over all cells agrees. Everything else is undecided. All cells must
 pass, which needs no adjustment (an intersection of tests: Berger 1982, Technometrics 24(4)).
+
+Two sessions differ even if nothing changed (layout, temperature, neighbours), by 3 to 10 % on usual
+machines; rounds inside them do not show it. From one session a side no regression can be told from
+that: such a comparison is not gated, unless both versions were interleaved in one session.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from iolab.stats.diff import CellChange, StudyDiff
+from iolab.stats.diff import SESSIONS_MIN, CellChange, StudyDiff
 
 Outcome = Literal["pass", "undecided", "regression"]
 EXIT_CODES: Final[dict[Outcome, int]] = {"pass": 0, "undecided": 4, "regression": 5}
@@ -26,6 +30,8 @@ class GateResult:
     missing: list[str]
     """Cells of the baseline that the new study does not have: nobody knows whether they are
     worse."""
+    obstacle: str = ""
+    """Why nothing can be gated; every cell is undecided then."""
 
     def count(self, outcome: Outcome) -> int:
         """Number of cells with this outcome."""
@@ -36,7 +42,7 @@ class GateResult:
         """Return the worst outcome; no cell at all decides nothing."""
         if self.count("regression"):
             return "regression"
-        is_open = self.count("undecided") or self.missing or not self.cells
+        is_open = self.obstacle or self.count("undecided") or self.missing or not self.cells
         return "undecided" if is_open else "pass"
 
     @property
@@ -47,10 +53,20 @@ class GateResult:
 
 def gate(diff: StudyDiff) -> GateResult:
     """Decide every cell of a comparison of studies."""
+    obstacle = "" if diff.has_session_variance else _obstacle(diff)
     cells: list[tuple[CellChange, Outcome]] = [
-        (cell, _outcome(cell, diff.margin)) for cell in diff.cells
+        (cell, "undecided" if obstacle else _outcome(cell, diff.margin)) for cell in diff.cells
     ]
-    return GateResult(cells, list(diff.only_before))
+    return GateResult(cells, list(diff.only_before), obstacle)
+
+
+def _obstacle(diff: StudyDiff) -> str:
+    fewest = min(diff.sessions_before, diff.sessions_after)
+    return (
+        f"{fewest} session{'s' if fewest > 1 else ''} a side cannot tell a change from what differs"
+        f" between two sessions anyway; give at least {SESSIONS_MIN} a side (--also-baseline,"
+        " --also-new), or measure both versions interleaved in one study and gate that"
+    )
 
 
 def _outcome(cell: CellChange, margin: float) -> Outcome:

@@ -15,10 +15,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from iolab.stats import sentence as wording
-from iolab.stats.beside import count_trials
+from iolab.stats.beside import best_levels, count_trials
 from iolab.stats.caveats import collect_caveats
-from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
+from iolab.stats.closer import CloserLook
+from iolab.stats.closer_look import winner_sets
+from iolab.stats.effect import discovery_divisor, exploratory_effect, undecided
 from iolab.stats.effect_words import percent
+from iolab.stats.families import Family, all_estimates
+from iolab.stats.judge_pooled import headline_groups
 from iolab.stats.ledger import (
     CellKey,
     Cells,
@@ -27,18 +31,28 @@ from iolab.stats.ledger import (
     Samples,
     build_ledger,
     cache_share,
+    decides_cache,
+    is_average_of_operations,
     is_page_cache,
 )
+from iolab.stats.measured import EQUAL_ROUNDS, as_measured, is_of_equal_rounds
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
-from iolab.stats.methods.holm import holm_steps
+from iolab.stats.methods.interaction import unpaired_p
 from iolab.stats.methods.student import MeanEstimate
-from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT, Word, decide
+from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT, ROUNDS_MIN, Word, decide
 from iolab.stats.methods.welch import DifferenceEstimate, estimate_difference
 from iolab.stats.metrics import METRICS, Metric
-from iolab.stats.request_time import is_average_of_operations, request_times
+from iolab.stats.qualified import (
+    CellResult,
+    Censored,
+    disagreeing,
+    is_only_on_average,
+    without_censored,
+)
+from iolab.stats.request_time import request_times
 from iolab.stats.summaries import summaries, value_over
-from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
-from iolab.store.rows import StudyData
+from iolab.stats.verdict import BestLevels, CellComparison, Comparison, Effect, StudyVerdict
+from iolab.store.rows import StudyData, StudyRow
 
 ASSUMED_SPREAD: Final = 0.05
 """Standard deviation of ln between runs, where nobody measured one: more than a quarter of the
@@ -61,11 +75,18 @@ def judge_imported(data: StudyData) -> StudyVerdict:
     ledger = build_ledger(data)
     spread = run_spread(ledger)
     pooled: list[Comparison] = []
-    for group in ledger.groups():
-        metric = ledger.primary_metric(group)
-        if metric is not None:
-            pooled += _judge_group(ledger, metric, group, spread)
-    pooled = _mark_headline(pooled)
+    closer, best = CloserLook(), list[BestLevels]()
+    groups = [(g, m) for g in ledger.groups() if (m := ledger.primary_metric(g)) is not None]
+    families = [(g, m, _family(ledger, m, g)) for g, m in groups]
+    families = [(g, m, family) for g, m, family in families if family is not None]
+    leading = headline_groups([group for group, *_ in families])
+    for group, metric, family in families:
+        found = _judge_group(ledger, metric, group, family, spread)
+        pooled += [dataclasses.replace(c, is_headline=group in leading) for c in found]
+        if len(family.levels) > 2:
+            closer.winner_sets.extend(winner_sets(family, group, metric))
+        row = best_levels(ledger, group, family, closer.winner_sets, pooled)
+        best += [row] if row is not None else []
     secondary = _judge_beside(ledger, pooled, spread)
     cells = _judge_cells(ledger, spread)
     draft = StudyVerdict(
@@ -78,10 +99,11 @@ def judge_imported(data: StudyData) -> StudyVerdict:
         secondary=secondary,
         cells=cells,
         treatments=summaries(ledger),
-        best_levels=[],
+        best_levels=best,
         trade_offs=wording.trade_offs(pooled, secondary, cells, data.study.compared_factor),
         trials=count_trials(data),
         position=None,
+        closer=closer,
         is_paired=False,
         request_times=request_times(ledger),
     )
@@ -120,7 +142,7 @@ def run_spread(ledger: Ledger) -> tuple[float, bool]:
 def runs_to_decide(log_ratio: float, spread: float, margin: float) -> int | None:
     """Return the runs a side that would decide, if runs spread as told; None above the limit."""
     for n in range(2, FURTHER_ROUNDS_LIMIT + 2):
-        guess = DifferenceEstimate(log_ratio, spread * math.sqrt(2), n, 2.0 * (n - 1))
+        guess = DifferenceEstimate(log_ratio, spread * math.sqrt(2), n, freedom=2.0 * (n - 1))
         if decide(guess, margin).word != "undecided":
             return n
     return None
@@ -176,68 +198,126 @@ def _cells_between(cells: Cells, level: str, baseline: str) -> tuple[list[_Cell]
     return found, lone
 
 
+def _family(ledger: Ledger, metric: Metric, group: Group) -> Family | None:
+    """Compare all pairs of levels of one group; None if no level meets the baseline."""
+    study, cells = ledger.data.study, ledger.cells_asked(metric, group)
+    found = {level for by_level in cells.values() for level in by_level}
+    levels = [level for level in ledger.levels_in_order if level in found]
+    if study.baseline not in levels:
+        return None
+
+    def estimate(first: str, second: str) -> MeanEstimate | None:
+        return _against(study, metric, cells, first, second).estimate
+
+    family = Family(levels, all_estimates(levels, estimate), study.margin)
+    others = [level for level in levels if level != study.baseline]
+    return family if any(family.estimate(level, study.baseline) for level in others) else None
+
+
 def _judge_group(
-    ledger: Ledger, metric: Metric, group: Group, spread: tuple[float, bool]
+    ledger: Ledger, metric: Metric, group: Group, family: Family, spread: tuple[float, bool]
 ) -> list[Comparison]:
-    """Judge all levels of one group by one metric, Holm-adjusted."""
-    jobs = _jobs(ledger, metric, group)
-    steps = holm_steps([job[1].p_value() for job in jobs])
+    """Judge all levels of one group against the baseline, from the family of all pairs."""
+    study = ledger.data.study
+    found: list[Comparison] = []
+    for level in family.levels:
+        job = _against(study, metric, ledger.cells_asked(metric, group), level, study.baseline)
+        if level == study.baseline or job.estimate is None:
+            continue
+        effect = family.effect(level, study.baseline)
+        if is_of_equal_rounds(job.estimate):
+            effect = undecided(effect, EQUAL_ROUNDS)
+        else:
+            effect = planned(effect, job.estimate, spread, study.margin)
+        c = _comparison(ledger, metric, group, job, effect)
+        found.append(_qualified(ledger, metric, c, job.used))
+    return found
+
+
+def _qualified(
+    ledger: Ledger, metric: Metric, found: Comparison, used: Sequence[_Cell]
+) -> Comparison:
+    """Give a comparison the word that its cells leave it."""
     margin = ledger.data.study.margin
-    return [
-        _comparison(
-            ledger,
-            metric,
-            group,
-            job,
-            planned(
-                effect_of(job[1], margin, step.divisor, step.p_adjusted), job[1], spread, margin
-            ),
-        )
-        for job, step in zip(jobs, steps, strict=True)
-    ]
+    results: list[CellResult] = []
+    samples: list[tuple[list[float], list[float]]] = []
+    for cell in used:
+        estimate = two_sided_estimate([(cell.ours, cell.theirs)], metric)[0]
+        if estimate is None:
+            continue
+        label = " · ".join(t for t in (cell.key.operation, ledger.label(cell.key)) if t)
+        results.append(CellResult(cell.key, label, estimate))
+        sides = [list(_run_logs([side]).values()) for side in (cell.ours, cell.theirs)]
+        samples.append((sides[0], sides[1]))
+    is_told = found.effect.interval_95 is not None and found.rounds_used >= ROUNDS_MIN
+    parts = disagreeing(results, unpaired_p(samples), margin) if is_told else ()
+    effect = found.effect
+    if parts:
+        effect = dataclasses.replace(undecided(effect, ""), word="depends")
+    cached = found.page_cache_cells if not decides_cache(ledger.data.study.compared_factor) else 0
+    effect = without_censored(effect, Censored(cache=cached))
+    is_equal = effect.word in ("same", "trivial")
+    average = is_equal and is_only_on_average([c.estimate for c in results], margin)
+    return dataclasses.replace(found, effect=effect, parts=parts, is_on_average=average)
 
 
 def _judge_beside(
     ledger: Ledger, pooled: list[Comparison], spread: tuple[float, bool]
 ) -> list[Comparison]:
     """Judge the other metrics of each group; Benjamini-Hochberg over all of them."""
-    margin = ledger.data.study.margin
-    jobs = [
-        (metric, group, job)
-        for group in ledger.groups()
-        for metric in METRICS
-        if metric.role != "shown" and metric != ledger.primary_metric(group)
-        for job in _jobs(ledger, metric, group)
-    ]
-    adjusted = benjamini_hochberg([job[1].p_value() for *_, job in jobs])
-    divisor = discovery_divisor(adjusted)
+    study = ledger.data.study
+    primary = {(c.workload, c.is_direct): c.metric for c in pooled}
+    places = dict.fromkeys(group[:2] for group in ledger.groups())
+    jobs: list[tuple[Metric, Group, _Job, MeanEstimate]] = []
+    for place in places:
+        own = primary.get(place)
+        for metric in METRICS:
+            if metric.role == "shown" or metric.name == own:
+                continue
+            for kind in ledger.kinds_of(metric, place):
+                group = (*place, kind)
+                cells = ledger.cells_of(metric, group)
+                for level in ledger.levels_in_order:
+                    job = _against(study, metric, cells, level, study.baseline)
+                    if level != study.baseline and job.estimate is not None:
+                        jobs.append((metric, group, job, job.estimate))
+    adjusted = benjamini_hochberg([estimate.p_value() for *_, estimate in jobs])
+    divisor, margin = discovery_divisor(adjusted), study.margin
     return [
-        _comparison(
+        _qualified(
             ledger,
             metric,
-            group,
-            job,
-            planned(exploratory_effect(job[1], margin, p, divisor), job[1], spread, margin),
+            _comparison(
+                ledger,
+                metric,
+                group,
+                job,
+                planned(exploratory_effect(estimate, margin, p, divisor), estimate, spread, margin),
+            ),
+            job.used,
         )
-        for (metric, group, job), p in zip(jobs, adjusted, strict=True)
+        for (metric, group, job, estimate), p in zip(jobs, adjusted, strict=True)
     ]
 
 
-_Job = tuple[str, MeanEstimate, list[tuple[Samples, Samples]], int]
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Job:
+    """One level against another in one group."""
+
+    level: str
+    estimate: MeanEstimate | None
+    used: list[_Cell]
+    left_out: int
 
 
-def _jobs(ledger: Ledger, metric: Metric, group: Group) -> list[_Job]:
-    cells = ledger.cells_of(metric, group)
-    found: list[_Job] = []
-    for level in ledger.levels_in_order:
-        if level == ledger.data.study.baseline:
-            continue
-        both, lone = _cells_between(cells, level, ledger.data.study.baseline)
-        pairs = [(cell.ours, cell.theirs) for cell in both]
-        estimate, used, left_out = two_sided_estimate(pairs, metric)
-        if estimate is not None:
-            found.append((level, estimate, used, left_out + lone))
-    return found
+def _against(study: StudyRow, metric: Metric, cells: Cells, level: str, other: str) -> _Job:
+    both, lone = _cells_between(cells, level, other)
+    pairs = [(cell.ours, cell.theirs) for cell in both]
+    estimate, used, left_out = two_sided_estimate(pairs, metric)
+    kept = [cell for cell in both if any(cell.ours is ours for ours, _ in used)]
+    if estimate is not None:
+        estimate = as_measured(study, metric, estimate)
+    return _Job(level, estimate, kept, left_out + lone)
 
 
 def planned(
@@ -258,38 +338,32 @@ def planned(
 def _comparison(
     ledger: Ledger, metric: Metric, group: Group, job: _Job, effect: Effect
 ) -> Comparison:
-    level, estimate, used, left_out = job
-    trials = {m.trial_id for pair in used for side in pair for m in side.all()}
+    sides = [(cell.ours, cell.theirs) for cell in job.used]
+    trials = {m.trial_id for pair in sides for side in pair for m in side.all()}
     return Comparison(
         workload=group[0],
         is_direct=group[1],
         metric=metric.name,
-        level=level,
+        level=job.level,
         baseline=ledger.data.study.baseline,
         effect=effect,
-        n_cells=len(used),
-        cells_excluded=left_out,
-        rounds_used=estimate.n,
+        n_cells=len(job.used),
+        cells_excluded=job.left_out,
+        rounds_used=job.estimate.n if job.estimate is not None else 0,
         rounds_excluded=0,
         trials_used=len(trials),
         trials_excluded=0,
-        page_cache_cells=0,
+        page_cache_cells=sum(is_page_cache(cache_share(pair)) for pair in sides),
         generator_bound_cells=0,
         round_ratios={},
+        kind=group[2],
     )
 
 
-def _mark_headline(pooled: list[Comparison]) -> list[Comparison]:
-    if not pooled:
-        return []
-    first = (pooled[0].workload, pooled[0].is_direct)
-    return [dataclasses.replace(c, is_headline=(c.workload, c.is_direct) == first) for c in pooled]
-
-
 def _headline_word(pooled: list[Comparison]) -> Word:
-    from iolab.stats.judge import headline_word
+    from iolab.stats.judge import headline_word, words_of_levels
 
-    return headline_word([c.effect.word for c in pooled if c.is_headline])
+    return headline_word(words_of_levels(pooled))
 
 
 def _judge_cells(ledger: Ledger, spread: tuple[float, bool]) -> list[CellComparison]:
@@ -308,6 +382,7 @@ def _judge_cells(ledger: Ledger, spread: tuple[float, bool]) -> list[CellCompari
                 estimate = two_sided_estimate([(cell.ours, cell.theirs)], metric)[0]
                 # A cell of three runs and one has no interval, but a ratio.
                 estimate = estimate or _bare(cell, metric)
+                estimate = as_measured(ledger.data.study, metric, estimate)
                 jobs.append((metric, level, cell, estimate))
     adjusted = benjamini_hochberg([job[3].p_value() for job in jobs])
     divisor, margin = discovery_divisor(adjusted), ledger.data.study.margin
@@ -351,6 +426,7 @@ def _cell_comparison(
         cache_share=share,
         is_page_cache=is_page_cache(share),
         is_generator_bound=False,
+        kind=ledger.kind_of(metric, key),
     )
 
 

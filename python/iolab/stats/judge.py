@@ -1,8 +1,9 @@
 """Judge a stored study: who is better than the baseline, by how much, and how sure that is.
 
-Order of work: sort the measurements into cells (`ledger`), pair by round (`pairing`), decide by the
-rule (`methods.verdict_rule`), adjust each family (Holm for pooled comparisons, Benjamini-Hochberg
-for what is exploratory), put it into a sentence (`sentence`). A pure function of the data.
+Order of work: sort the measurements into cells (`ledger`) and these into classes (`cell_class`),
+pair by round (`pairing`), decide by the rule (`methods.verdict_rule`), adjust each family (all
+pairs of levels for pooled comparisons, Benjamini-Hochberg for what is exploratory), withhold what
+the measurement cannot carry (`qualified`), put it into a sentence (`sentence`). A pure function.
 
 Cells keep their own unadjusted intervals, but a cell is called `better`, `worse` or `trivial` only
 if its Benjamini-Hochberg p is below .05 too.
@@ -19,7 +20,8 @@ from iolab.stats import sentence as wording
 from iolab.stats.beside import best_levels, count_trials, position_note
 from iolab.stats.caveats import collect_caveats
 from iolab.stats.closer_look import closer_look
-from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
+from iolab.stats.effect import discovery_divisor, exploratory_effect
+from iolab.stats.judge_pooled import comparison, judge_pooled, other_levels, qualify
 from iolab.stats.ledger import (
     Cells,
     Group,
@@ -27,25 +29,24 @@ from iolab.stats.ledger import (
     Samples,
     build_ledger,
     cache_share,
+    decides_cache,
     is_page_cache,
     metrics_wanted,
     unaffected_text,
 )
-from iolab.stats.looks import look_of
+from iolab.stats.measured import as_measured
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
-from iolab.stats.methods.holm import holm_steps
-from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.methods.verdict_rule import Word
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.midway import midway_changes
 from iolab.stats.obstacles import always_failed, without_promise
 from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
+from iolab.stats.qualified import Censored, without_censored
 from iolab.stats.request_time import request_times
 from iolab.stats.summaries import summaries, value_over
 from iolab.stats.upper_bound import upper_bounds
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
-from iolab.stats.width import estimate_rounds
 from iolab.store.rows import StudyData, StudyRow
 
 
@@ -70,20 +71,20 @@ def judge(data: StudyData) -> StudyVerdict:
 
         return judge_imported(data)
     ledger = build_ledger(data)
-    pooled = [c for group in ledger.groups() for c in _judge_primary(ledger, group)]
-    pooled = without_promise(data, _mark_headline(pooled))
+    judged = judge_pooled(ledger)
+    pooled = without_promise(data, judged.comparisons)
     secondary = without_promise(data, _judge_secondary(ledger, pooled))
     cells = without_promise(data, _judge_cells(ledger))
-    closer = closer_look(ledger, pooled)
+    closer = closer_look(ledger, pooled, judged.families)
     best = [
         b
-        for group in ledger.groups()
-        if (b := best_levels(ledger, group, closer.winner_sets, pooled)) is not None
+        for group, family in judged.families.items()
+        if (b := best_levels(ledger, group, family, closer.winner_sets, pooled)) is not None
     ]
     position = position_note(ledger)
     draft = StudyVerdict(
         sentence="",
-        headline_word=headline_word([c.effect.word for c in pooled if c.is_headline]),
+        headline_word=headline_word(words_of_levels(pooled)),
         compared_factor=study.compared_factor,
         baseline=study.baseline,
         margin=study.margin,
@@ -182,80 +183,63 @@ def _without_effect(data: StudyData) -> str:
 def headline_word(words: Sequence[Word]) -> Word:
     """Answer "should the baseline be left?" from the words of all levels against it.
 
-    `better` if any level is; else `undecided` if any is; else `same`, `trivial`, `worse` in this
-    order, if any is. For a single level it is that level's word.
+    `better` if any level is; else `depends`, then `undecided`, if any is; else `same`, `trivial`,
+    `worse` in this order, if any is. For a single level it is that level's word.
     """
-    order: tuple[Word, ...] = ("better", "undecided", "same", "trivial", "worse")
+    order: tuple[Word, ...] = ("better", "depends", "undecided", "same", "trivial", "worse")
     for word in order:
         if word in words:
             return word
     return "undecided"
 
 
-def _other_levels(ledger: Ledger, cells: Cells) -> list[str]:
-    """Return the non-baseline levels that these cells have, in the order given."""
-    found = {level for by_level in cells.values() for level in by_level}
-    baseline = ledger.data.study.baseline
-    return [level for level in ledger.levels_in_order if level in found and level != baseline]
+def words_of_levels(pooled: Sequence[Comparison]) -> list[Word]:
+    """Return one word per level of the headline, whose classes of cells may have several."""
+    by_level: dict[str, list[Word]] = {}
+    for c in pooled:
+        if c.is_headline:
+            by_level.setdefault(c.level, []).append(c.effect.word)
+    return [word_of_classes(words) for words in by_level.values()]
 
 
-def _judge_primary(ledger: Ledger, group: Group) -> list[Comparison]:
-    """Judge one family: all levels of one group by its primary metric, Holm-adjusted."""
-    metric = ledger.primary_metric(group)
-    if metric is None:
-        return []
-    pooled = _pool_levels(ledger, metric, group, ledger.cells_asked(metric, group))
-    complete = max((len(pairs.log_ratios) for pairs in pooled.values()), default=0)
-    look = look_of(ledger.data.study, complete)
-    estimates = {
-        level: estimate_rounds(ledger.data.study, pairs.log_ratios)
-        for level, pairs in pooled.items()
-    }
-    steps = holm_steps([e.p_value() if e else None for e in estimates.values()], alpha=look.level)
-    return [
-        _comparison(
-            ledger,
-            metric,
-            group,
-            level,
-            pairs,
-            effect_of(
-                estimates[level],
-                ledger.data.study.margin,
-                step.divisor * look.divisor,
-                step.p_adjusted,
-            ),
-        )
-        for (level, pairs), step in zip(pooled.items(), steps, strict=True)
-    ]
+def word_of_classes(words: Sequence[Word]) -> Word:
+    """Return the word of a level that has `words` in its classes of cells.
+
+    One word if all agree. Better here and worse there is `depends`, and so is better here and equal
+    there; what is open anywhere is open, unless it depends already.
+    """
+    found = set(words)
+    if len(found) == 1:
+        return words[0]
+    directions = {word if word in ("better", "worse") else "same" for word in found - {"undecided"}}
+    if "depends" in found or len(directions) > 1:
+        return "depends"
+    return "undecided" if "undecided" in found else "same"
 
 
 def _judge_secondary(ledger: Ledger, pooled: list[Comparison]) -> list[Comparison]:
     """Judge the metrics beside the primary one; Benjamini-Hochberg over all of them."""
     primary = {(c.workload, c.is_direct): c.metric for c in pooled}
     jobs = [
-        (metric, group, level, pairs)
-        for group, primary_name in primary.items()
+        (metric, (*place, kind), level, pairs)
+        for place, primary_name in primary.items()
         for metric in METRICS
         if _is_beside(ledger, metric, primary_name)
+        for kind in ledger.kinds_of(metric, place)
         for level, pairs in _pool_levels(
-            ledger, metric, group, _cells_beside(ledger, metric, group)
+            ledger, metric, _cells_beside(ledger, metric, (*place, kind))
         ).items()
         if pairs.log_ratios
     ]
-    adjusted = benjamini_hochberg([_p(pairs) for *_, pairs in jobs])
-    margin = ledger.data.study.margin
-    return [
-        _comparison(
-            ledger,
-            metric,
-            group,
-            level,
-            pairs,
-            exploratory_effect(_estimate(pairs.log_ratios), margin, p, discovery_divisor(adjusted)),
-        )
-        for (metric, group, level, pairs), p in zip(jobs, adjusted, strict=True)
-    ]
+    adjusted = benjamini_hochberg([_p(ledger, metric, pairs) for metric, *_, pairs in jobs])
+    margin, divisor = ledger.data.study.margin, discovery_divisor(adjusted)
+    found: list[Comparison] = []
+    for (metric, group, level, pairs), p in zip(jobs, adjusted, strict=True):
+        estimate = _estimate(ledger, metric, pairs.log_ratios)
+        effect = exploratory_effect(estimate, margin, p, divisor)
+        c = comparison(ledger, metric, group, level, pairs, effect)
+        found.append(qualify(ledger, metric, c, pairs))
+    return found
 
 
 def _is_beside(ledger: Ledger, metric: Metric, primary_name: str) -> bool:
@@ -271,54 +255,22 @@ def _cells_beside(ledger: Ledger, metric: Metric, group: Group) -> Cells:
     return ledger.cells_asked(metric, group)
 
 
-def _pool_levels(
-    ledger: Ledger, metric: Metric, group: Group, cells: Cells
-) -> dict[str, PooledPairs]:
+def _pool_levels(ledger: Ledger, metric: Metric, cells: Cells) -> dict[str, PooledPairs]:
     baseline = ledger.data.study.baseline
     return {
-        level: pool(ledger, cells, metric, level, baseline)
-        for level in _other_levels(ledger, cells)
+        level: pool(ledger, cells, metric, level, baseline) for level in other_levels(ledger, cells)
     }
 
 
-def _estimate(log_ratios: dict[int, float]) -> MeanEstimate | None:
-    return estimate_mean(list(log_ratios.values())) if log_ratios else None
+def _estimate(ledger: Ledger, metric: Metric, log_ratios: dict[int, float]) -> MeanEstimate | None:
+    if not log_ratios:
+        return None
+    return as_measured(ledger.data.study, metric, estimate_mean(list(log_ratios.values())))
 
 
-def _p(pairs: PooledPairs | CellPairs) -> float | None:
-    estimate = _estimate(pairs.log_ratios)
+def _p(ledger: Ledger, metric: Metric, pairs: PooledPairs | CellPairs) -> float | None:
+    estimate = _estimate(ledger, metric, pairs.log_ratios)
     return None if estimate is None else estimate.p_value()
-
-
-def _comparison(  # noqa: PLR0913 - one record put together from its parts
-    ledger: Ledger, metric: Metric, group: Group, level: str, pairs: PooledPairs, effect: Effect
-) -> Comparison:
-    sides = [(pair.level, pair.baseline) for pair in pairs.cells]
-    return Comparison(
-        workload=group[0],
-        is_direct=group[1],
-        metric=metric.name,
-        level=level,
-        baseline=ledger.data.study.baseline,
-        effect=effect,
-        n_cells=len(pairs.cells),
-        cells_excluded=pairs.cells_excluded,
-        rounds_used=len(pairs.log_ratios),
-        rounds_excluded=pairs.rounds_excluded,
-        trials_used=pairs.trials_used,
-        trials_excluded=pairs.trials_excluded,
-        page_cache_cells=sum(is_page_cache(cache_share(side)) for side in sides),
-        generator_bound_cells=sum(ledger.is_generator_bound(side) for side in sides),
-        round_ratios={r: ratio_of_log(value) for r, value in pairs.log_ratios.items()},
-    )
-
-
-def _mark_headline(pooled: list[Comparison]) -> list[Comparison]:
-    """Mark the first family: first workload that can be compared, direct before buffered."""
-    if not pooled:
-        return []
-    first = (pooled[0].workload, pooled[0].is_direct)
-    return [dataclasses.replace(c, is_headline=(c.workload, c.is_direct) == first) for c in pooled]
 
 
 def _judge_cells(ledger: Ledger) -> list[CellComparison]:
@@ -333,7 +285,7 @@ def _judge_cells(ledger: Ledger) -> list[CellComparison]:
             level: {
                 p.key: p for p in pair_cells(cells, metric, level, ledger.data.study.baseline)[0]
             }
-            for level in _other_levels(ledger, cells)
+            for level in other_levels(ledger, cells)
         }
         jobs += [
             (metric, level, pairs[key])
@@ -343,7 +295,10 @@ def _judge_cells(ledger: Ledger) -> list[CellComparison]:
         ]
     # A cell that the compared factor cannot change asks no question: it is in no family.
     adjusted = benjamini_hochberg(
-        [_p(pairs) if ledger.is_affected(pairs.key) else None for _, _, pairs in jobs]
+        [
+            _p(ledger, metric, pairs) if ledger.is_affected(pairs.key) else None
+            for metric, _, pairs in jobs
+        ]
     )
     divisor = discovery_divisor(adjusted)
     return [
@@ -352,7 +307,9 @@ def _judge_cells(ledger: Ledger) -> list[CellComparison]:
             metric,
             level,
             pairs,
-            exploratory_effect(_estimate(pairs.log_ratios), ledger.data.study.margin, p, divisor),
+            exploratory_effect(
+                _estimate(ledger, metric, pairs.log_ratios), ledger.data.study.margin, p, divisor
+            ),
         )
         for (metric, level, pairs), p in zip(jobs, adjusted, strict=True)
     ]
@@ -371,6 +328,12 @@ def _cell_comparison(
     share = cache_share((pairs.level, pairs.baseline))
     factor = ledger.data.study.compared_factor
     said = [key.operation, label, "" if ledger.is_affected(key) else unaffected_text(factor)]
+    sides = (pairs.level, pairs.baseline)
+    censored = Censored(
+        generator=int(ledger.is_generator_bound(sides)),
+        cache=int(is_page_cache(share) and not decides_cache(factor)),
+        rate=int(metric.is_rate and ledger.is_rated(key)),
+    )
     return CellComparison(
         workload=key.workload,
         operation=key.operation,
@@ -380,7 +343,7 @@ def _cell_comparison(
         metric=metric.name,
         level=level,
         baseline=ledger.data.study.baseline,
-        effect=effect,
+        effect=without_censored(effect, censored),
         rounds_used=len(pairs.log_ratios),
         value=_over(metric, pairs.level, pairs.log_ratios),
         baseline_value=_over(metric, pairs.baseline, pairs.log_ratios),
@@ -388,6 +351,7 @@ def _cell_comparison(
         is_page_cache=is_page_cache(share),
         is_generator_bound=ledger.is_generator_bound((pairs.level, pairs.baseline)),
         is_affected=ledger.is_affected(key),
+        kind=ledger.kind_of(metric, key),
     )
 
 

@@ -10,10 +10,19 @@ from __future__ import annotations
 
 import itertools
 import operator
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
+from iolab.stats.cell_class import (
+    UNKNOWN,
+    Nature,
+    class_of_cell,
+    class_of_stream,
+    is_aside,
+)
 from iolab.stats.inert import InertCells, inert_cells
 from iolab.stats.methods.log_ratio import is_usable
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
@@ -26,8 +35,11 @@ SEGMENT = "@"
 """Between a stream's name and the time of a segment in the name of an operation."""
 
 Levels = tuple[tuple[str, str], ...]
-Group = tuple[str, bool | None]
-"""Workload and direct/buffered: what may be pooled."""
+Place = tuple[str, bool | None]
+"""Workload and direct/buffered."""
+Group = tuple[str, bool | None, str]
+"""Workload, direct/buffered and class (`iolab.stats.cell_class`): what may be pooled. The class is
+empty where a workload has only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +52,8 @@ class CellKey:
     levels: Levels
 
     @property
-    def group(self) -> Group:
-        """The comparison family this cell is pooled in."""
+    def place(self) -> Place:
+        """Workload and mode, without the class that a group has besides."""
         return (self.workload, self.is_direct)
 
 
@@ -101,6 +113,8 @@ class Ledger:
     """Where the compared factor cannot matter."""
     begun: dict[tuple[str, Levels, str | None], list[TrialRow]]
     """Trials that were run, whatever came of them: by workload, levels of cells, compared level."""
+    kinds: dict[str, dict[CellKey, str]] = field(default_factory=dict[str, dict[CellKey, str]])
+    """Metric -> cell -> class, as far as it was asked."""
 
     def label(self, key: CellKey) -> str:
         """Return the varying levels of a cell for people (``4k · ext4``), maybe empty."""
@@ -110,26 +124,54 @@ class Ledger:
 
     def groups(self) -> list[Group]:
         """Return the groups: with the part asked for first, then planned order, then direct."""
-        found = dict.fromkeys(key.group for cells in self.cells.values() for key in cells)
-        order = {name: place for place, name in enumerate(self.data.study.workloads)}
-        return sorted(
-            found,
-            key=lambda g: (not self._has_part(g), order.get(g[0], len(order)), g[0], not g[1]),
-        )
+        known: list[Group] | None = self.data.derived.get("groups")
+        if known is None:
+            known = self.data.derived["groups"] = self._groups()
+        return known
 
-    def primary_metric(self, group: Group) -> Metric | None:
-        """Return the study's own metric, else the first of `METRICS` that a group has.
+    def _groups(self) -> list[Group]:
+        order = {name: place for place, name in enumerate(self.data.study.workloads)}
+        found = dict.fromkeys(key.place for cells in self.cells.values() for key in cells)
+        places = sorted(
+            found,
+            key=lambda p: (not self._has_part(p), order.get(p[0], len(order)), p[0], not p[1]),
+        )
+        groups: list[Group] = []
+        for place in places:
+            metric = self.primary_metric(place)
+            if metric is None:
+                groups.append((*place, ""))
+                continue
+            kinds = dict.fromkeys(self.kind_of(metric, k) for k in self._in_place(metric, place))
+            groups += [(*place, kind) for kind in sorted(kinds, key=is_aside)]
+        return groups
+
+    def primary_metric(self, group: Group | Place) -> Metric | None:
+        """Return the study's own metric, else the first of `METRICS` that a workload has.
 
         One that only one side has (a p99 of few operations) gives way to one that both have.
         """
         wanted = metrics_wanted(self.data.study.metric)
-        known = [metric for metric in wanted if self.cells_asked(metric, group)]
+        place = group[:2]
+        known = [metric for metric in wanted if self._asked(metric, place)]
         baseline = self.data.study.baseline
         for metric in known:
-            cells = self.cells_asked(metric, group).values()
+            cells = self._asked(metric, place).values()
             if any(baseline in by_level and len(by_level) > 1 for by_level in cells):
                 return metric
         return known[0] if known else None
+
+    def kind_of(self, metric: Metric, key: CellKey) -> str:
+        """Return the class of a cell by one metric; empty where its workload has only one."""
+        kinds = self.kinds.get(metric.name)
+        if kinds is None:
+            kinds = self.kinds[metric.name] = _kinds(self, metric)
+        return kinds.get(key, "")
+
+    def kinds_of(self, metric: Metric, place: Place) -> list[str]:
+        """Return the classes that a metric has in one workload and mode, as first measured."""
+        cells = self.cells.get(metric.name, {})
+        return list(dict.fromkeys(self.kind_of(metric, k) for k in cells if k.place == place))
 
     def is_affected(self, key: CellKey) -> bool:
         """Say whether the compared factor can change what a cell does at all."""
@@ -137,35 +179,74 @@ class Ledger:
         phase = key.operation.partition("/")[0]  # Readers and writers of one test.
         return not {(*place, key.operation), (*place, phase), (*place, "")} & self.inert
 
-    def cells_of(self, metric: Metric, group: Group) -> Cells:
+    def cells_of(self, metric: Metric, group: Group | Place) -> Cells:
         """Return the cells of one group that the compared factor can affect."""
         found = self.all_cells_of(metric, group)
         return {key: by_level for key, by_level in found.items() if self.is_affected(key)}
 
-    def all_cells_of(self, metric: Metric, group: Group) -> Cells:
-        """Return the cells of one group, segments of a phase left out: they are parts of one."""
+    def all_cells_of(self, metric: Metric, group: Group | Place) -> Cells:
+        """Return the cells of one group, segments of a phase left out: they are parts of one.
+
+        A workload and mode without a class are the cells of all its classes.
+        """
+        return self._of_class(self._in_place(metric, group[:2]), metric, group)
+
+    def _of_class(self, cells: Cells, metric: Metric, group: Group | Place) -> Cells:
+        if len(group) == 2:
+            return cells
+        return {k: by_level for k, by_level in cells.items() if self.kind_of(metric, k) == group[2]}
+
+    def _in_place(self, metric: Metric, place: Place) -> Cells:
         cells = self.cells.get(metric.name, {})
         return {
             key: by_level
             for key, by_level in cells.items()
-            if key.group == group and not is_segment(key.operation)
+            if key.place == place and not is_segment(key.operation)
         }
 
-    def cells_asked(self, metric: Metric, group: Group) -> Cells:
+    def cells_asked(self, metric: Metric, group: Group | Place) -> Cells:
         """Return those cells that the study's verdict is about: of one stream or test, or all."""
-        cells = self.cells_of(metric, group)
+        return self._of_class(self._asked(metric, group[:2]), metric, group)
+
+    def _asked(self, metric: Metric, place: Place) -> Cells:
+        cells = {k: v for k, v in self._in_place(metric, place).items() if self.is_affected(k)}
         part = self.data.study.metric_of
-        if not self._has_part(group):
+        if not self._has_part(place):
             return cells  # Another workload than the one whose part is meant.
         return {key: found for key, found in cells.items() if _is_of(key.operation, part)}
 
-    def _has_part(self, group: Group) -> bool:
-        """Say whether the stream or test that the verdict is about is in this group."""
+    def _has_part(self, place: Place) -> bool:
+        """Say whether the stream or test that the verdict is about is in this workload and mode."""
         part = self.data.study.metric_of
         return part is not None and any(
-            key.group == group and _is_of(key.operation, part)
+            key.place == place and _is_of(key.operation, part)
             for found in self.cells.values()
             for key in found
+        )
+
+    def is_rated(self, key: CellKey) -> bool:
+        """Say whether a rate that was asked for, and kept, was the limit of a cell's throughput."""
+        rated = self.cells.get("on_time_share")
+        if not rated:
+            return False
+        phase, _, part = key.operation.rpartition("/")
+        parts = [key]
+        if part == "all":
+            parts = [
+                other
+                for other in self.cells.get("throughput_ops_per_s", {})
+                if other.place == key.place
+                and other.levels == key.levels
+                and other.operation.startswith(f"{phase}/")
+                and other != key
+                and not is_segment(other.operation)
+            ]
+        return bool(parts) and all(
+            other in rated
+            and not any(
+                _has(m.caveats, "rate_missed") for s in rated[other].values() for m in s.all()
+            )
+            for other in parts
         )
 
     def is_generator_bound(self, samples: Iterable[Samples]) -> bool:
@@ -241,6 +322,57 @@ def _build(data: StudyData) -> Ledger:
         inert=inert_cells(data.study, nested),
         begun=_begun(data, nested),
     )
+
+
+def _kinds(ledger: Ledger, metric: Metric) -> dict[CellKey, str]:
+    """Name the class of every cell of a metric; nothing where a workload has one class."""
+    study = ledger.data.study
+    is_time, is_table = metric.name == "elapsed_ns_total", study.kind == "imported"
+    natures = _natures(ledger.data)
+    found: dict[CellKey, str] = {}
+    for key, by_level in ledger.cells.get(metric.name, {}).items():
+        is_stream = "/" in key.operation and metric.is_of_one_stream and not is_table
+        is_cached = is_page_cache(cache_share(by_level.values()))
+        found[key] = (
+            class_of_stream(key.operation)
+            if is_stream
+            else class_of_cell(
+                key.operation,
+                kind=study.kind,
+                nature=natures.get((key.workload, key.operation), UNKNOWN),
+                metric_is_time=is_time,
+                is_cached=is_cached and not decides_cache(study.compared_factor),
+            )
+        )
+    several: dict[Place, set[str]] = {}
+    for key, kind in found.items():
+        is_average = is_table and is_average_of_operations(key.operation)
+        if not is_segment(key.operation) and not is_average:
+            several.setdefault(key.place, set()).add(kind)
+    return {k: kind for k, kind in found.items() if len(several.get(k.place, ())) > 1}
+
+
+def _natures(data: StudyData) -> dict[tuple[str, str], Nature]:
+    """Kind and way to the data of each operation of a workload; those of its first record."""
+    workloads = {trial.trial_id: trial.workload for trial in data.trials}
+    found: dict[tuple[str, str], Nature] = {}
+    for detail in data.phase_details:
+        workload = workloads.get(str(detail["trial_id"]))
+        if workload is not None:
+            nature = (detail.get("kind"), detail.get("access"))
+            found.setdefault((workload, str(detail["operation"])), nature)
+    return found
+
+
+_AVERAGE: Final = re.compile(r"\b(mean|average|averages|avg)\b", re.IGNORECASE)
+
+
+def is_average_of_operations(operation: str) -> bool:
+    """Say whether a column of a table claims to be an average over several operations.
+
+    Of studies that iolab measured nobody asks: there a name is the user's word.
+    """
+    return _AVERAGE.search(operation) is not None
 
 
 def _in_order(measurements: list[Measurement]) -> list[Measurement]:

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from iolab import units
-from iolab.stats.ledger import CellKey, Ledger, Samples, level_text
+from iolab.stats.ledger import CellKey, Ledger, Samples, is_average_of_operations, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean, t_quantile
 from iolab.stats.metrics.metric import format_bytes_per_s, format_ns, format_significant
@@ -34,7 +33,6 @@ METRIC: Final = "throughput_bytes_per_s"
 MISFIT_MAX: Final = 0.10
 """From this relative distance on a line is not called a description."""
 _IN_FLIGHT: Final = ("workers", "depth")
-_AVERAGE: Final = re.compile(r"\b(mean|average|averages|avg)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +53,6 @@ class Line:
     byte: float
     request_error: float | None = None
     byte_error: float | None = None
-
-
-def is_average_of_operations(operation: str) -> bool:
-    """Say whether a column of a table claims to be an average over several operations.
-
-    Of studies that iolab measured nobody asks: there a name is the user's word.
-    """
-    return _AVERAGE.search(operation) is not None
 
 
 def request_times(ledger: Ledger) -> list[RequestTime]:
@@ -159,7 +149,7 @@ def _treatments(ledger: Ledger) -> list[_Treatment]:
             size = levels.pop(FACTOR, "")
             if numeric_level(size) is None:
                 continue
-            place = (key.group, key.operation, tuple(sorted(levels.items())))
+            place = (key.place, key.operation, tuple(sorted(levels.items())))
             if place not in found:
                 found[place] = _Treatment(
                     key,

@@ -231,7 +231,9 @@ def _comparison(case: Case) -> Answer:
             "Randomise the order; `iolab import` tests the levels as independent samples.",
         )
     order = "; the order is that of a table, not random" if case.data.study.command else ""
-    return Answer("kept", f"paired by round, t intervals, families adjusted (Holm){order}")
+    return Answer(
+        "kept", f"paired by round, t intervals, all pairs of levels adjusted (Shaffer){order}"
+    )
 
 
 def _percentiles(case: Case) -> Answer:

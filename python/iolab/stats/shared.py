@@ -13,7 +13,7 @@ def shared_cells(verdict: StudyVerdict, group: Group, metric: str) -> tuple[int,
     """Return the number of cells that have every level, and of all."""
     cells: dict[tuple[str, str], set[str]] = {}
     for t in verdict.treatments:
-        is_wanted = (t.workload, t.is_direct, t.metric) == (*group, metric)
+        is_wanted = t.group == group and t.metric == metric
         if is_wanted and t.level is not None and not is_segment(t.operation):
             cells.setdefault((t.operation, t.cell_label), set()).add(t.level)
     levels = {level for found in cells.values() for level in found}

@@ -60,4 +60,5 @@ def _summary(
         value=value_over(metric, found),
         maximum_trial=longest.trial_id,
         maximum_round=longest.round,
+        kind=ledger.kind_of(metric, key),
     )

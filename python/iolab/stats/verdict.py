@@ -42,15 +42,54 @@ class Effect:
     p: float | None
     """Unadjusted two-sided p of "no difference"."""
     p_adjusted: float | None
-    """Holm within the family (pooled), Benjamini-Hochberg (cells, secondary metrics)."""
+    """Shaffer over all pairs of the family (pooled), Benjamini-Hochberg (cells, secondary)."""
     word: Word
     sign: Sign
     further_rounds: int | None
-    """For `undecided`: rounds beyond those seen that would probably decide; below 5 rounds those
+    """For `undecided`: rounds beyond those seen that decide with 90 % chance; below 5 rounds those
     needed before that can be told; None = unknown or too many."""
     is_further_rounds_above_limit: bool
     is_further_rounds_at_least: bool
     """Too few rounds to plan with: `further_rounds` are needed first, and may not decide."""
+    further_rounds_least: int | None = None
+    """So few decide with 10 % chance: between the two numbers lie 80 %."""
+    chance_within_limit: float | None = None
+    """That 200 further rounds decide; None if that was not asked."""
+    divisor: float = 1.0
+    """Alpha is divided by this for `better`, `worse` and the sign."""
+    divisor_same: float = 1.0
+    """Alpha is divided by this for `same` and `trivial`."""
+    reason: str = ""
+    """Why the word is withheld, where the intervals alone would give one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellGroup:
+    """Cells in which a level does alike, where it does not in all."""
+
+    label: str
+    """What they have in common, or their names: ``4k``."""
+    direction: Literal["better", "worse", "same"]
+    """Of their mean: beyond the margin, or inside."""
+    ratio: float
+    """Geometric mean over the cells, oriented."""
+    n_cells: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Trials that failed, of those that ended, on both sides of a comparison."""
+
+    level_failed: int
+    level_trials: int
+    baseline_failed: int
+    baseline_trials: int
+    is_level_barred: bool
+    """A missing cell, more failures than the other side, or more than 10 %."""
+    is_baseline_barred: bool
+    rounds_won: int
+    """Rounds in which the level is ahead, a failed trial counting as the worst."""
+    rounds_told: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +116,21 @@ class Comparison:
     round_ratios: dict[int, float]
     """Round -> oriented ratio (geometric mean over cells); the sample behind the interval."""
     is_headline: bool = False
+    kind: str = ""
+    """Class of the cells (`iolab.stats.cell_class`); empty where the workload has only one."""
+    parts: tuple[CellGroup, ...] = ()
+    """For `depends`: groups of cells that disagree."""
+    is_on_average: bool = False
+    """The word holds for the mean over cells; single cells may differ by more than the margin."""
+    failures: Failures | None = None
+    """Trials that failed on either side; None if none did."""
+    robust_ratio: float | None = None
+    """Median of the round ratios, where it differs from `effect.ratio` by more than the margin."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
     @property
     def word(self) -> Word:
@@ -109,6 +163,13 @@ class CellComparison:
     is_generator_bound: bool
     is_affected: bool = True
     """Whether the compared factor can change what is done there; otherwise it is not pooled."""
+    kind: str = ""
+    """Class of the cell; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +222,13 @@ class TreatmentSummary:
     maximum_trial: str = ""
     """Trial in which `maximum` was measured."""
     maximum_round: int = 0
+    kind: str = ""
+    """Class of the cell; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
     @property
     def value_interval(self) -> Interval | None:
@@ -189,11 +257,18 @@ class BestLevels:
     candidates: tuple[str, ...]
     """Levels that are not ruled out as the best."""
     is_joint: bool
-    """Whether they were compared jointly (Hsu); else by their signs against the baseline."""
+    """Whether they were compared jointly; else by their signs against the baseline."""
     plateau_interval: Interval | None = None
     """Of the plateau's ratio to the best, paired by round; None if it is the best itself."""
     is_flat_beyond: bool = False
     """Whether every level above the plateau is a member too."""
+    kind: str = ""
+    """Class of the cells; empty where the workload has only one."""
+
+    @property
+    def group(self) -> tuple[str, bool | None, str]:
+        """Workload, mode and class."""
+        return (self.workload, self.is_direct, self.kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from iolab.stats.ledger import is_segment
+from iolab.stats.ledger import Group, is_segment
 from iolab.stats.verdict import StudyVerdict
 
 CellName = tuple[object, ...]
@@ -12,10 +12,10 @@ CellName = tuple[object, ...]
 
 def cells_all_cached(verdict: StudyVerdict, metric: str) -> int:
     """Count the cells of the headline's group of which every level came from the page cache."""
-    group = (verdict.headline[0].workload, verdict.headline[0].is_direct)
+    groups = {c.group for c in verdict.headline}
     cells: dict[CellName, bool] = {}
-    for name, row_metric, is_cached in _rows(verdict):
-        if name[:2] == group and row_metric == metric:
+    for name, row_metric, is_cached, group in _rows(verdict):
+        if group in groups and row_metric == metric:
             cells[name] = cells.get(name, True) and is_cached
     return sum(cells.values())
 
@@ -27,13 +27,13 @@ def has_cold_level(verdict: StudyVerdict) -> bool:
         for c in verdict.cells
         if c.is_page_cache
     }
-    return any(not is_cached and name in cached for name, _, is_cached in _rows(verdict))
+    return any(not is_cached and name in cached for name, _, is_cached, _ in _rows(verdict))
 
 
-def _rows(verdict: StudyVerdict) -> Iterator[tuple[CellName, str, bool]]:
-    """Yield the cell of every treatment, metric by metric, and whether it is page cache."""
+def _rows(verdict: StudyVerdict) -> Iterator[tuple[CellName, str, bool, Group]]:
+    """Yield the cell of every treatment, metric by metric, whether it is cached, and its group."""
     for row in verdict.treatments:
         if not is_segment(row.operation):
             levels = (item for item in row.levels.items() if item[0] != verdict.compared_factor)
             name = (row.workload, row.is_direct, row.operation, *sorted(levels))
-            yield name, row.metric, row.is_page_cache
+            yield name, row.metric, row.is_page_cache, row.group

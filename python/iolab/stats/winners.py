@@ -33,7 +33,7 @@ class Standing:
     candidates: tuple[str, ...]
     """Not ruled out as the best."""
     is_joint: bool
-    """Whether all levels were compared jointly (Hsu)."""
+    """Whether all levels were compared jointly."""
 
 
 def candidates(
@@ -44,19 +44,32 @@ def candidates(
     Where no joint procedure was possible (two levels, few rounds) the signs against the baseline
     say it.
     """
+    mine = [c for c in pooled if c.group == group]
+    barred = barred_levels(mine, baseline)
     for winners in found:
-        if (winners.workload, winners.is_direct) == group and winners.members:
-            return winners.members, True
-    mine = [c for c in pooled if (c.workload, c.is_direct) == group]
-    better = tuple(c.level for c in mine if c.effect.sign == "better")
+        if winners.group == group and winners.members:
+            return tuple(v for v in winners.members if v not in barred), True
+    better = tuple(c.level for c in mine if c.effect.sign == "better" and c.level not in barred)
     rest = tuple(c.level for c in mine if c.effect.sign == "none")
-    return better or ((baseline, *rest) if mine else ()), False
+    open_ones = (baseline, *rest) if mine else ()
+    return better or tuple(v for v in open_ones if v not in barred), False
+
+
+def barred_levels(found: Sequence[Comparison], baseline: str) -> frozenset[str]:
+    """Return the levels that fail too often to win."""
+    told = [(c, c.failures) for c in found if c.failures is not None]
+    barred = {c.level for c, failures in told if failures.is_level_barred}
+    if any(failures.is_baseline_barred for _, failures in told):
+        barred.add(baseline)
+    return frozenset(barred)
 
 
 def standing(verdict: StudyVerdict, group: Group) -> Standing:
     """Return who wins and who may in one group."""
+    if any(c.effect.word == "depends" for c in verdict.pooled if c.group == group):
+        return Standing((), (), is_joint=False)
     for row in verdict.best_levels:
-        if (row.workload, row.is_direct) == group:
+        if row.group == group:
             return Standing(row.members, row.candidates, row.is_joint)
     return Standing((), *candidates([], verdict.pooled, group, verdict.baseline))
 
@@ -64,7 +77,7 @@ def standing(verdict: StudyVerdict, group: Group) -> Standing:
 def winner_text(verdict: StudyVerdict, group: Group) -> str:
     """Say which levels win or may win; empty if nothing was compared."""
     found = standing(verdict, group)
-    levels = {c.level for c in verdict.pooled if (c.workload, c.is_direct) == group}
+    levels = {c.level for c in verdict.pooled if c.group == group}
     if not found.candidates or not levels:
         return ""
     how = "95 %, all levels jointly" if found.is_joint else "95 %"
@@ -82,7 +95,7 @@ def winner_text(verdict: StudyVerdict, group: Group) -> str:
 
 def winner_rows(verdict: StudyVerdict) -> list[tuple[Group, str]]:
     """Return the groups with what is to be said of their winners."""
-    groups = dict.fromkeys((c.workload, c.is_direct) for c in verdict.pooled)
+    groups = dict.fromkeys(c.group for c in verdict.pooled)
     return [(group, text) for group in groups if (text := winner_text(verdict, group))]
 
 

@@ -66,7 +66,8 @@ def _curves(trial_id: str, record: Json) -> Iterator[CurveRow]:
 def quantiles_of(histograms: Sequence[Json]) -> tuple[int, dict[float, float]] | None:
     """Count and quantiles (ns) of stored histograms together; None without any value.
 
-    As in the core, a quantile is the upper end of its part, kept within minimum and maximum.
+    As in the core, a quantile lies at place (count + 1) x q of all values in order, between two of
+    them in proportion; values of one part are spread evenly over it.
     """
     if not histograms:
         return None
@@ -79,18 +80,30 @@ def quantiles_of(histograms: Sequence[Json]) -> tuple[int, dict[float, float]] |
     lowest = min(int(h["min"]) for h in histograms)
     highest = max(int(h["max"]) for h in histograms)
     wanted = [q for q in GRID if total * min(q, 1 - q) >= 1 - 1e-9]
-    values: dict[float, float] = {}
-    seen, place = 0, 0
+    ranks = list[tuple[int, float]]()
+    for q in wanted:
+        place = q * (total + 1)
+        below = min(max(int(place), 1), total)
+        ranks.append((below, min(max(place - below, 0.0), 1.0)))
+    asked = sorted({r for below, _ in ranks for r in (below, min(below + 1, total))})
+    found: dict[int, float] = {}
+    seen, at = 0, 0
     for index in sorted(counts):
-        seen += counts[index]
-        while place < len(wanted) and seen >= wanted[place] * total - 1e-9:
-            values[wanted[place]] = float(min(max(_upper_end(index, bits), lowest), highest))
-            place += 1
+        count = counts[index]
+        while at < len(asked) and asked[at] <= seen + count:
+            value = _inside(index, bits, (asked[at] - seen - 0.5) / count)
+            found[asked[at]] = float(min(max(value, lowest), highest))
+            at += 1
+        seen += count
+    values = {
+        q: found[below] + share * (found[min(below + 1, total)] - found[below])
+        for q, (below, share) in zip(wanted, ranks, strict=True)
+    }
     return total, values
 
 
-def _upper_end(index: int, bits: int) -> int:
+def _inside(index: int, bits: int, share: float) -> float:
     if index < 2 << bits:
         return index
     shift = (index >> bits) - 1
-    return ((index - (shift << bits)) << shift) + (1 << shift) - 1
+    return ((index - (shift << bits)) << shift) + ((1 << shift) - 1) * share

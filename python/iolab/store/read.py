@@ -91,9 +91,34 @@ def _load_study_data(connection: sqlite3.Connection) -> StudyData:
             file_systems={it.trial_id: it.parameters for it in first_round},
             phase_details=_phase_details(connection, finished, natures),
             marks=_marks(connection, finished),
+            looks=_looks(connection),
         )
     finally:
         connection.execute("ROLLBACK")
+
+
+def _looks(connection: sqlite3.Connection) -> tuple[int, ...]:
+    """Return the rounds that were complete when sessions before the last one ended.
+
+    A session that ended inside a round was interrupted, and decided nothing.
+    """
+    last = connection.execute("SELECT max(session_id) FROM record").fetchone()[0]
+    first = connection.execute("SELECT min(session_id) FROM record").fetchone()[0]
+    if last is None or first == last:
+        return ()
+    planned = dict(connection.execute("SELECT round, count(*) FROM trial GROUP BY round"))
+    rows = connection.execute(
+        "SELECT session_id, round, count(DISTINCT trial_id) FROM record JOIN trial USING (trial_id)"
+        " GROUP BY session_id, round ORDER BY session_id"
+    ).fetchall()
+    done: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for session, number, count in rows:
+        done[number] = done.get(number, 0) + count
+        most = max(done)
+        is_whole = all(done.get(r, 0) >= planned[r] for r in range(1, most + 1))
+        found[session] = most if is_whole else 0
+    return tuple(sorted({n for session, n in found.items() if session < last and n}))
 
 
 def read_study(connection: sqlite3.Connection) -> StudyRow:

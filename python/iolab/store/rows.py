@@ -212,6 +212,9 @@ class StudyData:
     cpu_user_ns, cpu_system_ns, elapsed_ns, device_read_bytes, device_write_bytes,
     device_flushed_write_bytes, depth_reached_mean, workers (list of dicts: worker, ops, bytes,
     elapsed_ns), for throughput mode's parent/children/min/max/mean/min-xfer table."""
+    looks: tuple[int, ...] = ()
+    """Rounds that were complete when an earlier session ended at the end of a round: its results
+    were seen, and whoever resumed the study knew them."""
     by_hand: tuple[ByHand, ...] = ()
     """The same treatments for fio and IOzone; empty where nobody translated them."""
     calibration: dict[str, Any] | None = None

@@ -206,6 +206,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     has_flags: true,
     flags: DURABLE,
     has_allocate: true,
+    has_end: true,
     is_simulated: true,
     ..Capabilities::MINIMAL
 };

@@ -19,6 +19,7 @@ from iolab.report.chart import (
     Value,
 )
 from iolab.stats.caveats import EQUAL_ROUNDS
+from iolab.stats.ledger import Group as ClassGroup
 from iolab.stats.ledger import factor_head
 from iolab.stats.longest import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
@@ -147,10 +148,10 @@ def per_group(
     return [spec for spec in drawn if spec is not None]
 
 
-def group_title(verdict: StudyVerdict, group: Group) -> str:
-    """Name a group: workload and mode."""
+def group_title(verdict: StudyVerdict, group: Group | ClassGroup) -> str:
+    """Name a group: workload, mode and, if it has one, class of cells."""
     mode = mode_text(verdict.compared_factor, group[1])
-    return f"{group[0]}, {mode}" if mode else group[0]
+    return ", ".join(text for text in (group[0], mode, *group[2:]) if text)
 
 
 def slug(text: str) -> str:

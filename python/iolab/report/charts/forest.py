@@ -9,6 +9,7 @@ from iolab.report.charts.common import floor_of, level_slots, noise_floor
 from iolab.stats.effect import DISCOVERY_RATE
 from iolab.stats.effect_words import percent, size_of_effect
 from iolab.stats.ledger import level_text
+from iolab.stats.methods.verdict_rule import OPEN_WORDS
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import bounds_text, margin_text, mode_text, size_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
@@ -60,14 +61,14 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
 def _panels(verdict: StudyVerdict) -> Panels:
     """Sort the pooled comparisons by workload, mode and metric, the headline's first."""
     found: Panels = {}
-    groups = dict.fromkeys((c.workload, c.is_direct) for c in verdict.pooled)
+    groups = dict.fromkeys(c.group for c in [*verdict.pooled, *verdict.secondary])
     for group in groups:
         for c in [*verdict.pooled, *verdict.secondary]:
-            if (c.workload, c.is_direct) == group and c.effect.ratio is not None:
+            if c.group == group and c.effect.ratio is not None:
                 mode = mode_text(verdict.compared_factor, c.is_direct)
                 metric = METRIC_BY_NAME[c.metric].label
                 title = ", ".join(
-                    text for text in (sentence_case(metric), c.workload, mode) if text
+                    text for text in (sentence_case(metric), c.workload, mode, c.kind) if text
                 )
                 found.setdefault(title, []).append(c)
     return found
@@ -195,7 +196,7 @@ def _point(row: Comparison | CellComparison, index: int, verdict: StudyVerdict) 
         interval.low if interval else None,
         interval.high if interval else None,
         title,
-        is_hollow=row.effect.word == "undecided" if is_pooled else not _is_discovery(row),
+        is_hollow=row.effect.word in OPEN_WORDS if is_pooled else not _is_discovery(row),
         is_emphasised=is_pooled,
     )
 
@@ -205,7 +206,7 @@ def _label(row: Comparison | CellComparison, verdict: StudyVerdict) -> str:
     if isinstance(row, CellComparison):
         return f"{row.label} · {level}"
     mode = mode_text(verdict.compared_factor, row.is_direct).removesuffix(" I/O")
-    return " · ".join(part for part in (level, row.workload, mode) if part)
+    return " · ".join(part for part in (level, row.workload, mode, row.kind) if part)
 
 
 def _row(row: Comparison | CellComparison, verdict: StudyVerdict) -> tuple[Value, ...]:
@@ -241,6 +242,7 @@ def _caption(verdict: StudyVerdict) -> str:
         "worse": f"clearly worse than {base}",
         "same": f"the same as {base} within {margin}",
         "trivial": "different, but by too little to matter",
+        "depends": "better here and not there",
         "undecided": "undecided",
     }
     counts = [f"{words.count(w)} {phrase}" for w, phrase in phrases.items() if w in words]

@@ -154,7 +154,7 @@ def _of_workloads(
 
 
 def _metric_of(ledger: Ledger, entry: Entry) -> Metric:
-    metric = ledger.primary_metric(entry.key.group)
+    metric = ledger.primary_metric(entry.key.place)
     if metric is None:
         raise AssertionError("an entry has a group, and its group a metric")
     return metric
@@ -228,11 +228,7 @@ def _caption(verdict: StudyVerdict, group: Group, found: list[Entry], said: str)
 
 def interaction_text(effects: list[FactorEffect], group: Group, factor: str) -> str:
     """Say how much of the variance the interactions with the compared factor explain."""
-    mine = [
-        e
-        for e in effects
-        if (e.workload, e.is_direct) == group and len(e.factors) > 1 and factor in e.factors
-    ]
+    mine = [e for e in effects if e.group == group and len(e.factors) > 1 and factor in e.factors]
     if not mine:
         return ""
     top = max(mine, key=lambda e: e.share)

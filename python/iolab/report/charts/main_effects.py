@@ -94,7 +94,7 @@ def _main(table: Balanced, verdict: StudyVerdict, factors: list[Factor]) -> Char
     shares = {
         e.factors[0]: e.share
         for e in verdict.closer.factor_effects
-        if (e.workload, e.is_direct) == group and len(e.factors) == 1
+        if e.group == group and len(e.factors) == 1
     }
     names: list[str] = []
     series: list[Series] = []

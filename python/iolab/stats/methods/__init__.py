@@ -23,9 +23,24 @@ METHODS: Final[tuple[Method, ...]] = (
         "Schuirmann, J. Pharmacokinet. Biopharm. 1987",
     ),
     Method(
+        "shaffer",
+        "all pairs of levels are one family; divisors only as large as pairs can be equal at once",
+        "Shaffer, JASA 1986",
+    ),
+    Method(
         "holm",
-        "intervals of one family of pooled comparisons are widened step by step",
+        "'same' is a family of its own, adjusted step by step",
         "Holm, Scand. J. Statist. 1979",
+    ),
+    Method(
+        "interaction",
+        "cells that disagree are found by an F test of level by cell: the word is 'depends'",
+        "Cochran and Cox, Experimental Designs",
+    ),
+    Method(
+        "forecast",
+        "further rounds are drawn from what the rounds seen allow; a range with its chance",
+        "Gelman et al., Bayesian Data Analysis",
     ),
     Method(
         "benjamini_hochberg",
@@ -85,33 +100,9 @@ METHODS: Final[tuple[Method, ...]] = (
         "closer look",
     ),
     Method(
-        "equicorrelated",
-        "critical values of several differences that share one comparison",
-        "Dunnett, JASA 1955",
-        "closer look",
-    ),
-    Method(
-        "round_centred",
-        "levels and rounds are taken off; what is left is the common noise",
-        "Cochran and Cox, Experimental Designs",
-        "closer look",
-    ),
-    Method(
-        "dunnett",
-        "all levels against the baseline with intervals that cover jointly",
-        "Dunnett, JASA 1955",
-        "closer look",
-    ),
-    Method(
         "hsu_mcb",
-        "the winner set: levels that cannot be ruled out as the best",
-        "Hsu, Annals of Statistics 1981",
-        "closer look",
-    ),
-    Method(
-        "all_pairs",
-        "every pair of levels by paired t, Holm over all pairs",
-        "Holm, Scand. J. Statist. 1979",
+        "the winner set: levels that cannot be ruled out as the best, each pair by its own spread",
+        "Edwards and Hsu, JASA 1983",
         "closer look",
     ),
     Method(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HolmStep:
-    """What Holm grants one comparison of the family."""
+    """What a step-down procedure grants one comparison of the family."""
 
     p_adjusted: float | None
     divisor: int
@@ -38,15 +38,29 @@ def holm_steps(p_values: Sequence[float | None], *, alpha: float = 0.05) -> list
     -------
     One step per comparison, in the order given.
     """
+    return stepped_down(p_values, range(len(p_values), 0, -1), alpha)
+
+
+def stepped_down(
+    p_values: Sequence[float | None], divisors: Sequence[int], alpha: float
+) -> list[HolmStep]:
+    """Adjust a family, the comparison with the smallest p by the first of `divisors`, and so on.
+
+    Parameters
+    ----------
+    p_values, divisors : shape (K,); divisors never grow.
+    """
     size = len(p_values)
+    if not size:
+        return []
     order = sorted(range(size), key=lambda i: (_or_one(p_values[i]), i))
-    steps: list[HolmStep] = [HolmStep(None, size)] * size
-    running, divisor, is_rejecting = 0.0, size, True
+    steps: list[HolmStep] = [HolmStep(None, divisors[0])] * size
+    running, divisor, is_rejecting = 0.0, divisors[0], True
     for rank, index in enumerate(order):
         p = _or_one(p_values[index])
-        running = max(running, min(1.0, p * (size - rank)))
+        running = max(running, min(1.0, p * divisors[rank]))
         if is_rejecting:
-            divisor = size - rank
+            divisor = divisors[rank]
             is_rejecting = p < alpha / divisor
         steps[index] = HolmStep(None if p_values[index] is None else running, divisor)
     return steps

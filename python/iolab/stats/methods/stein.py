@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from iolab.stats.methods.student import MeanEstimate, estimate_mean, t_cdf, t_quantile
+from iolab.stats.methods.student import MeanEstimate, estimate_mean, t_quantile
 
 PILOT_MIN: Final = 8
 
@@ -27,20 +27,10 @@ class TwoStageEstimate(MeanEstimate):
 
     n_pilot: int = PILOT_MIN
 
-    def half_width(self, confidence: float, *, n: int | None = None) -> float:
-        """Return half the width of Stein's interval; infinite below two values."""
-        count = self.n if n is None else n
-        if self.sd is None or count < 2:
-            return math.inf
-        return t_quantile(0.5 + confidence / 2, self.n_pilot - 1) * self.sd / math.sqrt(count)
-
-    def p_value(self) -> float | None:
-        """Return the two-sided p of "the mean is 0"; None below two values."""
-        if self.sd is None or self.n < 2:
-            return None
-        if self.sd == 0:
-            return 1.0 if self.mean == 0 else 0.0
-        return 2 * t_cdf(-abs(self.mean) * math.sqrt(self.n) / self.sd, self.n_pilot - 1)
+    def freedom_of(self, count: int) -> float:
+        """Return the degrees of freedom of the pilot, whatever came after it."""
+        del count
+        return self.n_pilot - 1
 
 
 def two_stage_estimate(values: Sequence[float], *, n_pilot: int = PILOT_MIN) -> MeanEstimate:
@@ -51,7 +41,7 @@ def two_stage_estimate(values: Sequence[float], *, n_pilot: int = PILOT_MIN) -> 
     if len(values) <= n_pilot:
         return estimate_mean(values)
     pilot = estimate_mean(values[:n_pilot])
-    return TwoStageEstimate(math.fsum(values) / len(values), pilot.sd, len(values), n_pilot)
+    return TwoStageEstimate(math.fsum(values) / len(values), pilot.sd, len(values), n_pilot=n_pilot)
 
 
 @dataclass(frozen=True, slots=True)

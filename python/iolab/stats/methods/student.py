@@ -9,6 +9,7 @@ Source: Student (1908), Biometrika 6(1); used on paired differences.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ class MeanEstimate:
     mean: float
     sd: float | None
     n: int
+    rounding: float = 0.0
+    """How far the mean may be off because values were stored rounded; more rounds do not help."""
 
     def half_width(self, confidence: float, *, n: int | None = None) -> float:
         """Return half the width of the two-sided t interval of the mean.
@@ -41,15 +44,41 @@ class MeanEstimate:
         count = self.n if n is None else n
         if self.sd is None or count < 2:
             return math.inf
-        return t_quantile(0.5 + confidence / 2, count - 1) * self.sd / math.sqrt(count)
+        quantile = t_quantile_real(0.5 + confidence / 2, self.freedom_of(count))
+        return quantile * self.sd / math.sqrt(count) + self.rounding
+
+    def freedom_of(self, count: int) -> float:
+        """Return the degrees of freedom that `count` such values would have."""
+        return count - 1
 
     def p_value(self) -> float | None:
         """Return the two-sided p of "the mean is 0"; None below two values."""
+        one_sided = self._tail(max(0.0, abs(self.mean) - self.rounding))
+        return None if one_sided is None else min(1.0, 2 * one_sided)
+
+    def p_beyond(self, edge: float) -> float | None:
+        """Return the p of "the mean lies `edge` or more from 0" (two one-sided tests).
+
+        Source: Schuirmann (1987), J. Pharmacokinet. Biopharm. 15(6). None below two values.
+        """
+        return self._tail(edge - abs(self.mean) - self.rounding)
+
+    def p_not_above(self, value: float) -> float | None:
+        """Return the one-sided p of "the mean is at most `value`"; None below two values."""
+        return self._tail(self.mean - value - self.rounding)
+
+    def _tail(self, distance: float) -> float | None:
+        """Return the chance of a mean at least `distance` above the true one."""
         if self.sd is None or self.n < 2:
             return None
         if self.sd == 0:
-            return 1.0 if self.mean == 0 else 0.0
-        return 2 * t_cdf(-abs(self.mean) * math.sqrt(self.n) / self.sd, self.n - 1)
+            return 0.0 if distance > 0 else 0.5 if distance == 0 else 1.0
+        return t_cdf_real(-distance * math.sqrt(self.n) / self.sd, self.freedom_of(self.n))
+
+
+def mirrored(estimate: MeanEstimate) -> MeanEstimate:
+    """Return the estimate of the same difference the other way round."""
+    return dataclasses.replace(estimate, mean=-estimate.mean)
 
 
 def estimate_mean(values: Sequence[float]) -> MeanEstimate:
@@ -84,6 +113,13 @@ def spread_bound(estimate: MeanEstimate, confidence: float) -> float | None:
 
 def t_quantile(probability: float, degrees_of_freedom: int) -> float:
     """Return the `probability` quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees_of_freedom, probability))
+
+
+def t_quantile_real(probability: float, degrees_of_freedom: float) -> float:
+    """Return the `probability` quantile of Student's t; degrees of freedom as Welch's test has."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees_of_freedom, probability))

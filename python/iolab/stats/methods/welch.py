@@ -25,33 +25,9 @@ class DifferenceEstimate(MeanEstimate):
     freedom: float = 1.0
     """Degrees of freedom of the standard error."""
 
-    def half_width(self, confidence: float, *, n: int | None = None) -> float:
-        """Return half the width of the two-sided t interval; infinite below two values a side."""
-        count = self.n if n is None else n
-        if self.sd is None or count < 2 or self.n < 2:
-            return math.inf
-        freedom = self.freedom * (count - 1) / (self.n - 1)
-        return _t_quantile(0.5 + confidence / 2, freedom) * self.sd / math.sqrt(count)
-
-    def p_value(self) -> float | None:
-        """Return the two-sided p of "no difference"; None below two values a side."""
-        if self.sd is None or self.n < 2:
-            return None
-        if self.sd == 0:
-            return 1.0 if self.mean == 0 else 0.0
-        return 2 * _t_cdf(-abs(self.mean) * math.sqrt(self.n) / self.sd, self.freedom)
-
-
-def _t_quantile(probability: float, freedom: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, probability))
-
-
-def _t_cdf(value: float, freedom: float) -> float:
-    from scipy.special import stdtr
-
-    return float(stdtr(freedom, value))
+    def freedom_of(self, count: int) -> float:
+        """Return the degrees of freedom that `count` runs a side would have."""
+        return self.freedom * (count - 1) / (self.n - 1)
 
 
 def estimate_difference(ours: Sequence[float], theirs: Sequence[float]) -> DifferenceEstimate:
@@ -71,4 +47,4 @@ def estimate_difference(ours: Sequence[float], theirs: Sequence[float]) -> Diffe
     if variance > 0:
         share_a, share_b = part_a / variance, part_b / variance
         freedom = 1 / (share_a**2 / (a.n - 1) + share_b**2 / (b.n - 1))
-    return DifferenceEstimate(a.mean - b.mean, math.sqrt(variance * n), n, freedom)
+    return DifferenceEstimate(a.mean - b.mean, math.sqrt(variance * n), n, freedom=freedom)

@@ -53,6 +53,11 @@ METRICS: Final[tuple[Metric, ...]] = (
         "Service time that 99.9 % of the operations did not exceed (from submission), in ns.",
     ),
     latency_metric(
+        "latency_ns_timed_p99",
+        "time-weighted p99 latency",
+        "Service time so long that slower operations take 1 % of all time spent waiting, in ns.",
+    ),
+    latency_metric(
         "latency_ns_max",
         "longest latency",
         "Service time of the slowest operation (from submission to completion), in ns.",

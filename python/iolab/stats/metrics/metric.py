@@ -7,6 +7,7 @@ obtained from histograms; that is `iolab.run`'s.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -53,6 +54,16 @@ class Metric:
     def statistic(self) -> Literal["geometric mean", "maximum"]:
         """What stands for several trials."""
         return "maximum" if self.is_maximum else "geometric mean"
+
+    @property
+    def is_of_one_stream(self) -> bool:
+        """Whether values of different streams have no common mean: times that somebody waited."""
+        return self.unit == "ns"
+
+    @property
+    def is_from_histogram(self) -> bool:
+        """Whether values are known to within a bucket of a histogram."""
+        return re.search(r"_ns_(timed_)?p\d+$", self.name) is not None
 
     @property
     def is_rate(self) -> bool:
