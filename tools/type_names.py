@@ -76,6 +76,7 @@ REPEATS: Mapping[str, str] = {
     "Geometry": _FAMILY,
     "Parameters": _FAMILY,
     "PhaseResult": _FAMILY,
+    "Nature": _BOTH,
     "Priority": _BOTH,
     "ReportPaths": "what the command line asks of the report, which tests replace",
     "RowResult": _FAMILY,
