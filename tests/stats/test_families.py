@@ -59,7 +59,8 @@ def test_no_word_depends_on_the_baseline() -> None:
     rng, turned = random.Random(7), {"better": "worse", "worse": "better"}
     for _ in range(100):
         rows = {
-            v: [rng.gauss(m, 0.03) for _ in range(6)] for v, m in zip("abcd", (0, 0.05, 0.1, 0), strict=True)
+            v: [rng.gauss(m, 0.03) for _ in range(6)]
+            for v, m in zip("abcd", (0, 0.05, 0.1, 0), strict=True)
         }
         found = family_of(rows)
         other = family_of(rows, ["c", "a", "d", "b"])

@@ -17,9 +17,15 @@ from iolab.errors import AnalysisError
 from iolab.stats.judge import headline_word, judge
 from iolab.stats.ledger import level_text
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS
-from iolab.stats.verdict import StudyVerdict
+from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.equal_levels import find_equal_file_systems
 from iolab.store.rows import Caveat, Measurement, StudyData
+
+
+def _of(verdict: StudyVerdict, kind: str) -> Comparison:
+    """Return the only comparison of a class of cells."""
+    (found,) = [c for c in verdict.headline if c.kind == kind]
+    return found
 
 
 def _codes(verdict: StudyVerdict) -> dict[str, int]:
@@ -28,10 +34,11 @@ def _codes(verdict: StudyVerdict) -> dict[str, int]:
 
 def test_worse_level_is_found_with_its_trade_off(canned: ModuleType) -> None:
     verdict = judge(canned.make_study(throughput={"bfq": 0.88}, latency={"bfq": 0.25}))
-    (headline,) = verdict.headline
-    assert verdict.headline_word == headline.effect.word == "worse"
-    assert headline.effect.ratio == pytest.approx(0.88, rel=0.02)
-    assert (headline.rounds_used, headline.trials_used, headline.n_cells) == (5, 20, 4)
+    assert [c.kind for c in verdict.headline] == ["writes", "reads"]
+    for headline in verdict.headline:
+        assert verdict.headline_word == headline.effect.word == "worse"
+        assert headline.effect.ratio == pytest.approx(0.88, rel=0.02)
+        assert (headline.rounds_used, headline.trials_used, headline.n_cells) == (5, 20, 2)
     assert "bfq is 1" in verdict.sentence
     assert "slower than none (95 % interval " in verdict.sentence
     assert "p99 latency is 3." in verdict.trade_offs[0]
@@ -48,7 +55,7 @@ def test_noise_is_undecided_with_rounds_to_go(canned: ModuleType) -> None:
     verdict = judge(canned.make_study(noise=0.4, rounds=5))
     effect = verdict.headline[0].effect
     assert effect.word == "undecided"
-    assert "would" in verdict.sentence
+    assert "further round" in verdict.sentence
     assert effect.further_rounds is not None or effect.is_further_rounds_above_limit
 
 
@@ -70,7 +77,7 @@ def test_only_baseline_measured(canned: ModuleType) -> None:
 
 def test_incomplete_round_is_left_out_and_counted(canned: ModuleType) -> None:
     verdict = judge(canned.make_study(is_failed=lambda t: t.ordinal == 0))
-    (headline,) = verdict.headline
+    headline = _of(verdict, "writes")
     assert (headline.rounds_used, headline.rounds_excluded) == (4, 1)
     assert (headline.trials_used, headline.trials_excluded) == (16, 4)
     assert _codes(verdict)["failed_trials"] == 1
@@ -83,9 +90,9 @@ def test_cell_that_one_side_cannot_do_is_left_out(canned: ModuleType) -> None:
             is_failed=lambda t: t.levels == {"record_size": "32k", "scheduler": "bfq"}
         )
     )
-    (headline,) = verdict.headline
-    assert (headline.n_cells, headline.cells_excluded, headline.rounds_used) == (2, 2, 5)
-    assert _codes(verdict)["cells_excluded"] == 2
+    headline = _of(verdict, "writes")
+    assert (headline.n_cells, headline.cells_excluded, headline.rounds_used) == (1, 1, 5)
+    assert _codes(verdict)["cells_excluded"] == 1
 
 
 @pytest.mark.parametrize("bad", [0.0, math.nan, math.inf, -1.0])
@@ -163,7 +170,11 @@ def test_cells_that_the_factor_cannot_affect_are_shown_and_not_pooled(canned: Mo
     (fwrite,) = [c for c in verdict.cells if c.operation == "fwrite"]
     assert fwrite.label.endswith("not affected by engine")
     assert all(c.n_cells == 1 for c in verdict.secondary)
-    assert judge(canned.make_study(workloads=(workload,))).headline[0].n_cells == 3
+    assert [c.kind for c in judge(canned.make_study(workloads=(workload,))).pooled] == [
+        "writes",
+        "reads",
+        "memory",
+    ]
 
 
 def test_cells_that_the_study_file_calls_inert_are_in_no_family(canned: ModuleType) -> None:
@@ -201,8 +212,10 @@ settings = {{ direct = {direct} }}
     assert cells["read"].effect.word == "undecided", "a difference there is no finding"
     write = cells["write"].effect
     assert write.p_adjusted == write.p, "a family of one"
-    assert judged("write,read", "false").headline[0].n_cells == 2, "blocks may lie elsewhere"
-    assert judge(study).headline[0].n_cells == 2, "without a file nothing is known"
+    whole = ["writes", "reads"]
+    buffered = [c.kind for c in judged("write,read", "false").headline]
+    assert buffered == whole, "blocks may lie elsewhere"
+    assert [c.kind for c in judge(study).headline] == whole, "without a file nothing is known"
 
 
 def test_where_the_factor_cannot_matter_stands_beside_the_answer(canned: ModuleType) -> None:
@@ -262,7 +275,9 @@ def test_generator_bound_is_said_in_the_sentence(canned: ModuleType) -> None:
     verdict = judge(
         canned.make_study(caveats=lambda t: caveat if t.levels["record_size"] == "4k" else ())
     )
-    assert "In 2 of 4 cells the load generator was the limit" in verdict.sentence
+    assert "In 1 of 2 cells the load generator was the limit" in verdict.sentence
+    assert verdict.headline_word == "undecided", "a limit cannot show that levels are the same"
+    assert "the load generator was the limit, so that a difference" in verdict.sentence
 
 
 def test_comparing_direct_with_buffered_is_a_comparison(canned: ModuleType) -> None:
@@ -271,7 +286,7 @@ def test_comparing_direct_with_buffered_is_a_comparison(canned: ModuleType) -> N
         dataclasses.replace(m, is_direct=m.levels["direct"] == "true") for m in study.measurements
     ]
     verdict = judge(dataclasses.replace(study, measurements=mixed))
-    assert len(verdict.pooled) == 1
+    assert [c.kind for c in verdict.pooled] == ["writes", "reads"]
     assert verdict.pooled[0].rounds_used == 5
 
 
@@ -313,7 +328,7 @@ def test_numeric_factor_gets_its_plateau(canned: ModuleType) -> None:
 def test_published_report_d2(canned: ModuleType) -> None:
     """D2's numbers: deadline equals noop; cfq is slower, but three runs cannot settle how much."""
     verdict = judge(canned.published_d2())
-    words = {c.level: c.effect for c in verdict.headline}
+    words = {c.level: c.effect for c in verdict.headline if c.kind == "writes"}
     assert words["deadline"].word == "same"
     assert (words["cfq"].word, words["cfq"].sign) == ("undecided", "worse")
     noop = next(
@@ -328,7 +343,12 @@ def test_published_report_d2(canned: ModuleType) -> None:
 def test_first_workload_carries_the_headline(canned: ModuleType) -> None:
     verdict = judge(canned.demo())
     assert {c.workload for c in verdict.headline} == {"iozone"}
-    assert [c.level for c in verdict.headline] == ["mq-deadline", "bfq"]
+    assert [(c.kind, c.level) for c in verdict.headline] == [
+        ("writes", "mq-deadline"),
+        ("writes", "bfq"),
+        ("reads", "mq-deadline"),
+        ("reads", "bfq"),
+    ]
 
 
 def test_mixed_workload_operations_and_disagreement(canned: ModuleType) -> None:
@@ -341,7 +361,14 @@ def test_mixed_workload_operations_and_disagreement(canned: ModuleType) -> None:
         for m in study.measurements
     ]
     verdict = judge(dataclasses.replace(study, measurements=bent))
-    assert any("Not uniform in mix" in text for text in verdict.trade_offs)
+    assert verdict.headline_word == "depends"
+    assert [(p.label, p.direction) for p in verdict.headline[0].parts] == [
+        ("mix/reader", "better"),
+        ("mix/writer", "worse"),
+    ]
+    assert "It depends: bfq compared with none is 50 % faster in mix/reader, 40 % slower in" in (
+        verdict.sentence
+    )
 
 
 def test_latency_can_be_the_primary_metric(canned: ModuleType) -> None:

@@ -55,18 +55,31 @@ def test_looks_that_mean_nothing_are_refused(old: str, new: str, message: str) -
 
 def test_levels_of_the_looks_are_obrien_flemings(canned: ModuleType) -> None:
     """K = 3: .00052, .0141, .0451 (Jennison and Turnbull, table 2.3: 2.004 at the last)."""
-    study = _looking(canned.make_study(rounds=3), 3, 12).study
-    levels = [look_of(study, n).level for n in (3, 4, 7, 8, 12)]
+    study = _looking(canned.make_study(rounds=3), 3, 12)
+    levels = [look_of(study, n).shown_level for n in (3, 4, 7, 8, 12)]
     assert levels == pytest.approx([0.00052, 0.00052, 0.00052, 0.0141, 0.0451], rel=0.02)
-    assert look_of(canned.make_study().study, 5).level == 0.05
-    broken = dataclasses.replace(study, spec_toml="= no toml")
-    assert look_of(broken, 5).level == 0.05
+    assert look_of(study, 12).level == pytest.approx(0.8 * 0.0451, rel=0.02)
+    plain = look_of(canned.make_study(), 5)
+    assert (plain.shown_level, plain.level) == (0.05, pytest.approx(0.04))
+    row = dataclasses.replace(study.study, spec_toml="= no toml")
+    assert look_of(dataclasses.replace(study, study=row), 5).shown_level == 0.05
+
+
+def test_a_study_that_was_seen_before_has_less_to_spend(canned: ModuleType) -> None:
+    """All looks there may ever be have .05 together."""
+    data = canned.make_study()
+    looks = [dataclasses.replace(data, looks=tuple(range(3, 3 + n))) for n in range(5)]
+    levels = [look_of(seen, 40).level for seen in looks]
+    assert levels == pytest.approx([0.04, 0.005, 0.0025, 0.00125, 0.000625])
+    assert look_of(dataclasses.replace(data, looks=(5,)), 5).resumed == 0, "the same rounds again"
+    told = {c.code: c for c in judge(dataclasses.replace(data, looks=(3,))).caveats}
+    assert "was seen 1 time before, and continued" in told["seen_before"].message
 
 
 def test_an_early_look_has_wider_intervals_and_says_so(canned: ModuleType) -> None:
     data = canned.make_study(rounds=6, throughput={"bfq": 0.9})
     plain, looking = judge(data), judge(_looking(data, 2, 12))
-    (before,), (after,) = plain.headline, looking.headline
+    before, after = plain.headline[0], looking.headline[0]
     assert before.effect.interval_95 is not None
     assert after.effect.interval_95 is not None
     assert after.effect.interval_95.low < before.effect.interval_95.low

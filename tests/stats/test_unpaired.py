@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from iolab.stats.diff import (
     are_pairs,
+    as_sessions,
     compare_studies,
+    diff_of_levels,
     environment_differences,
     other_machines,
 )
@@ -103,12 +105,43 @@ def test_real_studies_are_never_paired_and_simulated_ones_only_with_one_seed(can
 
 def test_a_slower_study_is_a_regression_and_a_faster_one_passes(canned):
     data = canned.demo()
-    same = gate(compare_studies(data, data, margin=0.25, roles=("primary",)))
+
+    def compared(other, margin):
+        several = {"roles": ("primary",), "sessions": (3, 3)}
+        return gate(compare_studies(data, other, margin=margin, **several))
+
+    same = compared(data, 0.25)
     assert same.exit_code == 0, [c.label for c, o in same.cells if o != "pass"]
-    worse = gate(compare_studies(data, changed(data, 0.5), margin=0.05, roles=("primary",)))
+    worse = compared(changed(data, 0.5), 0.05)
     assert (worse.outcome, worse.exit_code) == ("regression", 5)
-    better = gate(compare_studies(data, changed(data, 2.0), margin=0.05, roles=("primary",)))
+    better = compared(changed(data, 2.0), 0.05)
     assert better.exit_code == 0
+
+
+def test_one_session_a_side_is_not_gated(canned):
+    """Sessions differ by 3 to 10 %, which one of each cannot show: 6 to 32 % false alarms."""
+    data = canned.demo()
+    result = gate(compare_studies(data, changed(data, 0.5), margin=0.05, roles=("primary",)))
+    assert (result.outcome, result.exit_code) == ("undecided", 4)
+    assert "1 session a side cannot tell a change from" in result.obstacle
+    simulated = changed(data, 1.0, kind="simulated")
+    slower = changed(simulated, 0.5)
+    assert gate(compare_studies(simulated, slower, margin=0.05)).exit_code == 5, "no sessions"
+
+
+def test_sessions_are_the_unit_where_there_are_several(canned):
+    sessions = [
+        changed(canned.make_study(seed=n), factor) for n, factor in enumerate((1, 1.1, 0.9))
+    ]
+    diff = compare_studies(as_sessions(sessions), as_sessions(sessions), sessions=(3, 3))
+    assert {(c.runs_before, c.runs_after) for c in diff.cells} == {(3, 3)}
+    assert gate(diff).exit_code == 4, "10 % between sessions hide 5 %"
+
+
+def test_levels_of_one_study_are_gated_by_its_pairs(canned):
+    slower = judge(canned.make_study(throughput={"bfq": 0.8}))
+    assert gate(diff_of_levels(slower, "s")).exit_code == 5
+    assert gate(diff_of_levels(judge(canned.make_study(noise=0.005)), "s")).exit_code == 0
 
 
 def test_noise_is_undecided_and_a_missing_cell_does_not_pass(canned):

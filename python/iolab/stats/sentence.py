@@ -117,8 +117,8 @@ def _robust(headline: Sequence[Comparison]) -> str:
         return ""
     c = found[0]
     metric = METRIC_BY_NAME[c.metric]
-    size = size_of_effect(metric, c.robust_ratio or 1.0)
-    more = f", and {len(found) - 1} more levels are so" if len(found) > 1 else ""
+    size = size_of_effect(metric, c.robust_ratio or 1.0, form_of_effects([c.effect]))
+    more = f"; so it is in {counted(len(found) - 1, 'more comparison')}" if len(found) > 1 else ""
     return f"Mind that single rounds pull the mean of {c.level}: its median round is {size}{more}."
 
 
@@ -262,7 +262,8 @@ def rounds_text(effect: Effect, unit: str = "round") -> str:
     if effect.is_further_rounds_at_least:
         more = counted(effect.further_rounds, f"more {unit}")
         return f"at least {more} {is_or_are(effect.further_rounds)} needed first"
-    return f"{rounds_range(effect, unit)} decide with 80 % chance"
+    last = "" if effect.further_rounds_least == effect.further_rounds else "the upper number "
+    return f"{rounds_range(effect, unit)} would decide ({last}with 80 % chance)"
 
 
 def rounds_range(effect: Effect, unit: str = "round") -> str:

@@ -46,13 +46,13 @@ class Effect:
     word: Word
     sign: Sign
     further_rounds: int | None
-    """For `undecided`: rounds beyond those seen that decide with 90 % chance; below 5 rounds those
+    """For `undecided`: rounds beyond those seen that decide with 80 % chance; below 5 rounds those
     needed before that can be told; None = unknown or too many."""
     is_further_rounds_above_limit: bool
     is_further_rounds_at_least: bool
     """Too few rounds to plan with: `further_rounds` are needed first, and may not decide."""
     further_rounds_least: int | None = None
-    """So few decide with 10 % chance: between the two numbers lie 80 %."""
+    """So few decide with 20 % chance."""
     chance_within_limit: float | None = None
     """That 200 further rounds decide; None if that was not asked."""
     divisor: float = 1.0

@@ -3,9 +3,8 @@
 What is not known yet is drawn from what the rounds seen allow: the true spread from chi-square, the
 true mean about the one measured (the posterior without prior knowledge of a normal sample), and the
 rounds to come from both. For each of `PATHS` such futures and each number of further rounds the
-verdict rule is applied to all rounds together. `least` and `most` are the numbers with which one
-tenth and nine tenths of the futures have a word: between them lie eight tenths. Near the margin
-many futures never get one.
+verdict rule is applied to all rounds together. `least` and `most` are the numbers with which two
+and eight tenths of the futures have a word. Near the margin many futures never get one.
 
 The futures are the same in every call (fixed seed), so that equal data say equal numbers.
 Left out: what a resumed study pays for looking again.
@@ -23,8 +22,8 @@ from typing import Any, Final
 from iolab.stats.methods.student import MeanEstimate
 
 PATHS: Final = 256
-LOW: Final = 0.10
-HIGH: Final = 0.90
+LOW: Final = 0.20
+HIGH: Final = 0.80
 _SEED: Final = 20111
 
 
@@ -33,9 +32,9 @@ class Forecast:
     """Further rounds that would decide."""
 
     least: int | None
-    """A tenth of the futures have a word with these; None if fewer ever have one."""
+    """A fifth of the futures have a word with these; None if fewer ever have one."""
     most: int | None
-    """Nine tenths have."""
+    """Four fifths have."""
     chance: float
     """Of a word within the limit."""
 

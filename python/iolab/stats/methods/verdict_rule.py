@@ -51,13 +51,13 @@ class Decision:
     half_width_95: float
     half_width_90: float
     further_rounds: int | None
-    """Rounds beyond those seen that decide with 90 % chance; below `ROUNDS_TO_PLAN` rounds those
+    """Rounds beyond those seen that decide with 80 % chance; below `ROUNDS_TO_PLAN` rounds those
     that are needed before that can be told; None if decided, unknown, or too many."""
     is_further_rounds_above_limit: bool
     is_further_rounds_at_least: bool
     """Whether there are too few rounds to plan with, so that `further_rounds` comes first."""
     further_rounds_least: int | None = None
-    """With 10 % chance so few decide; None if that cannot be told."""
+    """With 20 % chance so few decide; None if that cannot be told."""
     chance_within_limit: float | None = None
     """That `FURTHER_ROUNDS_LIMIT` rounds decide; None if that cannot be told."""
 
