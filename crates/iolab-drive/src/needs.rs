@@ -276,7 +276,10 @@ fn missing(can: &Capabilities, node: &Node) -> Option<Missing> {
     let is_on_file = matches!(does.group(), Group::Transfer(_) | Group::Sync | Group::Name);
     let is_key = matches!(does.group(), Group::KeyValue(..));
     let needs = [
-        (!is_on_file || can.has_namespace, ("files", "open and name files; use a testbed with files")),
+        (
+            !is_on_file || can.has_namespace,
+            ("files", "open and name files; use a testbed with files"),
+        ),
         (!is_key || can.has_key_value, ("keys", "get and put keys; use the engine memory")),
         (
             node.position != Some(Positioned::Append) || can.has_end,

@@ -222,9 +222,7 @@ def _run_campaign(
 def _is_decided(store: Store, analysis: Analysis) -> bool:
     """Whether every headline comparison has a word, at the level of this look."""
     headline = getattr(analysis.judge(store.load_data()), "headline", [])
-    return bool(headline) and all(
-        c.effect.word not in ("undecided", "depends") for c in headline
-    )
+    return bool(headline) and all(c.effect.word not in ("undecided", "depends") for c in headline)
 
 
 def _rounds_for_width(store: Store, prepared: Prepared) -> int | None:
