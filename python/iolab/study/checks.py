@@ -12,7 +12,6 @@ from typing import Final
 from iolab import units
 from iolab.errors import StudyError
 from iolab.frozen import frozen
-from iolab.study.dialects import find_dialect
 from iolab.study.factors import (
     DEFAULT_OPTIONS,
     NO_FILE_SYSTEM,
