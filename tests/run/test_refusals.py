@@ -13,6 +13,7 @@ from iolab.cli.main import main
 from iolab.errors import StudyError
 from iolab.run.refusals import check_possible, refusals
 from iolab.testbed.model import make_testbed
+from iolab.testbed.sim import SimTestbed
 
 
 def spec(*tenants: dict[str, Any], **around: Any) -> dict[str, Any]:
@@ -134,5 +135,6 @@ def test_a_command_line_is_told_the_option_that_would_do(
 
 
 def test_the_answer_is_plain_data() -> None:
+    assert isinstance(SIM, SimTestbed)
     found = json.loads(_core.sim_refusals(SIM.stack_json, json.dumps(spec({"lock": "record"}))))
     assert set(found[0]) == {"code", "what", "phase", "tenant", "reason", "hint"}

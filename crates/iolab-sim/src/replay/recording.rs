@@ -110,10 +110,11 @@ pub fn to_csv(events: &[TraceEvent]) -> String {
         let (ns, rwbs) = (at.since(first).0, event.rwbs());
         let request = if event.request > 0 { event.request.to_string() } else { String::new() };
         let (letter, point, sector) = (action.letter(), action.point(), sector.0);
-        text.push_str(&format!(
+        let line = format!(
             "{ns},{letter},{sector},{sectors},{rwbs},{priority},{process},{cpu},{device},{request},\
              {point}\n"
-        ));
+        );
+        text.push_str(&line);
     }
     text
 }
