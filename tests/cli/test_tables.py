@@ -73,22 +73,46 @@ def test_archive_of_an_imported_study(tmp_path):
 )
 def test_gate_exit_codes(tmp_path, old, new, code, word):
     a, b = table(tmp_path / "a.csv", *old), table(tmp_path / "b.csv", *new)
-    found, out, _ = iolab("gate", a, b)
+    found, out, _ = iolab("gate", a, b, "--runs-are-sessions")
     assert (found, out.splitlines()[-1].split(":")[0]) == (code, word)
     assert out.startswith(f"{word:10} read")
+
+
+def test_one_session_a_side_cannot_be_gated(tmp_path):
+    """A table of one session said `regression` in 6 to 32 % where nothing had changed."""
+    a = table(tmp_path / "a.csv", 100, 101, 99, 100, 100)
+    b = table(tmp_path / "b.csv", 80, 81, 79, 80, 80)
+    code, out, _ = iolab("gate", a, b)
+    assert code == 4
+    assert "cannot gate: 1 session a side" in out
+    several = [flag for n in (1, 2) for flag in ("--also-baseline", a, "--also-new", b)]
+    code, out, _ = iolab("gate", a, b, *several)
+    assert "n=3/3" in out
+
+
+def test_levels_of_one_study_are_gated_against_its_baseline(tmp_path):
+    code, _, err = iolab(
+        *("compare", "--on", "sim:fixed-100us", "--record-size", "4k,8k", "--seed", "3"),
+        *("--test", "read", "--file-size", "1m", "--rounds", "3", "--out", tmp_path / "a"),
+    )
+    assert code == 0, err
+    code, out, _ = iolab("gate", tmp_path / "a")
+    assert (code, out.split()[0]) == (0, "pass")
 
 
 def test_gate_knows_that_less_time_is_better(tmp_path):
     a = table(tmp_path / "a.csv", 10, 10.1, 9.9, 10, unit="ms")
     b = table(tmp_path / "b.csv", 5, 5.1, 4.9, 5, unit="ms")
-    assert iolab("gate", a, b, "--metric", "elapsed_ns_total")[0] == 0
-    assert iolab("gate", b, a, "--metric", "elapsed_ns_total")[0] == 5
+    metric = ("--metric", "elapsed_ns_total", "--runs-are-sessions")
+    assert iolab("gate", a, b, *metric)[0] == 0
+    assert iolab("gate", b, a, *metric)[0] == 5
 
 
 def test_gate_usage_errors_are_exit_1(tmp_path):
     a = table(tmp_path / "a.csv", 1, 2)
     for arguments, message in (
-        ([a], "required"),
+        ([], "required"),
+        ([a, "--also-new", a], "only one study is named"),
         ([a, tmp_path / "none"], "does not exist"),
         ([a, tmp_path / "none.csv"], "there is no such file"),
         ([a, a, "--metric", "latency_ns_p98"], "did you mean 'latency_ns_p9"),

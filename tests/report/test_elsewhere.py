@@ -37,9 +37,9 @@ def test_methods_say_what_was_run_and_how_it_was_judged(canned: ModuleType) -> N
         "85 ns per operation",
         "one trial, never one I/O",
         "paired by round",
-        "The 2 comparisons of the headline are Holm-adjusted",
+        "adjusted over all pairs of levels (Shaffer; Holm for 'same')",
         "Benjamini-Hochberg",
-        "Dunnett's joint intervals, Hsu's comparison with the best",
+        "joint intervals against the baseline (Bonferroni), Hsu's comparison with the best",
         "within ±5 %",
         "Linux 6.18.5",
     ):

@@ -289,7 +289,7 @@ def test_a_simulation_says_so_wherever_numbers_stand(canned: ModuleType) -> None
     assert verdict.sentence.startswith("Simulated on sim:disk. ")
     provenance = "12 from data sheets, 3 assumed"
     text = render(study, verdict)
-    assert "\niozone, simulated, throughput" in text
+    assert "\niozone, simulated, writes, throughput" in text
     assert provenance in " ".join(text.split())
     page = render_html(study, verdict, charts)
     assert "<title>iolab: scheduler study (simulated)</title>" in page
@@ -306,13 +306,17 @@ def test_a_simulation_says_so_wherever_numbers_stand(canned: ModuleType) -> None
 
 def test_rounds_that_are_equal_are_explained(canned: ModuleType) -> None:
     verdict = judge(canned.simulated())
-    words = {c.level: c.effect.word for c in verdict.pooled}
-    assert words == {"deadline": "same", "cfq": "worse"}
+    words = {(c.kind, c.level): c.effect.word for c in verdict.pooled}
+    assert words == {
+        (kind, level): word
+        for kind in ("writes", "reads")
+        for level, word in (("deadline", "same"), ("cfq", "worse"))
+    }
     intervals = [c.effect.interval_95 for c in verdict.pooled]
     assert all(interval and interval.low == pytest.approx(interval.high) for interval in intervals)
     message = next(c.message for c in verdict.caveats if c.code == "rounds_by_seed")
     assert "rounds differ only by seed" in message
-    assert "In 2 of 2 comparisons" in message
+    assert "In 4 of 4 comparisons" in message
     assert verdict.position is None
 
 
