@@ -68,7 +68,7 @@ def test_a_simulated_stack_says_what_it_cannot_do(
 def test_what_it_can_do_is_not_refused() -> None:
     possible = spec({"flags": ["dsync"], "vectors": 4, "is_preallocated": True}, cache="cold")
     assert refusals(SIM, possible, _core) == ()
-    check_possible(SIM, [possible], _core)
+    check_possible(SIM, possible, _core)
 
 
 def test_everything_is_told_at_once_and_the_first_with_the_number_of_the_others() -> None:
@@ -80,7 +80,7 @@ def test_everything_is_told_at_once_and_the_first_with_the_number_of_the_others(
         ("memory_limit", ""),
     ]
     with pytest.raises(StudyError) as caught:
-        check_possible(SIM, [spec({}), asked], _core)
+        check_possible(SIM, asked, _core)
     assert caught.value.message == (
         "first on sim:fixed-100us goes through the page cache, and buffered files in simulation "
         "come with a later release (2 other reasons besides)"

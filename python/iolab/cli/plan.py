@@ -13,7 +13,7 @@ from iolab.cli.forecast import forecast, forecast_text
 from iolab.cli.services import Services
 from iolab.cli.studies import read_study
 from iolab.errors import AnalysisError, IolabError
-from iolab.run.refusals import check_possible
+from iolab.run.refusals import check_plan
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.load import load_study
 from iolab.study.model import TestbedRequest
@@ -54,7 +54,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     study = replace(study, testbed=TestbedRequest(*testbed.request))
     plan = make_plan(study.with_seed(study.seed or 0))
     core = services.load_core()
-    check_possible(testbed, plan, core)
+    check_plan(testbed, plan, core)
     for note in plan.notes:
         if note.code != FEW_ROUNDS:  # The forecast says how many are needed, of what is known here.
             console.note(f"iolab: note: {note.message}: {note.hint}")

@@ -19,7 +19,7 @@ from iolab.run.core import Core
 from iolab.run.in_place import in_place
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
-from iolab.run.refusals import check_possible
+from iolab.run.refusals import check_plan
 from iolab.store.db import STORE_NAME
 from iolab.store.rows import StudyData
 from iolab.store.users_files import Allowed
@@ -150,7 +150,7 @@ def prepare(
         testbed = replace(testbed, protected=_protected(named), plan_digest=plan.digest)
         if options.is_dry_run:
             testbed = replace(testbed, erase_serial=options.erase_serial)
-    check_possible(testbed, plan, core)
+    check_plan(testbed, plan, core)
     testbed.check_space(max(plan.round_cost().file_bytes, _kept_bytes(plan, testbed)))
     if files is not None:
         files.tell(observer)

@@ -39,23 +39,39 @@ def refusals(testbed: Testbed, spec: Mapping[str, Any], core: RefusalCore) -> tu
     return testbed.refusals(core, spec, abilities)
 
 
-def check_possible(testbed: Testbed, plan: Plan, core: Core) -> None:
+def check_possible(
+    testbed: Testbed, spec: Mapping[str, Any], core: RefusalCore, cached_hint: str | None = None
+) -> None:
+    """Refuse a trial of which the testbed cannot do something.
+
+    Parameters
+    ----------
+    spec : trial spec of the agent protocol; only ``workload`` must be there.
+    cached_hint : how its workload is made to bypass the page cache, in the words of its dialect.
+
+    Raises
+    ------
+    StudyError : names what, where and why, and what to do instead.
+    """
+    found = refusals(testbed, spec, core)
+    if not found:
+        return
+    first, others = found[0], {refusal.code for refusal in found} - {found[0].code}
+    more = f" ({counted(len(others), 'other reason')} besides)" if others else ""
+    hint = cached_hint if cached_hint and first.code in _CACHED else first.hint
+    raise StudyError(first.text(testbed.text) + more, hint)
+
+
+def check_plan(testbed: Testbed, plan: Plan, core: Core) -> None:
     """Refuse a study that cannot be lowered, or of which the testbed cannot do something.
 
     Raises
     ------
     StudyError : names what, where and why, and what to do instead.
     """
-    specs = check_specs(plan, core)
-    for trial, spec in zip(plan.round_trials(1), specs, strict=True):
+    for trial, spec in zip(plan.round_trials(1), check_specs(plan, core), strict=True):
         workload = trial.treatment.workload
         own = find_dialect(workload.dialect) if isinstance(workload, DialectWorkload) else None
-        found = refusals(testbed, spec, core)
-        if found:
-            first, others = found[0], {refusal.code for refusal in found} - {found[0].code}
-            more = f" ({counted(len(others), 'other reason')} besides)" if others else ""
-            is_cached = own is not None and first.code in _CACHED
-            hint = own.direct_hint if own is not None and is_cached else first.hint
-            raise StudyError(first.text(testbed.text) + more, hint)
+        check_possible(testbed, spec, core, own.direct_hint if own is not None else None)
         if testbed.is_simulated and spec.get("waits"):
             raise StudyError(f"-y on {testbed.text}: a simulation waits for nobody", "leave it out")

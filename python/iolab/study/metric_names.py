@@ -16,6 +16,7 @@ METRIC_NAMES: Final = (
     "latency_ns_p90",
     "latency_ns_p99",
     "latency_ns_p999",
+    "latency_ns_timed_p99",
     "latency_ns_max",
     "latency_ns_mean",
     "response_ns_p50",
