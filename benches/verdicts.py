@@ -23,9 +23,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from iolab.stats.closer_look import winner_sets
 from iolab.stats.diff import as_sessions, compare_studies
 from iolab.stats.gate import gate
 from iolab.stats.judge import judge
+from iolab.stats.judge_pooled import judge_pooled
+from iolab.stats.ledger import build_ledger
 from iolab.stats.methods.effect_size import clopper_pearson
 from iolab.stats.methods.student import estimate_mean, spread_bound
 from iolab.stats.methods.verdict_rule import SPREAD_CONFIDENCE, decide
@@ -265,14 +268,20 @@ def named(count: int) -> list[str]:
     return [f"l{i}" for i in range(count)]
 
 
+def headline(data: StudyData) -> list[Comparison]:
+    """Return the headline's comparisons as `judge` has them, without what stands beside them."""
+    ledger = build_ledger(data)
+    return [c for c in judge_pooled(ledger).comparisons if c.is_headline]
+
+
 def any_difference(data: StudyData) -> bool:
     """Whether some word of the headline is `better` or `worse`."""
-    return any(c.effect.word in ("better", "worse") for c in judge(data).headline)
+    return any(c.effect.word in ("better", "worse") for c in headline(data))
 
 
 def any_same(data: StudyData) -> bool:
     """Whether some word of the headline is `same` or `trivial`."""
-    return any(c.effect.word in ("same", "trivial") for c in judge(data).headline)
+    return any(c.effect.word in ("same", "trivial") for c in headline(data))
 
 
 def drifting(rng: random.Random) -> StudyData:
@@ -315,7 +324,13 @@ def noisy_best(rng: random.Random) -> StudyData:
 
 def holds_best(data: StudyData) -> bool:
     """Whether the winner set has the truly best level."""
-    return "l3" in judge(data).best_levels[0].candidates
+    ledger = build_ledger(data)
+    judged = judge_pooled(ledger)
+    ((group, family),) = judged.families.items()
+    metric = ledger.primary_metric(group)
+    assert metric is not None
+    (found,) = winner_sets(family, group, metric)
+    return "l3" in found.members
 
 
 def words_by_pair(data: StudyData, levels: Sequence[str]) -> dict[tuple[str, str], str]:
@@ -324,7 +339,7 @@ def words_by_pair(data: StudyData, levels: Sequence[str]) -> dict[tuple[str, str
     found: dict[tuple[str, str], set[str]] = {}
     for baseline in levels:
         study = replace(data.study, baseline=baseline)
-        for c in judge(replace(data, study=study)).headline:
+        for c in headline(replace(data, study=study)):
             pair = (c.level, c.baseline) if c.level < c.baseline else (c.baseline, c.level)
             word = (
                 c.effect.word if c.level < c.baseline else turned.get(c.effect.word, c.effect.word)
@@ -352,13 +367,13 @@ def crossing(rng: random.Random, size: float = 0.10) -> StudyData:
 
 def is_hidden(data: StudyData) -> bool:
     """Whether a word is said for all cells alike, without a word that they may differ."""
-    (c,) = judge(data).headline
+    (c,) = headline(data)
     return c.effect.word in ("same", "trivial") and not c.is_on_average
 
 
 def depends(data: StudyData) -> bool:
     """Whether the word is `depends`."""
-    return judge(data).headline[0].effect.word == "depends"
+    return headline(data)[0].effect.word == "depends"
 
 
 def gated(rng: random.Random, sessions: int) -> str:
@@ -388,7 +403,7 @@ def resumed(rng: random.Random, sd: float, *, times: int = 8) -> str:
         data = made_up(
             rng, named(2), rounds, lambda _r, number, level, _s: rows[number][int(level[1:])]
         )
-        effect = judge(replace(data, looks=tuple(looks))).headline[0].effect
+        effect = headline(replace(data, looks=tuple(looks)))[0].effect
         if effect.word != "undecided" or effect.further_rounds is None:
             return effect.word
         looks.append(rounds)

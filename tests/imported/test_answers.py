@@ -206,7 +206,7 @@ def test_a_page_names_one_number_of_runs_that_would_decide(tmp_path):
     with Store.open_reader(database) as store:
         data = store.load_data()
     verdict = judge(data)
-    assert "2 further runs would decide (with 80 % chance)" in verdict.sentence
+    assert "about 2 further runs would decide" in verdict.sentence
     assert not re.search(r"\d", caveats(verdict)["single_runs"])
     from iolab.report import write_all
 

@@ -3,7 +3,7 @@
 import pytest
 
 from iolab.errors import TestbedError
-from iolab.run.record import derive, failed_record, merge_histograms
+from iolab.run.record import derive, failed_record, merge_histograms, timed_quantile
 
 
 def histogram(count, low, high, counts=None):
@@ -106,15 +106,25 @@ def test_streams_and_their_total(core):
 
 
 def test_quantiles_need_operations_beyond_them(core):
-    metrics = (
-        derive(record([tenant("main", [worker(0, 1)], write=histogram(150, 100, 200))]), core)
-        .phases[0]
-        .metrics
-    )
-    latencies = {name for name in metrics if name.startswith("latency")}
-    assert latencies == {f"latency_ns_{name}" for name in ("p50", "p90", "p99", "max", "mean")}
+    """A p99 of 100 operations differs from one of 150 of the same distribution."""
+    common = {"p50", "p90", "max", "mean", "timed_p99"}
+    for count, tails in ((999, set()), (1000, {"p99"}), (10_000, {"p99", "p999"})):
+        stored = record([tenant("main", [worker(0, 1)], write=histogram(count, 100, 200))])
+        metrics = derive(stored, core).phases[0].metrics
+        latencies = {name for name in metrics if name.startswith("latency")}
+        assert latencies == {f"latency_ns_{name}" for name in common | tails}
     assert metrics["latency_ns_max"] == 200
     assert metrics["latency_ns_mean"] == 150
+
+
+def test_a_stall_counts_as_long_as_it_lasts():
+    """1,000 operations of 100 ns and one of 1 ms: p99 does not see where nine tenths of it went."""
+    stalled = {"sub_bucket_bits": 7, "min": 100, "max": 1_000_000, "counts": []}
+    index = (1_000_000 >> 12) + (12 << 7)
+    stalled["counts"] = [[100, 1000], [index, 1]]
+    assert timed_quantile(stalled, 0.99) == pytest.approx(1_000_000, rel=1 / 256)
+    quick = stalled | {"max": 100, "counts": [[100, 1000]]}
+    assert timed_quantile(quick, 0.99) == 100
 
 
 def test_response_times_only_where_a_rate_was_asked_for(core):

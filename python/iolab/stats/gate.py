@@ -2,8 +2,9 @@
 
 A cell passes if the lower end of its 90 % interval lies above 1 / (1 + margin): then it is, with
 95 % confidence, not worse by more than the margin. It is a regression if the verdict rule calls it
-`worse` and Benjamini-Hochberg over all cells agrees. Everything else is undecided. All cells must
-pass, which needs no adjustment (an intersection of tests: Berger 1982, Technometrics 24(4)).
+`worse` and Benjamini-Hochberg over all cells agrees. Everything else is undecided, and whatever
+rests on fewer than three rounds. All cells must pass, which needs no adjustment (an intersection of
+tests: Berger 1982, Technometrics 24(4)).
 
 Two sessions differ even if nothing changed (layout, temperature, neighbours), by 3 to 10 % on usual
 machines; rounds inside them do not show it. From one session a side no regression can be told from
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from iolab.stats.diff import SESSIONS_MIN, CellChange, StudyDiff
+from iolab.stats.methods.verdict_rule import ROUNDS_MIN
 
 Outcome = Literal["pass", "undecided", "regression"]
 EXIT_CODES: Final[dict[Outcome, int]] = {"pass": 0, "undecided": 4, "regression": 5}
@@ -72,6 +74,8 @@ def _obstacle(diff: StudyDiff) -> str:
 def _outcome(cell: CellChange, margin: float) -> Outcome:
     if cell.effect.word == "worse":
         return "regression"
+    if min(cell.runs_before, cell.runs_after) < ROUNDS_MIN:
+        return "undecided"
     if cell.sure_above is not None and cell.sure_above > 1 / (1 + margin):
         return "pass"
     return "undecided"

@@ -262,6 +262,8 @@ def rounds_text(effect: Effect, unit: str = "round") -> str:
     if effect.is_further_rounds_at_least:
         more = counted(effect.further_rounds, f"more {unit}")
         return f"at least {more} {is_or_are(effect.further_rounds)} needed first"
+    if effect.chance_within_limit is None:  # From a spread that others showed, not from rounds.
+        return f"about {counted(effect.further_rounds, f'further {unit}')} would decide"
     last = "" if effect.further_rounds_least == effect.further_rounds else "the upper number "
     return f"{rounds_range(effect, unit)} would decide ({last}with 80 % chance)"
 
