@@ -12,19 +12,21 @@ import random
 import shlex
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from iolab import _core
-from iolab.cli.dialect.plan import DialectPlan, study_plan
+from iolab.cli.dialect.plan import DialectPlan, study_of
 from iolab.errors import IolabError
 from iolab.imported.foreign.join import Named
 from iolab.imported.mapping import Wishes
 from iolab.imported.study import store_imported, understand_files
 from iolab.stats.judge import judge
 from iolab.store.db import Store
-from iolab.testbed.model import DirectoryTestbed
+from iolab.study.model import TestbedRequest
+from iolab.study.plan import make_plan
 
 GOLDEN: Final = Path(__file__).parents[1] / "tests" / "golden"
 _NUMBERS: Final = (
@@ -74,7 +76,8 @@ def _parse(dialect: str, words: list[str], folder: Path) -> None:
     if plan.values["only_text"] is not None or not plan.rows:
         return
     try:
-        study_plan(plan, DirectoryTestbed(folder, is_in_place=True), seed=1)
+        study = replace(study_of(plan), testbed=TestbedRequest("dir", str(folder)))
+        make_plan(study.with_seed(1))
     except IolabError as error:
         check_message(error)
 

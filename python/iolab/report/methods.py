@@ -147,10 +147,26 @@ def _workloads(data: StudyData) -> Iterator[str]:
     found: Any = spec.get("workloads")
     tables: list[Any] = cast("list[Any]", found) if isinstance(found, list) else []
     program = data.study.command[0] if data.study.command else ""
-    said = [_workload(cast("Mapping[str, Any]", t), program) for t in tables if isinstance(t, dict)]
+    said = [
+        _workload(_with_operations(cast("Mapping[str, Any]", table), data), program)
+        for table in tables
+        if isinstance(table, dict)
+    ]
     if not said:
         said = list(data.study.workloads)
     yield f"Workload{'s' if len(said) > 1 else ''}: {'; '.join(said)}."
+
+
+def _with_operations(table: Mapping[str, Any], data: StudyData) -> Mapping[str, Any]:
+    """The table of a workload; of one in another program's words with what was measured of it."""
+    if "dialect" not in table or "operations" in table:
+        return table
+    name = table.get("name")
+    rows = [one for one in data.measurements if one.workload == name] or (
+        data.measurements if len(data.study.workloads) == 1 else []
+    )
+    found = list(dict.fromkeys(one.operation for one in rows))
+    return {**table, "operations": found} if found else table
 
 
 def _workload(table: Mapping[str, Any], program: str) -> str:

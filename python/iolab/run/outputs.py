@@ -18,7 +18,6 @@ from iolab.store.log import SIDE_SUFFIXES, size_of
 from iolab.store.owner import distrusted, refuse_distrusted, remove_directories
 from iolab.store.rows import StudyRow
 from iolab.store.users_files import LIST_NAME, Allowed, refuse_foreign_results
-from iolab.study.load import parse_study
 from iolab.study.plan import Plan, make_plan
 from iolab.study.render import spec_toml
 
@@ -187,6 +186,8 @@ def discard(database: Path, made: Sequence[Path]) -> None:
 
 def _digest_today(study: StudyRow) -> str:
     """Identity of a stored plan as this program writes it; an older one wrote other words."""
+    from iolab.study.load import parse_study
+
     try:
         asked = parse_study(study.spec_toml)
         return make_plan(asked).digest if asked.seed is not None else ""

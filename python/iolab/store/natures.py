@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -19,7 +18,6 @@ from typing import Any, Final
 from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.store.cells import unpack_record
-from iolab.study.load import parse_study
 from iolab.study.model import IozoneWorkload
 from iolab.study.names import ENGINES, TESTS
 from iolab.study.operations import Access, Kind, kind_of, operations_of
@@ -82,6 +80,8 @@ def unknown_natures(connection: sqlite3.Connection) -> dict[Place, Nature]:
 
 @frozen
 class _Trial:
+    """One record, and what its trial was."""
+
     record_id: int
     workload: str
     levels: str
@@ -204,6 +204,8 @@ def _moved(record: Mapping[str, Any]) -> dict[str, tuple[bool, bool]]:
 
 def _of_text(spec_toml: str) -> _Text | None:
     """What a study file says; None if the text is none."""
+    from iolab.study.load import parse_study
+
     try:
         return _Text(treatments_of(parse_study(spec_toml)))
     except IolabError:
@@ -212,6 +214,8 @@ def _of_text(spec_toml: str) -> _Text | None:
 
 def _of_command(spec_toml: str, connection: sqlite3.Connection) -> _Command | None:
     """What is known of a command line; None if the text is none."""
+    import tomllib
+
     try:
         text = tomllib.loads(spec_toml)
     except (tomllib.TOMLDecodeError, RecursionError):

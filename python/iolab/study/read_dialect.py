@@ -23,7 +23,7 @@ from iolab.study.reader import Reader
 from iolab.study.settings import SURROUNDINGS, merged, parse_name
 from iolab.study.source import folder_of
 
-_KEYS: Final = ("name", "dialect", "command", "file", "text", "vary", "settings")
+_KEYS: Final = ("name", "kind", "dialect", "command", "file", "text", "vary", "settings")
 
 
 def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...]:
@@ -34,6 +34,7 @@ def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...
     is_line : it is that of a command line, whose words may say what no study can.
     """
     reader.only(_KEYS)
+    reader.read_or("kind", _only_kind, DialectWorkload.kind)
     dialect = reader.read_or("dialect", find_dialect, find_dialect(FILE_DIALECT))
     key, text, file = _read_file(reader) if dialect.has_file else _read_command(reader)
     name = dialect.name
@@ -80,6 +81,12 @@ def _read_file(reader: Reader) -> tuple[str, str, str]:
     if not file:
         reader.refuse(None, "'file' is missing", "add file = ...")
     return "file", reader.parsed("file", file, lambda name: _text_of(reader, name)), file
+
+
+def _only_kind(value: Any) -> str:
+    if value == DialectWorkload.kind:
+        return DialectWorkload.kind
+    raise ValueError(f"'{value}' has no dialect and no file: leave one of them out")
 
 
 def _text(value: Any) -> str:

@@ -81,7 +81,11 @@ def _dialects(study: Study) -> list[DialectWorkload]:
 
 
 def _dialect(workload: DialectWorkload) -> list[str]:
-    lines = [f"name = {_text(workload.entry)}", f"dialect = {_text(workload.dialect)}"]
+    lines = [
+        f"name = {_text(workload.entry)}",
+        f"kind = {_text(workload.kind)}",
+        f"dialect = {_text(workload.dialect)}",
+    ]
     if workload.file:
         lines += [f"file = {_text(workload.file)}", f"text = {_text(workload.text)}"]
     else:
