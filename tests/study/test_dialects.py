@@ -9,6 +9,7 @@ import pytest
 
 from iolab import _core
 from iolab.errors import IolabError, StudyError
+from iolab.run.refusals import check_plan
 from iolab.study import dialects, read_dialect
 from iolab.study.dialects import DIALECTS, Entry, find_dialect, own_factors, usual_level
 from iolab.study.load import load_study, parse_study, study_from_table
@@ -16,6 +17,7 @@ from iolab.study.model import DialectWorkload, Factor, Study, TestbedRequest
 from iolab.study.plan import make_plan
 from iolab.study.render import spec_toml
 from iolab.study.source import FlagSource
+from iolab.testbed.model import make_testbed
 
 
 def workloads_of(command, **more):
@@ -225,9 +227,10 @@ def test_the_sizes_of_a_command_and_a_factor_cannot_both_vary():
 def test_a_simulation_refuses_what_goes_through_the_page_cache():
     text = STUDY.replace("loop:1g", "sim:fixed-100us").replace('"bfq"', '"mq-deadline"')
     workload = '[[workloads]]\ndialect = "iozone"\ncommand = "-s 1m -i 0{}"'
-    make_plan(parse_study(text + workload.format(" -I")))
+    testbed = make_testbed("sim", "fixed-100us", {})
+    check_plan(testbed, make_plan(parse_study(text + workload.format(" -I")).with_seed(1)), _core)
     with pytest.raises(StudyError, match="goes through the page cache") as caught:
-        make_plan(parse_study(text + workload.format("")))
+        check_plan(testbed, make_plan(parse_study(text + workload.format("")).with_seed(1)), _core)
     assert "add -I" in caught.value.hint
 
 
