@@ -19,6 +19,14 @@ from iolab.errors import StoreError
 from iolab.store import digests, schema
 from iolab.store.db import Store
 
+POOLED = (
+    # Only what is alike is pooled, in families of all pairs, and nothing is decided on two rounds
+    # (issue 16): the comparisons are others, made of the same cells (`ratios`).
+    r"\.(pooled|best_levels|closer|cells)\..*",
+    r"\.treatments\.\d+\.kind",
+    r"\.caveats\..*",
+    r"\.(sentence|headline_word|methods)",
+)
 SINGLE = (
     # A single run is a study without a factor: its only level was called one.
     r"\.study\.factors\..*",
@@ -46,6 +54,9 @@ REPAIRS = {
     "bonnie-files": (*SINGLE, *DIRECT),
 }
 SENTENCES = {
+    "streams": "tests, direct I/O, reads, 3 cells, 3 rounds",
+    "cached": "64k is 9.3 times as fast as 4k, but perhaps by less than 5 %: undecided",
+    "iozone-sizes": "Compared with 4k (iozone, direct I/O, writes, 2 cells, 1 round): undecided",
     "iozone-direct": "nothing compared: direct: write 36.9 MiB/s, rewrite 36.9 MiB/s",
     "bonnie-direct": "nothing compared: direct: put_block 73.7 MiB/s, rewrite 36.9 MiB/s",
     "bonnie-files": "get_block 3 290 MiB/s and 1 more; seq_create 24 600 ops/s",
@@ -64,6 +75,18 @@ def flat(value, path=""):
             yield from flat(part, f"{path}.{index}")
     else:
         yield path, value
+
+
+def ratios(verdict):
+    """Values and ratios of single cells, whatever they are pooled with."""
+    return {
+        (c["workload"], c["operation"], str(c["cell_levels"]), c["metric"], c["level"]): (
+            c["value"],
+            c["baseline_value"],
+            c["effect"]["ratio"],
+        )
+        for c in verdict["cells"]
+    }
 
 
 def verdict_of(directory):
@@ -85,9 +108,12 @@ def check(name, told, before):
     now, then = dict(flat(told)), dict(flat(before))
     assert (then.pop(".schema_version"), now.pop(".schema_version")) == (2, 3)
     changed = {key for key in now.keys() | then if now.get(key, "") != then.get(key, "")}
+    assert ratios(told) == ratios(before)
+    gone = {c["code"] for c in before["caveats"]} - {c["code"] for c in told["caveats"]}
+    assert not gone, "no caveat is lost"
     used = set()
     for key in changed:
-        rules = [rule for rule in REPAIRS[name] if re.fullmatch(rule, key)]
+        rules = [rule for rule in (*REPAIRS[name], *POOLED) if re.fullmatch(rule, key)]
         assert rules, f"{key}: {then.get(key)} -> {now.get(key)}"
         used.update(rules)
     assert SENTENCES.get(name, before["sentence"]) in told["sentence"]
