@@ -49,7 +49,10 @@ ENTRANCES: Final = ("__init__.py", "__main__.py")
 """Modules outside the sub-packages through which one comes in; they may import any."""
 
 SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "visible", "wording"})
-CORE_USERS: Final = ("run/", "testbed/", "cli/", "stats/metrics/")
+CORE_USERS: Final = (
+    *("run/", "testbed/", "cli/", "stats/metrics/"),
+    "study/operations.py",
+)
 """Where the compiled extension may be imported."""
 
 AGENT_NAME: Final = "iolab-agent"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from iolab import units
 from iolab.frozen import frozen
@@ -71,27 +71,20 @@ def operations_of(
     )
 
 
-class DescribingCore(Protocol):
-    """What is needed of `iolab._core`."""
-
-    def workload_operations(self, workload_json: str, /) -> str:
-        """Operations of a workload description, as JSON."""
-        ...
-
-
-def operations_of_description(text: str, core: DescribingCore) -> tuple[Operation, ...]:
+def operations_of_description(text: str) -> tuple[Operation, ...]:
     """Operations of a workload description, as it crosses to the agent.
 
     Parameters
     ----------
     text : the description as JSON (docs/design/0002, workload spec).
-    core : `iolab._core`.
 
     Raises
     ------
     StudyError : it is no workload description.
     """
-    rows: list[dict[str, Any]] = json.loads(core.workload_operations(text))
+    from iolab import _core
+
+    rows: list[dict[str, Any]] = json.loads(_core.workload_operations(text))
     return tuple(
         Operation(
             id=row["id"],
