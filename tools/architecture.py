@@ -51,7 +51,7 @@ ENTRANCES: Final = ("__init__.py", "__main__.py")
 SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "visible", "wording"})
 CORE_USERS: Final = (
     *("run/", "testbed/", "cli/", "stats/metrics/"),
-    "study/operations.py",
+    *("study/read_dialect.py", "study/operations.py"),
 )
 """Where the compiled extension may be imported."""
 
