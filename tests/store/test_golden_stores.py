@@ -83,6 +83,7 @@ def golden(request, tmp_path):
 
 def check(name, told, before):
     now, then = dict(flat(told)), dict(flat(before))
+    assert (then.pop(".schema_version"), now.pop(".schema_version")) == (2, 3)
     changed = {key for key in now.keys() | then if now.get(key, "") != then.get(key, "")}
     used = set()
     for key in changed:

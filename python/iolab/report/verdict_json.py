@@ -15,7 +15,7 @@ from iolab.stats.judge import said_again
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 
 def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:

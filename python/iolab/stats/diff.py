@@ -247,11 +247,12 @@ def _cells(data: StudyData, other: StudyData) -> dict[str, dict[_Place, Samples]
     varied = {*data.study.factors, *other.study.factors} or _other_sizes(data, other)
     is_one_workload = len(data.study.workloads) == 1 == len(other.study.workloads)
     is_mode_known = "imported" not in (data.study.kind, other.study.kind)
+    is_table = data.study.kind == "imported"
     found: dict[str, dict[_Place, Samples]] = {}
     for m in data.measurements:
         if status.get(m.trial_id) != "ok" or m.metric not in METRIC_BY_NAME:
             continue
-        if not is_usable(m.value) or is_average_of_operations(m.operation):
+        if not is_usable(m.value) or (is_table and is_average_of_operations(m.operation)):
             continue
         known = data.study.settings | m.levels
         place = _Place(

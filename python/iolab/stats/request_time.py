@@ -58,7 +58,10 @@ class Line:
 
 
 def is_average_of_operations(operation: str) -> bool:
-    """Say whether a column's name claims to be an average over several operations."""
+    """Say whether a column of a table claims to be an average over several operations.
+
+    Of studies that iolab measured nobody asks: there a name is the user's word.
+    """
     return _AVERAGE.search(operation) is not None
 
 
@@ -146,9 +149,10 @@ def _bytes(size: str) -> float:
 
 def _treatments(ledger: Ledger) -> list[_Treatment]:
     compared = ledger.data.study.compared_factor
+    is_table = ledger.data.study.kind == "imported"
     found: dict[tuple[object, ...], _Treatment] = {}
     for key, by_level in ledger.cells.get(METRIC, {}).items():
-        if is_average_of_operations(key.operation):
+        if is_table and is_average_of_operations(key.operation):
             continue
         for level, samples in by_level.items():
             levels = dict(key.levels) | {compared: level}
