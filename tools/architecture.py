@@ -49,12 +49,12 @@ PACKAGES: Final[Picture] = {
 ENTRANCES: Final = ("__init__.py", "__main__.py")
 """Modules outside the sub-packages through which one comes in; they may import any."""
 
-SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "version", "visible", "wording"})
+SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "visible", "wording"})
 CORE_USERS: Final = (
     *("run/", "testbed/", "cli/", "stats/metrics/"),
     *("study/read_dialect.py", "study/operations.py"),
 )
-"""Where the compiled extension may be imported: a workload of a study is read by it."""
+"""Where the compiled extension may be imported."""
 
 AGENT_NAME: Final = "iolab-agent"
 AGENT_CLIENTS: Final = ("testbed/agent.py", "testbed/command.py", "testbed/installed.py")

@@ -23,7 +23,7 @@ from iolab.study.plan import make_plan
 LINES = {
     "iozone": "iozone -s 256k -r 64k -i 0 -i 1",
     "table": "iozone -a -n 64k -g 128k -y 32k -i 0 -i 1",
-    "unlike": "iozone -i 0 -i 8 -t 1 -t 2 -s 64k -r 4k",
+    "unlike": "iozone -i 0 -t 1 -t 2 -t 2 -s 64k -r 4k",
     "bonnie++": "bonnie++ -d . -s 16 -r 8 -f -n 1",
     "simulated": "iozone --on sim:fixed-100us -I -s 256k -r 64k -i 0 -i 1",
     "direct bonnie++": "bonnie++ --on sim:fixed-100us -D -f -n 0 -s 16 -r 8",
@@ -119,12 +119,13 @@ def n_finished(database: Path) -> int:
         return len(store.finished_trials())
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("way", ["the line", "the stored study"])
 @pytest.mark.parametrize(
     "line",
     [
         "iozone -a -n 1m -g 2m -y 64k -i 0 -i 1 --rounds 2",
-        "bonnie++ -d . -s 16 -r 8 -f -n 1 -x 6",
+        "bonnie++ -d . -s 16 -r 8 -f -n 1 -x 4",
     ],
 )
 def test_what_was_killed_is_continued(folder: Path, line: str, way: str) -> None:

@@ -45,7 +45,7 @@ def test_what_the_front_end_says_of_tests_is_what_the_builder_makes_of_them(dire
         "seed": 1,
     }
     text = _core.iozone_workload(json.dumps(request))
-    described = {one.id: one for one in operations_of_description(text, _core)}
+    described = {one.id: one for one in operations_of_description(text)}
     for one in operations_of(found.workload, found.effective):
         if one.kind == "mixed":
             parts = [described[f"{one.id}/{part}"] for part in ("readers", "writers")]
@@ -92,7 +92,7 @@ def test_what_another_program_calls_a_test_is_not_one_of_iozones():
             "workload"
         ]
     )
-    found = {one.id: one.kind for one in operations_of_description(text, _core)}
+    found = {one.id: one.kind for one in operations_of_description(text)}
     assert found["rewrite"] == "update"
     assert found["seeks"] == "update"
     assert found["seq_create"] == "name"

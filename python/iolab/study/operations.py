@@ -14,7 +14,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from iolab import units
 from iolab.frozen import frozen
@@ -95,29 +95,20 @@ def _of_rows(rows: Sequence[tuple[Operation, ...]]) -> tuple[Operation, ...]:
     return tuple(found.values())
 
 
-class DescribingCore(Protocol):
-    """What is needed of `iolab._core`."""
-
-    def workload_operations(self, workload_json: str, /) -> str:
-        """Operations of a workload description, as JSON."""
-        ...
-
-
-def operations_of_description(
-    text: str, core: DescribingCore | None = None
-) -> tuple[Operation, ...]:
+def operations_of_description(text: str) -> tuple[Operation, ...]:
     """Operations of a workload description, as it crosses to the agent.
 
     Parameters
     ----------
     text : the description as JSON (docs/design/0002, workload spec).
-    core : the compiled half; None is the installed one.
 
     Raises
     ------
     StudyError : it is no workload description.
     """
-    rows: list[dict[str, Any]] = json.loads((core or _installed()).workload_operations(text))
+    from iolab import _core
+
+    rows: list[dict[str, Any]] = json.loads(_core.workload_operations(text))
     return tuple(
         Operation(
             id=row["id"],
@@ -129,12 +120,6 @@ def operations_of_description(
         )
         for row in rows
     )
-
-
-def _installed() -> DescribingCore:
-    from iolab import _core
-
-    return _core
 
 
 def kind_of(*, reads: bool, writes: bool) -> Kind:
