@@ -1,6 +1,6 @@
 //! One event of a block trace, as all readers give it and all writers take it.
 //!
-//! The fields are those of a blktrace record (Linux include/uapi/linux/blktrace_api.h, version 7),
+//! The fields are those of a blktrace record (Linux `include/uapi/linux/blktrace_api.h`, version 7),
 //! because that is the richest of the formats; other readers leave zero what their format lacks.
 //! Payloads are kept in one byte order whatever machine was traced: those of block events in big
 //! endian, as the kernel writes them, those of notes and the cgroup id in little endian.
@@ -355,28 +355,30 @@ impl Event {
         &self.payload[..length.unwrap_or(self.payload.len())]
     }
 
-    /// Appends the operation's letters in the order of blkparse.
-    pub fn push_letters(&self, text: &mut Vec<u8>) {
+    /// The operation's letters in the order of blkparse, and how many they are.
+    #[inline]
+    pub fn letters(&self) -> ([u8; 6], usize) {
         let has = |bit| self.categories.has(bit);
-        if has(Categories::FLUSH) {
-            text.push(b'F');
-        }
-        text.push(if has(Categories::DISCARD) {
-            b'D'
-        } else if has(Categories::WRITE) {
-            b'W'
-        } else if self.bytes > 0 {
-            b'R'
-        } else {
-            b'N'
-        });
-        let flags = [
-            (Categories::FUA, b'F'),
-            (Categories::AHEAD, b'A'),
-            (Categories::SYNC, b'S'),
-            (Categories::META, b'M'),
-        ];
-        text.extend(flags.iter().filter(|(bit, _)| has(*bit)).map(|(_, letter)| letter));
+        let (mut letters, mut length) = ([b' '; 6], 0);
+        let mut add = |letter, is_there: bool| {
+            if is_there && length < letters.len() {
+                letters[length] = letter;
+                length += 1;
+            }
+        };
+        add(b'F', has(Categories::FLUSH));
+        let direction = match (has(Categories::DISCARD), has(Categories::WRITE)) {
+            (true, _) => b'D',
+            (false, true) => b'W',
+            (false, false) if self.bytes > 0 => b'R',
+            (false, false) => b'N',
+        };
+        add(direction, true);
+        add(b'F', has(Categories::FUA));
+        add(b'A', has(Categories::AHEAD));
+        add(b'S', has(Categories::SYNC));
+        add(b'M', has(Categories::META));
+        (letters, length)
     }
 
     /// Makes the event the note of a process's name.
@@ -405,9 +407,8 @@ mod tests {
         for letters in ["R", "W", "FWFS", "WSM", "RA", "DS", "RSM", "WFSM"] {
             let categories = Categories::of_letters(letters).unwrap();
             let event = Event { categories, bytes: 4096, ..Event::default() };
-            let mut text = Vec::new();
-            event.push_letters(&mut text);
-            assert_eq!(text, letters.as_bytes());
+            let (written, length) = event.letters();
+            assert_eq!(&written[..length], letters.as_bytes());
         }
         assert_eq!(Categories::of_letters("FF"), Some(Categories::FLUSH));
         assert_eq!(Categories::of_letters("N"), Some(Categories(0)));

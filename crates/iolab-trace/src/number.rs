@@ -46,6 +46,23 @@ pub fn push_signed(text: &mut Vec<u8>, value: i64) {
     push(text, value.unsigned_abs());
 }
 
+/// Writes a number into the right end of a place; its digits have to fit.
+#[inline]
+pub fn set_right(place: &mut [u8], mut value: u64) {
+    let mut at = place.len();
+    while value >= 100 && at >= 2 {
+        let pair = (value % 100) as usize * 2;
+        value /= 100;
+        at -= 2;
+        place[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+    }
+    while (value > 0 || at == place.len()) && at > 0 {
+        at -= 1;
+        place[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+}
+
 /// Appends a number right-justified in `width` columns.
 #[inline]
 pub fn push_right(text: &mut Vec<u8>, value: u64, width: usize) {
@@ -105,6 +122,9 @@ mod tests {
             push_zeros(&mut text, value, width);
             push_signed(&mut text, value as i64);
             let expected = format!("{value:>width$}{value:<width$}{value:0width$}{}", value as i64);
+            let mut place = [b' '; 20];
+            set_right(&mut place, value);
+            prop_assert_eq!(std::str::from_utf8(&place).unwrap(), format!("{value:20}"));
             prop_assert_eq!(String::from_utf8(text).unwrap(), expected);
         }
     }

@@ -185,7 +185,7 @@ fn find(bytes: &[u8], wanted: u8) -> Option<usize> {
     let chunks = bytes.chunks_exact(16);
     let rest = chunks.remainder();
     for (index, chunk) in chunks.enumerate() {
-        if chunk.iter().fold(false, |found, byte| found | (*byte == wanted)) {
+        if chunk.iter().map(|byte| u8::from(*byte == wanted)).max() == Some(1) {
             return chunk.iter().position(|byte| *byte == wanted).map(|at| index * 16 + at);
         }
     }

@@ -1,6 +1,6 @@
 //! The files of blktrace(8), one per CPU: records of version 7 in either byte order.
 //!
-//! Layout: Linux include/uapi/linux/blktrace_api.h. Files of one device and of several are merged
+//! Layout: Linux `include/uapi/linux/blktrace_api.h`. Files of one device and of several are merged
 //! by time; records of one file keep their order. Notes of processes and of the wall clock are
 //! given as soon as they are read, which is before the events that lie within the same
 //! [`CHUNK_BYTES`](crate::source::CHUNK_BYTES) of the file, so that names are known when they are

@@ -10,7 +10,7 @@ use super::blkparse_track::Tracks;
 use crate::error::Error;
 use crate::event::{Action, Categories, Event};
 use crate::names::{Names, push_clean};
-use crate::number::{push, push_left, push_right, push_signed, push_text, push_zeros};
+use crate::number::{push, push_left, push_right, push_signed, push_text, push_zeros, set_right};
 
 /// Longest `-f` format that is taken.
 const FORMAT_MAX: usize = 4096;
@@ -193,21 +193,12 @@ impl Writer {
         if event.payload.is_empty() {
             return;
         }
-        self.push_place(event, text);
+        push_place(event, text);
         push_right(text, 0, 8);
         self.push_time(event, text);
         text.extend_from_slice(b"    0  m   N ");
         push_clean(text, event.name());
         text.push(b'\n');
-    }
-
-    fn push_place(&self, event: &Event, text: &mut Vec<u8>) {
-        push_right(text, u64::from(event.device.major()), 3);
-        text.push(b',');
-        push_left(text, u64::from(event.device.minor()), 3);
-        text.push(b' ');
-        push_right(text, u64::from(event.cpu), 2);
-        text.push(b' ');
     }
 
     fn push_time(&self, event: &Event, text: &mut Vec<u8>) {
@@ -225,8 +216,41 @@ impl Writer {
         text.push(b']');
     }
 
-    fn push_line(&mut self, event: &Event, elapsed: Option<u64>, text: &mut Vec<u8>) {
-        self.push_place(event, text);
+    /// Appends what every line begins with if every number fits into its columns; most do.
+    #[inline]
+    fn push_usual_head(&self, event: &Event, text: &mut Vec<u8>) -> bool {
+        let time = self.since_begin(event);
+        let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+        let (major, minor) = (event.device.major(), event.device.minor());
+        let is_usual = major < 1000
+            && minor < 1000
+            && event.cpu < 100
+            && event.sequence < 100_000_000
+            && seconds < 100_000
+            && event.pid < 100_000;
+        if !is_usual {
+            return false;
+        }
+        let mut head = *b"   ,                     .000000000          ";
+        set_right(&mut head[..3], u64::from(major));
+        let digits = 1 + usize::from(minor > 9) + usize::from(minor > 99);
+        set_right(&mut head[4..4 + digits], u64::from(minor));
+        set_right(&mut head[8..10], u64::from(event.cpu));
+        set_right(&mut head[11..19], u64::from(event.sequence));
+        set_right(&mut head[20..25], seconds);
+        set_right(&mut head[26..35], rest);
+        set_right(&mut head[36..41], u64::from(event.pid));
+        let action = event.action.name().as_bytes();
+        let width = action.len().min(2);
+        head[44 - width..44].copy_from_slice(&action[..width]);
+        text.extend_from_slice(&head);
+        push_letters(event, text);
+        text.push(b' ');
+        true
+    }
+
+    fn push_wide_head(&self, event: &Event, text: &mut Vec<u8>) {
+        push_place(event, text);
         push_right(text, u64::from(event.sequence), 8);
         self.push_time(event, text);
         push_right(text, u64::from(event.pid), 5);
@@ -235,6 +259,12 @@ impl Writer {
         text.push(b' ');
         push_letters(event, text);
         text.push(b' ');
+    }
+
+    fn push_line(&mut self, event: &Event, elapsed: Option<u64>, text: &mut Vec<u8>) {
+        if !self.push_usual_head(event, text) {
+            self.push_wide_head(event, text);
+        }
         match event.action {
             Action::Completed | Action::Requeued => push_end(event, elapsed, text),
             Action::Remapped => push_remap(event, text),
@@ -297,7 +327,10 @@ impl Writer {
             b'a' => text.extend_from_slice(event.action.name().as_bytes()),
             b'c' => push(text, u64::from(event.cpu)),
             b'C' => text.extend_from_slice(self.names.of(event.pid).unwrap_or(b"(null)")),
-            b'd' => event.push_letters(text),
+            b'd' => {
+                let (letters, length) = event.letters();
+                text.extend_from_slice(&letters[..length]);
+            }
             b'D' => {
                 push_right(text, u64::from(event.device.major()), 3);
                 text.push(b',');
@@ -321,6 +354,15 @@ impl Writer {
     }
 }
 
+fn push_place(event: &Event, text: &mut Vec<u8>) {
+    push_right(text, u64::from(event.device.major()), 3);
+    text.push(b',');
+    push_left(text, u64::from(event.device.minor()), 3);
+    text.push(b' ');
+    push_right(text, u64::from(event.cpu), 2);
+    text.push(b' ');
+}
+
 /// Widens a field that begins at `begin`.
 fn pad(text: &mut Vec<u8>, begin: usize, width: usize, is_left: bool) {
     let length = text.len() - begin;
@@ -333,9 +375,9 @@ fn pad(text: &mut Vec<u8>, begin: usize, width: usize, is_left: bool) {
 }
 
 fn push_letters(event: &Event, text: &mut Vec<u8>) {
-    let begin = text.len();
-    event.push_letters(text);
-    pad(text, begin, 3, false);
+    let (letters, length) = event.letters();
+    text.extend_from_slice(&b"   "[length.min(3)..]);
+    text.extend_from_slice(&letters[..length]);
 }
 
 /// `SECTOR + COUNT ` or, of a packet command, `BYTES (PAYLOAD) `.

@@ -12,8 +12,11 @@ use crate::event::{Action, Device, Event};
 
 const READ: usize = 0;
 const WRITE: usize = 1;
-/// Groups (devices, CPUs, programs) that are counted; a trace that has more is damaged.
-const GROUPS_MAX: usize = 1 << 14;
+/// Programs that are counted; a trace that has more is damaged.
+const PROGRAMS_MAX: usize = 1 << 14;
+/// Devices that are counted, and CPUs of each.
+const DEVICES_MAX: usize = 256;
+const CPUS_MAX: usize = 1024;
 
 /// A number of requests and their bytes.
 #[derive(Clone, Copy, Default)]
@@ -168,7 +171,9 @@ fn push_counts(text: &mut String, labels: [&str; 2], counts: [u64; 2]) {
 #[derive(Default)]
 struct OfDevice {
     device: Device,
-    cpus: BTreeMap<u32, OfCpu>,
+    cpus: Vec<OfCpu>,
+    /// Index of the CPU of the event before.
+    latest: usize,
     depth: [u64; 2],
     depth_max: [u64; 2],
     first_ns: Option<u64>,
@@ -180,6 +185,7 @@ struct OfDevice {
 
 #[derive(Default)]
 struct OfCpu {
+    cpu: u32,
     counts: Counts,
     last_sequence: Option<u32>,
 }
@@ -207,15 +213,15 @@ impl Totals {
         let Some(index) = self.index_of(event.device) else { return };
         let device = &mut self.devices[index];
         device.last_ns = since_begin_ns;
-        if device.cpus.len() >= GROUPS_MAX && !device.cpus.contains_key(&event.cpu) {
-            return;
+        if is_shown {
+            device.first_ns.get_or_insert(since_begin_ns);
+            device.events += 1;
+            device.count_depth(event);
         }
-        let cpu = device.cpus.entry(event.cpu).or_default();
+        let Some(cpu) = device.cpu(event.cpu) else { return };
         if !is_shown {
             return;
         }
-        device.first_ns.get_or_insert(since_begin_ns);
-        device.events += 1;
         cpu.counts.add(event);
         if event.action != Action::Message {
             let last = cpu.last_sequence.replace(event.sequence);
@@ -225,17 +231,19 @@ impl Totals {
                 device.skipped += u64::from(event.sequence) - expected;
             }
         }
-        device.count_depth(event);
-        if self.has_programs && self.programs.len() < GROUPS_MAX && is_of_program(event) {
+        if self.has_programs && self.programs.len() < PROGRAMS_MAX && is_of_program(event) {
             self.programs.entry(event.pid).or_default().add(event);
         }
     }
 
     fn index_of(&mut self, device: Device) -> Option<usize> {
+        if self.devices.first().is_some_and(|first| first.device == device) {
+            return Some(0);
+        }
         if let Some(at) = self.devices.iter().position(|known| known.device == device) {
             return Some(at);
         }
-        if self.devices.len() >= GROUPS_MAX.min(256) {
+        if self.devices.len() >= DEVICES_MAX {
             return None;
         }
         self.devices.push(OfDevice { device, ..OfDevice::default() });
@@ -290,6 +298,21 @@ const fn is_of_program(event: &Event) -> bool {
 }
 
 impl OfDevice {
+    /// Counts of a CPU; `None` if there are too many.
+    fn cpu(&mut self, number: u32) -> Option<&mut OfCpu> {
+        if self.cpus.get(self.latest).is_none_or(|latest| latest.cpu != number) {
+            let known = self.cpus.iter().position(|cpu| cpu.cpu == number);
+            self.latest = known.unwrap_or(self.cpus.len());
+            if known.is_none() {
+                if self.cpus.len() == CPUS_MAX {
+                    return None;
+                }
+                self.cpus.push(OfCpu { cpu: number, ..OfCpu::default() });
+            }
+        }
+        self.cpus.get_mut(self.latest)
+    }
+
     fn count_depth(&mut self, event: &Event) {
         let direction = usize::from(event.is_write());
         let depth = &mut self.depth[direction];
@@ -305,9 +328,11 @@ impl OfDevice {
 
     fn push(&self, name: &str, text: &mut String) {
         let mut total = Counts::default();
-        for (cpu, of_cpu) in &self.cpus {
-            total.merge(&of_cpu.counts);
-            of_cpu.counts.push(&format!("CPU{cpu} ({name}):"), Some(self.depth_max), text);
+        let mut cpus: Vec<&OfCpu> = self.cpus.iter().collect();
+        cpus.sort_by_key(|cpu| cpu.cpu);
+        for OfCpu { cpu, counts, .. } in cpus {
+            total.merge(counts);
+            counts.push(&format!("CPU{cpu} ({name}):"), Some(self.depth_max), text);
         }
         if self.cpus.len() > 1 {
             text.push('\n');

@@ -7,11 +7,12 @@ use crate::event::{Action, Device, Event};
 /// Requests that are remembered at once; the one with the lowest sector is forgotten first.
 const TRACKED_MAX: usize = 1 << 16;
 
+/// Times of the steps in nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Track {
-    got_ns: Option<u64>,
-    inserted_ns: Option<u64>,
-    issued_ns: Option<u64>,
+    got: Option<u64>,
+    inserted: Option<u64>,
+    issued: Option<u64>,
 }
 
 /// Requests on their way.
@@ -30,13 +31,13 @@ impl Tracks {
         let since = |before: Option<u64>| before.map(|before| now.saturating_sub(before));
         match event.action {
             Action::Got => {
-                self.entry(key).got_ns = Some(now);
+                self.entry(key).got = Some(now);
                 None
             }
             Action::Inserted => {
                 let track = self.entry(key);
-                track.inserted_ns = Some(now);
-                since(track.got_ns)
+                track.inserted = Some(now);
+                since(track.got)
             }
             Action::FrontMerged => {
                 let track = self.open.remove(&(event.device, event.end()))?;
@@ -45,11 +46,11 @@ impl Tracks {
             }
             Action::Issued => {
                 let track = self.open.get_mut(&key)?;
-                track.issued_ns = Some(now);
+                track.issued = Some(now);
                 let has_step = event.categories.has(crate::event::Categories::FS);
-                since(track.inserted_ns).filter(|_| has_step)
+                since(track.inserted).filter(|_| has_step)
             }
-            Action::Completed => since(self.open.remove(&key)?.issued_ns),
+            Action::Completed => since(self.open.remove(&key)?.issued),
             _ => None,
         }
     }
