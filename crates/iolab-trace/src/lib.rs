@@ -13,6 +13,7 @@ pub mod names;
 pub mod number;
 pub mod show;
 pub mod source;
+pub mod stages;
 pub mod write;
 
 pub use error::Error;
