@@ -1,5 +1,8 @@
 //! Stages of blktrace files.
-use iolab_trace::{Input, stages::*};
+use iolab_trace::{
+    Input,
+    stages::{By, Pairing, Report, Rules, btt, text},
+};
 fn main() {
     let inputs = std::env::args()
         .skip(1)

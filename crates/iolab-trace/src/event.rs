@@ -88,6 +88,7 @@ impl Action {
     }
 
     /// Action of a code, see [`Action::code`].
+    #[inline]
     pub const fn of_code(code: u16) -> Option<Self> {
         Some(match code {
             0 => Self::NoteProcess,

@@ -6,10 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod convert;
 pub mod error;
 pub mod event;
 pub mod format;
 pub mod names;
+pub mod native;
 pub mod number;
 pub mod show;
 pub mod source;

@@ -39,19 +39,19 @@ struct Header<'a> {
 impl Header<'_> {
     #[inline]
     fn word(&self, at: usize) -> u32 {
-        let raw = u32::from_le_bytes([0, 1, 2, 3].map(|i| self.bytes[at + i]));
+        let raw = self.bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
         if self.is_swapped { raw.swap_bytes() } else { raw }
     }
 
     #[inline]
     fn half(&self, at: usize) -> u16 {
-        let raw = u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]);
+        let raw = self.bytes[at..].first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes));
         if self.is_swapped { raw.swap_bytes() } else { raw }
     }
 
     #[inline]
     fn long(&self, at: usize) -> u64 {
-        let raw = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| self.bytes[at + i]));
+        let raw = self.bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         if self.is_swapped { raw.swap_bytes() } else { raw }
     }
 
@@ -61,6 +61,7 @@ impl Header<'_> {
 }
 
 /// Kind of record: its action without flags, and whether it is a note.
+#[inline]
 fn action_of(code: u32) -> Option<Action> {
     let low = (code & 0xffff & !CGROUP_FLAG) as u16;
     if code >> 16 & u32::from(Categories::NOTIFY.0) != 0 {
@@ -78,6 +79,7 @@ fn action_of(code: u32) -> Option<Action> {
 }
 
 /// Fills an event from a record; false if it is of a kind that nothing is known of.
+#[inline]
 fn decode(header: &Header<'_>, payload: &[u8], event: &mut Event) -> bool {
     let code = header.word(28);
     let Some(action) = action_of(code) else { return false };

@@ -31,6 +31,9 @@ impl Pair {
     }
 }
 
+/// A figure of a stage.
+type Figure = fn(&StageRow) -> f64;
+
 /// Figures of a report by name.
 fn figures(report: &Report) -> Vec<(String, f64)> {
     let seconds = report.span_ns.max(1) as f64 / 1e9;
@@ -101,7 +104,7 @@ pub fn text(first: &Report, second: &Report) -> String {
         if mine.is_none() && theirs.is_none() {
             continue;
         }
-        let columns: [(&str, fn(&StageRow) -> f64); 3] = [
+        let columns: [(&str, Figure); 3] = [
             ("mean", |row| row.mean_ns),
             ("p50", |row| row.p50_ns as f64),
             ("p99", |row| row.p99_ns as f64),

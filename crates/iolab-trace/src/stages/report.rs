@@ -107,7 +107,7 @@ impl SeekRow {
             p90_sectors: seeks.distances.quantile(0.9)?,
             mode_sectors: modes.first().copied().unwrap_or(0),
             mode_count,
-            is_mode_rough: seeks.is_mode_rough,
+            is_mode_rough: seeks.is_mode_rough(),
         })
     }
 }

@@ -3,12 +3,42 @@
 //! Rule of btt(1): 0 if the request begins or ends within the one before, otherwise from the nearer
 //! end of that. Left out: the arm's real way, which only the drive knows.
 
-use std::collections::BTreeMap;
-
 use iolab_model::histogram::Histogram;
 
-/// Different distances that are counted exactly, for the most frequent one.
-const EXACT_MAX: usize = 1 << 14;
+/// Places for different distances that are counted exactly, for the most frequent one.
+const PLACES: usize = 1 << 13;
+/// Places that a distance may have; if others have them all, it is not counted.
+const CHOICES: usize = 8;
+
+/// How often each distance occurs: a table of fixed size, because every request asks it.
+#[derive(Clone)]
+struct Tally {
+    /// Distance and count; a count of 0 is a free place.
+    places: Box<[(u64, u32)]>,
+    is_full: bool,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self { places: vec![(0, 0); PLACES].into_boxed_slice(), is_full: false }
+    }
+}
+
+impl Tally {
+    #[inline]
+    fn add(&mut self, distance: u64) {
+        // Fibonacci hashing: the upper bits of the product are well mixed.
+        let hash = distance.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        for choice in 0..CHOICES {
+            let place = &mut self.places[(hash as usize + choice) % PLACES];
+            if place.1 == 0 || place.0 == distance {
+                *place = (distance, place.1.saturating_add(1));
+                return;
+            }
+        }
+        self.is_full = true;
+    }
+}
 
 /// Distances of one kind on one device.
 #[derive(Clone)]
@@ -19,9 +49,7 @@ pub struct Seeks {
     /// Requests that begin exactly where the one before ended.
     pub sequential: u64,
     zeros: u64,
-    exact: BTreeMap<u64, u64>,
-    /// Whether there were more different distances than are counted exactly.
-    pub is_mode_rough: bool,
+    tally: Tally,
 }
 
 impl Default for Seeks {
@@ -31,8 +59,7 @@ impl Default for Seeks {
             distances: Histogram::new(),
             sequential: 0,
             zeros: 0,
-            exact: BTreeMap::new(),
-            is_mode_rough: false,
+            tally: Tally::default(),
         }
     }
 }
@@ -49,18 +76,20 @@ impl Seeks {
         } else {
             last_start.abs_diff(start)
         };
-        self.sequential += u64::from(start == last_end);
+        let has_before = self.distances.count() > 0;
+        self.sequential += u64::from(has_before && start == last_end);
         self.last = (start, end);
         self.distances.record(distance);
         if distance == 0 {
             self.zeros += 1;
-        } else if self.exact.len() < EXACT_MAX {
-            *self.exact.entry(distance).or_default() += 1;
-        } else if let Some(count) = self.exact.get_mut(&distance) {
-            *count += 1;
         } else {
-            self.is_mode_rough = true;
+            self.tally.add(distance);
         }
+    }
+
+    /// Whether there were more different distances than can be counted exactly.
+    pub const fn is_mode_rough(&self) -> bool {
+        self.tally.is_full
     }
 
     /// How many there are.
@@ -70,11 +99,15 @@ impl Seeks {
 
     /// The most frequent distances, ascending, and how often each occurs.
     pub fn modes(&self) -> (Vec<u64>, u64) {
-        let most = self.exact.values().copied().max().unwrap_or(0).max(self.zeros);
-        let zero = (self.zeros == most && most > 0).then_some(0);
-        let others =
-            self.exact.iter().filter(|(_, count)| **count == most).map(|(value, _)| *value);
-        (zero.into_iter().chain(others).collect(), most)
+        let counted = || self.tally.places.iter().filter(|(_, count)| *count > 0);
+        let most = counted().map(|(_, count)| u64::from(*count)).max().unwrap_or(0).max(self.zeros);
+        let others = counted().filter(|(_, count)| u64::from(*count) == most);
+        let mut modes: Vec<u64> = others.map(|(distance, _)| *distance).collect();
+        if self.zeros == most && most > 0 {
+            modes.push(0);
+        }
+        modes.sort_unstable();
+        (modes, most)
     }
 
     /// What btt prints as the median: a distance that at least half of all have, otherwise 0.
