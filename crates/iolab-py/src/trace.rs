@@ -72,7 +72,10 @@ impl Source for Watched {
     fn next(&mut self, event: &mut Event) -> Result<bool, Error> {
         self.count = self.count.wrapping_add(1);
         if self.count.is_multiple_of(EVENTS_PER_QUESTION) {
-            Python::attach(|py| py.check_signals()).map_err(|e| Error::Write(self.raised.keep(e)))?;
+            // The method's own path is not general enough in its lifetime for `attach`.
+            #[allow(clippy::redundant_closure_for_method_calls)]
+            Python::attach(|py| py.check_signals())
+                .map_err(|e| Error::Write(self.raised.keep(e)))?;
         }
         self.inner.next(event)
     }

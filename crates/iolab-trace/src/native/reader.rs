@@ -46,8 +46,8 @@ impl Reader {
         if length > READ_MAX || !reader.window.ensure(FRAME_BYTES + length)? {
             return Err(wrong(&reader.window, "its head is cut off".into()));
         }
-        let text = &reader.window.bytes()[FRAME_BYTES + NAME.len() + 4..FRAME_BYTES + length];
-        reader.facts = serde_json::from_slice(text)
+        let text = reader.window.bytes().get(FRAME_BYTES + NAME.len() + 4..FRAME_BYTES + length);
+        reader.facts = serde_json::from_slice(text.unwrap_or_default())
             .map_err(|error| wrong(&reader.window, format!("its head is damaged: {error}")))?;
         reader.window.take(FRAME_BYTES + length);
         Ok(reader)

@@ -27,7 +27,7 @@ impl Level {
     fn pass(&mut self, ns: u64) {
         self.integral += u128::from(self.now) * u128::from(ns);
         if self.now > 0 {
-            self.busy_ns += ns;
+            self.busy_ns = self.busy_ns.saturating_add(ns);
         }
     }
 
@@ -122,7 +122,7 @@ impl Activity {
         self.in_flight.pass(whole);
         while self.now_ns < now_ns {
             let index = self.slice_of(now_ns, self.now_ns);
-            let end = ((index as u64 + 1) << self.shift).min(now_ns);
+            let end = (index as u64 + 1).saturating_mul(1 << self.shift).min(now_ns);
             let ns = end - self.now_ns;
             let (outstanding, in_flight) = (self.outstanding.now, self.in_flight.now);
             let slice = &mut self.slices[index];

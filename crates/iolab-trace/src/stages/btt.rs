@@ -287,7 +287,7 @@ impl Text<'_> {
         };
         self.section(title);
         let _ = writeln!(self.out, "{}\n{LINE}", head("DEV"));
-        let (mut count, mut sum, mut median) = (0, 0.0, 0);
+        let (mut count, mut sum, mut median) = (0, 0.0, 0_u128);
         let mut modes: BTreeMap<u64, u64> = BTreeMap::new();
         for device in &self.pairing.devices {
             let seeks = of(device);
@@ -296,7 +296,7 @@ impl Text<'_> {
             push_seek(&mut self.out, &header(device), (seeks, mean), (&own, most));
             count += seeks.count();
             sum += seeks.count() as f64 * mean;
-            median += seeks.count() * seeks.btt_median();
+            median += u128::from(seeks.count()) * u128::from(seeks.btt_median());
             for mode in own {
                 *modes.entry(mode).or_default() += most;
             }
@@ -312,7 +312,7 @@ impl Text<'_> {
                 head("Overall"),
                 "Average",
                 sum / count as f64,
-                median / count
+                median / u128::from(count)
             );
             if others > 0 {
                 let _ = write!(self.out, "\n{:62}...({others} more)", ' ');

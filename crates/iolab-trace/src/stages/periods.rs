@@ -42,9 +42,10 @@ pub struct Covered {
 }
 
 impl Covered {
-    /// Adds an interval.
+    /// Adds an interval; one that ends before it begins has no length.
     #[inline]
     pub fn add(&mut self, mut begin_ns: u64, mut end_ns: u64) {
+        begin_ns = begin_ns.min(end_ns);
         self.end_ns = self.end_ns.max(end_ns);
         while let Some(&(begin, end)) = self.open.back() {
             if end < begin_ns {
@@ -59,7 +60,7 @@ impl Covered {
             && let Some((begin, end)) = self.open.pop_front()
         {
             self.closed += 1;
-            self.closed_ns += end - begin;
+            self.closed_ns = self.closed_ns.saturating_add(end - begin);
         }
     }
 
@@ -70,8 +71,8 @@ impl Covered {
 
     /// Time that they cover.
     pub fn total_ns(&self) -> u64 {
-        self.closed_ns
-            + self.open.iter().map(|(begin, end)| end.saturating_sub(*begin)).sum::<u64>()
+        let lengths = self.open.iter().map(|(begin, end)| end - begin);
+        lengths.fold(self.closed_ns, u64::saturating_add)
     }
 
     /// End of the last.
