@@ -39,6 +39,15 @@ TARGETS: Final = {
     "recordings": "fuzz_files:recordings",
     "agent-requests": "fuzz_files:agent_requests",
     "journals": "fuzz_files:journals",
+    "trace-blktrace": "fuzz_traces:trace_blktrace",
+    "trace-file": "fuzz_traces:trace_file",
+    "trace-blkparse": "fuzz_traces:trace_blkparse",
+    "trace-ftrace": "fuzz_traces:trace_ftrace",
+    "trace-csv": "fuzz_traces:trace_csv",
+    "trace-msr": "fuzz_traces:trace_msr",
+    "trace-iolog": "fuzz_traces:trace_iolog",
+    "trace-disksim": "fuzz_traces:trace_disksim",
+    "trace-diskstats": "fuzz_traces:trace_diskstats",
 }
 """Name and function of what is fuzzed."""
 _COUNTER: Final = struct.Struct("=q")

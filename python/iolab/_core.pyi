@@ -36,6 +36,13 @@ __all__ = [
     "sim_stack",
     "sim_trace",
     "simulate_trial",
+    "trace_convert",
+    "trace_diff",
+    "trace_formats",
+    "trace_output_of",
+    "trace_show",
+    "trace_stages",
+    "workload_file",
     "workload_operations",
     "workload_refusals",
 ]
@@ -445,3 +452,99 @@ def dialect_help(dialect: str) -> str:
 
 def dialect_reference(dialect: str) -> str:
     """The tables of the dialect's options, in Markdown."""
+
+def trace_formats() -> str:
+    """Formats of block traces.
+
+    Returns
+    -------
+    str : JSON, ``[{"name", "about", "is_read", "is_written"}]``.
+    """
+
+def trace_show(
+    inputs: list[tuple[str, Callable[[int], bytes] | None]],
+    options_json: str,
+    sink: Callable[[bytes], object],
+) -> str:
+    """Write a trace as the text of blkparse; the interpreter is free meanwhile.
+
+    Parameters
+    ----------
+    inputs : name of each file of the trace (``-``: standard input), and what gives at most so many
+        of its bytes when called; None: the file is opened by its name.
+    options_json : ``{"format", "kinds", "has_times", "is_quiet", "has_programs"}``.
+    sink : is given the text piece by piece; control characters of names are gone.
+
+    Returns
+    -------
+    str : JSON, ``{"format", "caveats": [{"text", "is_damage"}], "events"}``.
+
+    Raises
+    ------
+    iolab.errors.TraceError : no file is a trace, or an option cannot be understood.
+    """
+
+def trace_convert(
+    inputs: list[tuple[str, Callable[[int], bytes] | None]],
+    output: str,
+    facts_json: str,
+    sink: Callable[[bytes], object],
+) -> str:
+    """Write a trace in another format; the interpreter is free meanwhile.
+
+    Parameters
+    ----------
+    inputs : as for `trace_show`.
+    output : ``iolab``, ``blktrace``, ``blkparse``, ``csv`` or ``iolog``.
+    facts_json : texts by name, which our own format keeps.
+    sink : is given the content piece by piece.
+
+    Returns
+    -------
+    str : JSON, ``{"format", "caveats", "output", "written", "left_out"}``, counts of events.
+
+    Raises
+    ------
+    iolab.errors.TraceError : no file is a trace, or the format cannot hold it.
+    """
+
+def trace_output_of(name: str) -> str | None:
+    """Format that the ending of a file's name stands for; None if it stands for none."""
+
+def trace_stages(
+    inputs: list[tuple[str, Callable[[int], bytes] | None]], by: str, style: str
+) -> str:
+    """Measure the stages of a trace; the interpreter is free meanwhile.
+
+    Parameters
+    ----------
+    inputs : as for `trace_show`.
+    by : ``device``, ``process``, ``direction`` or ``size``.
+    style : of the text: ``stages``, ``summary``, ``btt`` or ``btt-short``; the last two count as
+        btt does.
+
+    Returns
+    -------
+    str : JSON, ``{"format", "caveats", "text", "report"}``; times in ns, see
+        ``docs/reference/trace-measures.md``.
+
+    Raises
+    ------
+    iolab.errors.TraceError : no file is a trace.
+    """
+
+def trace_diff(
+    first: list[tuple[str, Callable[[int], bytes] | None]],
+    second: list[tuple[str, Callable[[int], bytes] | None]],
+) -> str:
+    """Figures of two traces beside each other; inputs as for `trace_show`.
+
+    Returns
+    -------
+    str : JSON, ``{"text", "pairs": [{"figure", "first", "second", "ratio"}], "traces": [{"format",
+        "caveats"}]}``.
+
+    Raises
+    ------
+    iolab.errors.TraceError : one of them is no trace.
+    """

@@ -70,6 +70,10 @@ class DamageError(StoreError):
     exit_code = 5
 
 
+class TraceError(IolabError):
+    """A block trace could not be understood, or not be written in the format that was asked for."""
+
+
 class AnalysisError(IolabError):
     """The stored trials do not allow the analysis that was asked for."""
 

@@ -45,6 +45,12 @@ BASES = {
     "archive": ("a.iolab", "--check"),
     "bon-csv2txt": (),
     "workloads": ("start-up",),
+    "trace show": ("r.csv.gz", "-q"),
+    "trace convert": ("r.csv.gz", "t.csv", "--overwrite", "t.csv"),
+    "trace stages": ("r.csv.gz",),
+    "trace summary": ("r.csv.gz",),
+    "trace diff": ("r.csv.gz", "r.csv.gz"),
+    "iostat": ("",),
     "sim scenarios": ("s.yaml",),
     "sim dispatch": ("r.csv.gz",),
     "sim probe": ("fixed-100us",),
@@ -53,7 +59,7 @@ BASES = {
     "sim trace": ("study.toml", "--out", "trace.csv.gz", "--overwrite", "trace.csv.gz"),
 }
 """Words with which each command is right; one that needs the agent is not among them."""
-ASK_THE_AGENT = {"restore", "doctor", "install-agent", "sim"}
+ASK_THE_AGENT = {"restore", "doctor", "install-agent", "sim", "trace"}
 PLACES = {"--out", "--overwrite", "--image-dir"}
 """Options whose value is any name of a file; only what can be none is tried."""
 NO_PLACES = ("", " ", ",", "\udcff", "--")
@@ -91,6 +97,9 @@ def cases() -> list[tuple[str, str]]:
     of_sim = {"sim dispatch": ("--scheduler", "--tunable"), "sim probe": ("--seed",)} | {
         "sim scenarios": ("--only",),
         "sim trace": ("--trial", "--seed", "--out"),
+        "trace show": ("--format", "--kinds"),
+        "trace convert": ("--to",),
+        "trace stages": ("--by",),
     }
     found += [(command, option) for command, options in of_sim.items() for option in options]
     return found + [(command, "") for command in BASES]

@@ -115,6 +115,11 @@ impl Histogram {
         if self.count == 0 { None } else { Some(self.max) }
     }
 
+    /// Sum of the exact values.
+    pub const fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// Arithmetic mean of the exact values; `None` when empty.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)

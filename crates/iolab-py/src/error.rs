@@ -7,6 +7,7 @@ use pyo3::types::PyType;
 
 static STUDY_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static DIALECT_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static TRACE_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// `iolab.errors.StudyError` with this message.
 pub fn study_error(py: Python<'_>, message: impl std::fmt::Display) -> PyErr {
@@ -16,6 +17,11 @@ pub fn study_error(py: Python<'_>, message: impl std::fmt::Display) -> PyErr {
 /// `iolab.errors.DialectError` with this message.
 pub fn dialect_error(py: Python<'_>, message: impl std::fmt::Display) -> PyErr {
     error(py, &DIALECT_ERROR, "DialectError", &message)
+}
+
+/// `iolab.errors.TraceError` with this message.
+pub fn trace_error(py: Python<'_>, message: impl std::fmt::Display) -> PyErr {
+    error(py, &TRACE_ERROR, "TraceError", &message)
 }
 
 fn error(

@@ -7,6 +7,7 @@ mod histogram;
 mod refusals;
 mod run;
 mod simulate;
+mod trace;
 mod workload;
 
 use pyo3::prelude::*;
@@ -46,5 +47,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dialect::dialect_file, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialect_help, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialect_reference, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_formats, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_show, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_output_of, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_stages, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_diff, module)?)?;
     Ok(())
 }

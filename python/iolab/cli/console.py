@@ -64,6 +64,33 @@ class Console:
                 "make room, or print it elsewhere; what is stored already is safe",
             ) from None
 
+    def stream(self, piece: bytes) -> None:
+        """Print a piece of a long result, in which no control character is left.
+
+        Raises
+        ------
+        BrokenPipeError : its reader has left; there is nothing more to do.
+        IolabError : it cannot be written, for another reason.
+        """
+        self.clear_line()
+        try:
+            binary = getattr(self._out, "buffer", None)
+            if binary is None:
+                self._out.write(piece.decode(errors="replace"))
+            else:
+                self._out.flush()
+                binary.write(piece)
+                binary.flush()
+        except BrokenPipeError:
+            _lead_nowhere(self._out)
+            raise
+        except OSError as error:
+            _lead_nowhere(self._out)
+            raise IolabError(
+                f"the answer cannot be printed: {error.strerror}",
+                "make room, or print it elsewhere",
+            ) from None
+
     def note(self, text: str) -> None:
         """Print a message about the work."""
         self.clear_line()

@@ -57,6 +57,16 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
         "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers",
     ),
     (
+        "trace",
+        "trace",
+        "read block traces: show, convert, stages, summary, diff",
+    ),
+    (
+        "iostat",
+        "iostat",
+        "what the disks do, as iostat shows it: Linux and Solaris layouts, JSON",
+    ),
+    (
         "workloads",
         "workloads",
         "list workloads in which streams compete, or print one as a study file",

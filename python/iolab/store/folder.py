@@ -123,6 +123,26 @@ class Folder:
                 self._create_in_place(name, content)
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
 
+    def give_name(self, draft: str, name: str, *, may_replace: bool) -> os.stat_result:
+        """Let a draft that has been written have its name; returns what it is then.
+
+        Raises
+        ------
+        FileExistsError : something has the name and may not be replaced; it is as it was.
+        OSError : the file system refuses.
+        """
+        if not may_replace:
+            try:
+                os.link(draft, name, src_dir_fd=self.fd, dst_dir_fd=self.fd, follow_symlinks=False)
+                return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+            if self.status(name) is not None:
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+        os.rename(draft, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+        return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+
     def _create_in_place(self, name: str, content: bytes) -> None:
         """The same where the file system has no second names (FAT): a reader may see half of it."""
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE, dir_fd=self.fd)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from iolab.digest import sha256
 from iolab.errors import IolabError, RefusedError, StoreError
@@ -193,6 +193,25 @@ def write_new(files: Mapping[Path, bytes], allowed: Allowed) -> None:
     for path, content in files.items():
         with Folder.opened(path.parent) as folder:
             _put(folder, path, content, is_there=allowed.has(path))
+
+
+@contextmanager
+def opened_new(path: Path, allowed: Allowed) -> Generator[BinaryIO]:
+    """Open a file for a long content; it gets its name only when all of that is written.
+
+    Raises
+    ------
+    RefusedError : something has the name, and the user did not name it.
+    OSError : it cannot be written; nothing is left.
+    """
+    refuse_existing([path], allowed)
+    with Folder.opened(path.parent) as folder, folder.draft(path.name) as (fd, draft):
+        with os.fdopen(fd, "wb", closefd=False) as file:
+            yield file
+        try:
+            folder.give_name(draft, path.name, may_replace=allowed.has(path))
+        except FileExistsError:
+            raise refused(path) from None
 
 
 def refuse_existing(paths: Iterable[Path], allowed: Allowed) -> None:

@@ -1,0 +1,311 @@
+//! Block traces: glue around `iolab-trace`. Files are read, and pieces of output handed over, while
+//! the interpreter is free.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use iolab_trace::convert::{self, Output};
+use iolab_trace::error::Caveat;
+use iolab_trace::event::Device;
+use iolab_trace::format::{self, FORMATS};
+use iolab_trace::show::{Show, show};
+use iolab_trace::source::{Facts, Input};
+use iolab_trace::stages::{By, Pairing, Report, Rules, btt, compare, text};
+use iolab_trace::write::blkparse::{Format, Options, mask_of};
+use iolab_trace::{Error, Event, Source};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::{Deserialize, Serialize};
+
+use crate::error::trace_error;
+
+/// Events between two questions to the interpreter whether it has to stop.
+const EVENTS_PER_QUESTION: u32 = 1 << 16;
+
+/// A file by name, or something that gives bytes when it is asked for so many.
+type Given = (String, Option<Py<PyAny>>);
+
+/// The exception of Python that ended the work, if one did.
+#[derive(Clone, Default)]
+struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    fn keep(&self, error: PyErr) -> io::Error {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        io::Error::other("ended by the caller")
+    }
+
+    /// The exception, or the error as one.
+    fn exception(&self, py: Python<'_>, error: &Error) -> PyErr {
+        let raised = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        raised.unwrap_or_else(|| trace_error(py, error))
+    }
+}
+
+/// Bytes that Python gives.
+struct Asked {
+    read: Py<PyAny>,
+    raised: Raised,
+}
+
+impl Read for Asked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let given = self.read.call1(py, (buffer.len(),)).map_err(|e| self.raised.keep(e))?;
+            let bytes = given.extract::<&[u8]>(py).map_err(|e| self.raised.keep(e.into()))?;
+            let length = bytes.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&bytes[..length]);
+            Ok(length)
+        })
+    }
+}
+
+/// A source that is left when a signal came.
+struct Watched {
+    inner: Box<dyn Source>,
+    raised: Raised,
+    count: u32,
+}
+
+impl Source for Watched {
+    fn next(&mut self, event: &mut Event) -> Result<bool, Error> {
+        self.count = self.count.wrapping_add(1);
+        if self.count.is_multiple_of(EVENTS_PER_QUESTION) {
+            // The method's own path is not general enough in its lifetime for `attach`.
+            #[allow(clippy::redundant_closure_for_method_calls)]
+            Python::attach(|py| py.check_signals())
+                .map_err(|e| Error::Write(self.raised.keep(e)))?;
+        }
+        self.inner.next(event)
+    }
+
+    fn caveats(&self) -> &[Caveat] {
+        self.inner.caveats()
+    }
+
+    fn devices(&self) -> Vec<(Device, String)> {
+        self.inner.devices()
+    }
+
+    fn facts(&self) -> Facts {
+        self.inner.facts()
+    }
+}
+
+fn open(given: Vec<Given>, raised: &Raised) -> Result<(&'static str, Watched), Error> {
+    let mut inputs = Vec::new();
+    for (name, read) in given {
+        inputs.push(match read {
+            Some(read) => Input::new(name, Asked { read, raised: raised.clone() }),
+            None if name == "-" => Input::new("standard input", io::stdin()),
+            None => {
+                let file = File::open(&name).and_then(|file| {
+                    if file.metadata()?.is_dir() {
+                        return Err(io::ErrorKind::IsADirectory.into());
+                    }
+                    Ok(file)
+                });
+                Input::new(&name, file.map_err(|error| Error::Read { name: name.clone(), error })?)
+            }
+        });
+    }
+    let (format, inner) = format::open(inputs)?;
+    Ok((format.name, Watched { inner, raised: raised.clone(), count: 0 }))
+}
+
+/// What every answer tells beside what was asked for.
+#[derive(Serialize)]
+struct Answer<T> {
+    format: &'static str,
+    caveats: Vec<Told>,
+    #[serde(flatten)]
+    content: T,
+}
+
+#[derive(Serialize)]
+struct Told {
+    text: String,
+    is_damage: bool,
+}
+
+fn answer<T: Serialize>(format: &'static str, source: &Watched, content: T) -> String {
+    let tell = |caveat: &Caveat| Told { text: caveat.to_string(), is_damage: caveat.is_damage };
+    let caveats = source.caveats().iter().map(tell).collect();
+    serde_json::to_string(&Answer { format, caveats, content }).unwrap_or_default()
+}
+
+fn hand_over(sink: &Py<PyAny>, raised: &Raised, piece: &[u8]) -> Result<(), Error> {
+    if piece.is_empty() {
+        return Ok(());
+    }
+    Python::attach(|py| {
+        let done = sink.call1(py, (PyBytes::new(py, piece),));
+        done.map(drop).map_err(|error| Error::Write(raised.keep(error)))
+    })
+}
+
+#[derive(Serialize)]
+struct FormatRow {
+    name: &'static str,
+    about: &'static str,
+    is_read: bool,
+    is_written: bool,
+}
+
+/// Formats that are read and written, as JSON.
+#[pyfunction]
+pub fn trace_formats() -> String {
+    let written = |name: &str| Output::ALL.iter().any(|output| output.name() == name);
+    let rows = FORMATS.iter().map(|format| FormatRow {
+        name: format.name,
+        about: format.about,
+        is_read: true,
+        is_written: written(format.name),
+    });
+    serde_json::to_string(&rows.collect::<Vec<_>>()).unwrap_or_default()
+}
+
+/// What `trace_show` is told.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShowOptions {
+    format: Option<String>,
+    kinds: Option<String>,
+    has_times: bool,
+    is_quiet: bool,
+    has_programs: bool,
+}
+
+impl ShowOptions {
+    fn understand(&self) -> Result<Show, Error> {
+        let mut lines = Options { tracks: self.has_times, ..Options::default() };
+        lines.format = self.format.as_deref().map(Format::parse).transpose()?;
+        if let Some(kinds) = &self.kinds {
+            lines.mask = mask_of(kinds)?;
+        }
+        Ok(Show { lines, is_quiet: self.is_quiet, has_programs: self.has_programs })
+    }
+}
+
+#[derive(Serialize)]
+struct Shown {
+    events: u64,
+}
+
+/// Hands a trace as text to `sink`, piece by piece.
+#[pyfunction]
+pub fn trace_show(
+    py: Python<'_>,
+    inputs: Vec<Given>,
+    options_json: &str,
+    sink: Py<PyAny>,
+) -> PyResult<String> {
+    let options: ShowOptions =
+        serde_json::from_str(options_json).map_err(|e| trace_error(py, e))?;
+    let raised = Raised::default();
+    let done = py.detach(|| {
+        let options = options.understand()?;
+        let (format, mut source) = open(inputs, &raised)?;
+        let mut write = |piece: &[u8]| hand_over(&sink, &raised, piece);
+        let events = show(&mut source, &options, &mut write)?;
+        Ok(answer(format, &source, Shown { events }))
+    });
+    done.map_err(|error: Error| raised.exception(py, &error))
+}
+
+#[derive(Serialize)]
+struct Converted {
+    output: &'static str,
+    written: u64,
+    left_out: u64,
+}
+
+/// Hands a trace in another format to `sink`, piece by piece.
+#[pyfunction]
+pub fn trace_convert(
+    py: Python<'_>,
+    inputs: Vec<Given>,
+    output: &str,
+    facts_json: &str,
+    sink: Py<PyAny>,
+) -> PyResult<String> {
+    let output: Output = output.parse().map_err(|e: iolab_model::Error| trace_error(py, e))?;
+    let facts: Facts = serde_json::from_str(facts_json).map_err(|e| trace_error(py, e))?;
+    let raised = Raised::default();
+    let done = py.detach(|| {
+        let (format, mut source) = open(inputs, &raised)?;
+        let mut write = |piece: &[u8]| hand_over(&sink, &raised, piece);
+        let done = convert::convert(&mut source, output, &facts, &mut write)?;
+        let (written, left_out) = (done.written, done.left_out);
+        let content = Converted { output: output.name(), written, left_out };
+        Ok(answer(format, &source, content))
+    });
+    done.map_err(|error: Error| raised.exception(py, &error))
+}
+
+/// Name of the output format that a file name's ending stands for.
+#[pyfunction]
+pub fn trace_output_of(name: &str) -> Option<&'static str> {
+    Output::of_ending(name).map(Output::name)
+}
+
+/// Measures as text and data.
+#[derive(Serialize)]
+struct Measured {
+    text: String,
+    report: Report,
+}
+
+fn measure(inputs: Vec<Given>, by: By, raised: &Raised) -> Result<(Report, String), Error> {
+    let (format, mut source) = open(inputs, raised)?;
+    let report = Report::of(&Pairing::of(&mut source, Rules::Own, by)?);
+    let told = answer(format, &source, ());
+    Ok((report, told))
+}
+
+/// Stages of a trace; `style` is `stages`, `summary`, `btt` or `btt-short`.
+#[pyfunction]
+pub fn trace_stages(py: Python<'_>, inputs: Vec<Given>, by: &str, style: &str) -> PyResult<String> {
+    let by: By = by.parse().map_err(|e: iolab_model::Error| trace_error(py, e))?;
+    let raised = Raised::default();
+    let done = py.detach(|| {
+        let (format, mut source) = open(inputs, &raised)?;
+        let rules = if style.starts_with("btt") { Rules::Btt } else { Rules::Own };
+        let pairing = Pairing::of(&mut source, rules, by)?;
+        let report = Report::of(&pairing);
+        let text = match style {
+            "btt" => btt::text(&pairing, true),
+            "btt-short" => btt::text(&pairing, false),
+            "summary" => text::summary(&report),
+            _ => text::stages(&report),
+        };
+        Ok(answer(format, &source, Measured { text, report }))
+    });
+    done.map_err(|error: Error| raised.exception(py, &error))
+}
+
+#[derive(Serialize)]
+struct Compared {
+    text: String,
+    pairs: Vec<compare::Pair>,
+    traces: Vec<serde_json::Value>,
+}
+
+/// Figures of two traces beside each other.
+#[pyfunction]
+pub fn trace_diff(py: Python<'_>, first: Vec<Given>, second: Vec<Given>) -> PyResult<String> {
+    let raised = Raised::default();
+    let done = py.detach(|| {
+        let (first, first_told) = measure(first, By::Device, &raised)?;
+        let (second, second_told) = measure(second, By::Device, &raised)?;
+        let told = |text: &str| serde_json::from_str(text).unwrap_or_default();
+        let compared = Compared {
+            text: compare::text(&first, &second),
+            pairs: compare::compare(&first, &second),
+            traces: vec![told(&first_told), told(&second_told)],
+        };
+        serde_json::to_string(&compared).map_err(|error| Error::Write(error.into()))
+    });
+    done.map_err(|error: Error| raised.exception(py, &error))
+}

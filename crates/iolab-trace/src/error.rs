@@ -1,0 +1,88 @@
+//! What can go wrong with a trace, with the place in the file.
+
+use std::io;
+
+/// A trace that cannot be used, or an output that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{name} cannot be read: {error}")]
+    Read {
+        /// File.
+        name: String,
+        /// Reason.
+        error: io::Error,
+    },
+    /// An output could not be written.
+    #[error("the output cannot be written: {0}")]
+    Write(io::Error),
+    /// The content is none of the formats.
+    #[error("{name} is not a trace that is known: {what}; formats are {formats}")]
+    Unknown {
+        /// File.
+        name: String,
+        /// What was found at its beginning.
+        what: String,
+        /// Names of the formats.
+        formats: String,
+    },
+    /// The file is damaged from its beginning, or of another version.
+    #[error("{name}, {place}: {what}")]
+    Damaged {
+        /// File.
+        name: String,
+        /// Offset or line.
+        place: Place,
+        /// What is wrong.
+        what: String,
+    },
+    /// A format string or option that cannot be understood.
+    #[error("{0}")]
+    Option(String),
+    /// The output format cannot hold the event.
+    #[error("{format} cannot hold {what}")]
+    Unfit {
+        /// Output format.
+        format: &'static str,
+        /// What does not fit.
+        what: String,
+    },
+}
+
+/// Where in a file something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Offset in bytes.
+    Offset(u64),
+    /// Line, from 1 on.
+    Line(u64),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Offset(bytes) => write!(formatter, "offset {bytes}"),
+            Self::Line(number) => write!(formatter, "line {number}"),
+        }
+    }
+}
+
+/// Something a reader found that does not keep it from going on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caveat {
+    /// File.
+    pub name: String,
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub what: String,
+    /// Whether the rest of the file is not used because its content is wrong.
+    pub is_damage: bool,
+}
+
+impl std::fmt::Display for Caveat {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}, {}: {}", self.name, self.place, self.what)
+    }
+}

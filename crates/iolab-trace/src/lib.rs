@@ -1,0 +1,23 @@
+//! Block traces: read, converted, paired and summed up.
+//!
+//! Every format is read into the same [`Event`]s, one at a time, so that memory does not grow with
+//! the length of a trace. What a reader finds wrong is a [`Caveat`](error::Caveat) with its place;
+//! what comes before it can be used. Nothing here prints. Left out: capture.
+
+#![forbid(unsafe_code)]
+
+pub mod convert;
+pub mod error;
+pub mod event;
+pub mod format;
+pub mod names;
+pub mod native;
+pub mod number;
+pub mod show;
+pub mod source;
+pub mod stages;
+pub mod write;
+
+pub use error::Error;
+pub use event::Event;
+pub use source::{Input, Source};

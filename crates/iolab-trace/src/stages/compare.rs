@@ -1,0 +1,126 @@
+//! Two traces beside each other.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::groups::Stage;
+use super::report::{Report, StageRow};
+use super::text::duration;
+
+/// A figure of both traces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    /// What it is, with its unit.
+    pub figure: String,
+    /// Of the first trace; `None` if it has none.
+    pub first: Option<f64>,
+    /// Of the second.
+    pub second: Option<f64>,
+    /// Second over first.
+    pub ratio: Option<f64>,
+}
+
+impl Pair {
+    fn of(figure: impl Into<String>, first: Option<f64>, second: Option<f64>) -> Self {
+        let ratio = match (first, second) {
+            (Some(first), Some(second)) if first != 0.0 => Some(second / first),
+            _ => None,
+        };
+        Self { figure: figure.into(), first, second, ratio }
+    }
+}
+
+/// A figure of a stage.
+type Figure = fn(&StageRow) -> f64;
+
+/// Figures of a report by name.
+fn figures(report: &Report) -> Vec<(String, f64)> {
+    let seconds = report.span_ns.max(1) as f64 / 1e9;
+    let sum = |of: &dyn Fn(&super::report::DeviceRow) -> f64| report.devices.iter().map(of).sum();
+    let mut all: Vec<(String, f64)> = vec![
+        ("span_ns".into(), report.span_ns as f64),
+        ("events".into(), report.events as f64),
+        ("bios_queued".into(), sum(&|d| d.counts.queued.iter().map(|a| a.count as f64).sum())),
+        ("bytes_queued".into(), sum(&|d| d.counts.queued.iter().map(|a| a.bytes as f64).sum())),
+        ("requests_issued".into(), sum(&|d| d.counts.issued.count as f64)),
+        ("bytes_completed".into(), sum(&|d| d.counts.completed.bytes as f64)),
+        ("completed_per_s".into(), sum(&|d| d.counts.completed.count as f64 / seconds)),
+        ("completed_bytes_per_s".into(), sum(&|d| d.counts.completed.bytes as f64 / seconds)),
+        (
+            "merges".into(),
+            sum(&|d| (d.counts.back_merges.count + d.counts.front_merges.count) as f64),
+        ),
+        ("requeues".into(), sum(&|d| d.counts.requeues as f64)),
+        ("outstanding_mean".into(), sum(&|d| d.outstanding.mean)),
+        ("in_flight_mean".into(), sum(&|d| d.in_flight.mean)),
+        ("idle_ns".into(), sum(&|d| d.idle_ns as f64)),
+    ];
+    for row in &report.stages {
+        for (what, value) in [
+            ("count", row.count as f64),
+            ("mean_ns", row.mean_ns),
+            ("p50_ns", row.p50_ns as f64),
+            ("p99_ns", row.p99_ns as f64),
+            ("max_ns", row.max_ns as f64),
+        ] {
+            all.push((format!("{}_{what}", row.stage.name()), value));
+        }
+    }
+    all
+}
+
+/// All figures of two reports.
+pub fn compare(first: &Report, second: &Report) -> Vec<Pair> {
+    let (mine, theirs) = (figures(first), figures(second));
+    let value = |all: &[(String, f64)], name: &str| {
+        all.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+    };
+    let mut names: Vec<&String> = mine.iter().map(|(name, _)| name).collect();
+    names.extend(theirs.iter().map(|(name, _)| name).filter(|name| value(&mine, name).is_none()));
+    names.iter().map(|name| Pair::of(*name, value(&mine, name), value(&theirs, name))).collect()
+}
+
+/// The comparison as a table.
+pub fn text(first: &Report, second: &Report) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{:<24} {:>16} {:>16} {:>9}", "", "first", "second", "ratio");
+    let is_stage = |name: &str| Stage::ALL.iter().any(|stage| name.starts_with(stage.name()));
+    for pair in compare(first, second) {
+        if is_stage(&pair.figure) {
+            continue;
+        }
+        let show = |value: Option<f64>| match value {
+            None => "-".to_owned(),
+            Some(ns) if pair.figure.ends_with("_ns") => duration(ns),
+            Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
+            Some(value) => format!("{value:.2}"),
+        };
+        push_row(&mut out, &pair.figure, [show(pair.first), show(pair.second)], pair.ratio);
+    }
+    let find = |report: &Report, stage| report.stages.iter().find(|r| r.stage == stage).cloned();
+    for stage in Stage::ALL {
+        let (mine, theirs) = (find(first, *stage), find(second, *stage));
+        if mine.is_none() && theirs.is_none() {
+            continue;
+        }
+        let columns: [(&str, Figure); 3] = [
+            ("mean", |row| row.mean_ns),
+            ("p50", |row| row.p50_ns as f64),
+            ("p99", |row| row.p99_ns as f64),
+        ];
+        for (name, of) in columns {
+            let values = [mine.as_ref().map(of), theirs.as_ref().map(of)];
+            let pair = Pair::of("", values[0], values[1]);
+            let shown = values.map(|value| value.map_or("-".to_owned(), duration));
+            push_row(&mut out, &format!("{stage} {name}"), shown, pair.ratio);
+        }
+    }
+    out
+}
+
+fn push_row(out: &mut String, name: &str, values: [String; 2], ratio: Option<f64>) {
+    let ratio = ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+    let [first, second] = values;
+    let _ = writeln!(out, "{name:<24} {first:>16} {second:>16} {ratio:>9}");
+}

@@ -1,0 +1,120 @@
+//! Processes by name, as btt groups them: workers of the kernel share the name before their slash.
+
+use std::collections::BTreeMap;
+
+use super::periods::Ranges;
+use crate::event::{Action, Event};
+use crate::names::push_clean;
+use iolab_model::histogram::Histogram;
+
+/// Processes that are told apart; the others share one group.
+pub const PROCESSES_MAX: usize = 512;
+/// Pids that are remembered.
+const PIDS_MAX: usize = 1 << 17;
+const CACHE: usize = 64;
+/// Name of the group of all that are too many.
+const OTHERS: &str = "(others)";
+
+/// Processes of one name.
+pub struct Process {
+    /// The name.
+    pub name: String,
+    /// Pid that was seen first.
+    pub pid: u32,
+    /// Whether there are others of that name.
+    pub is_shared: bool,
+    /// When a bio of it entered the queue last.
+    pub last_queued_ns: Option<u64>,
+    /// Times between its bios: on devices, and on devices that only map to others.
+    pub between: [Option<Box<Histogram>>; 2],
+    /// Periods in which its bios entered the queue.
+    pub queued: Ranges,
+    /// Periods in which something was completed while it ran.
+    pub completed: Ranges,
+}
+
+/// All of them.
+pub struct Processes {
+    /// In the order in which they appeared.
+    pub all: Vec<Process>,
+    by_name: BTreeMap<String, u32>,
+    by_pid: BTreeMap<u32, u32>,
+    latest: [Option<(u32, u32)>; CACHE],
+}
+
+impl Default for Processes {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            by_name: BTreeMap::new(),
+            by_pid: BTreeMap::new(),
+            latest: [None; CACHE],
+        }
+    }
+}
+
+impl Processes {
+    /// Takes the name out of a note.
+    pub fn learn(&mut self, event: &Event) {
+        if event.action != Action::NoteProcess || self.by_pid.contains_key(&event.pid) {
+            return;
+        }
+        let mut clean = Vec::new();
+        let name = event.name();
+        let length = name.iter().position(|byte| *byte == b'/').unwrap_or(name.len());
+        push_clean(&mut clean, &name[..length]);
+        let name = String::from_utf8_lossy(&clean).into_owned();
+        self.insert(event.pid, if event.pid == 0 { "kernel".to_owned() } else { name });
+    }
+
+    /// Number of a process; one of which nothing is known goes by its pid.
+    #[inline]
+    pub fn of(&mut self, pid: u32) -> u32 {
+        let slot = pid as usize % CACHE;
+        if let Some((cached, index)) = self.latest[slot]
+            && cached == pid
+        {
+            return index;
+        }
+        let known = self.by_pid.get(&pid).copied();
+        let index = known.unwrap_or_else(|| self.insert(pid, format!("pid{pid:09}")));
+        self.latest[slot] = Some((pid, index));
+        index
+    }
+
+    fn insert(&mut self, pid: u32, name: String) -> u32 {
+        let is_full = self.all.len() >= PROCESSES_MAX && !self.by_name.contains_key(&name);
+        let name = if is_full { OTHERS.to_owned() } else { name };
+        let index = match self.by_name.get(&name) {
+            Some(index) => {
+                self.all[*index as usize].is_shared = true;
+                *index
+            }
+            None => self.push(pid, name),
+        };
+        if self.by_pid.len() < PIDS_MAX {
+            self.by_pid.insert(pid, index);
+        }
+        index
+    }
+
+    fn push(&mut self, pid: u32, name: String) -> u32 {
+        let index = self.all.len() as u32;
+        self.by_name.insert(name.clone(), index);
+        self.all.push(Process {
+            name,
+            pid,
+            is_shared: false,
+            last_queued_ns: None,
+            between: [None, None],
+            queued: Ranges::default(),
+            completed: Ranges::default(),
+        });
+        index
+    }
+
+    /// Numbers in the order of names.
+    pub fn sorted(&self) -> Vec<u32> {
+        self.by_name.values().copied().collect()
+    }
+}

@@ -1,0 +1,216 @@
+//! Stages and summary as tables for people.
+
+use std::fmt::Write as _;
+
+use super::groups::DIRECTIONS;
+use super::report::{DeviceRow, GroupRow, Report, SeekRow, StageRow};
+
+const HEAD: &str =
+    "stage       count       min      mean       p50       p90       p99     p99.9       max";
+
+/// A duration in at most nine columns, with its unit.
+pub fn duration(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.2} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+/// A number of bytes with its unit.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let (mut value, mut unit) = (count as f64, 0);
+    while value >= 1024.0 && unit < UNITS.len() - 1 {
+        (value, unit) = (value / 1024.0, unit + 1);
+    }
+    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+fn push_stages(out: &mut String, rows: &[StageRow]) {
+    let _ = writeln!(out, "  {HEAD}");
+    for row in rows {
+        let whole = |ns: u64| duration(ns as f64);
+        let _ = writeln!(
+            out,
+            "  {:5} {:11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            row.stage,
+            row.count,
+            whole(row.min_ns),
+            duration(row.mean_ns),
+            whole(row.p50_ns),
+            whole(row.p90_ns),
+            whole(row.p99_ns),
+            whole(row.p999_ns),
+            whole(row.max_ns)
+        );
+    }
+}
+
+/// All stages, per device and per group.
+pub fn stages(report: &Report) -> String {
+    let mut out = String::new();
+    if report.devices.len() != 1 {
+        let _ = writeln!(out, "all devices");
+        push_stages(&mut out, &report.stages);
+    }
+    for device in &report.devices {
+        let _ = writeln!(out, "{}device {}", if out.is_empty() { "" } else { "\n" }, device.device);
+        push_stages(&mut out, &device.stages);
+        push_counts(&mut out, device);
+        push_depths(&mut out, device, report.span_ns);
+        push_places(&mut out, device);
+        for group in &device.groups {
+            let _ = writeln!(out, "\n device {}, {}", device.device, group_line(group));
+            push_stages(&mut out, &group.stages);
+        }
+    }
+    out
+}
+
+fn group_line(group: &GroupRow) -> String {
+    format!(
+        "{}: {} bios in, {} completed, {:.1} % of the bytes",
+        group.name,
+        group.queued.count,
+        bytes(group.completed.bytes),
+        100.0 * group.bytes_share
+    )
+}
+
+fn push_counts(out: &mut String, device: &DeviceRow) {
+    let counts = &device.counts;
+    let queued = DIRECTIONS.iter().zip(&counts.queued).filter(|(_, amount)| amount.count > 0);
+    let queued: Vec<String> = queued
+        .map(|(name, amount)| format!("{} {name} ({})", amount.count, bytes(amount.bytes)))
+        .collect();
+    let _ = writeln!(out, "  queued     {}", queued.join(", "));
+    let _ = writeln!(
+        out,
+        "  requests   {} issued ({}), {} completed ({}), {} put back, {} with an error",
+        counts.issued.count,
+        bytes(counts.issued.bytes),
+        counts.completed.count,
+        bytes(counts.completed.bytes),
+        counts.requeues,
+        counts.errors
+    );
+    let _ = writeln!(
+        out,
+        "  merges     {} behind, {} before, {} joined; {} splits; {} flushes",
+        counts.back_merges.count,
+        counts.front_merges.count,
+        counts.joined,
+        counts.splits,
+        counts.flushes
+    );
+    let _ = writeln!(
+        out,
+        "  plugs      {} set, {} taken away, {} by a timer; plugged for {}",
+        counts.plugs,
+        counts.unplugs,
+        counts.timer_unplugs,
+        duration(device.plugged_ns as f64)
+    );
+    if counts.completed_unknown + counts.forgotten > 0 {
+        let _ = writeln!(
+            out,
+            "  left out   {} completions without a bio, {} bios given up",
+            counts.completed_unknown, counts.forgotten
+        );
+    }
+}
+
+fn push_depths(out: &mut String, device: &DeviceRow, span_ns: u64) {
+    let (all, inside) = (&device.outstanding, &device.in_flight);
+    let _ = writeln!(
+        out,
+        "  depth      {:.2} bios in the mean, {} at most (by Little's law {:.2}); in the device \
+         {:.2}, {}",
+        all.mean, all.max, device.outstanding_by_little, inside.mean, inside.max
+    );
+    let _ = writeln!(
+        out,
+        "  idle       {} of {} ({:.1} %)",
+        duration(device.idle_ns as f64),
+        duration(span_ns as f64),
+        100.0 * device.idle_ns as f64 / span_ns.max(1) as f64
+    );
+}
+
+fn push_places(out: &mut String, device: &DeviceRow) {
+    let mut push = |name: &str, row: &SeekRow| {
+        let mark = if row.is_mode_rough { "about " } else { "" };
+        let _ = writeln!(
+            out,
+            "  {name} {:.1} % sequential; distance in sectors: mean {:.1}, median {}, p90 {}, \
+             most often {} ({mark}{} of {})",
+            100.0 * row.sequential_share,
+            row.mean_sectors,
+            row.p50_sectors,
+            row.p90_sectors,
+            row.mode_sectors,
+            row.mode_count,
+            row.count
+        );
+    };
+    if let Some(row) = &device.queue_seeks {
+        push("order in  ", row);
+    }
+    if let Some(row) = &device.issue_seeks {
+        push("order out ", row);
+    }
+}
+
+/// The most important figures of each device, and who used it.
+pub fn summary(report: &Report) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{} events in {}", report.events, duration(report.span_ns as f64));
+    let seconds = report.span_ns.max(1) as f64 / 1e9;
+    for device in &report.devices {
+        let completed = device.counts.completed;
+        let _ = writeln!(
+            out,
+            "\ndevice {}: {:.1} requests/s, {}/s",
+            device.device,
+            completed.count as f64 / seconds,
+            bytes((completed.bytes as f64 / seconds) as u64)
+        );
+        push_shares(&mut out, device);
+        push_counts(&mut out, device);
+        push_depths(&mut out, device, report.span_ns);
+        push_places(&mut out, device);
+        for group in &device.groups {
+            let whole = group.stages.iter().find(|row| row.stage == super::Stage::Q2C);
+            let time = whole.map_or(String::new(), |row| {
+                format!(
+                    "; whole time p50 {}, p99 {}",
+                    duration(row.p50_ns as f64),
+                    duration(row.p99_ns as f64)
+                )
+            });
+            let _ = writeln!(out, "  process    {}{time}", group_line(group));
+        }
+    }
+    out
+}
+
+/// Where the time of a bio goes: the stages that follow each other, as shares of the whole.
+fn push_shares(out: &mut String, device: &DeviceRow) {
+    use super::Stage::{D2C, G2I, I2D, M2D, Q2C, Q2D, Q2G, Q2M};
+    let row = |stage| device.stages.iter().find(move |row| row.stage == stage);
+    let Some(whole) = row(Q2C) else { return };
+    let share = |row: &StageRow| 100.0 * row.sum_ns as f64 / whole.sum_ns.max(1) as f64;
+    let parts = [Q2G, G2I, Q2M, I2D, M2D, Q2D, D2C].into_iter().filter_map(row);
+    let parts: Vec<String> =
+        parts.map(|row| format!("{} {:.1} %", row.stage, share(row))).collect();
+    let _ = writeln!(
+        out,
+        "  whole time p50 {}, p99 {}, at most {}; shares: {}",
+        duration(whole.p50_ns as f64),
+        duration(whole.p99_ns as f64),
+        duration(whole.max_ns as f64),
+        parts.join(", ")
+    );
+}

@@ -1,0 +1,225 @@
+//! Stages: the recorded figures of btt, and laws that hold for every trace.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use iolab_trace::event::{Action, Categories, Device};
+use iolab_trace::format::blktrace::Reader;
+use iolab_trace::stages::{By, Pairing, Report, Rules, Stage, btt};
+use iolab_trace::{Event, Input};
+use proptest::prelude::*;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/trace")
+}
+
+fn golden(name: &str, rules: Rules, by: By) -> Pairing {
+    let inputs = ["0", "1"].map(|cpu| {
+        let file = format!("{name}.blktrace.{cpu}");
+        Input::new(file.clone(), std::fs::File::open(folder().join(file)).unwrap())
+    });
+    Pairing::of(&mut Reader::of_inputs(inputs.into()).unwrap(), rules, by).unwrap()
+}
+
+#[test]
+fn golden_figures_of_btt_are_reproduced_to_the_printed_digit() {
+    for name in ["syn", "nb"] {
+        let recorded = std::fs::read_to_string(folder().join(format!("{name}.btt-A.txt"))).unwrap();
+        assert_eq!(btt::text(&golden(name, Rules::Btt, By::Process), true), recorded, "{name}");
+    }
+    let short = std::fs::read_to_string(folder().join("syn.btt-X.avg")).unwrap();
+    let ours = btt::text(&golden("syn", Rules::Btt, By::Process), false);
+    assert!(ours.starts_with(&short), "{ours}");
+}
+
+/// btt loses the second part of a split bio: its D and C cover no whole bio. We do not.
+#[test]
+fn a_bio_that_is_split_is_two() {
+    let rows = |rules| {
+        let report = Report::of(&golden("nb", rules, By::Device));
+        report.stages.iter().find(|row| row.stage == Stage::Q2C).unwrap().count
+    };
+    assert_eq!((rows(Rules::Btt), rows(Rules::Own)), (135, 137));
+    let report = Report::of(&golden("nb", Rules::Own, By::Device));
+    assert_eq!(report.devices[0].counts.splits, 1);
+}
+
+fn event(action: Action, time_ns: u64, sector: u64, sectors: u32) -> Event {
+    Event {
+        action,
+        time_ns,
+        sector,
+        bytes: sectors * 512,
+        categories: Categories::WRITE.with(Categories::of_action(action)),
+        device: Device::new(8, 0),
+        ..Event::default()
+    }
+}
+
+fn paired(events: &[Event], by: By) -> Pairing {
+    let mut pairing = Pairing::new(Rules::Own, by);
+    events.iter().for_each(|event| pairing.add(event));
+    pairing.finish();
+    pairing
+}
+
+/// A bio of a random load: when it comes, how long it is, how long each step takes, whether it is
+/// merged behind the request before.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    gap_ns: u64,
+    sectors: u32,
+    served_ns: u64,
+    is_merged: bool,
+    is_again: bool,
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    (0_u64..5_000, 1_u32..64, 1_u64..9_000, any::<bool>(), prop::bool::weighted(0.1)).prop_map(
+        |(gap_ns, sectors, served_ns, is_merged, is_again)| Step {
+            gap_ns,
+            sectors,
+            served_ns,
+            is_merged,
+            is_again,
+        },
+    )
+}
+
+struct Request {
+    start: u64,
+    sectors: u32,
+    served_ns: u64,
+    is_again: bool,
+}
+
+/// A device that serves requests in order, some of which were merged; some are put back once.
+fn simulated(steps: &[Step]) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut requests: VecDeque<(u64, Request)> = VecDeque::new();
+    let (mut now, mut next) = (1_000_000, 0_u64);
+    for step in steps {
+        now += step.gap_ns;
+        // A hole before each request, so that none is taken for the end of another one.
+        let is_merged = step.is_merged && !requests.is_empty();
+        let start = next + 8 * u64::from(!is_merged);
+        next = start + u64::from(step.sectors);
+        events.push(event(Action::Queued, now, start, step.sectors));
+        match requests.back_mut() {
+            Some((_, last)) if step.is_merged => {
+                events.push(event(Action::BackMerged, now + 1, start, step.sectors));
+                last.sectors += step.sectors;
+            }
+            _ => {
+                events.push(event(Action::Got, now + 1, start, step.sectors));
+                events.push(event(Action::Inserted, now + 2, start, step.sectors));
+                let (served_ns, is_again) = (step.served_ns, step.is_again);
+                let request = Request { start, sectors: step.sectors, served_ns, is_again };
+                requests.push_back((now + 2, request));
+            }
+        }
+    }
+    let mut free = now + 10;
+    for (ready, request) in requests {
+        let mut begin = ready.max(free);
+        if request.is_again {
+            events.push(event(Action::Issued, begin, request.start, request.sectors));
+            events.push(event(Action::Requeued, begin + 5, request.start, request.sectors));
+            begin += 50;
+        }
+        events.push(event(Action::Issued, begin, request.start, request.sectors));
+        free = begin + request.served_ns;
+        events.push(event(Action::Completed, free, request.start, request.sectors));
+    }
+    events.sort_by_key(|event| event.time_ns);
+    events
+}
+
+proptest! {
+    /// Every byte that enters comes out, through as many stages as it entered; the integral of the
+    /// depth is the sum of the times (Little's law), whatever the groups.
+    #[test]
+    fn bytes_are_conserved_and_littles_law_holds(
+        steps in prop::collection::vec(any_step(), 1..120),
+        by in prop::sample::select(By::ALL),
+    ) {
+        let pairing = paired(&simulated(&steps), by);
+        let report = Report::of(&pairing);
+        let device = &report.devices[0];
+        let queued = device.counts.queued[1];
+        prop_assert_eq!(queued.count, steps.len() as u64);
+        prop_assert_eq!(queued.bytes, device.counts.completed.bytes);
+        let again: u64 = device.counts.issued.bytes - queued.bytes;
+        prop_assert_eq!(again > 0, device.counts.requeues > 0);
+        if by != By::Device {
+            let bytes: u64 = device.groups.iter().map(|group| group.completed.bytes).sum();
+            prop_assert_eq!(bytes, queued.bytes);
+        }
+        let sum = |stage| report.stages.iter().find(|r| r.stage == stage).map_or(0, |r| r.sum_ns);
+        let count = |stage| report.stages.iter().find(|r| r.stage == stage).map_or(0, |r| r.count);
+        prop_assert_eq!(count(Stage::Q2C), queued.count);
+        prop_assert_eq!(count(Stage::D2C), queued.count);
+        prop_assert_eq!(count(Stage::Q2G) + count(Stage::Q2M), queued.count);
+        let activity = &pairing.devices[0].activity;
+        prop_assert_eq!(activity.outstanding.integral, u128::from(sum(Stage::Q2C)));
+        prop_assert_eq!((activity.outstanding.now, activity.in_flight.now), (0, 0));
+        let whole: f64 = device.series.iter()
+            .map(|slice| slice.outstanding_mean * slice.length_ns as f64).sum();
+        prop_assert!((whole - activity.outstanding.integral as f64).abs() <= 1e-6 * whole.max(1.0));
+        if device.counts.requeues == 0 {
+            // Q2D and D2C follow each other without a gap.
+            prop_assert_eq!(sum(Stage::Q2D) + sum(Stage::D2C), sum(Stage::Q2C));
+        }
+        prop_assert_eq!(device.idle_ns, report.span_ns - activity.in_flight.busy_ns);
+    }
+
+    /// Events in any order, of any kind, with any numbers: no panic, and no more bios than came.
+    #[test]
+    fn any_events_are_counted(
+        events in prop::collection::vec(
+            (prop::sample::select(Action::ALL), 0_u64..50, 0_u64..40, 0_u32..9, 0_u32..3), 0..300,
+        ),
+        rules in prop::sample::select(vec![Rules::Own, Rules::Btt]),
+    ) {
+        let mut pairing = Pairing::new(rules, By::Process);
+        for (action, time_ns, sector, sectors, pid) in events {
+            let payload = vec![pid as u8; 8];
+            pairing.add(&Event { pid, payload, ..event(action, time_ns, sector, sectors) });
+        }
+        pairing.finish();
+        let report = Report::of(&pairing);
+        for device in &report.devices {
+            let queued: u64 = device.counts.queued.iter().map(|amount| amount.count).sum();
+            let ended: u64 = device.groups.iter().map(|group| group.completed.count).sum();
+            prop_assert!(ended + device.outstanding.at_end <= queued + device.counts.splits);
+        }
+        btt::text(&pairing, true);
+    }
+}
+
+#[test]
+fn two_bios_for_the_same_sectors_are_both_measured() {
+    let events = [
+        event(Action::Queued, 100, 8, 8),
+        event(Action::Queued, 200, 8, 8),
+        event(Action::Issued, 300, 8, 8),
+        event(Action::Issued, 400, 8, 8),
+        event(Action::Completed, 600, 8, 8),
+        event(Action::Completed, 900, 8, 8),
+    ];
+    let report = Report::of(&paired(&events, By::Device));
+    let whole = report.stages.iter().find(|row| row.stage == Stage::Q2C).unwrap();
+    assert_eq!((whole.count, whole.sum_ns), (2, 500 + 700));
+    assert_eq!(report.devices[0].in_flight.max, 2);
+    assert_eq!(report.devices[0].counts.completed_unknown, 0);
+}
+
+#[test]
+fn what_does_not_end_is_told_and_bounded() {
+    let events: Vec<Event> =
+        (0..100_000_u64).map(|n| event(Action::Queued, n, n * 16, 8)).collect();
+    let report = Report::of(&paired(&events, By::Device));
+    let device = &report.devices[0];
+    assert_eq!(device.counts.forgotten + device.outstanding.at_end, 100_000);
+    assert_eq!(device.outstanding.at_end, 32_768);
+}

@@ -1,0 +1,217 @@
+"""`iolab trace`: recorded texts, conversion there and back, measures, and damaged files."""
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from iolab.cli.console import Console
+from iolab.cli.main import main
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+TRACES = GOLDEN / "trace"
+SYN = [str(TRACES / f"syn.blktrace.{cpu}") for cpu in (0, 1)]
+NB = str(TRACES / "nb")
+
+
+@pytest.fixture
+def iolab():
+    def run(*arguments):
+        out, err = io.StringIO(), io.StringIO()
+        code = main(list(map(str, arguments)), console=Console(out, err))
+        assert "Traceback" not in err.getvalue()
+        return code, out.getvalue(), err.getvalue()
+
+    return run
+
+
+def recorded(name):
+    lines = (TRACES / name).read_text().splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("Input file "))
+
+
+def test_show_prints_what_blkparse_printed(iolab):
+    assert iolab("trace", "show", *SYN) == (0, recorded("syn.blkparse.txt"), "")
+    assert iolab("trace", "show", NB) == (0, recorded("nb.blkparse.txt"), "")
+    code, out, _ = iolab("trace", "show", "-q", "-a", "read", *SYN)
+    assert (code, out) == (0, recorded("syn.blkparse-a-read.txt"))
+
+
+def test_show_takes_the_fields_of_blkparse(iolab):
+    code, out, _ = iolab("trace", "show", "-q", "-f", r"%T.%t %a %-4d|%8S\n", "-a", "issue", *SYN)
+    assert code == 0
+    assert out.splitlines()[0] == "0.000018000 D RS  |    2048"
+    assert iolab("trace", "show", "-f", r"\q", *SYN)[0] == 1
+    assert "there is no event kind 'reads'" in iolab("trace", "show", "-a", "reads", *SYN)[2]
+
+
+@pytest.mark.parametrize("ending", ["iotrace", "blktrace", "csv"])
+def test_a_converted_trace_has_the_same_text_and_figures(iolab, tmp_path, ending):
+    out = tmp_path / f"t.{ending}"
+    code, told, _ = iolab("trace", "convert", *SYN, out)
+    assert code == 0
+    assert "56 events in" in told or "55 events in" in told
+    shown = iolab("trace", "show", "-q", out)[1]
+    assert shown == iolab("trace", "show", "-q", *SYN)[1]
+    figures = [iolab("trace", "stages", "--btt", name)[1] for name in (out, TRACES / "syn")]
+    assert figures[0] == figures[1] == (TRACES / "syn.btt-A.txt").read_text()
+
+
+def test_a_trace_becomes_a_log_for_fio(iolab):
+    code, out, err = iolab("trace", "convert", "--to", "iolog", *SYN, "-")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[:4] == [
+        "fio version 3 iolog",
+        "0 /dev/block/8:16 add",
+        "0 /dev/block/8:16 open",
+        "0 /dev/block/8:16 read 1048576 4096",
+    ]
+    assert lines[-1] == "10990 /dev/block/8:16 close"
+    assert err == ""
+
+
+def test_an_output_is_replaced_only_if_it_is_named(iolab, tmp_path):
+    out = tmp_path / "t.csv"
+    out.write_text("mine")
+    code, _, err = iolab("trace", "convert", *SYN, out)
+    assert code == 2
+    assert "exists already" in err
+    assert out.read_text() == "mine"
+    assert iolab("trace", "convert", *SYN, out, "--overwrite", out)[0] == 0
+    assert out.read_text().startswith("ts_ns,event,")
+    code, _, err = iolab("trace", "convert", *SYN, tmp_path / "t.what")
+    assert code == 1
+    assert "does not say by its ending" in err
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_stages_are_told_per_process_and_as_json(iolab):
+    code, out, _ = iolab("trace", "stages", NB, "--by", "process", "--json")
+    report = json.loads(out)
+    assert code == 0
+    (device,) = report["devices"]
+    names = {group["name"] for group in device["groups"]}
+    assert {"sync (163)", "init (158)"} <= names
+    assert sum(group["bytes_share"] for group in device["groups"]) == pytest.approx(1)
+    whole = next(row for row in report["stages"] if row["stage"] == "Q2C")
+    assert whole["count"] == 137
+    assert whole["min_ns"] <= whole["p50_ns"] <= whole["p99_ns"] <= whole["max_ns"]
+    assert device["outstanding"]["mean"] == pytest.approx(device["outstanding_by_little"])
+    code, out, _ = iolab("trace", "stages", NB, "--by", "direction")
+    assert " device 254,0, read: 40 bios in" in out
+
+
+def test_summary_and_diff_name_what_matters(iolab):
+    code, out, _ = iolab("trace", "summary", NB)
+    assert code == 0
+    assert out.startswith("431 events in 1.14 s\n")
+    assert "process    sync (163)" in out
+    code, out, _ = iolab("trace", "diff", NB, TRACES / "syn", "--json")
+    pairs = {pair["figure"]: pair for pair in json.loads(out)}
+    assert pairs["events"]["first"] == 431
+    assert pairs["Q2C_mean_ns"]["ratio"] < 0.1
+    assert "Q2C p99" in iolab("trace", "diff", NB, TRACES / "syn")[1]
+
+
+def test_recordings_and_simulations_are_measured_alike(iolab):
+    code, out, _ = iolab("trace", "stages", GOLDEN / "dispatch" / "deep-bfq.csv.gz", "--json")
+    assert code == 0
+    report = json.loads(out)
+    assert report["events"] == 17_898
+    (device,) = report["devices"]
+    assert device["in_flight"]["max"] == 4
+
+
+def test_a_simulated_trial_goes_through_the_same_command(iolab, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(
+        'testbed = "sim:fixed-100us"\nseed = 3\nrounds = 1\n[factors]\n'
+        'scheduler = ["noop", "bfq"]\n[settings]\nfile_size = "1m"\n[[workloads]]\nkind = "iozone"\n'
+        'tests = ["write", "random-read"]\n'
+    )
+    assert iolab("sim", "trace", "s.toml", "--out", "t.csv.gz")[0] == 0
+    code, text, _ = iolab("trace", "stages", "t.csv.gz", "--by", "direction", "--json")
+    assert code == 0
+    (device,) = json.loads(text)["devices"]
+    whole = {"count": 256, "bytes": 1 << 20}
+    assert device["counts"]["queued"][:2] == [whole, whole]
+    assert [group["completed"] for group in device["groups"]] == [whole, whole]
+    served = next(row for row in device["stages"] if row["stage"] == "D2C")
+    assert served["p50_ns"] == pytest.approx(100_000, rel=0.01)
+
+
+def test_damaged_and_cut_files_are_used_as_far_as_they_go(iolab, tmp_path):
+    whole = (TRACES / "nb.blktrace.0").read_bytes()
+    cut = tmp_path / "cut.blktrace.0"
+    cut.write_bytes(whole[: len(whole) - 20])
+    code, out, err = iolab("trace", "show", "-q", cut)
+    assert code == 0
+    assert out
+    assert "the last record is cut off after 28 bytes and is not used" in err
+    at = whole.index(b"\x07tae", 1000)
+    cut.write_bytes(whole[:at] + bytes(4) + whole[at + 4 :])
+    code, out, err = iolab("trace", "show", "-q", cut)
+    assert code == 5
+    assert out
+    assert f"offset {at}: no record begins here" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("text", b"hello\n", "is not a trace that is known: it begins with `hello"),
+        ("empty", b"", "it is empty"),
+        ("x.gz", b"no gzip", "cannot be unpacked"),
+        ("v8.blktrace.0", b"\x08tae" + bytes(60), "a record of version 8, only 7 is known"),
+    ],
+)
+def test_what_is_no_trace_is_refused(iolab, tmp_path, name, content, message):
+    file = tmp_path / name
+    file.write_bytes(content)
+    code, out, err = iolab("trace", "stages", file)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_unknown_words_are_refused(iolab, tmp_path):
+    assert "there is no 'iolab trace shw'" in iolab("trace", "shw", "x")[2]
+    assert "there is no such file" in iolab("trace", "show", tmp_path / "no")[2]
+    assert "cannot be read" in iolab("trace", "show", tmp_path)[2]
+
+
+def test_a_name_in_a_trace_is_no_command_to_the_terminal(iolab, tmp_path):
+    csv = tmp_path / "t.csv"
+    name = b"\x1b[2J".hex()
+    csv.write_text(
+        "ts_ns,event,sector,nr_sectors,rwbs,pid,device,payload\n"
+        f"1,process,0,0,N,7,8:0,{name}\n2,Q,8,8,R,7,8:0,\n"
+    )
+    code, out, _ = iolab("trace", "show", "-q", csv)
+    assert code == 0
+    assert "[?[2J]" in out
+    assert "\x1b" not in out
+
+
+def test_a_reader_that_leaves_ends_it_quietly(tmp_path):
+    """Long text to a pipe that is closed after one line: no message, no endless work."""
+    csv = tmp_path / "t.csv.gz"
+    rows = "".join(f"{n},Q,{n * 8},8,R,,1,0\n" for n in range(200_000))
+    csv.write_bytes(
+        gzip.compress(b"ts_ns,event,sector,nr_sectors,rwbs,ioprio,pid,cpu\n" + rows.encode())
+    )
+    command = [sys.executable, "-m", "iolab", "trace", "show", str(csv)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
+    )
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
