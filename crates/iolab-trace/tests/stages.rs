@@ -58,7 +58,9 @@ fn event(action: Action, time_ns: u64, sector: u64, sectors: u32) -> Event {
 
 fn paired(events: &[Event], by: By) -> Pairing {
     let mut pairing = Pairing::new(Rules::Own, by);
-    events.iter().for_each(|event| pairing.add(event));
+    for event in events {
+        pairing.add(event);
+    }
     pairing.finish();
     pairing
 }

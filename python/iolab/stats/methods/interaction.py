@@ -78,7 +78,7 @@ def disagreement(cells: Sequence[MeanEstimate], p: float | None, margin: float) 
     if p is None or p >= P_MAX or len(cells) < 2:
         return []
     edge = math.log1p(margin)
-    sides = [direction_of(cell.mean, edge) for cell in cells]
+    sides: list[Direction] = [direction_of(cell.mean, edge) for cell in cells]
     for side, sign in (("better", 1), ("worse", -1)):
         sure = [
             sign * cell.mean
