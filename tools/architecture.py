@@ -49,7 +49,7 @@ PACKAGES: Final[Picture] = {
 ENTRANCES: Final = ("__init__.py", "__main__.py")
 """Modules outside the sub-packages through which one comes in; they may import any."""
 
-SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "visible", "wording"})
+SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "version", "visible", "wording"})
 CORE_USERS: Final = (
     *("run/", "testbed/", "cli/", "stats/metrics/"),
     *("study/read_dialect.py", "study/operations.py"),

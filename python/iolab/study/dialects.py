@@ -292,13 +292,24 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
             "write one workload for each",
         )
     if not is_table:
+        # A line has nothing beside its rows that they could be taken for.
         prefix = "" if entry.is_line else f"{entry.name}/"
+        names = _different([f"{prefix}{row['name']}" for _, row in rows])
         return tuple(
-            # A line has nothing beside its rows that they could be taken for.
-            replace(base, name=f"{prefix}{row['name']}", rows=(_row(row, ()),))
-            for _, row in rows
+            replace(base, name=name, rows=(_row(row, ()),))
+            for name, (_, row) in zip(names, rows, strict=True)
         )
     return (replace(base, rows=tuple(_row(row, (*at, *_of(row, own))) for at, row in rows)),)
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """The same names, those that came before with a number: ``2m`` and ``2m-2``."""
+    counts: dict[str, int] = {}
+    found = list[str]()
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        found.append(name if counts[name] == 1 else f"{name}-{counts[name]}")
+    return found
 
 
 def of_plan(entry: Entry, plan: Json) -> tuple[DialectWorkload, ...]:
