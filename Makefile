@@ -51,6 +51,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json
 	@if command -v iozone && command -v bonnie++ && [ "$$(id -u)" = 0 ]; then python benches/dialects.py; \
 	else echo "benches/dialects.py: left out, it needs root, iozone and bonnie++"; fi
 	@python benches/simulator.py
+	@python benches/traces.py
 	@python benches/verdicts.py
 	@python benches/analysis.py
 	@python benches/startup.py

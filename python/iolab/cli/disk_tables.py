@@ -1,6 +1,6 @@
-"""Layouts of iostat: Linux (sysstat 12.6) plain, ``-x``, ``-s`` and JSON; Solaris ``-x`` to ``-xnc``.
+"""Layouts of iostat: Linux (sysstat 12.6) plain, ``-x``, ``-s``, JSON; Solaris ``-x`` to ``-xnc``.
 
-Source: recorded output, `tests/golden/trace/diskstats`; the Solaris layout after the listings of
+Source: recorded output, `tests/golden/iostat`; the Solaris layout after the listings of
 its time. Numbers and layout are those of the programs; their texts for people are not used.
 """
 

@@ -31,7 +31,7 @@ from iolab.frozen import frozen
 from iolab.study.factors import nearest
 
 NAME = "iostat"
-HELP = "what the disks do, as iostat shows it: Linux and Solaris layouts, JSON"
+HELP = "show what the disks do, in the layouts of iostat"
 
 _INTERVAL_MAX_S: Final = 86_400.0
 _TICK_S: Final = 0.01

@@ -64,7 +64,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "iostat",
         "iostat",
-        "what the disks do, as iostat shows it: Linux and Solaris layouts, JSON",
+        "show what the disks do, in the layouts of iostat",
     ),
     (
         "workloads",
@@ -107,7 +107,7 @@ EXIT_CODES: Final = (
     (
         5,
         "a check failed: other data than was written (`--verify`), a damaged study or archive, a "
-        "regression (`gate`), a broken rule (`lint`), another order (`sim scenarios`)",
+        "regression (`gate`), a broken rule (`lint`), another order (`sim scenarios`), a damaged trace",
     ),
     (EXIT_BUG, "a bug in iolab; `IOLAB_DEBUG=1` shows where, please report it"),
     (130, "stopped by the user"),
