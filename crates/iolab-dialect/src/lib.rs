@@ -7,6 +7,7 @@
 
 pub mod bonnie;
 pub mod diagnostic;
+pub mod fio;
 pub mod iozone;
 pub mod mkfile;
 pub mod option;
