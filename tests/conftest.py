@@ -26,6 +26,7 @@ import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
 CANNED = Path(__file__).parent / "report" / "fixtures" / "canned.py"
+OLDER_STORES = Path(__file__).parent / "store" / "older_stores.py"
 TIMEOUT_S_BY_MARKER = {
     "needs_loop": 120,
     "needs_chromium": 90,
@@ -170,10 +171,20 @@ def golden() -> Callable[[str, str], None]:
 
 @pytest.fixture(scope="session")
 def canned() -> ModuleType:
-    """Return the module of canned studies; loaded by path, so that any import mode works."""
-    name = "iolab_tests_canned"
+    """Return the module of canned studies."""
+    return loaded("iolab_tests_canned", CANNED)
+
+
+@pytest.fixture(scope="session")
+def older_stores() -> ModuleType:
+    """Return the module that makes stores of earlier schemas."""
+    return loaded("iolab_tests_older_stores", OLDER_STORES)
+
+
+def loaded(name: str, path: Path) -> ModuleType:
+    """Return a module of helpers; loaded by path, so that any import mode works."""
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, CANNED)
+        spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)

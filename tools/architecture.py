@@ -48,9 +48,12 @@ PACKAGES: Final[Picture] = {
 ENTRANCES: Final = ("__init__.py", "__main__.py")
 """Modules outside the sub-packages through which one comes in; they may import any."""
 
-SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "visible", "wording"})
-CORE_USERS: Final = ("run/", "testbed/", "cli/", "stats/metrics/")
-"""Where the compiled extension may be imported."""
+SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "version", "visible", "wording"})
+CORE_USERS: Final = (
+    *("run/", "testbed/", "cli/", "stats/metrics/"),
+    *("study/read_dialect.py", "study/operations.py"),
+)
+"""Where the compiled extension may be imported: a workload of a study is read by it."""
 
 AGENT_NAME: Final = "iolab-agent"
 AGENT_CLIENTS: Final = ("testbed/agent.py", "testbed/command.py", "testbed/installed.py")

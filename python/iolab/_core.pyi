@@ -34,6 +34,7 @@ __all__ = [
     "sim_stack",
     "sim_trace",
     "simulate_trial",
+    "workload_operations",
 ]
 
 __version__: str
@@ -72,6 +73,23 @@ def mixed_workload(spec_json: str) -> str:
     Raises
     ------
     iolab.errors.StudyError : the values do not describe a workload.
+    """
+
+def workload_operations(workload_json: str) -> str:
+    """Operations of a workload description, in the order of its phases.
+
+    Parameters
+    ----------
+    workload_json : workload spec, version 1, as the builders and dialects make it.
+
+    Returns
+    -------
+    str : JSON list of ``{"id", "engine", "kind", "reads", "writes", "io_size_bytes", "access"}``;
+        `access` is that of the description, before an engine's default.
+
+    Raises
+    ------
+    iolab.errors.StudyError : the text is no workload description.
     """
 
 def iozone_tests() -> list[str]:

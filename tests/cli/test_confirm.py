@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from iolab.cli import confirm
-from iolab.cli.confirm import (
+from iolab.cli import console as console_module
+from iolab.cli.console import Console
+from iolab.errors import IolabError, RefusedError, StudyError, TestbedError
+from iolab.run.confirm import (
     Device,
     Wear,
-    accepted_writes,
     check_key,
     confirm_erasure,
     confirm_wear,
 )
-from iolab.cli.console import Console
-from iolab.cli.writes import wear_of
-from iolab.errors import IolabError, RefusedError, StudyError, TestbedError
+from iolab.run.options import RunOptions
 from iolab.run.wear import ENDS_BYTES, History
+from iolab.run.writes import wear_of
 from iolab.study.load import parse_study
 from iolab.study.model import TestbedRequest
 from iolab.study.plan import make_plan
@@ -76,7 +75,7 @@ def console(said: io.StringIO) -> Console:
 
 def type_in(monkeypatch: pytest.MonkeyPatch, text: str, *, is_terminal: bool = True) -> None:
     stdin = Terminal(text) if is_terminal else io.StringIO(text)
-    monkeypatch.setattr(confirm.sys, "stdin", stdin)
+    monkeypatch.setattr(console_module.sys, "stdin", stdin)
 
 
 def test_the_phrase_of_this_device_confirms(
@@ -203,7 +202,7 @@ def test_many_times_a_device_is_a_plain_number() -> None:
 
 def test_a_size_that_is_none_is_a_wrong_option() -> None:
     with pytest.raises(IolabError, match="--accept-writes") as wrong:
-        accepted_writes(argparse.Namespace(accept_writes="much"))
+        _ = RunOptions(accept_writes="much").accepted_bytes
     assert wrong.value.exit_code == 1
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 import soak
-from iolab.cli import outputs
-from iolab.cli.conduct import _with_next_step
 from iolab.errors import StudyError
+from iolab.run import outputs
+from iolab.run.conduct import _with_next_step
 from iolab.store.db import Store
 from iolab.testbed.agent import LostAgentError
 

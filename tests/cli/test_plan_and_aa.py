@@ -12,8 +12,8 @@ import pytest
 from iolab.cli import calibrations
 from iolab.cli.console import Console
 from iolab.cli.main import main
-from iolab.cli.same_machine import check_same_machine
 from iolab.errors import StudyError
+from iolab.run.same_machine import check_same_machine
 from iolab.store.db import Store
 from iolab.testbed.model import LoopTestbed, make_testbed
 

@@ -23,12 +23,12 @@ SLOW = {
 """Modules of the standard library that take a millisecond or more, and are needed elsewhere."""
 VERSION_BUDGET = {
     *("iolab", "iolab.errors", "iolab.pattern", "iolab.visible"),
-    *("iolab.cli", "iolab.cli.console", "iolab.cli.main", "iolab.cli.version"),
+    *("iolab.cli", "iolab.cli.console", "iolab.cli.main", "iolab.version"),
 }
 DIALECT_NEEDS_NOT = {
     *("iolab.stats", "iolab.report", "iolab.export", "iolab.archive", "iolab.imported"),
     *("iolab.store.read", "iolab.study.load", "iolab.study.presets", "iolab.testbed.sim"),
-    *("iolab.run.campaign", "iolab.run.wear", "iolab.cli.confirm", "iolab.cli.conduct"),
+    *("iolab.run.wear", "iolab.run.confirm", "iolab.run.not_measured", "iolab.cli.conduct"),
     "iolab.cli.parser",
 }
 PROBE = """

@@ -379,22 +379,19 @@ def test_lines_that_coincide_are_named_and_broken(canned: ModuleType) -> None:
 def test_bounds_have_the_record_size_of_their_stream(canned: ModuleType) -> None:
     """Issue 14, point 13: a bulk writer of 512 KiB was bounded "with 4k".
 
-    A phase stores the size of its first stream only; what the workers moved says their own.
+    A record says the size of each stream; all of them together have none if they differ.
     """
     worker = {"worker": 0, "elapsed_ns": 10**9}
     bulk = {**worker, "ops": 100, "bytes": 100 * 524288}
     reader = {**worker, "ops": 100, "bytes": 100 * 4096}
-    assert operation_bytes({"io_size_bytes": 4096, "workers": [bulk]}) == 524288
-    assert operation_bytes({"io_size_bytes": 4096, "workers": [bulk, reader]}) is None
-    assert operation_bytes({"io_size_bytes": 4096, "workers": [reader]}) == 4096
-    rest = {**reader, "bytes": 100 * 4096 - 1000}
-    assert operation_bytes({"io_size_bytes": 4096, "workers": [rest]}) == 4096
+    assert operation_bytes({"io_size_bytes": 524288, "workers": [bulk]}) == 524288
+    assert operation_bytes({"io_size_bytes": None, "workers": [bulk, reader]}) is None
     data = canned.make_study(workloads=(canned.Workload("mix", ("mix/bulk", "mix/all")),))
     details: list[dict[str, Any]] = [
         {
             "trial_id": t.trial_id,
             "operation": operation,
-            "io_size_bytes": 4096,
+            "io_size_bytes": 524288 if operation == "mix/bulk" else None,
             "harness_ns_per_op": 1000.0,
             "workers": [bulk] if operation == "mix/bulk" else [bulk, reader],
         }

@@ -138,15 +138,21 @@ def test_one_level_in_the_page_cache_is_not_the_whole_cell(canned: ModuleType) -
 
 
 def test_cells_that_the_factor_cannot_affect_are_shown_and_not_pooled(canned: ModuleType) -> None:
+    """The study's text says what its operations are; without it nothing is known of them."""
     workload = canned.Workload("iozone", ("write", "fwrite", "pread"), ("4k",))
-    verdict = judge(
-        canned.make_study(
-            compared="engine",
-            levels=("psync", "sync"),
-            workloads=(workload,),
-            throughput={"sync": 0.5},
-        )
+    study = canned.make_study(
+        compared="engine",
+        levels=("psync", "sync"),
+        workloads=(workload,),
+        throughput={"sync": 0.5},
     )
+    assert judge(study).headline[0].n_cells == 3
+    spec = (
+        'testbed = "dir:/x"\n[factors]\nengine = ["psync", "sync"]\nrecord_size = ["4k", "8k"]\n'
+        '[[workloads]]\nkind = "iozone"\ntests = ["write", "fwrite", "pread"]\n'
+    )
+    row = dataclasses.replace(study.study, spec_toml=spec)
+    verdict = judge(dataclasses.replace(study, study=row))
     (headline,) = verdict.headline
     assert headline.n_cells == 1
     assert {c.operation: c.is_affected for c in verdict.cells} == {

@@ -45,6 +45,7 @@ def _data(canned: ModuleType, spec: str = "") -> StudyData:
         {
             "trial_id": trial.trial_id,
             "operation": operation,
+            "kind": operation,
             "io_size_bytes": 4096,
             "harness_ns_per_op": 1000.0,
             "workers": [{}, {}],

@@ -130,12 +130,11 @@ def test_an_archive_of_a_changed_study_is_not_whole(copy, monkeypatch, tmp_path)
     assert "study.db: trial t0001 (record 1): rows of table measurement" in out
 
 
-def test_a_study_of_an_older_program_is_read_and_continued_with_a_note(copy, monkeypatch):
+def test_a_study_of_an_older_program_is_read_and_continued_with_a_note(
+    copy, monkeypatch, older_stores
+):
     monkeypatch.chdir(copy.parents[1])
-    with sqlite3.connect(copy) as connection:
-        connection.execute("DROP TABLE digest")
-        connection.execute("PRAGMA user_version = 2")
-    connection.close()
+    older_stores.as_version(copy, 2)
     code, out, err = run("report", "o", "--json")
     assert (code, err) == (0, "")
     assert "no_digests" in out

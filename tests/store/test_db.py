@@ -264,33 +264,21 @@ def test_migrations_are_applied_in_order_and_tables_stay_append_only(tmp_path, s
         connection.execute("DELETE FROM fact")
 
 
-def as_version_1(path):
-    """Make of a study what the first version of the schema would have held."""
-    connection = sqlite3.connect(path)
-    script = (schema._HERE / "schema.sql").read_text()
-    first = script[
-        script.index("CREATE TABLE study (") : script.index(") STRICT;") + len(") STRICT;")
-    ]
-    connection.executescript(
-        "DROP TRIGGER study_no_update; DROP TRIGGER study_no_delete; DROP TRIGGER study_no_replace;"
-        "ALTER TABLE study RENAME TO other;"
-        + first.replace(", 'imported'", "")
-        + "INSERT INTO study SELECT * FROM other; DROP TABLE other; DROP TABLE digest;"
-        "PRAGMA user_version = 1;"
-    )
-    connection.close()
-
-
-def test_a_study_of_version_1_is_read_as_it_is_and_migrated_for_writing(path, plan):
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_study_of_an_older_version_is_read_as_it_is_and_migrated_for_writing(
+    path, plan, version, older_stores
+):
     with Store.create(path, plan, Origin("0", "loop:1g")) as store:
         study = store.study
-    as_version_1(path)
+    older_stores.as_version(path, version)
     with Store.open_reader(path) as store:
         assert store.study == study
-        assert store._connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert store._connection.execute("PRAGMA user_version").fetchone() == (version,)
     with Store.open_writer(path) as store:
         assert store.study == study
-        assert store._connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert store._connection.execute("PRAGMA user_version").fetchone() == (
+            schema.SCHEMA_VERSION,
+        )
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             store._connection.execute("UPDATE study SET name = 'x'")
         text = store._connection.execute(

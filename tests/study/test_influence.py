@@ -3,10 +3,10 @@
 import pytest
 
 from iolab.errors import StudyError
-from iolab.study.influence import NOT_SIMULATED, STREAM_TESTS, unaffected_tests
+from iolab.study.influence import NOT_SIMULATED, inert_parts
 from iolab.study.load import parse_study
+from iolab.study.names import TESTS
 from iolab.study.plan import make_plan
-from iolab.study.workloads import IOZONE_TESTS
 
 SIM = "sim:fixed-100us"
 
@@ -149,10 +149,22 @@ def test_a_factor_that_matters_is_not_noted():
         assert "factor_without_effect" not in codes(found)
 
 
-def test_tests_that_are_not_affected_exist():
-    for factor in ("engine", "direct", "lock"):
-        assert STREAM_TESTS <= unaffected_tests(factor) < set(IOZONE_TESTS)
-    assert unaffected_tests("scheduler") == frozenset()
+def test_tests_with_calls_of_their_own_are_known_by_their_properties():
+    """A table in Rust says which they are (`names.json`); no name stands in the front end."""
+    streams = {test.name for test in TESTS if test.access == "stdio"}
+    own = {test.name for test in TESTS if test.has_own_calls}
+    assert len(streams) == 4
+    assert streams < own < {test.name for test in TESTS}
+    every = ",".join(test.name for test in TESTS if test.name != "mix")
+    for factor, levels, expected in (
+        ("engine", '["psync", "sync"]', own),
+        ("direct", "[true, false]", streams),
+        ("lock", '["none", "record"]', streams),
+        ("record_size", '["4k", "8k"]', set()),
+    ):
+        found = plan(f"{factor} = {levels}", tests=every, settings='file_size = "1m"')
+        for treatment in found.treatments:
+            assert set(inert_parts(found.study, factor, treatment)) == expected
 
 
 @pytest.mark.parametrize(

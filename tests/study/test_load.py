@@ -157,16 +157,42 @@ def test_one_configuration_is_a_study_too():
     text = GOOD.replace('["none", "mq-deadline", "bfq"]', '"none"').replace('"4k", "32k"', '"4k"')
     study = parse_study(text)
     assert not study.is_comparison
-    assert study.factors == (Factor("scheduler", ("none",)),)
-    assert study.baseline == "none"
+    assert (study.factors, study.compared_factor, study.baseline) == ((), "", "")
+    assert dict(study.settings)["scheduler"] == "none"
     seeded = study.with_seed(1)
     make_plan(seeded)
     assert parse_study(spec_toml(seeded)) == seeded
 
 
-def test_a_configuration_without_a_word_is_named_by_how_files_are_opened():
+def test_a_single_run_is_a_study_without_a_factor():
     study = parse_study('testbed = "dir:/x"\n[[workloads]]\nkind = "iozone"\ntests = ["read"]\n')
-    assert study.factors == (Factor("direct", ("true",)),)
+    assert (study.factors, study.compared_factor, study.baseline) == ((), "", "")
+    assert "compare" not in spec_toml(study)
+    assert "[factors]" not in spec_toml(study)
+
+
+def test_the_file_of_a_single_run_that_an_older_program_stored_is_read():
+    """It had a factor with one level, and compared it."""
+    old = (
+        'testbed = "dir:/x"\ncompare = "direct"\nbaseline = "true"\n[factors]\n'
+        'direct = ["true"]\n[[workloads]]\nkind = "iozone"\ntests = ["read"]\n'
+    )
+    study = parse_study(old)
+    assert not study.is_comparison
+    assert dict(study.settings) == {"direct": "true"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ('compare = "scheduler"\n', "nothing is varied"),
+        ('baseline = "bfq"\n', "there is no baseline"),
+    ],
+)
+def test_words_about_a_comparison_are_refused_where_nothing_is_compared(words, said):
+    text = f'testbed = "dir:/x"\n{words}[[workloads]]\nkind = "iozone"\ntests = ["read"]\n'
+    with pytest.raises(StudyError, match=said):
+        parse_study(text)
 
 
 @pytest.mark.parametrize("zero", ['"0"', "0", '"0s"', '"0 ms"'])

@@ -1,4 +1,5 @@
-//! What people may type for an engine, a knob or an option of mkfs and mount: `iolab-agent names`.
+//! What people may type for an engine, a knob, a test or an option of mkfs and mount:
+//! `iolab-agent names`.
 //!
 //! The lists of these are the only ones. The front end keeps this text as a file and
 //! makes its levels, factors, flags and help of it, so that it needs no agent to read a study;
@@ -7,6 +8,8 @@
 use iolab_model::op::Access;
 use iolab_model::{Capabilities, Target};
 use iolab_real::engine::{Engine, EngineVisitor};
+use iolab_workload::operation::OperationKind;
+use iolab_workload::preset::IozoneTest;
 use serde::Serialize;
 
 use crate::knob::{self, About};
@@ -17,6 +20,25 @@ struct Names {
     engines: Vec<EngineEntry>,
     knobs: Vec<KnobEntry>,
     options: Vec<Entry>,
+    tests: Vec<TestEntry>,
+}
+
+/// A test of `IOzone`: what it does, whatever it is called.
+#[derive(Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "a table of independent properties")]
+struct TestEntry {
+    name: &'static str,
+    kind: OperationKind,
+    reads: bool,
+    writes: bool,
+    /// The way to the data; null: the study's.
+    access: Option<Access>,
+    /// It makes calls of its own, whatever engine is chosen.
+    has_own_calls: bool,
+    /// Records that one call moves at most.
+    records_per_call: u64,
+    /// It makes the file if there is none yet.
+    creates: bool,
 }
 
 #[derive(Serialize)]
@@ -56,8 +78,23 @@ pub fn text() -> String {
         }
     });
     let (engines, knobs) = (engines.collect(), knobs().collect());
-    let names = Names { engines, knobs, options: option_entries() };
+    let tests = IozoneTest::ALL.iter().map(|test| test_entry(*test)).collect();
+    let names = Names { engines, knobs, options: option_entries(), tests };
     serde_json::to_string_pretty(&names).expect("names and texts can be written as JSON")
+}
+
+fn test_entry(test: IozoneTest) -> TestEntry {
+    let nature = test.nature();
+    TestEntry {
+        name: test.name(),
+        kind: nature.kind,
+        reads: nature.reads,
+        writes: nature.writes,
+        access: nature.access,
+        has_own_calls: test.has_own_calls(),
+        records_per_call: test.records_per_call(),
+        creates: test.creates(),
+    }
 }
 
 /// Every knob that has a name of its own: the rows, and what a row for many stands for.

@@ -148,6 +148,9 @@ pub struct Common {
     pub repeat: u32,
     /// Where the store is written.
     pub out: Option<String>,
+    /// What is stored there is continued.
+    #[serde(default)]
+    pub is_resumed: bool,
     /// Files of the user's own that may be replaced or changed.
     #[serde(default)]
     pub overwrite: Vec<String>,
@@ -160,6 +163,16 @@ pub struct Common {
 }
 
 const GROUP: &str = "Of iolab";
+
+fn repeat(common: &mut Common, given: &Given<'_>) -> Result<(), Problem> {
+    match given.number("a number of repetitions")? {
+        0 => Err(Problem::new(format!("{} 0 measures nothing", given.name), "write 1 or more")),
+        times => {
+            common.repeat = times;
+            Ok(())
+        }
+    }
+}
 
 /// The options that every dialect has.
 pub const COMMON: &[OptionRow<Common>] = &[
@@ -180,12 +193,25 @@ pub const COMMON: &[OptionRow<Common>] = &[
         group: GROUP,
         doc: "measure the whole N times; intervals are in the report",
         standing: Standing::Done,
-        update: |common, given| match given.number("a number of repetitions")? {
-            0 => Err(Problem::new("--repeat 0 measures nothing", "write 1 or more")),
-            times => {
-                common.repeat = times;
-                Ok(())
-            }
+        update: repeat,
+    },
+    OptionRow {
+        name: "--rounds",
+        takes: Takes::Value("N"),
+        group: GROUP,
+        doc: "the same as --repeat, as studies call it",
+        standing: Standing::Done,
+        update: repeat,
+    },
+    OptionRow {
+        name: "--resume",
+        takes: Takes::Nothing,
+        group: GROUP,
+        doc: "continue what --out holds, or the newest run of this program",
+        standing: Standing::Done,
+        update: |common, _| {
+            common.is_resumed = true;
+            Ok(())
         },
     },
     OptionRow {

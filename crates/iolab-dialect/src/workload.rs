@@ -35,6 +35,7 @@ pub fn phase(name: &str, tenants: Vec<Tenant>) -> Phase {
         keeps_files: true,
         engine: None,
         ignores: Vec::new(),
+        records_per_op: 1,
         cuts_ns: Vec::new(),
         pause_after_ns: Ns(0),
         tenants,

@@ -7,6 +7,8 @@
 use std::time::Duration;
 
 use iolab_model::Ns;
+use iolab_model::op::Access;
+use iolab_workload::operation::{Nature, OperationKind};
 use iolab_workload::spec::Phase;
 use iolab_workload::{Gate, GroupState, StreamReport};
 use serde::{Deserialize, Serialize};
@@ -86,6 +88,12 @@ impl WorkerOutcome {
 pub struct TenantOutcome {
     /// Its name.
     pub name: String,
+    /// What its operations do.
+    pub kind: OperationKind,
+    /// Bytes per operation; absent: operations of several sizes, or of none.
+    pub io_size_bytes: Option<u64>,
+    /// The way to the data, as performed; absent: several ways, or none.
+    pub access: Option<Access>,
     /// From the beginning of the phase's timed region to that of its own, where its series starts.
     #[serde(default)]
     pub began_ns: u64,
@@ -238,8 +246,12 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
     let lost_workers = expected.saturating_sub(outcomes.len() as u32);
     let tenant = |(index, tenant): (usize, &iolab_workload::spec::Tenant)| {
         let mine = outcomes.iter().filter(|outcome| outcome.tenant == index);
+        let nature = Nature::of_tenant(tenant);
         let mut total = TenantOutcome {
             name: tenant.name.clone(),
+            kind: nature.kind,
+            io_size_bytes: nature.io_size_bytes,
+            access: nature.access,
             began_ns: tenant.begins_ns.0,
             alike: phase.tenants.iter().position(|other| other.is_like(tenant)).unwrap_or(index),
             share: tenant.share,

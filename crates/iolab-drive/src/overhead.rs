@@ -41,6 +41,7 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
         keeps_files: true,
         engine: None,
         ignores: Vec::new(),
+        records_per_op: 1,
         cuts_ns: Vec::new(),
         pause_after_ns: Ns(0),
         tenants: vec![tenant],

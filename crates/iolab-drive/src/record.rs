@@ -1,5 +1,8 @@
 //! What is stored about a phase: what the workers counted, and what the machine did meanwhile.
 
+use iolab_model::op::Access;
+use iolab_workload::operation::{Nature, OperationKind};
+use iolab_workload::spec::Phase;
 use serde::{Deserialize, Serialize};
 
 use crate::coordinate::{PhaseOutcome, TenantOutcome};
@@ -65,6 +68,15 @@ pub struct DeviceRecord {
     pub io_ticks_ns: u64,
 }
 
+fn one() -> u64 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(value: &u64) -> bool {
+    *value == 1
+}
+
 /// Everything stored about one phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,8 +90,15 @@ pub struct PhaseRecord {
     /// From the release until the last worker has ended, flushed, closed and gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_ns: Option<u64>,
-    /// Bytes per op of the first tenant.
-    pub io_size_bytes: u64,
+    /// What all its tenants do together.
+    pub kind: OperationKind,
+    /// Bytes per operation; absent: operations of several sizes, or of none.
+    pub io_size_bytes: Option<u64>,
+    /// The way to the data, as performed; absent: several ways, or none.
+    pub access: Option<Access>,
+    /// Records of the file that one operation moves at most.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub records_per_op: u64,
     /// State of the page cache.
     pub cache: CacheRecord,
     /// CPU time.
@@ -98,14 +117,22 @@ pub struct PhaseRecord {
 }
 
 impl PhaseRecord {
-    /// The record of an outcome, with nothing known yet of the machine.
-    pub fn new(outcome: PhaseOutcome, io_size_bytes: u64) -> Self {
+    /// The record of an outcome of `phase`, with nothing known yet of the machine.
+    /// `default_access` is what the engine's files are unless the workload asks otherwise.
+    pub fn new(mut outcome: PhaseOutcome, phase: &Phase, default_access: Access) -> Self {
+        for (told, tenant) in outcome.tenants.iter_mut().zip(&phase.tenants) {
+            told.access = Nature::of_tenant(tenant).performed(default_access).access;
+        }
+        let nature = Nature::of_phase(phase).performed(default_access);
         Self {
             name: outcome.name,
             started_ns: outcome.started_ns,
             elapsed_ns: outcome.elapsed_ns,
             parent_ns: outcome.parent_ns,
-            io_size_bytes,
+            kind: nature.kind,
+            io_size_bytes: nature.io_size_bytes,
+            access: nature.access,
+            records_per_op: phase.records_per_op,
             cache: CacheRecord::default(),
             cpu: CpuRecord::default(),
             harness_ns_per_op: None,

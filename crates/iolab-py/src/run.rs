@@ -36,7 +36,7 @@ fn run<T: Target + Sync>(target: &T, workload: &Workload) -> Result<Vec<PhaseRec
     let run_phase = |phase| {
         let directory = Path::new("/memory");
         let outcome = run_threads(target, (workload, phase), directory, |_| {}, &mut NoObserver)?;
-        let mut record = PhaseRecord::new(outcome, phase.tenants[0].io_size_bytes.0);
+        let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
         if workload.is_calibrated {
             record.harness_ns_per_op = Some(harness_ns_per_op(workload, &phase.tenants[0])?);
         }

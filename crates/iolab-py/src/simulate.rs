@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::run_simulated;
 use iolab_drive::record::{DeviceRecord, PhaseRecord};
-use iolab_model::{Error, Ns, Sector, Seed};
+use iolab_model::{Error, Ns, Sector, Seed, Target};
 use iolab_sim::error::SimError;
 use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
@@ -256,7 +256,7 @@ fn run_phase(
     observer.marks.clear();
     let directory = Path::new(DIRECTORY);
     let outcome = run_simulated(target, (workload, phase), directory, observer)?;
-    let mut record = PhaseRecord::new(outcome, phase.tenants[0].io_size_bytes.0);
+    let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
     "none".clone_into(&mut record.cache.method);
     if let [Some(before), Some(after)] = [observer.marks.first(), observer.marks.get(1)] {
         record.devices.push(between(before, after));

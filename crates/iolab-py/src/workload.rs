@@ -2,6 +2,7 @@
 
 use iolab_model::Error;
 use iolab_workload::Workload;
+use iolab_workload::operation::operations;
 use iolab_workload::preset::{IozoneTest, PatternName, iozone, mixed};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -28,6 +29,14 @@ pub fn iozone_workload(py: Python<'_>, spec_json: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn mixed_workload(py: Python<'_>, spec_json: &str) -> PyResult<String> {
     build(py, spec_json, mixed)
+}
+
+/// Operations of a workload description: id, engine, kind, size and way to the data of each, as a
+/// JSON list.
+#[pyfunction]
+pub fn workload_operations(py: Python<'_>, workload_json: &str) -> PyResult<String> {
+    let workload: Workload = serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;
+    serde_json::to_string(&operations(&workload)).map_err(|e| study_error(py, e))
 }
 
 /// Names of `IOzone`'s tests that exist here, in the order in which they run.

@@ -9,6 +9,7 @@ pub mod file_set;
 pub mod generator;
 pub mod group;
 pub mod layout;
+pub mod operation;
 pub mod preset;
 pub mod report;
 pub mod spec;

@@ -100,6 +100,9 @@ pub struct Phase {
     /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignores: Vec<String>,
+    /// Records of the file that one operation moves at most (`IOzone`'s tests 11 and 12: groups).
+    #[serde(default = "one_record", skip_serializing_if = "is_one_record")]
+    pub records_per_op: u64,
     /// Instants, from its beginning on, that cut the phase into segments with histograms of their
     /// own: where somebody changes a setting meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -218,6 +221,15 @@ fn one() -> u32 {
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_one(value: &u32) -> bool {
+    *value == 1
+}
+
+fn one_record() -> u64 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one_record(value: &u64) -> bool {
     *value == 1
 }
 

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from iolab import units
-from iolab.cli import calibrations, flags, outputs
+from iolab.cli import calibrations, flags
 from iolab.cli.conduct import conduct
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.errors import IolabError, StudyError
+from iolab.run import outputs
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.users_files import Allowed, refuse_foreign_results, write_results
 from iolab.study.factors import DELAY_PREFIX

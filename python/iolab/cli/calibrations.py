@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from iolab.cli.outputs import OUTPUT_ROOT
 from iolab.errors import StudyError
+from iolab.run.outputs import OUTPUT_ROOT
 from iolab.store.users_files import Allowed, refuse_foreign_results, write_results
 from iolab.testbed.model import Testbed
 from iolab.wording import counted

@@ -33,8 +33,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         )
     elif not study.is_comparison:
         console.note(
-            f"iolab: note: nothing is compared: {study.compared_factor} has one level, "
-            f"{study.baseline}; to compare, give an option several levels, as in "
-            "--record-size 4k,64k"
+            "iolab: note: nothing is compared: no option has several levels; to compare, give one "
+            "several, as in --record-size 4k,64k"
         )
     return conduct(study, arguments, services, console)

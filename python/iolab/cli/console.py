@@ -69,6 +69,20 @@ class Console:
         self.clear_line()
         self._tell(visible_text(text) + "\n")
 
+    def ask(self, question: str, flag: str) -> str:
+        """Ask who sits at the terminal; returns one line, blanks made equal.
+
+        Raises
+        ------
+        RefusedError : standard input is no terminal; `flag` answers without one.
+        """
+        if not sys.stdin.isatty():
+            from iolab.run.observer import nobody_asked
+
+            raise nobody_asked(flag)
+        self.note(f"iolab: {question}")
+        return " ".join(sys.stdin.readline().split())
+
     def progress(self, progress: Progress) -> None:
         """Show where a campaign is."""
         if progress.kind == "notice":

@@ -131,8 +131,17 @@ def add_factor_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--test", metavar="TESTS", help="IOzone tests, run in its own order")
     group.add_argument(
         "--workload",
-        metavar="NAME",
-        help="competing streams instead of IOzone's tests: `iolab workloads` lists them",
+        metavar="WHAT",
+        help="instead of IOzone's tests: a command such as 'iozone -s 64m -i 0 -i 1' or "
+        "'bonnie++ -s 64 -r 32 -f', a workload file, or competing streams (`iolab workloads`)",
+    )
+    group.add_argument(
+        "--vary",
+        metavar="WORKLOAD:WORD=V1,V2",
+        action="append",
+        default=[],
+        help="a word of the command of --workload at several levels, as in 'iozone:-r=4k,64k'; "
+        "'iozone:-I=off,on' leaves it out and writes it",
     )
     group.add_argument(
         "--duration", metavar="TIME", help="how long the streams of --workload run (10s)"
@@ -165,11 +174,13 @@ def study_table(arguments: argparse.Namespace) -> dict[str, Any]:
             raise IolabError(f"{definition.name} is given twice", "keep one of them")
         factors[definition.name] = levels
     workload = _workload(arguments, factors)
-    is_iozone = workload["kind"] == "iozone"
+    is_iozone = workload.get("kind") == "iozone"
     if is_iozone and compares_record_sizes(arguments):
         factors["record_size"] = DEFAULT_RECORD_SIZES
     varied = [name for name, levels in factors.items() if _has_levels(levels)]
-    name = "-".join(varied).replace("_", "-") or "compare"
+    varied += list(workload.get("vary", {}))
+    named = (name.replace("_", "-").strip("-+") for name in varied)
+    name = "-".join(filter(None, named)) or "compare"
     return {
         "name": name[:64],
         "factors": factors,
@@ -206,10 +217,15 @@ def _workload(arguments: argparse.Namespace, factors: dict[str, Any]) -> dict[st
     if arguments.workload is None:
         if arguments.duration is not None:
             raise IolabError("--duration belongs to --workload", "IOzone's tests end by themselves")
+        _refuse_vary(arguments)
         tests = DEFAULT_TESTS if arguments.test is None else arguments.test
         return {"name": "iozone", "kind": "iozone", "tests": tests}
     if arguments.test is not None:
         raise IolabError("--test and --workload exclude each other", "give one of them")
+    described = _described(arguments)
+    if described is not None:
+        return described
+    _refuse_vary(arguments)
     workload = {"kind": "contention", "preset": arguments.workload}
     if arguments.duration is not None:
         workload["duration"] = arguments.duration
@@ -230,6 +246,39 @@ def _workload(arguments: argparse.Namespace, factors: dict[str, Any]) -> dict[st
     return workload
 
 
+def _refuse_vary(arguments: argparse.Namespace) -> None:
+    if arguments.vary:
+        raise IolabError(
+            f"--vary {arguments.vary[0]}: there is no command whose word it could be",
+            "write --workload 'iozone ...', or give an option several levels",
+        )
+
+
+def _described(arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """A command or a file as an entry of a study; None of a preset's name."""
+    from iolab.study.dialects import described_entry
+
+    entry: dict[str, Any] | None = described_entry(arguments.workload)
+    if entry is None:
+        return None
+    if arguments.duration is not None:
+        raise IolabError(
+            f"--duration {arguments.duration}: the workload says itself when it ends",
+            "leave it out, or name a preset of `iolab workloads`",
+        )
+    for text in arguments.vary:
+        owner, _, rest = text.partition(":")
+        path, equals, levels = rest.rpartition("=")
+        if not path or not equals:
+            raise IolabError(f"--vary {text} is not complete", "as in --vary 'iozone:-r=4k,64k'")
+        if owner != entry["name"]:
+            raise IolabError(
+                f"--vary {text}: there is no workload '{owner}'", f"it is called {entry['name']}"
+            )
+        entry.setdefault("vary", {})[path] = levels.split(",")
+    return entry
+
+
 def flag_source() -> FlagSource:
     """Names of the flags for messages."""
     names = {key: flag for key, (flag, _, _) in _STUDY_FLAGS.items()}
@@ -238,6 +287,7 @@ def flag_source() -> FlagSource:
         for definition in FACTORS
     }
     own = {"tests": "--test", "preset": "--workload", "duration": "--duration"}
+    own |= {"command": "--workload", "file": "--workload", "vary": "--vary", "compare": "--compare"}
     return FlagSource({**names, **own})
 
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 from iolab import units
 from iolab.cli import calibrations
 from iolab.errors import StudyError
-from iolab.study.load import PILOT_ROUNDS
-from iolab.study.model import Factor, IozoneWorkload, MixedWorkload, Study
+from iolab.study.model import PILOT_ROUNDS, Factor, IozoneWorkload, MixedWorkload, Study
 from iolab.study.plan import Plan, make_plan, round_ops
 from iolab.testbed.model import Testbed
 from iolab.testbed.sim import simulation_text
@@ -285,7 +284,7 @@ def _smaller(study: Study) -> Iterator[tuple[str, Study]]:
                 workload, duration_ns=workload.duration_ns // 2
             )
             what = f"halve the duration of {workload.name}"
-        elif len(workload.tests) > 1:
+        elif isinstance(workload, IozoneWorkload) and len(workload.tests) > 1:
             shorter = replace(workload, tests=workload.tests[: -(-len(workload.tests) // 2)])
             what = f"keep the tests {', '.join(shorter.tests)} of {workload.name}"
         else:

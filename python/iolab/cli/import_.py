@@ -10,12 +10,12 @@ from iolab import units
 from iolab.cli.console import Console
 from iolab.cli.finish import Place, show_results_of
 from iolab.cli.flags import add_overwrite_flag, add_units_flag
-from iolab.cli.outputs import OUTPUT_ROOT, check_free, fresh_directory, reports_in
 from iolab.cli.services import Services
-from iolab.cli.version import iolab_version
 from iolab.errors import IolabError
+from iolab.run.outputs import OUTPUT_ROOT, check_free, fresh_directory, reports_in
 from iolab.store.db import STORE_NAME
 from iolab.store.users_files import Allowed
+from iolab.version import iolab_version
 
 if TYPE_CHECKING:
     from iolab.imported.mapping import Wishes

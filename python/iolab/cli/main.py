@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from iolab.cli.console import Console, open_closed_streams
-from iolab.cli.version import iolab_version
 from iolab.errors import DialectError, IolabError, StoppedError
+from iolab.version import iolab_version
 
 if TYPE_CHECKING:
     from types import ModuleType

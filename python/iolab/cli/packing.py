@@ -15,7 +15,6 @@ from iolab.archive.format import DATABASE, Manifest, members_of
 from iolab.archive.write import pack
 from iolab.cli.console import Console
 from iolab.cli.services import Services
-from iolab.cli.version import iolab_version
 from iolab.errors import AnalysisError, IolabError
 from iolab.export.fio import file_name, fio_job
 from iolab.export.iozone import iozone_script
@@ -26,6 +25,7 @@ from iolab.store.lock import WriterLock
 from iolab.store.machine import machine_text
 from iolab.store.owner import distrusted
 from iolab.store.rows import StudyData
+from iolab.version import iolab_version
 
 REPORT_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
 _README: Final = """\

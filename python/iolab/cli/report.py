@@ -12,9 +12,9 @@ from iolab.cli.archive import is_archive, opened
 from iolab.cli.console import Console
 from iolab.cli.finish import EXIT_UNDECIDED, Place, find_database, show_results_of
 from iolab.cli.flags import add_overwrite_flag, add_units_flag
-from iolab.cli.outputs import check_place_of_report, reports_in
 from iolab.cli.services import Services
 from iolab.errors import IolabError, StudyError
+from iolab.run.outputs import check_place_of_report, reports_in
 from iolab.store import users_files
 from iolab.store.db import Store
 from iolab.store.read import without_collecting

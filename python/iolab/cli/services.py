@@ -6,7 +6,7 @@ not wait for any of them. Tests hand in stand-ins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +15,7 @@ from iolab.frozen import frozen
 from iolab.run.core import Core, load_core
 
 if TYPE_CHECKING:
+    from iolab.run.prepare import Analysis
     from iolab.store.db import Store
     from iolab.store.rows import ByHand, StudyData
 
@@ -56,6 +57,12 @@ def _judge(data: StudyData) -> Any:
     from iolab.stats.judge import judge
 
     return judge(data)
+
+
+def _rounds_for_width(headline: Sequence[Any], width: float) -> int | None:
+    from iolab.stats.width import rounds_for_width
+
+    return rounds_for_width(headline, width)
 
 
 def _write_all(data: StudyData, verdict: Any, out_dir: Path) -> Any:
@@ -104,3 +111,10 @@ class Services:
     markdown: Callable[[StudyData, Any], str] = _markdown
     json: Callable[[StudyData, Any], str] = _json
     by_hand: Callable[[Store, StudyData], tuple[ByHand, ...]] = _by_hand
+
+    @property
+    def analysis(self) -> Analysis:
+        """What a run asks of the statistics."""
+        from iolab.run.prepare import Analysis
+
+        return Analysis(self.judge, _rounds_for_width)

@@ -10,10 +10,10 @@ from pathlib import Path
 from iolab.cli.archive import is_archive, opened
 from iolab.cli.console import Console
 from iolab.cli.finish import find_database
-from iolab.cli.version import iolab_version
 from iolab.errors import IolabError
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.rows import StudyData
+from iolab.version import iolab_version
 
 TABLE_SUFFIXES = (".csv", ".tsv")
 

@@ -1,20 +1,17 @@
 """Studies that stand for another program's command line: they are exported from that line.
 
-What was typed is kept with the study (`command`); read again it gives the workloads that were run.
-A study file could not say the same, so there is no plan that could be made again.
+What was typed is kept with the study (`command`); read again it gives the workloads that were run,
+also of a store in which the study does not hold them as data.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
-from iolab.store.again import without_options
+from iolab.study import dialects
 
-_WITH_VALUE: Final = ("--on", "--repeat", "--out", "--image-dir", "--erase-serial")
-"""Options of iolab that take a value (`crates/iolab-dialect/src/option.rs`)."""
-_WITHOUT_VALUE: Final = ("--compat", "--help")
 Json = Mapping[str, Any]
 
 
@@ -28,8 +25,7 @@ class DialectReader(Protocol):
 
 def without_ours(words: Sequence[str]) -> tuple[str, ...]:
     """The words that the other program knows."""
-    rest = without_options(words, _WITH_VALUE)
-    return tuple(word for word in rest if word not in _WITHOUT_VALUE)
+    return tuple(word for word in dialects.without_ours(words) if word != "--compat")
 
 
 def planned(core: DialectReader, command: Sequence[str]) -> Json:
@@ -42,9 +38,17 @@ def planned(core: DialectReader, command: Sequence[str]) -> Json:
     dialect, *words = command
     plan: dict[str, Any] = json.loads(core.dialect_parse(dialect, list(words)))
     for row in plan["rows"]:
-        for phase in row["workload"]["phases"]:
-            phase["tenants"] = [one for tenant in phase["tenants"] for one in _each(tenant)]
+        row["workload"] = one_by_one(row["workload"])
     return plan
+
+
+def one_by_one(workload: Json) -> dict[str, Any]:
+    """A workload description in which each file that has a name has a tenant of its own."""
+    phases = [
+        {**phase, "tenants": [one for tenant in phase["tenants"] for one in _each(tenant)]}
+        for phase in workload["phases"]
+    ]
+    return {**workload, "phases": phases}
 
 
 def _each(tenant: Json) -> Iterator[Json]:

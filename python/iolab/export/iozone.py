@@ -73,7 +73,7 @@ def _typed(item: Exported, command: Sequence[str]) -> list[str]:
     lines = list(item.environment)
     if "--compat" not in command:
         lines.append(f"{_NONE}incompressible data: IOzone writes zeros with 8 bytes in each page.")
-    if any(word.partition("=")[0] == "--repeat" for word in command):
+    if any(word.partition("=")[0] in ("--repeat", "--rounds") for word in command):
         lines.append(f"{_NONE}--repeat: run the command as often.")
     return [*_comments(lines), shlex.join(words)]
 

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from iolab.errors import StudyError
-from iolab.export.command_lines import planned, without_ours
+from iolab.export.command_lines import one_by_one, planned, without_ours
 from iolab.export.environment import Site, environment_lines
 from iolab.run.core import Core
 from iolab.run.trial import trial_spec
 from iolab.store.contents import Contents
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
+from iolab.study.dialects import Entry, find_dialect, of_plan, text_at
 from iolab.study.load import parse_study
+from iolab.study.model import DialectWorkload, Study
 from iolab.study.plan import Trial, make_plan
-from iolab.study.table import RowTable
 
 _EXPORTED_DIALECT: Final = "iozone"
 """The dialect whose rows are the phases that other programs know."""
@@ -72,7 +73,9 @@ def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list
         )
     if command := data.study.command:
         return _of_command(data, command, core)
-    plan = make_plan(parse_study(data.study.spec_toml))
+    study = parse_study(data.study.spec_toml)
+    _refuse_untranslated(study)
+    plan = make_plan(study)
     if plan.digest != data.study.plan_digest:
         raise _planned_otherwise(data)
     same: dict[str, list[Trial]] = {}
@@ -86,6 +89,25 @@ def exported_treatments(data: StudyData, contents: Contents, core: Core) -> list
         site = Site(machine_text(data), data, devices, actions.get(name, ()))
         found.append(_exported(same[name], core, site))
     return found
+
+
+def _refuse_untranslated(study: Study) -> None:
+    """Refuse workloads whose phases no other program knows.
+
+    Raises
+    ------
+    StudyError : there is one; names the command that does the same.
+    """
+    for workload in study.workloads:
+        if isinstance(workload, DialectWorkload) and workload.dialect != _EXPORTED_DIALECT:
+            is_file = find_dialect(workload.dialect).has_file
+            raise StudyError(
+                f"workload '{workload.name}' is written for {workload.dialect}, which is not"
+                " translated",
+                f"its file is {workload.file}"
+                if is_file
+                else f"run that command: `{workload.dialect} {workload.text}`",
+            )
 
 
 def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[Exported]:
@@ -102,7 +124,9 @@ def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[E
             f"run that command: `{shlex.join([command[0], *without_ours(command[1:])])}`",
         )
     plan = planned(core, command)
-    places = RowTable(command[0], plan["rows"]).places
+    dialect = find_dialect(command[0])
+    workloads = of_plan(Entry(dialect.name, dialect, shlex.join(command[1:]), is_line=True), plan)
+    places = [(workload.name, row.levels) for workload in workloads for row in workload.rows]
     environment = (f"{machine_text(data)}", f"It ran on the testbed {data.study.testbed}.")
     found = [
         Exported(
@@ -138,15 +162,23 @@ def _planned_otherwise(data: StudyData) -> StudyError:
 def _exported(same: Sequence[Trial], core: Core, site: Site) -> Exported:
     trial = same[0]
     spec = trial_spec(trial, core, is_fresh_fs=True)
+    workload = trial.treatment.workload
+    is_command = isinstance(workload, DialectWorkload)
     return Exported(
         name=trial.treatment.name,
         trials=tuple((other.trial_id, other.seed) for other in same),
-        workload=spec["workload"],
+        command=_command(workload, trial) if is_command else (),
+        workload=one_by_one(spec["workload"]) if is_command else spec["workload"],
         cache=spec["cache"],
         memory_limit_bytes=spec["memory_limit_bytes"],
         environment=tuple(environment_lines(trial.treatment, site)),
         midway=tuple(_midway(spec)),
     )
+
+
+def _command(workload: DialectWorkload, trial: Trial) -> tuple[str, ...]:
+    """The command line of a treatment, its varied words at their levels."""
+    return (workload.dialect, *shlex.split(text_at(workload, trial.levels)))
 
 
 def _midway(spec: Mapping[str, Any]) -> Iterator[str]:

@@ -135,8 +135,9 @@ def question(data: StudyData) -> str:
     if study.kind == "imported":
         where = f"imported from {study.testbed.removeprefix('imported:')}"
     if not study.is_comparison:
+        what = f"does {factor} = {study.baseline}" if factor else "does one configuration"
         return (
-            f"What does {factor} = {study.baseline} do? Nothing is compared; workloads:"
+            f"What {what} do? Nothing is compared; workloads:"
             f" {', '.join(study.workloads)}; {where}."
         )
     return (
@@ -151,7 +152,8 @@ def _sections(
 ) -> list[Markup]:
     pictures = _pictures(data, charts)
     annex = pictures.pop("annex")
-    parts = [_verdicts(verdict, whole), *pictures.pop("main")]
+    verdicts = [_verdicts(verdict, whole)] if verdict.compared_factor else []
+    parts = [*verdicts, *pictures.pop("main")]
     parts.append(_section("Annex", tag("p", ANNEX, class_="soft")))
     parts += annex
     if verdict.cells:

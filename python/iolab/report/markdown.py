@@ -15,7 +15,7 @@ from iolab.report.collect import caveat_text, trust_figures
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.report.tables import cell_text
 from iolab.report.terminal import UNICODE, bar, bar_span, clean_text
-from iolab.stats.ledger import level_text
+from iolab.stats.ledger import factor_head, level_text
 from iolab.stats.longest import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, mode_text, rounds_text, unit_of
@@ -169,7 +169,7 @@ def _values(verdict: StudyVerdict) -> str:
     found = verdict.treatments
     columns = (
         "operation",
-        verdict.compared_factor,
+        factor_head(verdict.compared_factor),
         "metric",
         "geometric mean [95 %], or longest",
         "n",

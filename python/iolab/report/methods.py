@@ -106,7 +106,8 @@ def _question(data: StudyData) -> Iterator[str]:
         where += ", a simulated stack: deterministic for a seed, no hardware"
     with_what = f"with iolab {study.iolab_version} ({where})"
     if not study.is_comparison:
-        yield f"{study.compared_factor} = {study.baseline} was measured {with_what}."
+        what = f"{study.compared_factor} = {study.baseline}" if study.compared_factor else ""
+        yield f"{what or 'One configuration'} was measured {with_what}."
         return
     levels = study.factors.get(study.compared_factor, [])
     yield (

@@ -7,7 +7,7 @@ from typing import Final
 
 from iolab.report.chart import Table, Value
 from iolab.stats import longest
-from iolab.stats.ledger import is_segment
+from iolab.stats.ledger import factor_head, is_segment
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.verdict import MidwayChange, StudyVerdict, TreatmentSummary
 
@@ -47,7 +47,7 @@ def stream_table(verdict: StudyVerdict) -> Table | None:
     return Table(
         (
             "stream",
-            verdict.compared_factor,
+            factor_head(verdict.compared_factor),
             *headers,
             "n",
             *(_TRIAL if longest.METRIC in known else ()),
@@ -103,7 +103,7 @@ def change_table(verdict: StudyVerdict) -> Table | None:
     return Table(
         (
             "stream",
-            verdict.compared_factor,
+            factor_head(verdict.compared_factor),
             "after (s)",
             "change",
             "metric",

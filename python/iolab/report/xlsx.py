@@ -38,6 +38,7 @@ from iolab.report.xlsx_cells import (
 from iolab.report.xlsx_charts import Spot, layout, write_charts
 from iolab.report.xlsx_closer import write_closer
 from iolab.report.xlsx_runs import write_rounds, write_runs
+from iolab.stats.ledger import factor_head
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, source_text
 from iolab.stats.verdict import Comparison, StudyVerdict, mode_word
@@ -143,7 +144,7 @@ def _verdict_sheet(
         "workload",
         "mode",
         "metric",
-        verdict.compared_factor,
+        factor_head(verdict.compared_factor),
         "baseline",
         "ratio (above 1 = better)",
         "95 % low",

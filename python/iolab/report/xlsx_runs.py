@@ -25,6 +25,7 @@ from iolab.report.xlsx_cells import (
     write_headers,
     write_value,
 )
+from iolab.stats.ledger import factor_head
 from iolab.stats.lookups import of_metric
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word
@@ -74,7 +75,7 @@ def _rounds_table(
         "workload",
         "mode",
         "metric",
-        verdict.compared_factor,
+        factor_head(verdict.compared_factor),
         "baseline",
         "rounds",
         "ratio",

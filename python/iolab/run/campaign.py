@@ -12,27 +12,30 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.run.attendant import Attendant
 from iolab.run.contention import grants_of
 from iolab.run.core import Core
+from iolab.run.options import FAILURES_MAX
 from iolab.run.pace import Pace
 from iolab.run.progress import Progress
 from iolab.run.record import derive, failed_record
 from iolab.run.trial import trial_spec
-from iolab.run.wear import WriteBudget
 from iolab.store.db import Store
 from iolab.store.derived import DerivedRecord
 from iolab.store.equal_levels import find_equal_levels
 from iolab.study.checks import ROUNDS_FEW, few_rounds
-from iolab.study.load import PILOT_ROUNDS
-from iolab.study.model import Levels
+from iolab.study.factors import find_factor, is_factor
+from iolab.study.model import PILOT_ROUNDS, Levels
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.agent import AgentError
 
-FAILURES_MAX: Final = 3
+if TYPE_CHECKING:
+    from iolab.run.wear import WriteBudget
+
 VERIFY_FAILED: Final = "verify_failed"
 """Code of the caveats that say which block came back wrong."""
 
@@ -90,6 +93,10 @@ class Start:
     """Asked after the pilot of a study with a wanted width: complete rounds that give it."""
     writes: WriteBudget | None = None
     """What may be written to a whole device (rule R11)."""
+    attendant: Attendant = Attendant()  # noqa: RUF009 - it has no state
+    """Accompanies the trials."""
+    failures_max: int | None = FAILURES_MAX
+    """Equal failures in a row that end the campaign; None is no such end."""
 
 
 class Campaign:
@@ -170,7 +177,9 @@ class Campaign:
             writes = self._start.writes
             if writes is not None and (reason := writes.why_not(trial)):
                 return self._out_of_writes(writes, reason)
-            derived = self._run_trial(trial)
+            with self._start.attendant.around(trial):
+                derived = self._run_trial(trial)
+                self._start.attendant.stored(trial, derived.record)
             if derived.status == "interrupted":
                 if writes is not None and writes.is_spent and not self._start.stop.presses:
                     return self._out_of_writes(writes, writes.why_stopped(trial))
@@ -178,7 +187,8 @@ class Campaign:
             if self._is_failing(derived):
                 return self._outcome(
                     "failing",
-                    f"{FAILURES_MAX} trials in a row failed in the same way: {derived.error}",
+                    f"{self._start.failures_max} trials in a row failed in the same way: "
+                    f"{derived.error}",
                 )
         return None
 
@@ -188,11 +198,13 @@ class Campaign:
 
     def _run_trial(self, trial: Trial) -> DerivedRecord:
         is_fresh = trial.is_plot_start or trial.treatment.whole_plot != self._mounted_plot
-        spec = trial_spec(trial, self._core, is_fresh_fs=is_fresh)
+        attendant = self._start.attendant
+        spec = attendant.spec(trial, trial_spec(trial, self._core, is_fresh_fs=is_fresh))
         eta_ns = self._eta_ns()
         started_unix_ns, started_ns = time.time_ns(), self._clock()
 
         def on_progress(params: Mapping[str, Any]) -> None:
+            attendant.heard(trial, params)
             message = str(params.get("phase") or params.get("message") or "")
             self._tell("phase", trial, message, eta_ns=eta_ns)
 
@@ -209,6 +221,7 @@ class Campaign:
             elapsed_ns = self._clock() - started_ns
         if writes is not None:
             writes.keep(record, trial, counted)
+        attendant.measured(trial, record)
         derived = derive(record, self._core, grants_of(trial.treatment.workload))
         self._store.commit_record(trial.trial_id, self._start.session_id, derived)
         self._statuses[trial.trial_id] = derived.status
@@ -231,11 +244,16 @@ class Campaign:
             self._recent_failures.clear()
             return False
         self._recent_failures.append(re.sub(r"\d+", "#", derived.error or ""))
-        last = self._recent_failures[-FAILURES_MAX:]
-        return len(last) == FAILURES_MAX and len(set(last)) == 1
+        most = self._start.failures_max
+        if most is None:
+            return False
+        last = self._recent_failures[-most:]
+        return len(last) == most and len(set(last)) == 1
 
     def _refuse_equal_levels(self) -> None:
         """Stop once the first round shows that a level would be compared with itself."""
+        if not any(_is_knob(factor.name) for factor in self._plan.study.factors):
+            return
         for equal in find_equal_levels(self._store.knobs()):
             raise StudyError(equal.message, equal.hint)
 
@@ -371,3 +389,7 @@ class Campaign:
         self._start.report(
             Progress(kind, trial, self._count("ok"), n_planned, rounds, eta_ns, message)
         )
+
+
+def _is_knob(name: str) -> bool:
+    return is_factor(name) and find_factor(name).is_knob

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from statistics import fmean
+from collections.abc import Iterable, Sequence
 
 from iolab.study.estimate import cost_of
 from iolab.study.plan import Trial
@@ -35,9 +34,13 @@ class Pace:
         """Mean of this treatment; else its guess, corrected by how wrong other guesses were."""
         own = self._observed_ns.get(treatment.name)
         if own:
-            return fmean(own)
+            return _mean(own)
         guess = float(cost_of(treatment).duration_ns)
         if not self._observed_ns:
             return guess
-        seen = sum(fmean(times) for times in self._observed_ns.values())
+        seen = sum(_mean(times) for times in self._observed_ns.values())
         return guess * seen / sum(self._guessed_ns.values())
+
+
+def _mean(times_ns: Sequence[int]) -> float:
+    return sum(times_ns) / len(times_ns)

@@ -26,8 +26,6 @@ QUANTILES: Final = (("p50", 0.5, 1), ("p90", 0.9, 10), ("p99", 0.99, 100), ("p99
 """Name, quantile, and the operations needed so that one lies beyond it."""
 
 FLUSH_METRICS: Final = ("flush_ns_p50", "flush_ns_p99", "flush_ns_max")
-GROUPING_TESTS: Final = ("pwritev", "preadv")
-"""IOzone's tests 11 and 12: one call moves many records."""
 Json = Mapping[str, Any]
 
 
@@ -164,9 +162,13 @@ def _operation(
     devices: list[Json] = phase.get("devices") or []
     cpu: Json = phase.get("cpu") or {}
     depths = [tenant.get("depth_reached_mean") for tenant in tenants]
+    # What all streams together are, their phase says; what one of them is, it says itself.
+    about = phase if is_total else tenants[0]
     return PhaseRow(
         operation=operation,
-        io_size_bytes=phase.get("io_size_bytes"),
+        kind=about.get("kind"),
+        access=about.get("access"),
+        io_size_bytes=about.get("io_size_bytes"),
         elapsed_ns=phase.get("elapsed_ns"),
         cache_share=_cache_share(phase, workers, devices),
         harness_ns_per_op=phase.get("harness_ns_per_op"),
@@ -184,20 +186,21 @@ def _operation(
             *caveats_of(phase.get("warnings", [])),
             *(() if is_total else cut_off(operation, tenants[0])),
             *(() if is_total else behind_its_rate(operation, tenants[0])),
-            *_grouped(operation),
+            *_grouped(phase, operation),
         ),
         metrics=metrics,
     )
 
 
-def _grouped(operation: str) -> tuple[Caveat, ...]:
-    """Caveat of the tests whose one call moves many records."""
-    if operation not in GROUPING_TESTS:
+def _grouped(phase: Json, operation: str) -> tuple[Caveat, ...]:
+    """Caveat of operations that move many records in one call."""
+    most = int(phase.get("records_per_op", 1))
+    if most == 1:
         return ()
     return (
         Caveat(
             "records_grouped",
-            f"{operation} moves up to 16 records in a call: its operations per second and "
+            f"{operation} moves up to {most} records in a call: its operations per second and "
             "latencies are those of such groups",
             "compare it with itself, or its throughput with others",
         ),

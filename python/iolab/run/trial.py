@@ -12,9 +12,18 @@ from typing import Any, Final
 
 from iolab import units
 from iolab.run.core import Core
+from iolab.study.dialects import find_dialect
 from iolab.study.estimate import time_limit_ns
 from iolab.study.factors import DEFAULT_OPTIONS, find_factor, label_delay_ns
-from iolab.study.model import IozoneWorkload, MixedWorkload, Priority, Stream, WorkloadPlan
+from iolab.study.model import (
+    DialectRow,
+    DialectWorkload,
+    IozoneWorkload,
+    MixedWorkload,
+    Priority,
+    Stream,
+    WorkloadPlan,
+)
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.model import RESERVE_BYTES
 
@@ -118,12 +127,23 @@ def _knobs(effective: dict[str, str]) -> dict[str, str]:
 
 
 def _workload(trial: Trial, core: Core) -> dict[str, Any]:
-    workload = trial.treatment.workload
+    workload, row = trial.treatment.workload, trial.treatment.row
+    if row is not None and isinstance(workload, DialectWorkload):
+        return _described(workload, row, trial)
     if isinstance(workload, IozoneWorkload):
         lowered = core.iozone_workload(json.dumps(_iozone_input(workload, trial)))
-    else:
+    elif isinstance(workload, MixedWorkload):
         lowered = core.mixed_workload(json.dumps(_mixed_input(workload, trial)))
+    else:
+        raise AssertionError(f"{trial.treatment.name} has no row")
     return json.loads(lowered)
+
+
+def _described(workload: DialectWorkload, row: DialectRow, trial: Trial) -> dict[str, Any]:
+    """Description of a row, with the random numbers of the round where it has none of its own."""
+    if find_dialect(workload.dialect).is_seeded_by_round:
+        return row.workload | {"seed": trial.seed}
+    return row.workload
 
 
 def _iozone_input(workload: IozoneWorkload, trial: Trial) -> dict[str, Any]:

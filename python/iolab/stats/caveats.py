@@ -18,7 +18,7 @@ from iolab.stats.warmth import has_cold_level
 from iolab.stats.width import rounds_for_width, width_of
 from iolab.store.again import device_hint, finish_hint, rounds_hint
 from iolab.store.rows import Caveat, StudyData, StudyRow
-from iolab.study.load import PILOT_ROUNDS
+from iolab.study.model import PILOT_ROUNDS
 from iolab.wording import counted, sentence_case
 
 POSITION_P: Final = 0.01

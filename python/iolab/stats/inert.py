@@ -27,6 +27,8 @@ def inert_cells(study: StudyRow, nested: dict[str, list[str]]) -> InertCells:
     nested : by workload, factors that make no cells of their own.
     """
     factor = study.compared_factor
+    if not factor:
+        return frozenset()
     try:
         asked = parse_study(study.spec_toml)
         treatments = treatments_of(asked)

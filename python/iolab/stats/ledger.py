@@ -18,7 +18,6 @@ from iolab.stats.inert import InertCells, inert_cells
 from iolab.stats.methods.log_ratio import is_usable
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.store.rows import Measurement, StudyData, TrialRow
-from iolab.study.influence import unaffected_tests
 
 PAGE_CACHE_SHARE = 0.5
 """From this share of bytes on a cell is labelled "page cache" (most bytes came from there)."""
@@ -134,10 +133,9 @@ class Ledger:
 
     def is_affected(self, key: CellKey) -> bool:
         """Say whether the compared factor can change what a cell does at all."""
-        if key.operation in unaffected_tests(self.data.study.compared_factor):
-            return False
         place = (key.workload, key.levels)
-        return not {(*place, key.operation), (*place, "")} & self.inert
+        phase = key.operation.partition("/")[0]  # Readers and writers of one test.
+        return not {(*place, key.operation), (*place, phase), (*place, "")} & self.inert
 
     def cells_of(self, metric: Metric, group: Group) -> Cells:
         """Return the cells of one group that the compared factor can affect."""
@@ -207,7 +205,7 @@ def _build(data: StudyData) -> Ledger:
             last = m
             is_ok = status.get(m.trial_id, "ok") == "ok"
             # Comparing direct with buffered is a question of its own, not pooling.
-            is_direct = m.is_direct and factor != "direct"
+            is_direct = None if factor == "direct" else m.is_direct
             # Trials of a treatment share their levels: these are looked at once.
             place = (m.workload, m.operation, is_direct, id(m.levels))
             known = places.get(place)
@@ -303,6 +301,11 @@ def level_text(factor: str, level: str) -> str:
     if factor in ("record_size", "file_size", "scheduler", "fs"):
         return level
     return f"{factor} {level}"
+
+
+def factor_head(factor: str) -> str:
+    """Head a column of levels; of a study without a factor there are none."""
+    return factor or "level"
 
 
 def metrics_wanted(name: str | None) -> tuple[Metric, ...]:

@@ -89,6 +89,8 @@ def _base_case(case: Case) -> Answer:
         return Answer("broken", ratios.message, "Print the base case and its absolute value.")
     if case.is_table:
         return Answer("kept", "the values are absolute, with units")
+    if not case.verdict.compared_factor:
+        return Answer("not applicable", "nothing is compared; the values are absolute, with units")
     base = f"{case.verdict.compared_factor} = {case.verdict.baseline}"
     return Answer("kept", f"ratios are against {base}; absolute values stand beside them")
 

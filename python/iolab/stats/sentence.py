@@ -78,7 +78,6 @@ def alone_sentence(verdict: StudyVerdict, held: Mapping[str, str] | None = None)
 
     `held` are the levels that nothing varied: verification costs time and is said.
     """
-    name = f"{verdict.compared_factor} = {verdict.baseline}"
     has_primary = any(METRIC_BY_NAME[row.metric].role == "primary" for row in verdict.treatments)
     first = {
         (row.workload, row.operation, row.cell_label, row.is_direct): row
@@ -86,15 +85,18 @@ def alone_sentence(verdict: StudyVerdict, held: Mapping[str, str] | None = None)
         if METRIC_BY_NAME[row.metric].role == "primary" or not has_primary
     }
     rows = list(reversed(first.values()))
+    name = f"{verdict.compared_factor} = {verdict.baseline}" if verdict.compared_factor else ""
     if not rows:
-        return f"Nothing was compared, and no trial of {name} has finished."
+        whose = f" of {name}" if name else ""
+        return f"Nothing was compared, and no trial{whose} has finished."
     said = "; ".join(
         _values(mode, [row for row in rows if _path(row) == mode])
         for mode in dict.fromkeys(_path(row) for row in rows)
     )
     rounds = counted(rows[0].n, unit_of(verdict))
     verified = _VERIFIED.get((held or {}).get("verify", ""), "")
-    return f"One configuration, nothing compared ({name}): {said}{verified}; {rounds}."
+    which = f" ({name})" if name else ""
+    return f"One configuration, nothing compared{which}: {said}{verified}; {rounds}."
 
 
 def _path(row: TreatmentSummary) -> str:

@@ -22,8 +22,6 @@ from typing import Any, Final
 from iolab.stats.lookups import of_metric
 from iolab.stats.metrics.metric import format_bytes_per_s
 from iolab.store.rows import StudyData, StudyRow
-from iolab.study.influence import READING_TESTS
-from iolab.study.workloads import IOZONE_TESTS
 from iolab.units import format_bytes, parse_bytes, parse_rate
 
 METRIC: Final = "throughput_bytes_per_s"
@@ -31,7 +29,8 @@ GENERATOR: Final = "load generator alone (null target)"
 SPECIFICATION: Final = "device specification"
 MEMORY: Final = "memory (copied by all processors)"
 MEMORY_FACT: Final = "memory.copy_bytes_per_s"
-SECTOR: Final = 512
+_GROUPED: Final = "records_grouped"
+"""Code of the caveat of operations that move several records at once."""
 ABOVE: Final = 1.02
 """Beyond the bound by more than its rounding."""
 
@@ -60,6 +59,8 @@ class UpperBound:
 @dataclass(slots=True)
 class _Place:
     ceilings: list[float]
+    kind: str | None = None
+    """What the operation does, as its records say."""
     best: float = 0.0
     is_cached: bool = False
 
@@ -69,17 +70,27 @@ def upper_bounds(data: StudyData) -> list[UpperBound]:
     places: dict[tuple[str, str, str], _Place] = defaultdict(lambda: _Place([]))
     trials = {trial.trial_id: trial for trial in data.trials}
     sizes: dict[tuple[str, str], tuple[str, str, str]] = {}
+    values = of_metric(data, METRIC)
+    grouped = {
+        (m.trial_id, m.operation)
+        for m in values
+        if any(caveat.code == _GROUPED for caveat in m.caveats)
+    }
     for detail in data.phase_details:
         trial_id, operation = str(detail["trial_id"]), str(detail["operation"])
-        if not detail.get("io_size_bytes") or trial_id not in trials:
+        is_known = detail.get("kind") is not None or bool(detail.get("io_size_bytes"))
+        if not is_known or trial_id not in trials:
             continue
         trial = trials[trial_id]
-        asked = trial.levels.get("record_size", data.study.settings.get("record_size", ""))
+        asked = ""
+        if (trial_id, operation) in grouped:
+            asked = trial.levels.get("record_size", data.study.settings.get("record_size", ""))
         key = (trial.workload, operation, _record_text(operation_bytes(detail), asked))
         sizes[trial_id, operation] = key
         alone = generator_ceiling(detail)
         places[key].ceilings += [] if alone is None else [alone]
-    for m in of_metric(data, METRIC):
+        places[key].kind = detail.get("kind")
+    for m in values:
         key = sizes.get((m.trial_id, m.operation))
         if key is not None and m.value > places[key].best:
             places[key].best = m.value
@@ -95,37 +106,19 @@ def upper_bounds(data: StudyData) -> list[UpperBound]:
 
 
 def operation_bytes(detail: Mapping[str, Any]) -> int | None:
-    """Return the bytes that an operation of these workers moves; None if they are unlike.
-
-    A phase with several streams knows the size of its first only: what the workers moved says the
-    size of theirs.
-    """
-    told = int(detail["io_size_bytes"])
-    sizes = {
-        _own_bytes(int(worker["bytes"]), int(worker["ops"]), told)
-        for worker in detail.get("workers") or []
-        if worker.get("ops") and worker.get("bytes")
-    }
-    if len(sizes) > 1:
-        return None
-    return next(iter(sizes), told)
-
-
-def _own_bytes(moved: int, ops: int, told: int) -> int:
-    """Return the size of a worker's operations, whose last may be a shorter rest."""
-    if (ops - 1) * told < moved <= ops * told:
-        return told
-    return -(-moved // ops // SECTOR) * SECTOR if moved % ops else moved // ops
+    """Return the bytes that an operation moves; None if they are unlike, or not known."""
+    told = detail.get("io_size_bytes")
+    return int(told) if told else None
 
 
 def generator_ceiling(detail: Mapping[str, Any]) -> float | None:
     """Return what the generator could submit if nothing below it took any time, in bytes/s."""
     cost = detail.get("harness_ns_per_op")
-    if not cost or not detail.get("io_size_bytes"):
-        return None
     size = operation_bytes(detail)
+    if not cost or size is None:
+        return None
     workers = len(detail.get("workers") or []) or 1
-    return None if size is None else workers * size * 1e9 / float(cost)
+    return workers * size * 1e9 / float(cost)
 
 
 def _record_text(size: int | None, asked: str) -> str:
@@ -183,19 +176,12 @@ def _bounds(
     if place.ceilings:
         alone = median(place.ceilings)
         found.append(UpperBound(GENERATOR, workload, operation, record, alone, *reached))
-    direction = _direction(operation)
-    if direction in promised:
-        most = float(promised[direction])
+    if place.kind in promised:  # Of reading and of writing, and of nothing else.
+        most = float(promised[place.kind])
         found.append(UpperBound(SPECIFICATION, workload, operation, "", most, *reached))
     if memory is not None:
         found.append(UpperBound(MEMORY, workload, operation, record, memory, *reached))
     return found
-
-
-def _direction(operation: str) -> str:
-    if operation not in IOZONE_TESTS or operation == "mix":
-        return ""
-    return "read" if operation in READING_TESTS else "write"
 
 
 def _specification(study: StudyRow) -> dict[str, int]:

@@ -16,7 +16,7 @@ from iolab.stats.methods.stein import stein_rounds, two_stage_estimate
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.verdict import Comparison
 from iolab.store.rows import StudyRow
-from iolab.study.load import PILOT_ROUNDS
+from iolab.study.model import PILOT_ROUNDS
 from iolab.units import parse_share
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from iolab.store.rows import StudyRow, TrialStatus
 from iolab.wording import counted
@@ -24,7 +25,7 @@ def command_again(study: StudyRow, *, rounds: int | None = None) -> str:
     if study.command:
         dialect, *words = study.command
         if rounds is not None:
-            words = ["--repeat", str(rounds), *without_options(words, ["--repeat"])]
+            words = ["--repeat", str(rounds), *without_options(words, ["--repeat", "--rounds"])]
         return shlex.join(["iolab", dialect, *without_options(words, ["--out"])])
     return f"iolab run {FILE}" + (f" --rounds {rounds}" if rounds is not None else "")
 
@@ -35,8 +36,10 @@ def option_past_the_cache(study: StudyRow) -> str:
 
 
 def is_continuable(study: StudyRow) -> bool:
-    """Return whether --resume can go on with it: with what was planned as a study."""
-    return study.kind != "imported" and not study.command
+    """Return whether --resume can go on with it: with what holds its workloads as data."""
+    if study.kind == "imported":
+        return False
+    return not study.command or any("dialect" in one for one in _spec(study).get("workloads", ()))
 
 
 def way_on(
@@ -93,12 +96,17 @@ def rounds_hint(study: StudyRow, rounds: int) -> str:
 
 def _has_budget(study: StudyRow) -> bool:
     """Whether a study may end by its budget, before its last round."""
+    return "budget" in _spec(study)
+
+
+def _spec(study: StudyRow) -> dict[str, Any]:
+    """The stored study as a table; empty if it cannot be read."""
     import tomllib
 
     try:
-        return "budget" in tomllib.loads(study.spec_toml)
+        return tomllib.loads(study.spec_toml)
     except (tomllib.TOMLDecodeError, RecursionError):
-        return False
+        return {}
 
 
 def device_hint(study: StudyRow) -> str:

@@ -481,7 +481,7 @@ def _insert_phase(
     connection: sqlite3.Connection, record_id: int, ordinal: int, phase: PhaseRow
 ) -> None:
     connection.execute(
-        f"INSERT INTO phase VALUES ({', '.join('?' * 15)})",
+        f"INSERT INTO phase VALUES ({', '.join('?' * 17)})",
         (
             record_id,
             phase.operation,
@@ -498,6 +498,8 @@ def _insert_phase(
             phase.depth_reached_mean,
             _json(phase.workers),
             _caveats(phase.caveats),
+            phase.kind,
+            phase.access,
         ),
     )
     connection.executemany(

@@ -7,6 +7,7 @@ from typing import Any
 
 from iolab.frozen import frozen
 from iolab.store.rows import Caveat, TrialStatus
+from iolab.study.operations import Access, Kind
 
 
 @frozen
@@ -15,6 +16,7 @@ class PhaseRow:
 
     operation: str
     io_size_bytes: int | None
+    """Bytes per operation; None for several sizes, or if not known."""
     elapsed_ns: int | None
     cache_share: float | None
     harness_ns_per_op: float | None
@@ -27,6 +29,10 @@ class PhaseRow:
     workers: list[dict[str, int]]
     caveats: tuple[Caveat, ...]
     metrics: dict[str, float]
+    kind: Kind | None = None
+    """What it does; None where nobody knows (an imported table)."""
+    access: Access | None = None
+    """The way to the data, as performed; None for several ways, for none, or if not known."""
 
 
 @frozen

@@ -16,6 +16,7 @@ from typing import Final, Literal
 
 from iolab.digest import blake2b, sha256
 from iolab.frozen import frozen
+from iolab.store.natures import has_natures
 
 Made = Literal["with_rows", "later"]
 """When a digest was made: together with its rows, or for rows that an older program had stored."""
@@ -111,6 +112,14 @@ def store_all(connection: sqlite3.Connection) -> None:
         store_digests(connection, part, made="later")
 
 
+def store_again(connection: sqlite3.Connection, part: str) -> None:
+    """Replace the digests of a part whose rows were checked and then changed by a migration."""
+    connection.executemany(
+        "UPDATE digest SET digest = ? WHERE part = ? AND number = ?",
+        [(digest, part, number) for number, digest in list(_computed(connection, part))],
+    )
+
+
 def made_later(connection: sqlite3.Connection) -> int:
     """How many records have a digest that was made long after them."""
     query = "SELECT count(*) FROM digest WHERE part = 'record' AND made <> 'with_rows'"
@@ -200,7 +209,10 @@ def _pieces(
 ) -> Iterator[tuple[int, bytes]]:
     """Digest of each record's rows in one table, in the order of their keys."""
     where, values = (" WHERE record_id = ?", (number,)) if number is not None else ("", ())
-    query = f"SELECT {_COLUMNS[table]} FROM {table}{where} {_ORDERS[table]}"
+    columns = _COLUMNS[table]
+    if table == "phase" and has_natures(connection):
+        columns += ", kind, access"
+    query = f"SELECT {columns} FROM {table}{where} {_ORDERS[table]}"
     rows = connection.execute(query, values)
     if table == "record":
         for *columns, packed in rows:

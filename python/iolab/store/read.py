@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import sqlite3
 import sys
@@ -16,6 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 from iolab.store import digests
 from iolab.store.bulk import lists, whole_numbers
 from iolab.store.cells import CellError, read_json, unpack_record
+from iolab.store.natures import Nature, has_natures, unknown_natures
 from iolab.store.rows import (
     Caveat,
     ChangeMark,
@@ -25,7 +27,7 @@ from iolab.store.rows import (
     StudyRow,
     TrialRow,
 )
-from iolab.study.influence import STREAM_TESTS
+from iolab.study.operations import ACCESSES, KINDS
 
 _TOGETHER: Final = 2000
 """Rows whose JSON cells are read together."""
@@ -73,20 +75,21 @@ def _load_study_data(connection: sqlite3.Connection) -> StudyData:
     connection.execute("BEGIN")
     try:
         study = read_study(connection)  # First: it says so if there is none.
-        trials, finished = _trials(connection)
+        trials, finished = _trials(connection, study)
         facts, varying = _facts(connection, finished)
+        natures = unknown_natures(connection)
         first_round = read_first_round(connection)
         return StudyData(
             study=study,
             trials=trials,
-            measurements=_measurements(connection, finished),
+            measurements=_measurements(connection, finished, natures),
             series=_series(connection, finished),
             facts=facts,
             varying_facts=varying,
             caveats=_study_caveats(connection),
             knobs={it.trial_id: it.knobs for it in first_round},
             file_systems={it.trial_id: it.parameters for it in first_round},
-            phase_details=_phase_details(connection, finished),
+            phase_details=_phase_details(connection, finished, natures),
             marks=_marks(connection, finished),
         )
     finally:
@@ -108,7 +111,20 @@ def read_study(connection: sqlite3.Connection) -> StudyRow:
         name: read_json(values.pop(f"{name}_json"), "study", values["study_id"], f"{name}_json")
         for name in ("factors", "settings", "workloads")
     }
-    return StudyRow(**lists, **asked, rounds_planned=rounds, **values)
+    return _without_unvaried(StudyRow(**lists, **asked, rounds_planned=rounds, **values))
+
+
+def _without_unvaried(study: StudyRow) -> StudyRow:
+    """The study without the factor that older programs gave to those that compare nothing.
+
+    Its only level is one that everything was held at. Tables compare what their user named.
+    """
+    if study.kind == "imported" or not study.factors or study.is_comparison:
+        return study
+    held = {name: levels[0] for name, levels in study.factors.items()}
+    return dataclasses.replace(
+        study, factors={}, compared_factor="", baseline="", settings=study.settings | held
+    )
 
 
 def _asked(spec_toml: str) -> dict[str, Any]:
@@ -163,15 +179,19 @@ def _is_imported(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT kind FROM study").fetchone()[0] == "imported"
 
 
-def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, TrialRow]]:
+def _trials(
+    connection: sqlite3.Connection, study: StudyRow
+) -> tuple[list[TrialRow], dict[int, TrialRow]]:
     """Trials in planned order, and those that finished by record."""
-    texts = _Texts()
+    texts, nothing = _Texts(), dict[str, str]()
     planned: dict[str, _Planned] = {}
     for trial_id, ordinal, round_number, position, workload, levels in connection.execute(
         "SELECT trial_id, ordinal, round, position, workload, levels_json FROM trial "
         "ORDER BY ordinal"
     ):
         chosen = texts.read(levels, "trial", trial_id, "levels_json")
+        if not study.factors and study.kind != "imported":
+            chosen = nothing
         planned[trial_id] = ordinal, round_number, position, sys.intern(workload), chosen
     tried: dict[str, TrialRow] = {}
     finished: dict[int, TrialRow] = {}
@@ -203,17 +223,17 @@ def _trials(connection: sqlite3.Connection) -> tuple[list[TrialRow], dict[int, T
 _Planned = tuple[int, int, int, str, dict[str, str]]
 """Ordinal, round, position, workload and levels of a trial."""
 
-_Phase = tuple[int, float | None, tuple[Caveat, ...]]
-"""Place inside its record, cache share, caveats."""
+_Phase = tuple[int, float | None, tuple[Caveat, ...], bool | None]
+"""Place inside its record, cache share, caveats, whether its operations are direct."""
 
 
 def _measurements(
-    connection: sqlite3.Connection, finished: dict[int, TrialRow]
+    connection: sqlite3.Connection,
+    finished: dict[int, TrialRow],
+    natures: dict[tuple[int, str], Nature],
 ) -> list[Measurement]:
     """Measurements in the order of trials, phases and names of metrics."""
-    is_direct = dict(connection.execute("SELECT trial_id, is_direct FROM trial"))
-    is_imported = _is_imported(connection)
-    phases = _phases(connection, finished)
+    phases = _phases(connection, finished, natures)
     found = list[Measurement]()
     here: dict[int, list[Measurement]] = {}
     record, operation = -1, ""
@@ -230,12 +250,8 @@ def _measurements(
             record, operation, own = record_id, sys.intern(name), None
             trial, phase = finished.get(record_id), phases.get((record_id, name))
             if trial is not None and phase is not None:
-                # Streams of the C library are never direct, whatever their trial asked for.
-                direct = None
-                if not is_imported:
-                    direct = bool(is_direct[trial.trial_id]) and name not in STREAM_TESTS
                 own = here.setdefault(phase[0], [])
-                shared = direct, phase[1], phase[2]
+                shared = phase[3], phase[1], phase[2]
         if trial is None or own is None:
             continue
         own.append(
@@ -266,20 +282,27 @@ def _append_in_order(found: list[Measurement], here: dict[int, list[Measurement]
 
 
 def _phases(
-    connection: sqlite3.Connection, finished: dict[int, TrialRow]
+    connection: sqlite3.Connection,
+    finished: dict[int, TrialRow],
+    natures: dict[tuple[int, str], Nature],
 ) -> dict[tuple[int, str], _Phase]:
     texts = _Texts()
-    return {
-        (record_id, sys.intern(operation)): (
+    access = "access" if has_natures(connection) else "NULL"
+    found: dict[tuple[int, str], _Phase] = {}
+    for record_id, operation, ordinal, cache_share, caveats, way in connection.execute(
+        f"SELECT record_id, operation, ordinal, cache_share, caveats_json, {access} FROM phase"
+    ):
+        if record_id not in finished:
+            continue
+        known = natures.get((record_id, operation))
+        gone = known.access if known is not None else way
+        found[record_id, sys.intern(operation)] = (
             ordinal,
             cache_share,
             texts.caveats(caveats, "phase", f"{record_id} {operation}"),
+            None if gone is None else gone == "direct",
         )
-        for record_id, operation, ordinal, cache_share, caveats in connection.execute(
-            "SELECT record_id, operation, ordinal, cache_share, caveats_json FROM phase"
-        )
-        if record_id in finished
-    }
+    return found
 
 
 def _series(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> list[SeriesRow]:
@@ -416,10 +439,12 @@ def _caveats_of_digests(connection: sqlite3.Connection) -> list[Caveat]:
 
 
 def _phase_details(
-    connection: sqlite3.Connection, finished: dict[int, TrialRow]
+    connection: sqlite3.Connection,
+    finished: dict[int, TrialRow],
+    natures: dict[tuple[int, str], Nature],
 ) -> list[dict[str, Any]]:
+    own_columns = ("kind", "access", "io_size_bytes")
     names = (
-        "io_size_bytes",
         "harness_ns_per_op",
         "cpu_user_ns",
         "cpu_system_ns",
@@ -429,11 +454,12 @@ def _phase_details(
         "device_flushed_write_bytes",
         "depth_reached_mean",
     )
+    columns = own_columns if has_natures(connection) else ("NULL", "NULL", "io_size_bytes")
     cursor = connection.execute(
-        f"SELECT record_id, operation, {', '.join(names)}, workers_json FROM phase "
+        f"SELECT record_id, operation, {', '.join((*columns, *names))}, workers_json FROM phase "
         f"WHERE record_id IN ({_FINISHED}) ORDER BY record_id, ordinal"
     )
-    keys = ("trial_id", "operation", *names, "workers")
+    keys = ("trial_id", "operation", *own_columns, *names, "workers")
     found: list[dict[str, Any]] = []
     while rows := cursor.fetchmany(_TOGETHER):
         texts = [row[-1] for row in rows]
@@ -441,9 +467,22 @@ def _phase_details(
             read_json(row[-1], "phase", f"{row[0]} {row[1]}", "workers_json") for row in rows
         ]
         for row, own in zip(rows, workers, strict=True):
-            values = (finished[row[0]].trial_id, sys.intern(row[1]), *row[2:-1], own)
+            known = natures.get((row[0], row[1]))
+            about = row[2:5] if known is None else dataclasses.astuple(known)
+            _check_nature(row[0], row[1], *about)
+            values = (finished[row[0]].trial_id, sys.intern(row[1]), *about, *row[5:-1], own)
             found.append(dict[str, Any](zip(keys, values, strict=True)))
     return found
+
+
+def _check_nature(
+    record: int, operation: str, kind: str | None, access: str | None, size: int | None
+) -> None:
+    """Refuse words that no study of ours holds."""
+    del size
+    for column, word, known in (("kind", kind, KINDS), ("access", access, ACCESSES)):
+        if word is not None and word not in known:
+            raise CellError(f"table phase, row {record} {operation}, column {column}: {word!r}")
 
 
 def parse_caveats(text: str, table: str, row: object) -> tuple[Caveat, ...]:

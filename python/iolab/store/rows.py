@@ -42,9 +42,10 @@ class StudyRow:
     margin: float
     """The smallest relative difference the user cares about (0.05 = 5 %)."""
     compared_factor: str
-    """The factor whose levels the verdict ranks; all others span the cells."""
+    """The factor whose levels the verdict ranks; all others span the cells. Empty if nothing is
+    compared: a single run is a study without a factor."""
     baseline: str
-    """Level of `compared_factor` that ratios are formed against."""
+    """Level of `compared_factor` that ratios are formed against; empty if nothing is compared."""
     factors: dict[str, list[str]]
     """Factor name to its levels, in the order given; record sizes as canonical text (``4k``)."""
     settings: dict[str, str]

@@ -6,11 +6,11 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from iolab.store import digests
+from iolab.store import digests, natures
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 FIRST_VERSION: Final = 1
-_BASE_VERSION: Final = 2
+BASE_VERSION: Final = 2
 """What `schema.sql` makes."""
 READABLE_VERSION: Final = 1
 """From this version on a study is read as it is, also where nothing may be written."""
@@ -33,12 +33,14 @@ TABLES: Final = {
 """Every table and its key."""
 
 
-def create_schema(connection: sqlite3.Connection) -> None:
-    """Make an empty database of the newest version, inside the caller's transaction."""
+def create_schema(connection: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:
+    """Make an empty database of a version from the second on, inside the caller's transaction."""
     for statement in _statements((_HERE / "schema.sql").read_text(encoding="utf-8")):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    migrate(connection, _BASE_VERSION)
+    _create_triggers(connection)
+    connection.execute(f"PRAGMA user_version = {BASE_VERSION}")
+    migrate(connection, BASE_VERSION, newest=version)
 
 
 def migrate(
@@ -58,8 +60,21 @@ def migrate(
             connection.execute(statement)
         if step == digests.FIRST_VERSION:
             digests.store_all(connection)
+        if step == natures.FIRST_VERSION:
+            _add_natures(connection)
         _create_triggers(connection)
         connection.execute(f"PRAGMA user_version = {step}")
+
+
+def _add_natures(connection: sqlite3.Connection) -> None:
+    """Say what the operations of a study are that knows nothing of it yet.
+
+    Whoever migrates has checked the digests of the records; they are made again, since the rows
+    have more columns, and still say when the first ones were made.
+    """
+    if connection.execute("SELECT count(*) FROM study").fetchone()[0]:
+        natures.fill(connection)
+    digests.store_again(connection, "record")
 
 
 def _create_triggers(connection: sqlite3.Connection) -> None:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final
 
 from iolab.errors import DamageError, StoreError
-from iolab.store import digests, schema
+from iolab.store import schema
 from iolab.store.trouble import PUT_BACK
 
 PROBLEMS_MAX: Final = 20
@@ -117,17 +117,11 @@ def _model(version: int) -> Objects:
     """What a study of a version has."""
     connection = sqlite3.connect(":memory:")
     try:
-        schema.create_schema(connection)
+        schema.create_schema(connection, max(version, schema.BASE_VERSION))
         rows = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
     finally:
         connection.close()
     found = {(kind, name): _plain(sql) for kind, name, sql in rows}
-    if version < digests.FIRST_VERSION:
-        found = {key: sql for key, sql in found.items() if not _is_of_digests(key[1])}
     if version == schema.FIRST_VERSION:
         found["table", "study"] = found["table", "study"].replace(_IMPORTED, "")
     return found
-
-
-def _is_of_digests(name: str) -> bool:
-    return name == "digest" or name.startswith(("digest_no_", "sqlite_autoindex_digest_"))

@@ -12,23 +12,26 @@ from typing import Final
 from iolab import units
 from iolab.errors import StudyError
 from iolab.frozen import frozen
+from iolab.study.dialects import find_dialect
 from iolab.study.factors import (
     DEFAULT_OPTIONS,
     NO_FILE_SYSTEM,
     Scope,
     find_factor,
+    is_factor,
     label_delay_ns,
     scheduler_of,
 )
 from iolab.study.influence import (
     FLAGS_SIMULATED,
     NOT_SIMULATED,
-    STREAM_TESTS,
     Inert,
     inert_parts,
+    parts_of,
 )
-from iolab.study.model import IozoneWorkload, MixedWorkload, Study
+from iolab.study.model import DialectWorkload, IozoneWorkload, MixedWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
+from iolab.study.operations import operations_of
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
 from iolab.wording import counted
 
@@ -123,6 +126,7 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
     ------
     StudyError : some treatment cannot mean anything; names it and what to change.
     """
+    _check_rows(study, treatments)
     _check_testbed_has_stack(study)
     _check_testbed_can(study, treatments)
     _check_tunables(study)
@@ -148,6 +152,8 @@ def _sizes(treatment: Treatment) -> list[tuple[str, int, int]]:
     if isinstance(workload, IozoneWorkload):
         record = units.parse_bytes(treatment.effective["record_size"])
         return [(workload.name, record, units.parse_bytes(treatment.effective["file_size"]))]
+    if isinstance(workload, DialectWorkload):  # Its dialect has checked them.
+        return []
     return [
         (f"{workload.name}/{stream.name}", stream.io_size_bytes, stream.file_bytes)
         for stream in workload.streams
@@ -207,7 +213,7 @@ def _check_external_journal(treatment: Treatment) -> None:
 
 def _check_label(treatment: Treatment) -> None:
     label = treatment.effective.get("label", "")
-    if label_delay_ns(label) and isinstance(treatment.workload, IozoneWorkload):
+    if label_delay_ns(label) and not isinstance(treatment.workload, MixedWorkload):
         raise StudyError(
             f"{treatment.workload.name}: label {label} pauses the operations of mixed workloads "
             "only",
@@ -263,7 +269,7 @@ def _check_testbed_has_stack(study: Study) -> None:
         return
     why = _WITHOUT_FILE_SYSTEM[study.testbed.kind]
     for name in _factors_in_use(study):
-        if find_factor(name).scope is Scope.STACK:
+        if is_factor(name) and find_factor(name).scope is Scope.STACK:
             raise StudyError(f"{name} cannot be chosen on {study.testbed.text}: {why[0]}", why[1])
 
 
@@ -281,8 +287,11 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
     """Whether the engine can make the calls that are asked for; simulated ones are all alike."""
     for treatment in treatments:
         workload, engine = treatment.workload, _ENGINES[treatment.effective["engine"]]
+        if isinstance(workload, DialectWorkload):  # Its dialect knows which calls there are.
+            continue
         if study.testbed.kind == "sim":
-            streams = STREAM_TESTS.intersection(_tests(treatment))
+            own = operations_of(workload, treatment.effective)
+            streams = [one.id for one in own if one.access == "stdio" and one.has_own_calls]
             if streams:
                 raise StudyError(
                     f"{workload.name}: {', '.join(sorted(streams))} on {study.testbed.text}: "
@@ -313,9 +322,30 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
                 )
 
 
+def _check_rows(study: Study, treatments: Sequence[Treatment]) -> None:
+    """Simulated stacks know direct I/O only, for now."""
+    if study.testbed.kind != "sim":
+        return
+    for treatment in treatments:
+        row, workload = treatment.row, treatment.workload
+        if row is None or not isinstance(workload, DialectWorkload):
+            continue
+        for phase in row.workload["phases"]:
+            if any(tenant.get("access", "plain") != "direct" for tenant in phase["tenants"]):
+                raise StudyError(
+                    f"{phase['name']} on {study.testbed.text} goes through the page cache, and "
+                    "buffered files in simulation come with a later release",
+                    find_dialect(workload.dialect).direct_hint,
+                )
+        if workload.request.get("waits"):
+            raise StudyError(
+                f"-y on {study.testbed.text}: a simulation waits for nobody", "leave it out"
+            )
+
+
 def _check_simulated_flags(study: Study, treatment: Treatment) -> None:
     workload = treatment.workload
-    if isinstance(workload, IozoneWorkload):
+    if not isinstance(workload, MixedWorkload):
         asked = set(treatment.effective["flags"].split(",")) - {DEFAULT_OPTIONS}
     else:
         asked = {flag for stream in workload.streams for flag in stream.flags}
@@ -369,11 +399,6 @@ def _refuse_in_simulation(study: Study, workload: MixedWorkload, grouped: list[s
         )
 
 
-def _tests(treatment: Treatment) -> tuple[str, ...]:
-    workload = treatment.workload
-    return workload.tests if isinstance(workload, IozoneWorkload) else ()
-
-
 def _calls_asked(treatment: Treatment) -> dict[str, bool]:
     """What is special about the calls of a treatment."""
     workload, effective = treatment.workload, treatment.effective
@@ -383,6 +408,8 @@ def _calls_asked(treatment: Treatment) -> dict[str, bool]:
             "flags": effective["flags"] != DEFAULT_OPTIONS,
             "lock": effective["lock"] != "none",
         }
+    if isinstance(workload, DialectWorkload):
+        return {}
     return {
         "vectors": any(stream.vectors > 1 for stream in workload.streams),
         "flags": any(stream.flags for stream in workload.streams),
@@ -413,6 +440,8 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[PlanN
         if len(factor.levels) < 2:
             continue
         name = factor.name
+        if not is_factor(name):  # A word of a command.
+            continue
         if study.testbed.kind == "sim" and name in NOT_SIMULATED:
             raise StudyError(
                 f"in simulation {NOT_SIMULATED[name]}: {name} cannot be compared on "
@@ -445,7 +474,7 @@ def _inert_notes(study: Study, name: str, treatments: Sequence[Treatment]) -> li
     is_felt = False
     for row in followers:
         inert = inert_parts(study, name, row)
-        tests = _tests(row) or ("",)
+        tests = parts_of(row)
         is_felt = is_felt or len(inert) < len(tests)
         for why in dict.fromkeys(inert.values()):
             parts = [test for test in tests if inert.get(test) == why]
@@ -473,8 +502,7 @@ def _notes_on_held(study: Study, treatments: Sequence[Treatment]) -> list[PlanNo
             continue
         found = [inert_parts(study, name, row) for row in treatments]
         if all(
-            len(inert) == len(_tests(row) or ("",))
-            for inert, row in zip(found, treatments, strict=True)
+            len(inert) == len(parts_of(row)) for inert, row in zip(found, treatments, strict=True)
         ):
             why = next(iter(found[0].values()))
             notes.append(

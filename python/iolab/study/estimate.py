@@ -10,11 +10,20 @@ they only give a first ETA and warn of studies that cannot fit.
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from iolab import units
 from iolab.frozen import frozen
-from iolab.study.model import IozoneWorkload, MixedWorkload, Stream
+from iolab.study.model import (
+    DialectRow,
+    DialectWorkload,
+    IozoneWorkload,
+    MixedWorkload,
+    Stream,
+)
+from iolab.study.names import TESTS
+from iolab.study.operations import operations_of
 from iolab.study.treatment import Treatment
 
 ASSUMED_BYTES_PER_S: Final = 200_000_000
@@ -24,21 +33,7 @@ MIN_TIME_LIMIT_NS: Final = 600_000_000_000
 _NS_PER_S: Final = 1_000_000_000
 _LIMIT_SLACK_S: Final = 1.0
 """A control group's limit lets a burst pass; this much of it is plenty."""
-_WRITING_TESTS: Final = frozenset(
-    {
-        "write",
-        "rewrite",
-        "random-write",
-        "record-rewrite",
-        "fwrite",
-        "frewrite",
-        "mix",
-        "pwrite",
-        "repwrite",
-        "pwritev",
-    }
-)
-_CREATING_TESTS: Final = frozenset({"write", "fwrite", "pwrite", "pwritev"})
+_CREATING_TESTS: Final = frozenset(test.name for test in TESTS if test.creates)
 
 
 @frozen
@@ -59,12 +54,18 @@ def cost_of(treatment: Treatment) -> Cost:
     workload = treatment.workload
     if isinstance(workload, IozoneWorkload):
         return _iozone_cost(workload, treatment.effective)
+    if treatment.row is not None:
+        return _row_cost(treatment.row)
+    if isinstance(workload, DialectWorkload):
+        raise AssertionError(f"{treatment.name} has no row")
     return _mixed_cost(workload, is_direct=treatment.is_direct)
 
 
 def ops_of(treatment: Treatment) -> int | None:
     """Operations of the tests of one trial; None if it ends by the clock."""
     workload = treatment.workload
+    if treatment.row is not None:
+        return _row_ops(treatment.row)
     if not isinstance(workload, IozoneWorkload):
         return None
     effective = treatment.effective
@@ -82,7 +83,7 @@ def time_limit_ns(treatment: Treatment) -> int:
 
 def _iozone_cost(workload: IozoneWorkload, effective: dict[str, str]) -> Cost:
     file_bytes = units.parse_bytes(effective["file_size"]) * int(effective["workers"])
-    n_writes = sum(test in _WRITING_TESTS for test in workload.tests)
+    n_writes = sum(operation.writes for operation in operations_of(workload))
     n_layouts = 0 if workload.tests[0] in _CREATING_TESTS else 1
     moved = file_bytes * (len(workload.tests) + n_layouts)
     return Cost(
@@ -91,6 +92,57 @@ def _iozone_cost(workload: IozoneWorkload, effective: dict[str, str]) -> Cost:
         file_bytes=file_bytes,
         duration_ns=TRIAL_OVERHEAD_NS + moved * _NS_PER_S // ASSUMED_BYTES_PER_S,
     )
+
+
+def _row_cost(row: DialectRow) -> Cost:
+    """Cost of what a dialect measures at once, from its description."""
+    written = moved = duration_ns = 0
+    files: dict[str, int] = {}
+    for tenant in row.tenants:
+        once = _file_bytes(tenant) * int(tenant.get("workers", 1))
+        name = str(tenant.get("file"))
+        files[name] = max(files.get(name, 0), once)
+        limit: Mapping[str, Any] = tenant.get("limit", {})
+        passed = once
+        if limit.get("kind") == "time":
+            duration_ns += int(limit.get("duration_ns") or 0)
+            passed = ASSUMED_BYTES_PER_S * int(limit.get("duration_ns") or 0) // _NS_PER_S
+        elif limit.get("kind") == "ops":
+            each = int(tenant.get("io_size_bytes") or 0) * int(tenant.get("workers", 1))
+            passed = int(limit.get("ops") or 0) * each
+        moved += passed
+        if tenant.get("direction", {}).get("kind") != "read":
+            written += passed
+    # A first phase that reads lays its files out.
+    first: Mapping[str, Any] = row.tenants[0]
+    if first.get("opening") != "create":
+        written += sum(files.values())
+        moved += sum(files.values())
+    return Cost(
+        written_bytes=written,
+        moved_bytes=moved,
+        file_bytes=sum(files.values()),
+        duration_ns=TRIAL_OVERHEAD_NS + duration_ns + moved * _NS_PER_S // ASSUMED_BYTES_PER_S,
+    )
+
+
+def _file_bytes(tenant: Mapping[str, Any]) -> int:
+    """Bytes of one worker's files."""
+    many: Mapping[str, Any] = tenant.get("file_set") or {}
+    if "size_max_bytes" in many:
+        return int(many.get("files") or 1) * int(many["size_max_bytes"])
+    return int(tenant.get("file_bytes") or 0)
+
+
+def _row_ops(row: DialectRow) -> int | None:
+    """Operations of a row; None if some end in another way than by passing over a file."""
+    total = 0
+    for tenant in row.tenants:
+        size = int(tenant.get("io_size_bytes") or 0)
+        if tenant.get("limit", {}).get("kind") != "once" or tenant.get("file_set") or not size:
+            return None
+        total += -(-int(tenant["file_bytes"]) // size) * int(tenant.get("workers", 1))
+    return total
 
 
 def _mixed_cost(workload: MixedWorkload, *, is_direct: bool) -> Cost:

@@ -13,36 +13,14 @@ from __future__ import annotations
 from typing import Final
 
 from iolab.frozen import frozen
-from iolab.study.model import IozoneWorkload, Study
+from iolab.study.model import MixedWorkload, Study, WorkloadPlan
+from iolab.study.operations import Operation, operations_of_treatment
 from iolab.study.treatment import Treatment
 
-STREAM_TESTS: Final = frozenset({"fwrite", "frewrite", "fread", "freread"})
-"""Tests through streams of the C library, which know no direct I/O."""
-READING_TESTS: Final = frozenset(
-    {
-        "read",
-        "reread",
-        "random-read",
-        "backward-read",
-        "stride-read",
-        "fread",
-        "freread",
-        "pread",
-        "repread",
-        "preadv",
-    }
-)
-"""Tests that never write; ``mix`` does."""
-_OWN_CALLS: Final = STREAM_TESTS | {"pwrite", "repwrite", "pread", "repread", "pwritev", "preadv"}
-_UNAFFECTED: Final = {
-    "engine": _OWN_CALLS,
-    "vectors": _OWN_CALLS,
-    "direct": STREAM_TESTS,
-    "durability": STREAM_TESTS,
-    "flags": _OWN_CALLS,
-    "lock": STREAM_TESTS,
-    "flush": STREAM_TESTS,
-}
+_OF_CHOSEN_CALLS: Final = frozenset({"engine", "vectors", "flags"})
+"""Factors that operations with calls of their own do not feel."""
+_NOT_OF_STREAMS: Final = frozenset({"direct", "durability", "lock", "flush"})
+"""Factors that streams of the C library do not feel."""
 _NOTHING_DIRTY: Final = "direct I/O leaves no dirty pages behind"
 _DIRTY_KNOBS: Final = (
     "vm.dirty_ratio",
@@ -84,6 +62,7 @@ _POLLING_FLAG: Final = "hipri"
 _NEVER: Final = "never"
 _ALL: Final = ""
 """Stands for everything that a workload of streams does."""
+_TRANSFERS: Final = frozenset({"read", "write", "mixed", "update"})
 
 
 @frozen
@@ -94,26 +73,39 @@ class Inert:
     hint: str
 
 
-def unaffected_tests(factor: str) -> frozenset[str]:
-    """IOzone's tests that make the same calls whatever the level of a factor."""
-    return frozenset(_UNAFFECTED.get(factor, ()))
-
-
 def inert_parts(study: Study, factor: str, treatment: Treatment) -> dict[str, Inert]:
     """Tests of a treatment that all levels of a factor leave as they are, and why.
 
     Streams have one part, called ``""``, because each feels what the others do.
     """
     found = dict[str, Inert]()
-    for test in _tests(treatment) or (_ALL,):
-        inert = _why_inert(study, factor, treatment, test)
+    everything = operations_of_treatment(treatment)
+    for name, operations in _parts(treatment.workload, everything):
+        inert = _why_inert(study, factor, treatment, operations)
         if inert is not None:
-            found[test] = inert
+            found[name] = inert
     return found
 
 
-def _why_inert(study: Study, factor: str, treatment: Treatment, test: str) -> Inert | None:
-    is_direct = treatment.is_direct and test not in STREAM_TESTS
+def parts_of(treatment: Treatment) -> tuple[str, ...]:
+    """Names of what feels a factor one by one; ``""`` of all streams of a workload."""
+    parts = _parts(treatment.workload, operations_of_treatment(treatment))
+    return tuple(name for name, _ in parts)
+
+
+def _parts(
+    workload: WorkloadPlan, everything: tuple[Operation, ...]
+) -> list[tuple[str, tuple[Operation, ...]]]:
+    """Operations that feel a factor together: one by one, or all streams of a workload."""
+    if isinstance(workload, MixedWorkload):
+        return [(_ALL, everything)]
+    return [(operation.id, (operation,)) for operation in everything]
+
+
+def _why_inert(
+    study: Study, factor: str, treatment: Treatment, operations: tuple[Operation, ...]
+) -> Inert | None:
+    is_direct = all(operation.access == "direct" for operation in operations)
     if factor in PAGE_CACHE_FACTORS and is_direct:
         hint = "use --buffered (direct = false), or hold it at one level"
         return Inert(PAGE_CACHE_FACTORS[factor], hint)
@@ -121,16 +113,16 @@ def _why_inert(study: Study, factor: str, treatment: Treatment, test: str) -> In
         return Inert("only requests that ask for polling feel it", "use --engine io_uring_poll")
     if factor == "flush" and treatment.effective.get("fsync_every") == _NEVER:
         return Inert("flush is never called: fsync_every is missing", "add --fsync-every N")
-    if test in unaffected_tests(factor):
+    if all(_is_unaffected(operation, factor) for operation in operations):
         return Inert(
             "these tests have calls of their own, whatever is chosen",
             "use tests such as write, read, random-read, random-write",
         )
     reason = _reason_of_writes(study, factor)
-    if reason is None or not _only_reads(treatment, test):
+    if reason is None or not all(_only_reads(operation) for operation in operations):
         return None
     # Where something else of the trial writes through the cache, blocks may lie elsewhere.
-    if is_direct or not _writes(treatment):
+    if is_direct or not any(one.writes for one in operations_of_treatment(treatment)):
         return Inert(reason, "use tests that write, such as write, rewrite, random-write")
     return None
 
@@ -148,23 +140,18 @@ def _reason_of_writes(study: Study, factor: str) -> str | None:
 def _polls(treatment: Treatment) -> bool:
     """Whether a treatment may wait for completions by polling."""
     flags = {*treatment.effective.get("flags", "").split(",")}
-    if not isinstance(treatment.workload, IozoneWorkload):
+    if isinstance(treatment.workload, MixedWorkload):
         flags |= {flag for stream in treatment.workload.streams for flag in stream.flags}
     return treatment.effective.get("engine") in _POLLING_ENGINES or _POLLING_FLAG in flags
 
 
-def _tests(treatment: Treatment) -> tuple[str, ...]:
-    workload = treatment.workload
-    return workload.tests if isinstance(workload, IozoneWorkload) else ()
+def _is_unaffected(operation: Operation, factor: str) -> bool:
+    """Whether an operation makes the same calls whatever the level of a factor."""
+    is_stream = operation.access == "stdio" and operation.has_own_calls
+    return (factor in _OF_CHOSEN_CALLS and operation.has_own_calls) or (
+        factor in _NOT_OF_STREAMS and is_stream
+    )
 
 
-def _only_reads(treatment: Treatment, test: str) -> bool:
-    return test in READING_TESTS if test else not _writes(treatment)
-
-
-def _writes(treatment: Treatment) -> bool:
-    """Whether anything in the trial writes, besides what lays its files out."""
-    workload = treatment.workload
-    if isinstance(workload, IozoneWorkload):
-        return not READING_TESTS.issuperset(workload.tests)
-    return any(stream.read_share < 1 for stream in workload.streams)
+def _only_reads(operation: Operation) -> bool:
+    return operation.kind in _TRANSFERS and not operation.writes

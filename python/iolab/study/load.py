@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,15 +17,19 @@ from typing import Any, Final
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.study.dialects import own_factors
 from iolab.study.factors import (
     FactorDefinition,
     FactorKind,
     factor_on,
     find_factor,
+    is_factor,
     nearest,
 )
 from iolab.study.metric_names import parse_metric
 from iolab.study.model import (
+    PILOT_ROUNDS,
+    DialectWorkload,
     Factor,
     Levels,
     MixedWorkload,
@@ -35,13 +39,12 @@ from iolab.study.model import (
 )
 from iolab.study.presets import find_preset
 from iolab.study.reader import Reader, shown_value
+from iolab.study.settings import parse_name, read_settings
 from iolab.study.source import FileSource, OverriddenSource, Source
 from iolab.study.treatment import is_varied_by
 from iolab.study.workloads import (
     CONTENTION,
     RESERVED_STREAM_NAME,
-    parse_name,
-    read_settings,
     read_workloads,
 )
 from iolab.wording import counted
@@ -52,12 +55,8 @@ MAX_ROUNDS: Final = 1000
 LOOKS_MAX: Final = 5
 LOOK_ROUNDS_MIN: Final = 3
 """Fewer rounds between two looks do not tell a spread."""
-PILOT_ROUNDS: Final = 8
-"""Rounds of a study with a wanted width from which the others are counted (Stein's first stage)."""
 STUDY_BYTES_MAX: Final = 1 << 20
 _DIRECTIONS: Final = ("read", "write")
-_ALWAYS_NAMED: Final = "direct"
-"""A factor that every trial has; it names a configuration for which nothing was said."""
 _STUDY_KEYS: Final = (
     "name",
     "testbed",
@@ -75,6 +74,7 @@ _STUDY_KEYS: Final = (
     "factors",
     "settings",
     "workloads",
+    "command",
 )
 _TESTBED_ARGUMENTS: Final = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
 _TESTBED_OPTIONS: Final = (
@@ -86,6 +86,7 @@ _TESTBED_OPTIONS: Final = (
     "allow_destructive",
     "precondition",
     "precondition_round",
+    "in_place",
 )
 
 
@@ -180,14 +181,13 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
     settings.update(
         {factor.name: factor.levels[0] for factor in factors if len(factor.levels) == 1}
     )
-    varied = tuple(factor for factor in factors if len(factor.levels) > 1)
-    workloads = read_workloads(reader.tables("workloads"))
+    command = reader.read_or("command", _parse_command, ())
+    workloads = read_workloads(reader.tables("workloads"), is_line=bool(command))
+    varied = _with_own(reader, factors, workloads)
     if not workloads:
         reader.refuse(None, "there is no workload", "add [[workloads]] with kind and tests")
-    if not varied:
-        varied = (_only_level(factors, settings, workloads),)
-        settings.pop(varied[0].name, None)
-    compared = _read_compared(reader, varied, workloads)
+    _refuse_unfollowed(reader, settings, workloads)
+    compared = _read_compared(reader, factors, varied, workloads)
     metric, metric_of = _read_metric(reader, workloads[0])
     rounds = reader.read_or("rounds", _parse_rounds, None)
     budget_ns = reader.read_or("budget", units.parse_duration_ns, None)
@@ -197,8 +197,8 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         factors=varied,
         settings=tuple(sorted(settings.items())),
         workloads=workloads,
-        compared_factor=compared.name,
-        baseline=_read_baseline(reader, compared),
+        compared_factor=compared.name if compared else "",
+        baseline=_read_baseline(reader, compared) if compared else "",
         margin=reader.read_or("margin", units.parse_share, DEFAULT_MARGIN),
         rounds=DEFAULT_ROUNDS if rounds is None and budget_ns is None else rounds,
         budget_ns=budget_ns,
@@ -208,7 +208,47 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         specification=_read_specification(reader.table("specification")),
         metric=metric,
         metric_of=metric_of,
+        command=command,
     )
+
+
+def _with_own(
+    reader: Reader, factors: tuple[Factor, ...], workloads: tuple[WorkloadPlan, ...]
+) -> tuple[Factor, ...]:
+    """Factors with several levels, and those that workloads bring along."""
+    own = own_factors(workloads)
+    known = {factor.name for factor in factors}
+    for factor in own:
+        if factor.name in known:
+            reader.refuse(
+                "factors",
+                f"{factor.name} is varied by the command of a workload already",
+                "leave it out, or let the command measure one",
+            )
+    return (*(factor for factor in factors if len(factor.levels) > 1), *own)
+
+
+def _refuse_unfollowed(
+    reader: Reader, settings: dict[str, str], workloads: tuple[WorkloadPlan, ...]
+) -> None:
+    """Refuse a setting of which commands and files say themselves what it is."""
+    if not all(isinstance(workload, DialectWorkload) for workload in workloads):
+        return
+    for name in settings:
+        if not any(is_varied_by(workload, name) for workload in workloads):
+            is_factor_row = name in reader.table("factors").flat().values
+            reader.table("factors" if is_factor_row else "settings").refuse(
+                name,
+                f"{name} cannot be chosen for '{workloads[0].name}', which says it itself",
+                "write it into the command or the file, or leave it out",
+            )
+
+
+def _parse_command(value: Any) -> tuple[str, ...]:
+    items: list[Any] = value if isinstance(value, list) else []
+    if not items or not all(isinstance(item, str) for item in items):
+        raise ValueError("a command line is a list of texts: the dialect and its words")
+    return tuple(items)
 
 
 def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, str | None]:
@@ -220,6 +260,8 @@ def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, st
         return own
     if isinstance(workload, MixedWorkload):
         parts = [*(stream.name for stream in workload.streams), RESERVED_STREAM_NAME]
+    elif isinstance(workload, DialectWorkload):
+        parts = list(workload.operations)
     else:
         parts = list(workload.tests)
 
@@ -235,18 +277,6 @@ def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, st
         reader.read_or("metric", parse_metric, own[0]),
         reader.read_or("metric_of", parse_part, None if "metric" in reader.values else own[1]),
     )
-
-
-def _only_level(
-    factors: tuple[Factor, ...], settings: dict[str, str], workloads: tuple[WorkloadPlan, ...]
-) -> Factor:
-    """What the one configuration of a study is called by: a factor with the level that it has.
-
-    The first that was named and that the first workload follows; or else how files are opened.
-    """
-    named = [*(factor.name for factor in factors), *sorted(settings)]
-    name = next((name for name in named if is_varied_by(workloads[0], name)), _ALWAYS_NAMED)
-    return Factor(name, (settings.get(name, find_factor(name).default or ""),))
 
 
 def _read_factors(reader: Reader) -> tuple[Factor, ...]:
@@ -277,12 +307,20 @@ def _items(value: Any, definition: FactorDefinition) -> list[Any]:
 
 
 def _read_compared(
-    reader: Reader, factors: tuple[Factor, ...], workloads: tuple[WorkloadPlan, ...]
-) -> Factor:
-    by_name = {factor.name: factor for factor in factors}
+    reader: Reader,
+    named_factors: tuple[Factor, ...],
+    factors: tuple[Factor, ...],
+    workloads: tuple[WorkloadPlan, ...],
+) -> Factor | None:
+    """Factor whose levels are ranked, of the varied `factors`; None if nothing is varied.
+
+    A file may name one of the factors although it has one level only.
+    """
+    known = factors or named_factors
+    by_name = {factor.name: factor for factor in known}
 
     def parse(value: Any) -> Factor:
-        name = find_factor(str(value)).name
+        name = value if value in by_name else find_factor(str(value)).name
         if name not in by_name:
             raise ValueError(
                 f"'{value}' is not varied{nearest(str(value), by_name)}; varied are "
@@ -290,7 +328,10 @@ def _read_compared(
             )
         return by_name[name]
 
-    named = [factor for factor in factors if not find_factor(factor.name).is_numeric]
+    if not factors:
+        _read_unvaried(reader, parse, named_factors)
+        return None
+    named = [factor for factor in factors if not _is_scale(factor.name)]
     compared = reader.read_or("compare", parse, (named or list(factors))[0])
     for factor in factors:
         if not any(is_varied_by(workload, factor.name) for workload in workloads):
@@ -305,11 +346,31 @@ def _read_compared(
     return compared
 
 
-def _read_baseline(reader: Reader, compared: Factor) -> str:
-    definition = reader.find(compared.name)
+def _is_scale(name: str) -> bool:
+    """Whether levels of a factor are sizes or counts; those of a varied word are not known."""
+    return is_factor(name) and find_factor(name).is_numeric
 
+
+def _read_unvaried(
+    reader: Reader, parse: Callable[[Any], Factor], named: tuple[Factor, ...]
+) -> None:
+    """Check the words about a comparison where no factor has several levels."""
+    if "compare" in reader.values and not named:
+        reader.refuse("compare", "nothing is varied", "give a factor several levels")
+    if "compare" in reader.values:
+        _read_baseline(reader, reader.read("compare", parse))
+    elif "baseline" in reader.values and named:
+        _read_baseline(reader, named[0])
+    elif "baseline" in reader.values:
+        reader.refuse(
+            "baseline", "nothing is compared, so that there is no baseline", "vary a factor"
+        )
+
+
+def _read_baseline(reader: Reader, compared: Factor) -> str:
     def parse(value: Any) -> str:
-        level = definition.parse(value)[0]
+        known = value in compared.levels or not is_factor(compared.name)
+        level = str(value) if known else reader.find(compared.name).parse(value)[0]
         if level not in compared.levels:
             raise ValueError(
                 f"'{value}' is not a level of {compared.name}{nearest(level, compared.levels)}; "

@@ -7,10 +7,12 @@ ordering in `iolab.study.plan`.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import ClassVar, Final, Literal, TypeAlias
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from iolab.frozen import frozen
+from iolab.frozen import frozen, frozen_with_caches
 
 Levels: TypeAlias = tuple[tuple[str, str], ...]
 """Pairs of factor name and canonical level, in a fixed order."""
@@ -22,10 +24,7 @@ Pattern: TypeAlias = Literal["sequential", "reverse", "stride", "permutation", "
 
 @frozen
 class Factor:
-    """What is varied on purpose, with at least two levels in the order given.
-
-    Only a study of one configuration has a factor with one level, which names it.
-    """
+    """Setting that is varied on purpose, with at least two levels in the order given."""
 
     name: str
     levels: tuple[str, ...]
@@ -120,6 +119,9 @@ class Stream:
         return self.cgroup_weight is not None or bool(self.limits)
 
 
+PILOT_ROUNDS: Final = 8
+"""Rounds of a study with a wanted width from which the others are counted (Stein's first stage)."""
+
 LIMITS: Final = ("max_read", "max_write", "max_read_iops", "max_write_iops")
 """Limits of a stream: bytes per second, and operations per second."""
 
@@ -148,7 +150,89 @@ class MixedWorkload:
     """In the order of time."""
 
 
-WorkloadPlan: TypeAlias = IozoneWorkload | MixedWorkload
+@frozen_with_caches
+class DialectRow:
+    """What a dialect measures at once, as data."""
+
+    name: str
+    levels: Levels
+    """Where it is among the rows of its workload: varied words first, then sizes."""
+    facts: Levels
+    """Levels that follow from the description, for reports and checks."""
+    description: str
+    """The workload as it crosses to the agent: docs/design/0002, workload spec, as JSON."""
+
+    @cached_property
+    def workload(self) -> dict[str, Any]:
+        """The description, read."""
+        return json.loads(self.description)
+
+    @property
+    def tenants(self) -> list[dict[str, Any]]:
+        """Tenants of all phases."""
+        return [tenant for phase in self.workload["phases"] for tenant in phase["tenants"]]
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """Names of what it does: a phase, or each tenant of one and all of them together."""
+        found = list[str]()
+        for phase in self.workload["phases"]:
+            names = [tenant["name"] for tenant in phase["tenants"]]
+            parts = [f"{phase['name']}/{name}" for name in (*names, "all")]
+            found += parts if len(names) > 1 else [phase["name"]]
+        return tuple(found)
+
+
+@frozen_with_caches
+class DialectWorkload:
+    """A workload in another program's words, or in a file; see `iolab.study.dialects`."""
+
+    kind: ClassVar[str] = "dialect"
+
+    name: str
+    dialect: str
+    text: str
+    """The command's words, or the text of the file."""
+    file: str = ""
+    """Name of that file."""
+    vary: tuple[Factor, ...] = ()
+    """Words, or names in the file, that are varied."""
+    settings: Levels = ()
+    """Levels held for this workload only."""
+    entry: str = ""
+    """Name in the study file; other than `name` if the command has unlike rows."""
+    cache: str = "as_is"
+    """What the dialect does to the page cache, if the study says nothing."""
+    files: tuple[str, ...] = ()
+    """Names of files that it uses; empty if nobody needs to know them."""
+    asked: str = "{}"
+    """What the command asks for beside measuring, as JSON."""
+    rows: tuple[DialectRow, ...] = ()
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """What the command asks for beside measuring."""
+        return json.loads(self.asked)
+
+    @cached_property
+    def own_factors(self) -> frozenset[str]:
+        """Names of the factors that its rows are levels of."""
+        return frozenset(name for row in self.rows for name, _ in row.levels)
+
+    @cached_property
+    def operations(self) -> tuple[str, ...]:
+        """Names of what it does, as its results are called: a phase, or a tenant of one."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.operations))
+
+    def row(self, levels: Levels) -> DialectRow:
+        """The row at some levels."""
+        wanted = dict(levels)
+        return next(
+            row for row in self.rows if all(wanted.get(name) == level for name, level in row.levels)
+        )
+
+
+WorkloadPlan: TypeAlias = IozoneWorkload | MixedWorkload | DialectWorkload
 
 
 @frozen
@@ -165,7 +249,9 @@ class Study:
     settings: Levels
     workloads: tuple[WorkloadPlan, ...]
     compared_factor: str
+    """Factor whose levels the verdict ranks; empty if nothing is varied."""
     baseline: str
+    """Level of it that ratios are formed against; empty if nothing is varied."""
     margin: float = 0.05
     rounds: int | None = None
     budget_ns: int | None = None
@@ -190,7 +276,7 @@ class Study:
     @property
     def is_comparison(self) -> bool:
         """Whether there is more than one configuration."""
-        return any(len(factor.levels) > 1 for factor in self.factors)
+        return bool(self.factors)
 
     def factor(self, name: str) -> Factor | None:
         """The varied factor called `name`, if there is one."""

@@ -1,4 +1,4 @@
-"""What may be typed for an engine or a knob: `names.json` beside this file, as typed rows.
+"""What may be typed for an engine, a knob or a test: `names.json` beside this file, as typed rows.
 
 That file is what ``iolab-agent names`` prints, written by `make docs`; its sources are the lists
 of the Rust crates, so that an engine or a knob is added there and nowhere else. A copy is kept
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from iolab.frozen import frozen
 
@@ -49,6 +49,26 @@ class KnobName:
     are_codes: bool
 
 
+@frozen
+class TestName:
+    """A test of IOzone: what it does, whatever it is called.
+
+    ``access`` is None where the study chooses the way to the data; a test that ``has_own_calls``
+    makes them so whatever engine is chosen; one that ``creates`` makes the file if there is none.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    name: str
+    kind: str
+    reads: bool
+    writes: bool
+    access: str | None
+    has_own_calls: bool
+    records_per_call: int
+    creates: bool
+
+
 def _knob(row: dict[str, Any]) -> KnobName:
     """JSON has lists where a row that never changes has tuples."""
     fields: dict[str, Any] = {**row}
@@ -63,3 +83,4 @@ _TABLES: Final[dict[str, list[dict[str, Any]]]] = json.loads(
 )
 ENGINES: Final = tuple(EngineName(**row) for row in _TABLES["engines"])
 KNOBS: Final = tuple(_knob(row) for row in _TABLES["knobs"])
+TESTS: Final = tuple(TestName(**row) for row in _TABLES["tests"])

@@ -72,6 +72,7 @@ class Plan:
             metric=None,
             metric_of=None,
             specification=(),
+            command=(),
         )
         text = f"{self.design}\n{spec_toml(open_ended)}"
         return sha256(text.encode()).hexdigest()
@@ -150,7 +151,7 @@ def make_plan(study: Study, table: Sequence[Place] | None = None) -> Plan:
     """
     if study.seed is None:
         raise AssertionError("draw a seed before planning: study.with_seed(...)")
-    treatments, design = treatments_of(study), RANDOM
+    treatments, design = treatments_of(study), TABLE if study.command else RANDOM
     if table is not None:
         placed = {treatment.place: treatment for treatment in treatments}
         treatments, design = tuple(placed[place] for place in table), TABLE

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from iolab import units
-from iolab.study.model import IozoneWorkload, Levels, MixedWorkload, Stream, Study, TestbedRequest
+from iolab.study.model import (
+    DialectWorkload,
+    IozoneWorkload,
+    Levels,
+    MixedWorkload,
+    Stream,
+    Study,
+    TestbedRequest,
+    WorkloadPlan,
+)
 
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ARGUMENT_KEYS = {"loop": "size", "dir": "path", "device": "path", "sim": "name"}
 
 
 def spec_toml(study: Study) -> str:
     """Render `study` so that :func:`iolab.study.load.parse_study` gives it back."""
-    lines = [
-        f"name = {_text(study.name)}",
-        f"testbed = {_testbed(study.testbed)}",
-        f"margin = {_margin(study.margin)}",
-        f"compare = {_text(study.compared_factor)}",
-        f"baseline = {_text(study.baseline)}",
-    ]
-    if study.command:
-        lines.append(f"command = {_list(study.command)}")
+    lines = _question(study)
     if study.metric is not None:
         lines.append(f"metric = {_text(study.metric)}")
     if study.metric_of is not None:
@@ -39,14 +42,55 @@ def spec_toml(study: Study) -> str:
         lines.append(f"specification = {{ {rates} }}")
     if study.budget_ns is not None:
         lines.append(f"budget = {_text(units.format_duration(study.budget_ns))}")
-    lines += ["", "[factors]"]
-    lines += [f"{_key(factor.name)} = {_list(factor.levels)}" for factor in study.factors]
+    own = {name for one in _dialects(study) for name in one.own_factors}
+    written = [factor for factor in study.factors if factor.name not in own]
+    if written:
+        lines += ["", "[factors]"]
+        lines += [f"{_key(factor.name)} = {_list(factor.levels)}" for factor in written]
     lines += ["", "[settings]", *_assignments(study.settings)]
     for workload in study.workloads:
-        lines += ["", "[[workloads]]", f"name = {_text(workload.name)}"]
-        lines.append(f"kind = {_text(workload.kind)}")
-        lines += _iozone(workload) if isinstance(workload, IozoneWorkload) else _mixed(workload)
+        lines += _workload(workload, study)
     return "\n".join(lines) + "\n"
+
+
+def _question(study: Study) -> list[str]:
+    """What is asked, where, and of what."""
+    lines = [
+        f"name = {_text(study.name)}",
+        f"testbed = {_testbed(study.testbed)}",
+        f"margin = {_margin(study.margin)}",
+    ]
+    if study.compared_factor:
+        lines.append(f"compare = {_text(study.compared_factor)}")
+        lines.append(f"baseline = {_text(study.baseline)}")
+    if study.command:
+        lines.append(f"command = {_list(study.command)}")
+    return lines
+
+
+def _workload(workload: WorkloadPlan, study: Study) -> list[str]:
+    """One entry; nothing for those rows of a command that the first of them stands for."""
+    if isinstance(workload, DialectWorkload):
+        same = [one for one in _dialects(study) if one.entry == workload.entry]
+        return ["", "[[workloads]]", *_dialect(workload)] if same[0] == workload else []
+    head = ["", "[[workloads]]", f"name = {_text(workload.name)}", f"kind = {_text(workload.kind)}"]
+    return head + (_iozone(workload) if isinstance(workload, IozoneWorkload) else _mixed(workload))
+
+
+def _dialects(study: Study) -> list[DialectWorkload]:
+    return [one for one in study.workloads if isinstance(one, DialectWorkload)]
+
+
+def _dialect(workload: DialectWorkload) -> list[str]:
+    lines = [f"name = {_text(workload.entry)}", f"dialect = {_text(workload.dialect)}"]
+    if workload.file:
+        lines += [f"file = {_text(workload.file)}", f"text = {_text(workload.text)}"]
+    else:
+        lines.append(f"command = {_text(workload.text)}")
+    if workload.vary:
+        pairs = ", ".join(f"{_key(one.name)} = {_list(one.levels)}" for one in workload.vary)
+        lines.append(f"vary = {{ {pairs} }}")
+    return [*lines, *_inline_settings(workload.settings)]
 
 
 def _iozone(workload: IozoneWorkload) -> list[str]:
@@ -171,7 +215,7 @@ def _list(items: tuple[str, ...]) -> str:
 
 
 def _key(name: str) -> str:
-    return _text(name) if "." in name else name
+    return name if _BARE_KEY.fullmatch(name) else _text(name)
 
 
 def _text(value: str) -> str:

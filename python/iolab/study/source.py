@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -87,6 +88,17 @@ class OverriddenSource:
     def written(self, key: str, value: str) -> str:
         """Return it as the base would have it, unless only the other has such a key."""
         return (self.override if key in self.keys else self.base).written(key, value)
+
+
+def folder_of(source: Source) -> Path:
+    """Where relative names of files begin: beside the study file, else the working directory."""
+    match source:
+        case FileSource(file_name=name):
+            return Path(name).parent
+        case OverriddenSource(base=base):
+            return folder_of(base)
+        case _:
+            return Path()
 
 
 def _dotted(path: KeyPath) -> str:

@@ -9,8 +9,16 @@ from typing import Final
 
 from iolab.errors import StudyError
 from iolab.frozen import frozen_with_caches
-from iolab.study.factors import FACTORS, NO_FILE_SYSTEM, Scope, find_factor
-from iolab.study.model import Factor, IozoneWorkload, Levels, MixedWorkload, Study, WorkloadPlan
+from iolab.study.factors import FACTORS, NO_FILE_SYSTEM, Scope, find_factor, is_factor
+from iolab.study.model import (
+    DialectRow,
+    DialectWorkload,
+    Factor,
+    Levels,
+    MixedWorkload,
+    Study,
+    WorkloadPlan,
+)
 from iolab.study.names import ENGINES
 
 _ASYNCHRONOUS: Final = tuple(engine.name for engine in ENGINES if engine.is_asynchronous)
@@ -44,6 +52,12 @@ class Treatment:
         """Unique inside a study; stable, for messages and for grouping times."""
         pairs = ", ".join(f"{name}={level}" for name, level in self.levels)
         return f"{self.workload.name} ({pairs})" if pairs else self.workload.name
+
+    @cached_property
+    def row(self) -> DialectRow | None:
+        """What a dialect measures here; None of other workloads."""
+        workload = self.workload
+        return workload.row(self.levels) if isinstance(workload, DialectWorkload) else None
 
     @property
     def place(self) -> Place:
@@ -80,15 +94,22 @@ def treatments_of(study: Study) -> tuple[Treatment, ...]:
     found = list[Treatment]()
     for workload in study.workloads:
         followed = [factor for factor in study.factors if is_varied_by(workload, factor.name)]
-        _check_count(len(found), followed)
+        rows: tuple[Levels, ...] = ((),)
+        if isinstance(workload, DialectWorkload):  # Its rows need not be all combinations.
+            followed = [factor for factor in followed if factor.name not in workload.own_factors]
+            rows = tuple(row.levels for row in workload.rows)
+        _check_count(len(found), followed, len(rows))
+        order = [factor.name for factor in study.factors]
         for levels in itertools.product(*(factor.levels for factor in followed)):
             chosen = tuple(zip((factor.name for factor in followed), levels, strict=True))
-            found.append(Treatment(workload, chosen, _effective(study, workload, chosen)))
+            for own in rows:
+                place = tuple(sorted([*chosen, *own], key=lambda pair: order.index(pair[0])))
+                found.append(Treatment(workload, place, _effective(study, workload, place)))
     return tuple(found)
 
 
-def _check_count(n_before: int, followed: list[Factor]) -> None:
-    count = n_before + math.prod(len(factor.levels) for factor in followed)
+def _check_count(n_before: int, followed: list[Factor], n_rows: int) -> None:
+    count = n_before + n_rows * math.prod(len(factor.levels) for factor in followed)
     if count > TREATMENTS_MAX:
         product = " x ".join(f"{len(factor.levels)} {factor.name}" for factor in followed)
         raise StudyError(
@@ -100,21 +121,24 @@ def _check_count(n_before: int, followed: list[Factor]) -> None:
 def _effective(study: Study, workload: WorkloadPlan, levels: Levels) -> Levels:
     """Defaults, then the study's settings, the treatment's levels, the workload's own."""
     has_stack = study.testbed.has_file_system
+    is_dialect = isinstance(workload, DialectWorkload)
     asked = dict(study.settings) | dict(levels) | dict(workload.settings)
     result = dict[str, str]()
     for definition in FACTORS:
-        is_pattern_of_mix = definition.scope is Scope.PATTERN and isinstance(
-            workload, MixedWorkload
-        )
+        is_own = _has_own(workload, definition.scope)
         is_missing_stack = definition.scope is Scope.STACK and not has_stack
-        if is_pattern_of_mix or (is_missing_stack and definition.name not in asked):
+        if is_own or (is_missing_stack and definition.name not in asked):
             continue
         default = definition.default
         if definition.name == "fs" and study.testbed.kind == "device":
             default = NO_FILE_SYSTEM
+        if definition.name == "cache" and is_dialect:
+            default = workload.cache
         level = asked.get(definition.name, default)
         if level is not None:
             result[definition.name] = level
+    if is_dialect:
+        return tuple((result | dict(workload.row(levels).facts)).items())
     if "engine" not in asked and depth_max(workload, result) > 1:
         result["engine"] = DEEP_ENGINE
     return tuple(result.items())
@@ -122,16 +146,25 @@ def _effective(study: Study, workload: WorkloadPlan, levels: Levels) -> Levels:
 
 def depth_max(workload: WorkloadPlan, effective: dict[str, str]) -> int:
     """Largest number of operations that one worker keeps in flight."""
-    if isinstance(workload, IozoneWorkload):
-        return int(effective["depth"])
-    return max(stream.depth for stream in workload.streams)
+    if isinstance(workload, MixedWorkload):
+        return max(stream.depth for stream in workload.streams)
+    return int(effective["depth"])
 
 
 def is_varied_by(workload: WorkloadPlan, factor: str) -> bool:
     """Whether `workload` follows the levels of a varied factor.
 
-    It does not if it holds the factor itself, or has streams with sizes of their own.
+    It does not if it holds the factor itself, or describes such things in its own words.
     """
-    is_held = any(name == factor for name, _ in workload.settings)
-    has_own = isinstance(workload, MixedWorkload) and find_factor(factor).scope is Scope.PATTERN
-    return not is_held and not has_own
+    if isinstance(workload, DialectWorkload) and factor in workload.own_factors:
+        return True
+    if any(name == factor for name, _ in workload.settings) or not is_factor(factor):
+        return False
+    return not _has_own(workload, find_factor(factor).scope)
+
+
+def _has_own(workload: WorkloadPlan, scope: Scope) -> bool:
+    """Whether a workload says itself what factors of a scope would say."""
+    if isinstance(workload, DialectWorkload):
+        return scope in (Scope.PATTERN, Scope.ACCESS)
+    return isinstance(workload, MixedWorkload) and scope is Scope.PATTERN

@@ -1,8 +1,7 @@
-"""Reading the workloads of a study: IOzone's tests, and mixes of streams."""
+"""Reading the workloads of a study: IOzone's tests, mixes of streams, dialects and files."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeVar, get_args
@@ -21,7 +20,6 @@ from iolab.study.model import (
     Flush,
     IozoneWorkload,
     KnobChange,
-    Levels,
     Lock,
     MixedWorkload,
     Pattern,
@@ -29,39 +27,20 @@ from iolab.study.model import (
     Stream,
     WorkloadPlan,
 )
+from iolab.study.names import TESTS
 from iolab.study.presets import find_preset, preset_workload
+from iolab.study.read_dialect import read_dialect
 from iolab.study.reader import Reader
+from iolab.study.settings import SURROUNDINGS, merged, parse_name, read_settings
 
-IOZONE_TESTS: Final = (
-    "write",
-    "rewrite",
-    "read",
-    "reread",
-    "random-read",
-    "random-write",
-    "backward-read",
-    "record-rewrite",
-    "stride-read",
-    "fwrite",
-    "frewrite",
-    "fread",
-    "freread",
-    "mix",
-    "pwrite",
-    "repwrite",
-    "pread",
-    "repread",
-    "pwritev",
-    "preadv",
-)
+IOZONE_TESTS: Final = tuple(test.name for test in TESTS)
 PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)
 FLUSHES: Final[tuple[Flush, ...]] = get_args(Flush)
 LOCKS: Final[tuple[Lock, ...]] = get_args(Lock)
 RESERVED_STREAM_NAME: Final = "all"
 CONTENTION: Final = "contention"
 """Kind of a workload that is named only: a preset, which becomes a mixed workload."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_SHARED_SCOPES: Final = (Scope.ACCESS, Scope.MACHINE, Scope.STACK)
+_SHARED_SCOPES: Final = (Scope.ACCESS, *SURROUNDINGS)
 _STREAM_KEYS: Final = (
     "name",
     "direction",
@@ -95,16 +74,6 @@ _CLASSES: Final = ("rt", "be", "idle")
 _LEVEL_MAX: Final = 7
 
 
-def parse_name(value: Any) -> str:
-    """Return a name that can stand in a path and in a table column."""
-    if isinstance(value, str) and _NAME.fullmatch(value):
-        return value
-    raise ValueError(
-        f"'{value}' is not a name: use up to 64 letters, digits, dots, dashes, starting with a "
-        "letter or digit"
-    )
-
-
 def parse_tests(value: Any) -> tuple[str, ...]:
     """IOzone's tests from a list or from text with commas, in the order given."""
     items: list[Any] = value.split(",") if isinstance(value, str) else value
@@ -122,15 +91,26 @@ def parse_tests(value: Any) -> tuple[str, ...]:
     return names
 
 
-def read_workloads(readers: list[Reader]) -> tuple[WorkloadPlan, ...]:
-    """All workloads of a study, names checked to be different."""
-    workloads = tuple(_read_workload(reader) for reader in readers)
+def read_workloads(readers: list[Reader], *, is_line: bool = False) -> tuple[WorkloadPlan, ...]:
+    """All workloads of a study, names checked to be different.
+
+    Parameters
+    ----------
+    is_line : it is the study of a command line, which may ask for what other studies cannot.
+    """
+    found = list[WorkloadPlan]()
     seen = set[str]()
-    for reader, workload in zip(readers, workloads, strict=True):
-        if workload.name in seen:
-            reader.refuse("name", f"two workloads are called '{workload.name}'", "rename one")
-        seen.add(workload.name)
-    return workloads
+    for reader in readers:
+        if "dialect" in reader.values or "file" in reader.values:
+            workloads = read_dialect(reader, is_line=is_line)
+        else:
+            workloads = (_read_workload(reader),)
+        for workload in workloads:
+            if workload.name in seen:
+                reader.refuse("name", f"two workloads are called '{workload.name}'", "rename one")
+            seen.add(workload.name)
+        found += workloads
+    return tuple(found)
 
 
 def _read_workload(reader: Reader) -> WorkloadPlan:
@@ -163,7 +143,7 @@ def _read_iozone(reader: Reader) -> IozoneWorkload:
         name=reader.read_or("name", parse_name, "iozone"),
         tests=reader.read("tests", parse_tests),
         stride=reader.read_or("stride", _whole_number, 17),
-        settings=_merged(reader, inline, (Scope.PATTERN, *_SHARED_SCOPES)),
+        settings=merged(reader, inline, (Scope.PATTERN, *_SHARED_SCOPES)),
     )
 
 
@@ -181,7 +161,7 @@ def _read_mixed(reader: Reader) -> MixedWorkload:
         name=reader.read_or("name", parse_name, "mixed"),
         duration_ns=reader.read("duration", units.parse_duration_ns),
         streams=streams,
-        settings=_merged(reader, inline, _SHARED_SCOPES),
+        settings=merged(reader, inline, _SHARED_SCOPES),
     )
     return replace(workload, changes=_read_changes(reader, workload))
 
@@ -199,7 +179,7 @@ def _read_contention(reader: Reader) -> MixedWorkload:
     workload = replace(
         workload,
         name=reader.read_or("name", parse_name, preset.name),
-        settings=_merged(reader, inline, _SHARED_SCOPES),
+        settings=merged(reader, inline, _SHARED_SCOPES),
     )
     return replace(workload, changes=_read_changes(reader, workload))
 
@@ -227,33 +207,6 @@ def _read_changes(reader: Reader, workload: MixedWorkload) -> tuple[KnobChange, 
             table.refuse("at", "this is not after the change before", "write them in order of time")
         changes.append(KnobChange(at_ns, levels))
     return tuple(changes)
-
-
-def _merged(reader: Reader, inline: dict[str, Any], scopes: tuple[Scope, ...]) -> Levels:
-    """Levels held for one workload: its own keys and its ``settings`` table."""
-    levels = dict(read_settings(replace(reader, values=inline), scopes))
-    table = reader.table("settings").flat()
-    for name, level in read_settings(table, scopes):
-        if name in levels:
-            table.refuse(name, f"{name} is set twice in this workload", "keep one of them")
-        levels[name] = level
-    return tuple(levels.items())
-
-
-def read_settings(reader: Reader, scopes: tuple[Scope, ...] = tuple(Scope)) -> Levels:
-    """Factors held at one level each, of the given scopes only."""
-    levels: dict[str, str] = {}
-    for key, value in reader.values.items():
-        definition = reader.parsed(key, key, reader.find)
-        if definition.scope not in scopes:
-            reader.refuse(key, f"{key} of a mixed workload belongs to its streams")
-        parsed = reader.parsed(key, value, definition.parse)
-        if len(parsed) != 1:
-            reader.refuse(key, f"a setting has one level, this has {len(parsed)}", "use [factors]")
-        if definition.name in levels:
-            reader.refuse(key, f"{definition.name} is set twice", "keep one of them")
-        levels[definition.name] = parsed[0]
-    return tuple(levels.items())
 
 
 def _read_stream(reader: Reader) -> Stream:

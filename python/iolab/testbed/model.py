@@ -111,7 +111,8 @@ class DirectoryTestbed(RealTestbed):
     def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
         """Kind, argument and options, canonically."""
         allowed = ",".join(self.allow_knobs_on)
-        return "dir", str(self.path), (("allow_knobs_on", allowed),) if allowed else ()
+        options = {"allow_knobs_on": allowed, "in_place": "true" if self.is_in_place else ""}
+        return "dir", str(self.path), tuple((key, value) for key, value in options.items() if value)
 
     def agent_spec(self) -> dict[str, Any]:
         """Testbed spec of the agent protocol."""
@@ -207,7 +208,7 @@ def _loop(argument: str, options: Mapping[str, str]) -> LoopTestbed:
 
 
 def _directory(argument: str, options: Mapping[str, str]) -> DirectoryTestbed:
-    only(options, "dir", ("allow_knobs_on",))
+    only(options, "dir", ("allow_knobs_on", "in_place"))
     if not argument:
         raise TestbedError("dir: needs a path", "as in --on dir:/tank/scratch")
     path = _absolute(argument)
@@ -216,7 +217,12 @@ def _directory(argument: str, options: Mapping[str, str]) -> DirectoryTestbed:
     if not path.is_dir():
         raise TestbedError(f"{path} is not a directory", "name the directory that shall be used")
     names = options.get("allow_knobs_on", "").split(",")
-    return DirectoryTestbed(path, tuple(name.strip() for name in names if name.strip()))
+    is_in_place = options.get("in_place", "false")
+    if is_in_place not in ("false", "true"):
+        raise TestbedError(f"in_place = {is_in_place} is neither true nor false")
+    return DirectoryTestbed(
+        path, tuple(n.strip() for n in names if n.strip()), is_in_place == "true"
+    )
 
 
 def _absolute(text: str) -> Path:

@@ -225,6 +225,16 @@ mod tests {
     use iolab_drive::series::Series;
     use iolab_model::Ns;
     use iolab_workload::StreamReport;
+    use iolab_workload::operation::OperationKind;
+
+    fn phase(access: Access) -> Phase {
+        let tenant = serde_json::json!({
+            "name": "main", "workers": 3, "file": "data", "file_bytes": 4096,
+            "io_size_bytes": 4096, "pattern": {"kind": "sequential"},
+            "direction": {"kind": "read"}, "access": access, "opening": "existing"});
+        let phase = serde_json::json!({"name": "read", "tenants": [tenant]});
+        serde_json::from_value(phase).unwrap()
+    }
 
     fn record(asked: u64, device: u64) -> PhaseRecord {
         let worker = StreamReport {
@@ -241,6 +251,9 @@ mod tests {
             asked_ops: None,
             segments: Vec::new(),
             name: "main".into(),
+            kind: OperationKind::Read,
+            io_size_bytes: Some(4096),
+            access: Some(Access::Plain),
             workers: vec![worker],
             service: ClassHistograms::default(),
             response: None,
@@ -255,7 +268,7 @@ mod tests {
             lost_workers: 0,
             tenants: vec![tenant],
         };
-        let mut record = PhaseRecord::new(outcome, 4096);
+        let mut record = PhaseRecord::new(outcome, &phase(Access::Plain), Access::Plain);
         record.devices.push(DeviceRecord { read_bytes: device, ..DeviceRecord::default() });
         record
     }
@@ -297,14 +310,6 @@ mod tests {
 
     #[test]
     fn an_engine_with_a_price_says_so() {
-        let phase = |access| -> Phase {
-            let tenant = serde_json::json!({
-                "name": "main", "workers": 3, "file": "data", "file_bytes": 4096,
-                "io_size_bytes": 4096, "pattern": {"kind": "sequential"},
-                "direction": {"kind": "read"}, "access": access, "opening": "existing"});
-            let phase = serde_json::json!({"name": "read", "tenants": [tenant]});
-            serde_json::from_value(phase).unwrap()
-        };
         let (direct, plain) = (phase(Access::Direct), phase(Access::Plain));
         let libaio = Some(Engine::Libaio);
         assert_eq!(buffered_libaio(libaio, &plain).unwrap().code, "libaio_buffered");

@@ -385,7 +385,7 @@ impl Trial<'_> {
         let outcome = outcome?;
         observer.children_ended();
         let lost = outcome.lost_workers;
-        let mut record = PhaseRecord::new(outcome, phase.tenants[0].io_size_bytes.0);
+        let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
         if is_kernel(target) {
             let flushed = read_devices(&self.request.counters);
             record.devices = device_records(&observer.started, &observer.ended, &flushed);

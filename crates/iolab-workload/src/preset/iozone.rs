@@ -13,6 +13,7 @@ use iolab_model::target::Content;
 use iolab_model::{Bytes, Error, Ns, Seed, registry};
 use serde::Deserialize;
 
+use crate::operation::{Nature, OperationKind};
 use crate::spec::{
     Direction, Flush, FsyncPolicy, Limit, LockPolicy, Manner, Opening, Pattern, Phase, Tenant,
     VERSION, WorkersAs, Workload,
@@ -149,8 +150,30 @@ impl IozoneTest {
         self.direction() == Direction::Write || self == Self::Mix
     }
 
+    /// What it does, whatever it is called; its access is absent where the study chooses.
+    pub fn nature(self) -> Nature {
+        let reads = self.direction() == Direction::Read;
+        Nature {
+            kind: OperationKind::of_transfers(reads, self.writes()),
+            reads,
+            writes: self.writes(),
+            io_size_bytes: None,
+            access: (self.calls() == Calls::Stream).then_some(Access::Stdio),
+        }
+    }
+
+    /// Whether it makes its calls in its own way, whatever engine is chosen.
+    pub fn has_own_calls(self) -> bool {
+        self.calls() != Calls::Engine
+    }
+
+    /// Records that one call moves at most.
+    pub fn records_per_call(self) -> u64 {
+        if self.calls() == Calls::Vectored { GROUP } else { 1 }
+    }
+
     /// Whether it makes a new file if there is none yet.
-    fn creates(self) -> bool {
+    pub fn creates(self) -> bool {
         matches!(self, Self::Write | Self::Fwrite | Self::Pwrite | Self::Pwritev)
     }
 }
@@ -247,6 +270,7 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
         keeps_files: index + 1 < count,
         engine: test.calls().engine(),
         ignores: ignored(request, test),
+        records_per_op: test.records_per_call(),
         cuts_ns: Vec::new(),
         pause_after_ns: Ns(0),
         tenants: tenants(request, test, index == 0),

@@ -139,6 +139,7 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
             keeps_files: false,
             engine: None,
             ignores: Vec::new(),
+            records_per_op: 1,
             cuts_ns: request.cuts_ns.clone(),
             pause_after_ns: Ns(0),
             tenants: request.streams.iter().map(|stream| tenant(request, stream)).collect(),

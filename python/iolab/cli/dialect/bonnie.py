@@ -1,30 +1,24 @@
 """What bonnie++'s command line needs of the front end beyond what all dialects need.
 
-Users and groups are looked up here and taken by the measuring child; random numbers are read from
-their file; semaphores are made by the agent, which knows the system calls; a prompt is printed and
-answered. What the original writes to standard error, a table or its progress, is written there
-after each run.
+Semaphores are made by the agent, which knows the system calls; a prompt is printed and answered.
+What the original writes to standard error, a table or its progress, is written there after each
+run.
 """
 
 from __future__ import annotations
 
-import grp
 import json
 import os
-import pwd
 import select
-import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from iolab.cli.console import Console
 from iolab.cli.dialect.plan import DialectCore, DialectPlan, Json
 from iolab.errors import DialectError
+from iolab.run.asked import ids_of
 from iolab.run.stop import StopSwitch
-from iolab.study.factors import nearest
 from iolab.testbed.command import tell_agent
 from iolab.testbed.model import Testbed
 
@@ -35,49 +29,20 @@ _NUMBERS_MAX: Final = 1 << 16
 _LINE_BYTES_MAX: Final = 4096
 
 
-def run_as(plan: DialectPlan, testbed: Testbed, console: Console) -> dict[str, Any] | None:
-    """Whom the measuring child becomes, None if that is who starts it; tells who it is.
+def tell_user(plan: DialectPlan, testbed: Testbed, console: Console) -> None:
+    """Tell who measures.
 
     Raises
     ------
-    DialectError : there is no such user or group, or only root could become it.
+    DialectError : root measures without having been asked to, and ``--compat`` is given.
     """
-    user, group = plan.asked.get("user", ("", ""))
-    is_root = os.geteuid() == 0
     if testbed.record_kind == "simulated":
-        if user or group:
-            console.note("iolab: note: -u and -g mean nothing in a simulation")
-        return None
-    if not user and not group:
-        if is_root:
-            _say_root(plan, console)
-        return None
-    uid, gid = _ids(user, group)
-    if not is_root and uid != os.geteuid():
-        raise DialectError(
-            f"-u {user}: only root can run as another user",
-            f"write `sudo iolab bonnie++ -u {user} ...`, or leave -u out",
-        )
-    if not is_root and gid not in {os.getegid(), *os.getgroups()}:
-        raise DialectError(
-            f"-g {group}: only root can run as a group that one is not in",
-            f"write `sudo iolab bonnie++ -u {uid} -g {group} ...`, or leave it out",
-        )
-    _say_who(plan, console, (uid, gid))
-    is_agent_root = is_root or testbed.needs_root
-    if (uid, gid) == (os.geteuid(), os.getegid()) and is_root == is_agent_root:
-        return None
-    if not is_agent_root:
-        raise DialectError(
-            f"-g {group or gid}: without root one runs with one's first group",
-            f"write `sg {group or gid} -c 'iolab bonnie++ ...'`",
-        )
-    return {"uid": uid, "gid": gid, "groups": _groups_of(uid, gid)}
-
-
-def _ids(user: str, group: str) -> tuple[int, int]:
-    uid, gid = _user(user) if user else (os.geteuid(), os.getegid())
-    return uid, _group(group) if group else gid
+        return
+    user, group = plan.asked.get("user", ("", ""))
+    if user or group:
+        _say_who(plan, console, ids_of(user, group))
+    elif os.geteuid() == 0:
+        _say_root(plan, console)
 
 
 def _say_who(plan: DialectPlan, console: Console, ids: tuple[int, int]) -> None:
@@ -103,37 +68,6 @@ def _say_root(plan: DialectPlan, console: Console) -> None:
     )
 
 
-def _user(text: str) -> tuple[int, int]:
-    """Number and first group of a user; a number need not be known."""
-    try:
-        entry = pwd.getpwuid(int(text)) if text.isdecimal() else pwd.getpwnam(text)
-    except (KeyError, OverflowError):
-        if text.isdecimal() and int(text) < (1 << 32) - 1:
-            return int(text), _group(_NOBODYS_GROUP)
-        names = [entry.pw_name for entry in pwd.getpwall()]
-        raise DialectError(
-            f"Can't find user {text}{nearest(text, names)}", "leave -u out: it need not be said"
-        ) from None
-    return entry.pw_uid, entry.pw_gid
-
-
-def _group(text: str) -> int:
-    try:
-        return (grp.getgrgid(int(text)) if text.isdecimal() else grp.getgrnam(text)).gr_gid
-    except (KeyError, OverflowError):
-        names = [entry.gr_name for entry in grp.getgrall()]
-        raise DialectError(
-            f"Can't find group {text}{nearest(text, names)}", "leave -g out: it need not be said"
-        ) from None
-
-
-def _groups_of(uid: int, gid: int) -> list[int]:
-    try:
-        return os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
-    except KeyError:
-        return [gid]
-
-
 def set_semaphores(plan: DialectPlan, console: Console) -> bool:
     """Make or remove the semaphores, if that is all that is asked.
 
@@ -145,7 +79,7 @@ def set_semaphores(plan: DialectPlan, console: Console) -> bool:
     copies: int | None = plan.asked.get("semaphores")
     if copies is None:
         return False
-    ids = _ids(*plan.asked["user"])
+    ids = ids_of(*plan.asked["user"])
     if ids == (os.geteuid(), os.getegid()):
         _say_who(plan, console, ids)
     else:
@@ -156,52 +90,6 @@ def set_semaphores(plan: DialectPlan, console: Console) -> bool:
         "Semaphore removed." if copies < 0 else f"Creating semaphore for {copies} procs."
     )
     return True
-
-
-def with_numbers(plan: DialectPlan) -> DialectPlan:
-    """The same plan, its random numbers read from their file if it names one.
-
-    Raises
-    ------
-    DialectError : the file cannot be read, or holds none or too many.
-    """
-    name: str | None = plan.asked.get("random_file")
-    if name is None:
-        return plan
-    source = {"kind": "given", "values": _numbers(Path(name))}
-
-    def drawn(tenant: Json) -> Json:
-        draws = tenant.get("draws")
-        return {**tenant, "draws": {**draws, "source": source}} if draws else tenant
-
-    rows = list[Json]()
-    for row in plan.rows:
-        workload: Json = row["workload"]
-        phases = [
-            {**phase, "tenants": [drawn(tenant) for tenant in phase["tenants"]]}
-            for phase in workload["phases"]
-        ]
-        rows.append({**row, "workload": {**workload, "phases": phases}})
-    return replace(plan, values={**plan.values, "rows": rows})
-
-
-def _numbers(path: Path) -> list[int]:
-    """Whole numbers of 32 bits, high byte first, without their signs."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(_NUMBERS_MAX * _NUMBER_BYTES + 1)
-    except OSError as error:
-        raise DialectError(
-            f"-Z {path} cannot be read: {error.strerror}",
-            "name a file of numbers, or use -z SEED",
-        ) from None
-    count = len(content) // _NUMBER_BYTES
-    if count == 0 or len(content) > _NUMBERS_MAX * _NUMBER_BYTES:
-        raise DialectError(
-            f"-Z {path} holds {'no number' if count == 0 else f'more than {_NUMBERS_MAX} numbers'}",
-            f"use 1 to {_NUMBERS_MAX} numbers of 4 bytes, for instance of generate_randfile",
-        )
-    return [abs(number) for number in struct.unpack(f">{count}i", content[: 4 * count])]
 
 
 def answer_prompts(

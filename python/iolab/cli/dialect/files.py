@@ -56,7 +56,7 @@ def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> No
         else:
             event = json.dumps({"event": "end", "rows": list(rows)})
             content = core.dialect_file(plan.dialect, plan.text, event)
-        write_file(Path(name), content, Allowed.of(plan.common["overwrite"]))
+        write_file(Path(name), content, plan.allowed)
     except OSError as error:
         raise IolabError(
             f"{name} cannot be written: {error.strerror}", "the results are stored"

@@ -21,7 +21,7 @@ from typing import Any, Final
 from iolab.cli.dialect.plan import DialectCore, DialectPlan
 from iolab.errors import IolabError
 from iolab.frozen import frozen
-from iolab.store.users_files import Allowed, append_file, refuse_foreign
+from iolab.store.users_files import append_file, refuse_foreign
 
 _ENTRY: Final = struct.Struct("<QQII")
 """Offset in bytes, time in ns, bytes, and 1 for a write."""
@@ -125,7 +125,7 @@ def check_side_files(plan: DialectPlan, core: DialectCore) -> list[Path]:
             event = json.dumps({"event": "side", **kind, "who": who})
             shown = json.loads(core.dialect_render(plan.dialect, plan.text, event))
             found.add(Path(shown["name"]))
-    refuse_foreign(sorted(found), Allowed.of(plan.common["overwrite"]))
+    refuse_foreign(sorted(found), plan.allowed)
     return sorted(found)
 
 
@@ -177,7 +177,7 @@ class _Writer:
         """Append what a part looks like."""
         event = json.dumps({"event": "side", **part})
         shown = json.loads(self.core.dialect_render(self.plan.dialect, self.plan.text, event))
-        append_file(Path(shown["name"]), shown["text"], Allowed.of(self.plan.common["overwrite"]))
+        append_file(Path(shown["name"]), shown["text"], self.plan.allowed)
 
 
 def _show_operations(

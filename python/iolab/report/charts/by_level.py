@@ -42,12 +42,15 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
 def _spec(
     data: StudyData, verdict: StudyVerdict, group: Group, summaries: list[TreatmentSummary]
 ) -> ChartSpec | None:
-    found = [t for t in summaries if t.level]
+    factor = verdict.compared_factor
+    found = [t for t in summaries if t.level or not factor]
     if not found:
         return None
     metric = METRIC_BY_NAME[found[0].metric]
     present = {t.level for t in found}
     levels = [level for level in levels_of(data) if level in present]
+    if not factor:  # One row, that of the only configuration.
+        levels = [group[0]]
     cut = ""
     if len(levels) > LEVELS_MAX:
         slots = level_slots(data, verdict)
@@ -63,11 +66,11 @@ def _spec(
                     Series(
                         label or metric.label,
                         tuple(
-                            summary_point(t, None, levels.index(t.level or ""))
+                            summary_point(t, None, levels.index(t.level or group[0]))
                             for t in found
                             if t.operation == operation
                             and t.cell_label == label
-                            and t.level in levels
+                            and (t.level or group[0]) in levels
                         ),
                         slot,
                     )
@@ -77,11 +80,11 @@ def _spec(
             for operation in dict.fromkeys(t.operation for t in found)
         ]
     )
-    factor = verdict.compared_factor
+    by = f" by {factor}" if factor else ""
     return ChartSpec(
         name=f"by_level-{slug(group_title(verdict, group))}",
         kind="rows",
-        title=f"{sentence_case(metric.label)} by {factor}: {group_title(verdict, group)}",
+        title=f"{sentence_case(metric.label)}{by}: {group_title(verdict, group)}",
         caption=_caption(data, found) + note + cut,
         x=value_axis(metric, (t.value for t in found)),
         y=Axis(factor, categories=tuple(levels)),
@@ -96,7 +99,8 @@ def _caption(data: StudyData, found: list[TreatmentSummary]) -> str:
     """Say which level leads how many cells, without claiming that the lead is real."""
     metric = METRIC_BY_NAME[found[0].metric]
     if len({t.level for t in found}) == 1:
-        return "One level only; dots are geometric means with 95 % intervals."
+        what = "level only" if found[0].level else "configuration"
+        return f"One {what}; dots are geometric means with 95 % intervals."
     ledger = ledger_of(data)
     group = (found[0].workload, found[0].is_direct)
     said = leads(ledger, group, metric).text

@@ -19,6 +19,7 @@ from iolab.report.chart import (
     Value,
 )
 from iolab.stats.caveats import EQUAL_ROUNDS
+from iolab.stats.ledger import factor_head
 from iolab.stats.longest import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.numeric_levels import numeric_level
@@ -217,7 +218,7 @@ def summary_columns(verdict: StudyVerdict, unit: str) -> tuple[str, ...]:
         "workload",
         "operation",
         "mode",
-        verdict.compared_factor,
+        factor_head(verdict.compared_factor),
         "cell",
         "metric",
         f"geometric mean or maximum ({unit})",

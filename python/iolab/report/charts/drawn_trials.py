@@ -109,9 +109,10 @@ def _longest_stalls(
     return found
 
 
-def drawn_said(panels: Panels) -> str:
+def drawn_said(panels: Panels, verdict: StudyVerdict) -> str:
     """Say which trials are drawn."""
-    text = " Drawn: of each level the trial with the lower median throughput"
+    which = "of each level " if verdict.compared_factor else ""
+    text = f" Drawn: {which}the trial with the lower median throughput"
     stalled = [
         (title, drawn) for title, members in panels.items() for drawn in members if drawn.stalls
     ]

@@ -16,6 +16,7 @@ from iolab.report.charts.common import (
     slug,
 )
 from iolab.report.curves import CLOCKS, Distributions, Step, Where, distributions
+from iolab.stats.ledger import factor_head
 from iolab.stats.longest import longest_sentence
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import trade_offs
@@ -197,7 +198,7 @@ class _Base:
         return Table(
             (
                 "cell",
-                self.factor,
+                factor_head(self.factor),
                 "percentile",
                 "geometric mean over trials, or longest of all (µs)",
                 "95 % low (µs)",
@@ -217,6 +218,8 @@ def _percentile(quantile: float) -> str:
 
 def _caption(verdict: StudyVerdict, group: Group) -> str:
     """State the trade-off with throughput, if there is one, else what p99 says by itself."""
+    if not verdict.compared_factor:
+        return "One configuration, nothing is compared."
     mine = [
         c
         for c in verdict.secondary

@@ -27,7 +27,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
         streams = {title: rows for title, rows in panels.items() if "/" in title}
         if streams:
             mine = [t for t in verdict.treatments if t.workload == workload]
-            said = longest_sentence(verdict, mine) + drawn_said(streams)
+            said = longest_sentence(verdict, mine) + drawn_said(streams, verdict)
             spec = _spec(said, workload, streams, slots)
             specs.append(replace(spec, marks=change_marks(data, workload)))
     return specs

@@ -76,7 +76,9 @@ def _spec(verdict: StudyVerdict, workload: str, panels: Panels, slots: dict[str,
         titles = {panel.title for panel in drawn}
         tabled = [r for r in rows if r[0] in titles and slots.get(r[1], GREY) != GREY]
         note += " The table has what is drawn in colour; study.db has all."
-    caption = stalls_said(verdict, workload, [row for *_, row in rows]) + drawn_said(panels)
+    caption = stalls_said(verdict, workload, [row for *_, row in rows]) + drawn_said(
+        panels, verdict
+    )
     return ChartSpec(
         name=f"over_time-{workload}",
         kind="plane",

@@ -6,25 +6,20 @@ whatever comes. Nothing is changed before the answer is right.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from iolab import units
-from iolab.cli.console import Console
-from iolab.errors import IolabError, RefusedError
+from iolab.errors import RefusedError
+from iolab.run.observer import Observer
 from iolab.run.wear import Forecast
 from iolab.testbed.device import DeviceTestbed
-
-if TYPE_CHECKING:
-    import argparse
 
 WEAR_ASKED_SHARE: Final = 0.01
 """Rule R11: above this share of what a drive is rated to write, the user is asked."""
 UNRATED_DRIVE_WRITES: Final = 200
 """What a drive that says nothing is taken to be rated for: Intel SSD 660p, 200 TBW for 1 TB."""
-_NO_TERMINAL_HINT: Final = "nothing was changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +153,7 @@ def check_key(testbed: DeviceTestbed, device: Device, *, is_from_file: bool) -> 
         )
 
 
-def confirm_erasure(device: Device, typed_serial: str | None, console: Console) -> str | None:
+def confirm_erasure(device: Device, typed_serial: str | None, observer: Observer) -> str | None:
     """Serial that the user confirmed; None if this study was confirmed within a day.
 
     Raises
@@ -168,7 +163,7 @@ def confirm_erasure(device: Device, typed_serial: str | None, console: Console) 
     if typed_serial is not None:
         if typed_serial == device.serial:
             if device.stored:
-                console.note(f"iolab: warning: {device.node} is erased: {device.stored}")
+                observer.note(f"iolab: warning: {device.node} is erased: {device.stored}")
             return typed_serial
         raise RefusedError(
             f"{device.node} is not the device with the serial '{typed_serial}': it is "
@@ -176,22 +171,22 @@ def confirm_erasure(device: Device, typed_serial: str | None, console: Console) 
             "look which device you mean: lsblk -o NAME,SERIAL,MODEL,SIZE; nothing was changed",
         )
     if device.is_confirmed:
-        console.note(
+        observer.note(
             f"iolab: {device.node} ({device.model} {device.serial}) was confirmed for this very "
             "study within the last 24 hours, and the samples of what it left are unchanged; it is "
             "erased again"
         )
         return None
-    console.note(f"iolab: EVERYTHING on this device will be lost:\n{device.describe()}")
+    observer.note(f"iolab: EVERYTHING on this device will be lost:\n{device.describe()}")
     question = f"to go on, type: {device.phrase}"
-    if _typed(question, f"--erase-serial {device.serial}", console) != device.phrase:
+    if observer.ask(question, f"--erase-serial {device.serial}") != device.phrase:
         raise RefusedError(
             f"that is not the phrase for {device.node}", "nothing was changed; try again"
         )
     return device.serial
 
 
-def confirm_wear(wear: Wear, accepted_bytes: int | None, console: Console) -> int | None:
+def confirm_wear(wear: Wear, accepted_bytes: int | None, observer: Observer) -> int | None:
     """Ask before a drive is worn by more than a percent; returns how much may be written.
 
     That is what ``--accept-writes`` says, else what was typed, else the percent above which it
@@ -201,7 +196,7 @@ def confirm_wear(wear: Wear, accepted_bytes: int | None, console: Console) -> in
     ------
     RefusedError : the user did not agree.
     """
-    console.note(f"iolab: {wear.describe()}")
+    observer.note(f"iolab: {wear.describe()}")
     if accepted_bytes is not None and accepted_bytes <= wear.earlier_bytes:
         raise RefusedError(
             f"--accept-writes {accepted_bytes}: earlier starts of this study have written "
@@ -209,47 +204,21 @@ def confirm_wear(wear: Wear, accepted_bytes: int | None, console: Console) -> in
             f"nothing was changed; to go on: --accept-writes {wear.planned_bytes}",
         )
     if accepted_bytes is not None and (not wear.is_asked or wear.planned_bytes <= accepted_bytes):
-        _tell_limit(accepted_bytes, console)
+        _tell_limit(accepted_bytes, observer)
         return accepted_bytes
     if not wear.is_asked:
         return wear.unasked_bytes
     amount = units.format_bytes_rounded(wear.planned_bytes).replace(" ", "")
     phrase = f"WRITE {amount}"
     flag = f"--accept-writes {wear.planned_bytes}"
-    console.note("iolab: that wears the drive by more than 1 %")
-    if _typed(f"to go on, type: {phrase}", flag, console) != phrase:
+    observer.note("iolab: that wears the drive by more than 1 %")
+    if observer.ask(f"to go on, type: {phrase}", flag) != phrase:
         raise RefusedError("that is not the phrase", "nothing was changed; plan fewer rounds")
-    _tell_limit(wear.planned_bytes, console)
+    _tell_limit(wear.planned_bytes, observer)
     return wear.planned_bytes
 
 
-def _tell_limit(accepted_bytes: int, console: Console) -> None:
-    console.note(
+def _tell_limit(accepted_bytes: int, observer: Observer) -> None:
+    observer.note(
         f"iolab: it is stopped when {units.format_bytes_rounded(accepted_bytes)} are written"
     )
-
-
-def accepted_writes(arguments: argparse.Namespace) -> int | None:
-    """Bytes of ``--accept-writes``.
-
-    Raises
-    ------
-    IolabError : not a size.
-    """
-    if arguments.accept_writes is None:
-        return None
-    try:
-        return units.parse_bytes(arguments.accept_writes)
-    except ValueError as error:
-        raise IolabError(f"--accept-writes: {error}", "as in --accept-writes 2t") from None
-
-
-def _typed(question: str, flag: str, console: Console) -> str:
-    """One line from the terminal, blanks made equal; refuses where there is none."""
-    if not sys.stdin.isatty():
-        raise RefusedError(
-            "nobody can be asked: standard input is no terminal",
-            f"give {flag} if you mean that; {_NO_TERMINAL_HINT}",
-        )
-    console.note(f"iolab: {question}")
-    return " ".join(sys.stdin.readline().split())

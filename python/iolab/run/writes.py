@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from iolab.cli.confirm import Device, Wear
 from iolab.errors import RefusedError, StoppedError
+from iolab.run.confirm import Device, Wear
 from iolab.run.stop import StopSwitch
 from iolab.run.wear import Accepted, History, WriteBudget, forecast_writes, written_counter
 from iolab.store.db import Store

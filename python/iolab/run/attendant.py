@@ -1,0 +1,95 @@
+"""What accompanies the trials of a run: adds to their specs, hears of their progress, looks on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from iolab.run.stop import StopSwitch
+from iolab.store.db import Store
+from iolab.study.plan import Trial
+from iolab.testbed.runner import Runner
+
+Json = Mapping[str, Any]
+
+
+class Attendant:
+    """Does nothing; others override what they need."""
+
+    def written_files(self) -> list[Path]:
+        """Files of the user's own that may be replaced, if the user named them."""
+        return []
+
+    def begin(self, store: Store, runner: Runner, stop: StopSwitch) -> None:
+        """Take part from here on: the testbed is open, no trial of this start has run."""
+
+    def around(self, trial: Trial) -> AbstractContextManager[None]:
+        """What holds from before a trial's spec is made until its record is stored."""
+        del trial
+        return nullcontext()
+
+    def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
+        """The spec of a trial with what is to be added."""
+        del trial
+        return spec
+
+    def heard(self, trial: Trial, params: Json) -> None:
+        """Take progress of a trial."""
+
+    def measured(self, trial: Trial, record: dict[str, Any]) -> None:
+        """Take a record before it is stored, and take out of it what is not to be stored."""
+
+    def stored(self, trial: Trial, record: Json) -> None:
+        """Take a record that is stored.
+
+        Raises
+        ------
+        IolabError : the run must not go on.
+        """
+
+
+class Attendants(Attendant):
+    """Several, asked in order."""
+
+    def __init__(self, attendants: Sequence[Attendant] = ()) -> None:
+        self._all = tuple(attendants)
+
+    def written_files(self) -> list[Path]:
+        """Files of all."""
+        return [path for one in self._all for path in one.written_files()]
+
+    def begin(self, store: Store, runner: Runner, stop: StopSwitch) -> None:
+        """Let all take part."""
+        for one in self._all:
+            one.begin(store, runner, stop)
+
+    @contextmanager
+    def around(self, trial: Trial) -> Generator[None, None, None]:
+        """What holds around a trial for all."""
+        with ExitStack() as stack:
+            for one in self._all:
+                stack.enter_context(one.around(trial))
+            yield
+
+    def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
+        """The spec with what all add."""
+        for one in self._all:
+            spec = one.spec(trial, spec)
+        return spec
+
+    def heard(self, trial: Trial, params: Json) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.heard(trial, params)
+
+    def measured(self, trial: Trial, record: dict[str, Any]) -> None:
+        """Show all a record that will be stored."""
+        for one in self._all:
+            one.measured(trial, record)
+
+    def stored(self, trial: Trial, record: Json) -> None:
+        """Show all a record that is stored."""
+        for one in self._all:
+            one.stored(trial, record)

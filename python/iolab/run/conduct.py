@@ -1,0 +1,368 @@
+"""The conductor: from a prepared study to records in a store, whoever asked for it.
+
+Command lines of other programs, study files and the library run here. What happens is told to an
+observer (`iolab.run.observer`); nothing is printed, asked or parsed here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from iolab import units
+from iolab.errors import (
+    IolabError,
+    MismatchError,
+    RefusedError,
+    StoppedError,
+    StoreError,
+    StudyError,
+    TestbedError,
+)
+from iolab.run import outputs
+from iolab.run.campaign import Campaign, Outcome, Start
+from iolab.run.observer import Observer
+from iolab.run.prepare import Analysis, Prepared, confirmed, greet, note_tiny_budget
+from iolab.run.record import caveats_of
+from iolab.run.rehearsal import probe_stacks, rehearse_stacks
+from iolab.run.same_machine import check_same_machine
+from iolab.run.stop import StopSwitch
+from iolab.store.db import Origin, Store
+from iolab.store.rows import Caveat
+from iolab.study.checks import FEW_ROUNDS
+from iolab.study.model import Study
+from iolab.testbed.agent import LostAgentError, OpenTestbed
+from iolab.testbed.model import DirectoryTestbed
+from iolab.testbed.runner import Runner, StartRunner
+from iolab.version import iolab_version
+from iolab.wording import counted
+
+if TYPE_CHECKING:
+    from iolab.run.wear import WriteBudget
+
+MISMATCHES_SHOWN: Final = 10
+"""Blocks that came back wrong are listed up to this number; the store has more of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conducted:
+    """A run that is over; what it stored lies in `database`."""
+
+    database: Path
+    outcome: Outcome | None
+    """How it ended; None if it could not go on."""
+    problem: IolabError | None
+    """What is wrong although records were stored; to be raised after they were shown."""
+
+
+def conduct(prepared: Prepared, stop: StopSwitch) -> Conducted:
+    """Run or continue what was prepared; `stop` ends it early.
+
+    Raises
+    ------
+    IolabError : it was refused, or nothing could be stored.
+    """
+    note_plan(prepared)
+    start_runner = prepared.choose_runner()
+    prepared = confirmed(prepared, start_runner)
+    outcome, problem = measure(prepared, start_runner, stop)
+    if outcome is not None:
+        _tell_outcome(outcome, prepared.observer)
+    return Conducted(prepared.database, outcome, problem)
+
+
+def note_plan(prepared: Prepared) -> None:
+    """Tell what was noticed about the plan."""
+    if not prepared.options.is_announced:
+        return
+    for note in prepared.plan.notes:
+        # A rehearsal ends with the rounds that will probably decide: one number is enough.
+        if not (prepared.options.is_dry_run and note.code == FEW_ROUNDS):
+            prepared.observer.note(f"iolab: note: {note.message}: {note.hint}")
+    note_tiny_budget(prepared)
+
+
+# Measuring.
+
+
+def measure(
+    prepared: Prepared, start_runner: StartRunner, stop: StopSwitch
+) -> tuple[Outcome | None, IolabError | None]:
+    """Run the campaign; an error after the first record does not hide what was stored.
+
+    Returns
+    -------
+    How it ended, None if it could not go on, and what is wrong with that.
+
+    Raises
+    ------
+    IolabError : nothing was stored.
+    """
+    outcome: Outcome | None = None
+    with ExitStack() as stack:
+        made = outputs.missing_directories(prepared.out_dir)
+        # Before anything of the machine is touched, so that nothing is measured for nobody.
+        open_store = _resumed_store if prepared.is_resumed else _new_store
+        store = open_store(prepared, stack)
+        n_known = len(store.finished_trials())
+        try:
+            writes = _counted(prepared, stop, stack)
+            prepared = replace(prepared, writes=writes)
+            with start_runner(writes or stop, prepared.observer.note) as runner:
+                rehearse_stacks(
+                    runner, prepared.run_id, prepared.testbed, prepared.plan, prepared.core
+                )
+                greet(runner, prepared, is_dry_run=False)
+                if prepared.options.is_announced:
+                    prepared.observer.note(_announcement(prepared))
+                opened = _opened(prepared, runner, stop)
+                try:
+                    check_schedulers(prepared.plan.study, opened)
+                    if prepared.is_resumed and not prepared.options.is_other_machine_allowed:
+                        check_same_machine(store, opened.description.get("facts") or {})
+                    if not prepared.is_resumed:
+                        probe_stacks(runner, prepared.testbed, prepared.plan, prepared.core)
+                    outcome = _run_campaign(prepared, store, runner, opened, stop)
+                finally:
+                    _close_testbed(runner, outcome)
+        except IolabError as caught:
+            is_nothing_new = len(store.finished_trials()) == n_known
+            error = _with_next_step(caught, is_begun_anew=is_nothing_new and not n_known)
+            if is_nothing_new:
+                stack.close()
+                # A full disk is told to be resumed from.
+                if not prepared.is_resumed and not isinstance(error, StoreError):
+                    outputs.discard(prepared.database, made)
+                raise error from caught
+            return outcome, error
+        return outcome, _error_of(outcome) or _not_measured(prepared, store)
+
+
+def _not_measured(prepared: Prepared, store: Store) -> IolabError | None:
+    """What has no number, unless who looks on has told of each failure."""
+    if prepared.options.failures_max is None:
+        return None
+    from iolab.run.not_measured import not_measured
+
+    return not_measured(store, prepared.plan.study)
+
+
+def _counted(prepared: Prepared, stop: StopSwitch, stack: ExitStack) -> WriteBudget | None:
+    """What counts what is written to a whole device; None where nothing was agreed upon."""
+    if prepared.accepted is None:
+        return None
+    from iolab.run.writes import begin_counting
+
+    return begin_counting(prepared.accepted, prepared.plan, prepared.testbed, stop, stack)
+
+
+def _opened(prepared: Prepared, runner: Runner, stop: StopSwitch) -> OpenTestbed:
+    """The testbed, made; what is written to it counts where that is agreed upon."""
+    if prepared.writes is None:
+        return runner.open_testbed(prepared.testbed.agent_spec())
+    from iolab.run.writes import open_counted
+
+    return open_counted(runner, prepared.testbed, prepared.writes, stop)
+
+
+def _with_next_step(error: IolabError, *, is_begun_anew: bool) -> IolabError:
+    """The same error; of a lost agent with what works: --resume needs something to continue."""
+    if not isinstance(error, LostAgentError):
+        return error
+    return error.with_next_step(
+        "type the same command again" if is_begun_anew else "continue with --resume"
+    )
+
+
+def _close_testbed(runner: Runner, outcome: Outcome | None) -> None:
+    """Close in order if the runner is well; otherwise its end does it."""
+    if outcome is not None:
+        runner.close_testbed()
+
+
+def _run_campaign(
+    prepared: Prepared,
+    store: Store,
+    runner: Runner,
+    opened: OpenTestbed,
+    stop: StopSwitch,
+) -> Outcome:
+    observer, caveats = prepared.observer, caveats_of(opened.warnings)
+    if prepared.options.is_announced:
+        note_caveats(observer, caveats)
+    session_id = store.begin_session(
+        prepared.run_id,
+        iolab_version=iolab_version(),
+        testbed=opened.description,
+        caveats=caveats,
+    )
+    prepared.attendant.begin(store, runner, stop)
+    start = Start(
+        session_id=session_id,
+        stop=stop,
+        report=observer.progress,
+        spent_ns=time.monotonic_ns() - prepared.started_ns,
+        is_decided=lambda: _is_decided(store, prepared.analysis),
+        rounds_for_width=lambda: _rounds_for_width(store, prepared),
+        writes=prepared.writes,
+        attendant=prepared.attendant,
+        failures_max=prepared.options.failures_max,
+    )
+    campaign = Campaign(prepared.plan, store, runner, prepared.core, start)
+    try:
+        return campaign.run()
+    finally:
+        observer.clear_line()
+
+
+def _is_decided(store: Store, analysis: Analysis) -> bool:
+    """Whether every headline comparison has a word, at the level of this look."""
+    headline = getattr(analysis.judge(store.load_data()), "headline", [])
+    return bool(headline) and all(c.effect.word != "undecided" for c in headline)
+
+
+def _rounds_for_width(store: Store, prepared: Prepared) -> int | None:
+    """Rounds that the pilot of a study with a wanted width asks for."""
+    width, analysis = prepared.plan.study.width, prepared.analysis
+    headline = getattr(analysis.judge(store.load_data()), "headline", [])
+    return None if width is None else analysis.rounds_for_width(headline, width)
+
+
+def _resumed_store(prepared: Prepared, stack: ExitStack) -> Store:
+    store = stack.enter_context(Store.open_writer(prepared.database))
+    outputs.check_same_plan(store, prepared.plan)
+    return store
+
+
+def _new_store(prepared: Prepared, stack: ExitStack) -> Store:
+    caveats = _store_caveats(prepared)
+    if prepared.options.is_announced:
+        note_caveats(prepared.observer, caveats)
+    store = Store.create(
+        prepared.database,
+        prepared.plan,
+        Origin(
+            iolab_version(),
+            prepared.testbed.text,
+            kind=prepared.testbed.record_kind,
+            caveats=tuple(caveats),
+        ),
+    )
+    return stack.enter_context(store)
+
+
+def note_caveats(observer: Observer, caveats: Sequence[Caveat]) -> None:
+    """Tell what is to be known of a testbed or a store."""
+    for caveat in caveats:
+        observer.note(
+            f"iolab: note: {caveat.message}" + (f": {caveat.hint}" if caveat.hint else "")
+        )
+
+
+def _store_caveats(prepared: Prepared) -> list[Caveat]:
+    """What is to be said of all results."""
+    return [*_caveats_of_order(prepared), *_caveats_of_place(prepared)]
+
+
+def _caveats_of_order(prepared: Prepared) -> list[Caveat]:
+    """Warn if levels are never measured in random order.
+
+    Simulated trials do not know each other, so that their order does not matter.
+    """
+    study = prepared.plan.study
+    is_simulated = prepared.testbed.record_kind == "simulated"
+    if not study.command or not study.is_comparison or is_simulated:
+        return []
+    return [
+        Caveat(
+            "fixed_order",
+            "rows were measured in the order of the table, not at random: what changes with time"
+            " inside a round looks like a difference of sizes.",
+            "To choose a size, let iolab compare sizes: it measures them in random order.",
+        )
+    ]
+
+
+def _caveats_of_place(prepared: Prepared) -> list[Caveat]:
+    """Warn if the results lie on the file system that is measured."""
+    testbed = prepared.testbed
+    if not isinstance(testbed, DirectoryTestbed) or prepared.plan.study.command:
+        return []
+    wanted = prepared.out_dir.resolve()
+    out = next(folder for folder in (wanted, *wanted.parents) if folder.exists())
+    if out.stat().st_dev != testbed.path.stat().st_dev:
+        return []
+    return [
+        Caveat(
+            "store_on_tested_device",
+            f"the results in {prepared.out_dir} lie on the file system that is measured; they are "
+            "written between trials only",
+            "choose an --out on another disk",
+        )
+    ]
+
+
+def check_schedulers(study: Study, opened: OpenTestbed) -> None:
+    """Refuse a scheduler that the running kernel does not offer for these devices."""
+    for level in study.levels_in_use("scheduler"):
+        if level not in opened.schedulers:
+            devices = ", ".join(opened.knob_devices) or "no device"
+            offered = ", ".join(opened.schedulers) or "none to switch"
+            raise StudyError(
+                f"scheduler '{level}' is not offered for {devices}; this kernel offers {offered}",
+                "leave it out, or load its module",
+            )
+
+
+def _announcement(prepared: Prepared) -> str:
+    plan = prepared.plan
+    study = plan.study
+    rounds = counted(study.rounds, "round") if study.rounds else "as many rounds as fit"
+    if study.width is not None:
+        rounds = f"{f'at most {rounds}' if study.rounds else 'rounds'} for intervals of"
+        rounds += f" ±{study.width * 100:.3g} %"
+    budget = (
+        f", at most {units.format_duration_rounded(study.budget_ns)}" if study.budget_ns else ""
+    )
+    return (
+        f"iolab: {study.name} on {prepared.testbed.text}: "
+        f"{counted(len(plan.treatments), 'treatment')}, {rounds}{budget}; {prepared.round_text}; "
+        f"results in {prepared.out_dir}"
+    )
+
+
+def _error_of(outcome: Outcome | None) -> IolabError | None:
+    if outcome is None:
+        return None
+    if outcome.mismatches:
+        trials = {text.partition(":")[0] for text in outcome.mismatches}
+        return MismatchError(
+            f"storage gave back other data than was written, in {len(trials)} of "
+            f"{counted(outcome.n_ok + outcome.n_failed, 'trial')}; first: {outcome.mismatches[0]}",
+            "the other trials are kept; do not trust this device or its file system before you "
+            "know why",
+        )
+    if outcome.ending == "interrupted":
+        return StoppedError(outcome.message, "finished trials are kept; continue with --resume")
+    if outcome.ending == "writes":
+        return RefusedError(f"stopped by the accepted amount: {outcome.message}", outcome.hint)
+    if outcome.ending == "failing":
+        return TestbedError(outcome.message, "correct the cause, then continue with --resume")
+    if outcome.ending == "budget" and outcome.rounds_complete == 0:
+        return StudyError(outcome.message)
+    return None
+
+
+def _tell_outcome(outcome: Outcome, observer: Observer) -> None:
+    failed = f", {outcome.n_failed} failed" if outcome.n_failed else ""
+    why = f"; {outcome.message}" if outcome.ending in ("budget", "decided") else ""
+    for mismatch in outcome.mismatches[:MISMATCHES_SHOWN]:
+        observer.note(f"iolab: wrong data: {mismatch}")
+    observer.note(
+        f"iolab: {counted(outcome.n_ok, 'trial')} finished{failed}, "
+        f"{counted(outcome.rounds_complete, 'complete round')}{why}"
+    )

@@ -1,0 +1,85 @@
+"""A rehearsal: every action of the first round is told, and nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from iolab import units
+from iolab.run.conduct import check_schedulers, note_caveats
+from iolab.run.confirm import Device, check_key
+from iolab.run.observer import Observer
+from iolab.run.prepare import Prepared, greet, history
+from iolab.run.record import caveats_of
+from iolab.run.trial import trial_spec
+from iolab.run.writes import wear_of
+from iolab.testbed.agent import OpenTestbed
+from iolab.testbed.device import DeviceTestbed
+from iolab.wording import counted
+
+
+def rehearse(prepared: Prepared) -> None:
+    """Tell every action of the first round; nothing is changed.
+
+    Raises
+    ------
+    IolabError : what would be refused by the run itself.
+    """
+    observer, plan = prepared.observer, prepared.plan
+    study = plan.study
+    with prepared.choose_runner()(None, None) as runner:
+        greet(runner, prepared, is_dry_run=True)
+        opened = runner.open_testbed(prepared.testbed.agent_spec())
+        check_schedulers(study, opened)
+        _tell_device(prepared, opened)
+        observer.result(f"Nothing is changed. Study '{study.name}' would do this:")
+        _tell_actions("prepare the testbed", opened.actions, observer)
+        plot = None
+        for trial in plan.round_trials(1):
+            is_fresh = trial.is_plot_start or trial.treatment.whole_plot != plot
+            record = runner.run_trial(trial_spec(trial, prepared.core, is_fresh_fs=is_fresh))
+            plot = trial.treatment.whole_plot
+            _tell_actions(
+                f"trial {trial.trial_id}: {trial.treatment.name}",
+                record.get("actions", []),
+                observer,
+            )
+        _tell_actions("restore", runner.close_testbed().get("actions", []), observer)
+    rounds = (
+        counted(study.rounds, "round") if study.rounds else "as many rounds as the budget admits"
+    )
+    cost = plan.round_cost()
+    order = ", each round in another order" if len(plan.treatments) > 1 else ""
+    observer.result(
+        f"{rounds} of {counted(len(plan.treatments), 'treatment')}{order}; "
+        f"{prepared.round_text}, files take "
+        f"{units.format_bytes_rounded(cost.file_bytes)} at most."
+    )
+
+
+def _tell_device(prepared: Prepared, opened: OpenTestbed) -> None:
+    """Tell which device it is, what would be asked and how much is written."""
+    testbed, observer = prepared.testbed, prepared.observer
+    if not isinstance(testbed, DeviceTestbed):
+        return
+    device = Device.of(opened.description["facts"])
+    check_key(testbed, device, is_from_file=prepared.options.is_testbed_from_file)
+    wear = wear_of(prepared.plan, testbed, device, history(prepared))
+    asked = "nothing: it repeats a study" if device.is_confirmed else f"type: {device.phrase}"
+    observer.result(f"EVERYTHING on this device would be lost:\n{device.describe()}")
+    observer.result(f"  asked   {asked}\n  wear    {wear.describe()}")
+    note_caveats(observer, caveats_of(opened.warnings))
+
+
+def _tell_actions(title: str, actions: Any, observer: Observer) -> None:
+    observer.result(f"{title}")
+    for action in actions:
+        observer.result(f"  {action_text(action)}")
+
+
+def action_text(action: Mapping[str, Any]) -> str:
+    """``[B] write_knob /sys/block/loop8/queue/scheduler: none -> bfq``."""
+    detail = f": {action['detail']}" if action.get("detail") else ""
+    return (
+        f"[{action.get('class', '?')}] {action.get('kind', '?')} {action.get('target', '')}{detail}"
+    )

@@ -1,0 +1,216 @@
+"""Working on files in a directory of the user's, under names that a command gives.
+
+Nothing of the user's is destroyed (safety R6): a file is replaced only if iolab made it, or the
+user named it. What is made is remembered while it is made, so that a killed run can be told from
+somebody's file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from iolab.errors import RefusedError, TestbedError
+from iolab.run.attendant import Attendant
+from iolab.run.observer import Observer
+from iolab.store import made
+from iolab.store.users_files import FLAG, Allowed, is_replaceable, refuse_special, refused
+from iolab.study.dialects import find_dialect
+from iolab.study.model import DialectWorkload, Study
+from iolab.study.plan import Trial
+from iolab.testbed.model import DirectoryTestbed, Testbed
+
+FOREIGN_FILE: Final = "foreign_file"
+"""Code of the agent's warning that a file of the user's own had been touched."""
+Json = Mapping[str, Any]
+
+
+class InPlace(Attendant):
+    """Tells the agent which files may be replaced, and remembers those that are made."""
+
+    def __init__(self, files: NamedFiles, place: Path, allowed: Allowed) -> None:
+        self._files = files
+        self._place = place
+        self._allowed = allowed
+        self._begun = dict[Path, made.Birth]()
+
+    def written_files(self) -> list[Path]:
+        """Files that the commands name."""
+        return [self._place / name for name in self._files.names]
+
+    def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
+        """The spec with the files that may be replaced."""
+        del trial
+        self._begun.clear()
+        files = self._files.replaceable(self._place, self._allowed)
+        return spec | {"files": {"replaceable": files}}
+
+    def heard(self, trial: Trial, params: Json) -> None:
+        """Remember files that are about to be made."""
+        del trial
+        if "begun" in params:
+            new = {self._place / name: made.Birth(**it) for name, it in params["begun"].items()}
+            self._begun.update(new)
+            made.begin(new)
+
+    def measured(self, trial: Trial, record: dict[str, Any]) -> None:
+        """Remember files that were made."""
+        del trial
+        marks: dict[str, Any] = dict(record.pop("made", {}))
+        written = {self._place / name: made.Mark(**mark) for name, mark in marks.items()}
+        made.remember(written, ended=self._begun)
+
+    def stored(self, trial: Trial, record: Json) -> None:
+        """End the run if a file of the user's own would have been touched.
+
+        Raises
+        ------
+        RefusedError : it would.
+        """
+        del trial
+        codes = {str(warning.get("code")) for warning in record.get("warnings", ())}
+        if record["status"] == "failed" and FOREIGN_FILE in codes:
+            raise RefusedError(
+                str(record.get("error")), f"name another, or allow it with {FLAG} FILE"
+            )
+
+    def tell(self, observer: Observer) -> None:
+        """Note which of the user's files are only read, or overwritten and removed."""
+        for name in self._files.foreign_reads(self._place, self._allowed):
+            observer.note(
+                f"iolab: note: {name} was not made by iolab: it is only read, and it stays"
+            )
+        for name in self._files.removed(self._place, self._allowed):
+            observer.note(
+                f"iolab: note: {name} is overwritten, as {FLAG} says, and removed at the end; "
+                "-w keeps what is written"
+            )
+
+
+def in_place(study: Study, testbed: Testbed, allowed: Allowed) -> InPlace | None:
+    """What accompanies the trials of a study in a directory of the user's; None elsewhere.
+
+    Raises
+    ------
+    TestbedError : a file that must be there is not, or cannot be used.
+    RefusedError : a file that would be written is not iolab's, or none.
+    """
+    if not isinstance(testbed, DirectoryTestbed) or not testbed.is_in_place:
+        return None
+    files = NamedFiles([one for one in study.workloads if isinstance(one, DialectWorkload)])
+    files.check(testbed.path, allowed)
+    return InPlace(files, testbed.path, allowed)
+
+
+class NamedFiles:
+    """The files that the commands of some workloads name, and what is done to them."""
+
+    def __init__(self, workloads: Sequence[DialectWorkload]) -> None:
+        self.names = tuple(dict.fromkeys(name for one in workloads for name in one.files))
+        self._dialect = find_dialect(workloads[0].dialect)
+        asked = [one.request for one in workloads]
+        self._is_read_only = all(it.get("is_read_only") for it in asked)
+        self._is_scratch = any(it.get("is_scratch") for it in asked)
+        rows = [row for one in workloads for row in one.rows]
+        self._phases: list[Json] = [phase for row in rows for phase in row.workload["phases"]]
+
+    def check(self, directory: Path, allowed: Allowed) -> None:
+        """Refuse, before anything is measured, what the measuring would refuse, too."""
+        expected = self._expected()
+        written = self._written()
+        for name in self.names:
+            path = directory / name
+            try:
+                status = path.lstat()
+            except FileNotFoundError:
+                self._refuse_missing(path, expected.get(name))
+                continue
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+                raise TestbedError(
+                    f"{path} cannot be used: {reason}", "name another file"
+                ) from None
+            try:
+                refuse_special(path, status)
+            except RefusedError as error:  # To the originals, and so here, it is a wrong option.
+                hint = "name a file of its own; a device is used with --on device:"
+                raise TestbedError(error.message, hint) from None
+            is_written = name in written
+            if is_written and not self._is_scratch and not is_replaceable(path, status, allowed):
+                raise refused(path)
+            what, access = ("written", os.W_OK) if is_written else ("read", os.R_OK)
+            if not os.access(path, access):
+                raise TestbedError(f"{path} may not be {what}", "name another file")
+
+    def _refuse_missing(self, path: Path, expecting: str | None) -> None:
+        if self._is_read_only:
+            raise TestbedError(f"there is no file {path}", "name one that exists")
+        if expecting is not None:
+            raise TestbedError(
+                f"there is no file {path}, and {expecting} reads one", self._dialect.file_hint
+            )
+
+    def _expected(self) -> dict[str, str]:
+        """Files that a phase uses before any other has made them, with the first one's name."""
+        seen = set[str]()
+        found = dict[str, str]()
+        for phase in self._phases:
+            named = [
+                (tenant["opening"], name)
+                for tenant in phase["tenants"]
+                for name in file_names(tenant)
+            ]
+            for opening, name in named:
+                if opening == "existing" and name not in seen:
+                    found.setdefault(name, phase["name"])
+            seen.update(name for _, name in named)
+        return found
+
+    def _written(self) -> set[str]:
+        """Names of the files that some phase makes, removes or writes."""
+        return {
+            name
+            for tenant in (tenant for phase in self._phases for tenant in phase["tenants"])
+            if tenant["opening"] != "existing" or tenant["direction"]["kind"] != "read"
+            for name in file_names(tenant)
+        }
+
+    def removed(self, directory: Path, allowed: Allowed) -> list[str]:
+        """Files that are there, that the user let be overwritten and that are gone at the end."""
+        if not self._phases or self._phases[-1]["keeps_files"]:
+            return []
+        written = self._written()
+        paths = {name: directory / name for name in self.names if name in written}
+        return [name for name, path in paths.items() if path.exists() and allowed.has(path)]
+
+    def foreign_reads(self, directory: Path, allowed: Allowed) -> list[str]:
+        """Files that are there, that iolab did not make and that are only read: they stay."""
+        known = self._written() | set(self.replaceable(directory, allowed))
+        return [name for name in self.names if name not in known and (directory / name).exists()]
+
+    def replaceable(self, directory: Path, allowed: Allowed) -> dict[str, Any]:
+        """What the agent is told of files that are there: named by the user, or made by iolab."""
+        found = dict[str, Any]()
+        for name in self.names:
+            path = directory / name
+            mark = made.Mark.of_path(path)
+            if allowed.has(path):
+                found[name] = "named"
+            elif mark is not None and made.is_made(path.lstat()):
+                found[name] = {"made": mark.to_dict()}
+            elif (birth := made.birth_of(path)) is not None:
+                found[name] = {"begun": birth.to_dict()}
+        return found
+
+
+def file_names(tenant: Json) -> list[str]:
+    """Names of a tenant's files, as `Tenant::file_name` of iolab-workload has them."""
+    named: list[str] = list(tenant.get("files") or ())
+    count = int(tenant["workers"])
+    first, step = int(tenant.get("file_first", 0)), int(tenant.get("file_step", 1))
+    if tenant.get("is_file_shared"):
+        return named[:1] or [tenant["file"]]
+    rest = [f"{tenant['file']}.{first + worker * step}" for worker in range(count)]
+    return [*named[:count], *rest[len(named) :]]

@@ -1,0 +1,81 @@
+"""Where a run tells what happens, and who answers its questions: a console, a notebook, nobody."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from iolab.errors import RefusedError
+from iolab.run.progress import Progress
+
+
+class Observer(Protocol):
+    """What hears of a run while it goes on."""
+
+    def note(self, text: str) -> None:
+        """Take a message about the work."""
+        ...
+
+    def result(self, text: str = "") -> None:
+        """Take a line of what was asked for, such as an action of a rehearsal."""
+        ...
+
+    def progress(self, progress: Progress) -> None:
+        """Take the place where the run is."""
+        ...
+
+    def clear_line(self) -> None:
+        """End what `progress` showed: other text follows."""
+        ...
+
+    def ask(self, question: str, flag: str) -> str:
+        """Ask the user; returns one line, blanks made equal.
+
+        Parameters
+        ----------
+        question : what is to be typed.
+        flag : the option that answers it where there is nobody to ask.
+
+        Raises
+        ------
+        RefusedError : nobody can be asked.
+        """
+        ...
+
+
+class Silence:
+    """An observer that keeps what was noted, prints nothing and answers no question."""
+
+    def __init__(self) -> None:
+        self.notes = list[str]()
+
+    def note(self, text: str) -> None:
+        """Keep a message."""
+        self.notes.append(text)
+
+    def result(self, text: str = "") -> None:
+        """Drop a line."""
+
+    def progress(self, progress: Progress) -> None:
+        """Drop it; a notice is kept."""
+        if progress.kind == "notice":
+            self.notes.append(progress.message)
+
+    def clear_line(self) -> None:
+        """Do nothing."""
+
+    def ask(self, question: str, flag: str) -> str:
+        """Refuse.
+
+        Raises
+        ------
+        RefusedError : always.
+        """
+        raise nobody_asked(flag)
+
+
+def nobody_asked(flag: str) -> RefusedError:
+    """Error of a question where there is nobody who could answer it."""
+    return RefusedError(
+        "nobody can be asked: standard input is no terminal",
+        f"give {flag} if you mean that; nothing was changed",
+    )

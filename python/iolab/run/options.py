@@ -1,0 +1,57 @@
+"""How a study is run, apart from what it asks: where results go, what may be touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from iolab import units
+from iolab.errors import IolabError
+from iolab.frozen import frozen
+
+FAILURES_MAX: Final = 3
+
+
+@frozen
+class RunOptions:
+    """Options of a run; the defaults run a new study and touch nothing of the user's."""
+
+    out: Path | None = None
+    """Directory of the results; None is a new one below ``iolab-out``."""
+    is_resumed: bool = False
+    """Continue what `out` holds, or the newest study of this name."""
+    is_dry_run: bool = False
+    overwrite: tuple[str, ...] = ()
+    """Files of the user's own that may be replaced."""
+    is_other_machine_allowed: bool = False
+    image_dir: str | None = None
+    """Where images of loop devices go."""
+    allow_knobs_on: tuple[str, ...] = ()
+    """Devices of the running system whose knobs may be switched."""
+    erase_serial: str | None = None
+    """Serial of the device that may be erased."""
+    precondition: str | None = None
+    precondition_round: str | None = None
+    accept_writes: str | None = None
+    """Size of what may be written to a device, as typed."""
+    is_announced: bool = True
+    """Whether the observer is told the plan and the caveats; a line's own output begins at once."""
+    failures_max: int | None = FAILURES_MAX
+    """Equal failures in a row that end the run; None is no such end."""
+    is_testbed_from_file: bool = False
+    """Whether a study file, not the user, names the testbed."""
+
+    @property
+    def accepted_bytes(self) -> int | None:
+        """Bytes of `accept_writes`.
+
+        Raises
+        ------
+        IolabError : not a size.
+        """
+        if self.accept_writes is None:
+            return None
+        try:
+            return units.parse_bytes(self.accept_writes)
+        except ValueError as error:
+            raise IolabError(f"--accept-writes: {error}", "as in --accept-writes 2t") from None

@@ -1,0 +1,295 @@
+"""Everything that is decided and checked before a run touches anything."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from iolab import units
+from iolab.errors import IolabError, RefusedError, TestbedError
+from iolab.run import outputs
+from iolab.run.asked import asked, fulfilled
+from iolab.run.attendant import Attendant, Attendants
+from iolab.run.core import Core
+from iolab.run.in_place import in_place
+from iolab.run.observer import Observer
+from iolab.run.options import RunOptions
+from iolab.run.trial import check_specs
+from iolab.store.db import STORE_NAME
+from iolab.store.rows import StudyData
+from iolab.store.users_files import Allowed
+from iolab.study.dialects import find_dialect
+from iolab.study.estimate import cost_of
+from iolab.study.factors import find_factor, is_factor
+from iolab.study.model import DialectWorkload, Study, TestbedRequest
+from iolab.study.plan import Plan, make_plan, round_ops
+from iolab.testbed.agent import left_behind_text
+from iolab.testbed.device import DeviceTestbed
+from iolab.testbed.installed import AS_ROOT
+from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_journal_device
+from iolab.testbed.runner import Runner, StartRunner, choose_runner
+
+if TYPE_CHECKING:
+    from iolab.run.wear import Accepted, History, WriteBudget
+
+_SEED_MAX: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a run asks of the statistics while it goes on; `iolab.stats` is above this package."""
+
+    judge: Callable[[StudyData], Any]
+    """Verdict of what is stored: asked at planned looks."""
+    rounds_for_width: Callable[[Sequence[Any], float], int | None]
+    """Rounds that give headline comparisons a wanted width: asked after the pilot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything decided before the first action."""
+
+    plan: Plan
+    testbed: Testbed
+    out_dir: Path
+    core: Core
+    observer: Observer
+    analysis: Analysis
+    options: RunOptions
+    run_id: str
+    started_ns: int
+    attendant: Attendant
+    """Accompanies the trials."""
+    accepted: Accepted | None = None
+    """What may be written to a whole device; None is as much as it takes."""
+    writes: WriteBudget | None = None
+    """What counts that, once it runs."""
+
+    @property
+    def database(self) -> Path:
+        """Where the records go."""
+        return self.out_dir / STORE_NAME
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether it continues what is stored."""
+        return self.options.is_resumed
+
+    @property
+    def needs_root(self) -> bool:
+        """Whether the testbed, or a factor in use, needs it."""
+        is_asked = self.testbed.can_need_root and bool(root_factors(self.plan.study))
+        return self.testbed.needs_root or is_asked
+
+    def choose_runner(self) -> StartRunner:
+        """What starts the runner of its testbed; a password is asked here, if one is needed.
+
+        A rehearsal changes nothing, so it needs no root even where the study does.
+
+        Raises
+        ------
+        TestbedError : the agent is missing, or root is needed and cannot be had.
+        """
+        needs_root = self.needs_root and not self.options.is_dry_run
+        return choose_runner(self.testbed, needs_root=needs_root)
+
+    @property
+    def round_text(self) -> str:
+        """What a round does to the testbed, and how long it may take."""
+        cost = self.plan.round_cost()
+        return self.testbed.round_text(cost.written_bytes, cost.duration_ns, round_ops(self.plan))
+
+
+def prepare(
+    study: Study,
+    options: RunOptions,
+    core: Core,
+    analysis: Analysis,
+    observer: Observer,
+    *more: Attendant,
+) -> Prepared:
+    """Decide and check everything that can be checked without touching anything.
+
+    Parameters
+    ----------
+    study, options : what is asked, and how it is run.
+    core, analysis : the compiled half, and the statistics.
+    observer : hears of it.
+    more : who accompanies the trials beside those that the workloads need.
+
+    Raises
+    ------
+    StudyError : the study cannot run so, or the results have no place.
+    RefusedError : a file of the user's own is in the way.
+    """
+    started_ns = time.monotonic_ns()
+    testbed = _testbed(study, options)
+    study = fulfilled(replace(study, testbed=TestbedRequest(*testbed.request)))
+    allowed = Allowed.of(options.overwrite)
+    files = in_place(study, testbed, allowed)
+    attendants = Attendants([*([files] if files else []), asked(study, testbed, observer), *more])
+    if options.is_resumed:
+        named = options.out or outputs.latest_directory(study.name)
+        outputs.check_begun(named)
+        outputs.check_place_of_report(named, allowed, database=named / STORE_NAME)
+        if study.seed is None:
+            study = study.with_seed(outputs.stored_seed(named / STORE_NAME))
+    else:
+        named = options.out or outputs.fresh_directory(study.name)
+        outputs.check_free(named)
+        if study.seed is None:
+            study = study.with_seed(int.from_bytes(os.urandom(8)) % _SEED_MAX)
+    allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
+    plan = make_plan(study)
+    if isinstance(testbed, DeviceTestbed):
+        testbed = replace(testbed, protected=_protected(named), plan_digest=plan.digest)
+        if options.is_dry_run:
+            testbed = replace(testbed, erase_serial=options.erase_serial)
+    check_specs(plan, core)
+    testbed.check_space(max(plan.round_cost().file_bytes, _kept_bytes(plan, testbed)))
+    if files is not None:
+        files.tell(observer)
+    return Prepared(
+        plan=plan,
+        testbed=testbed,
+        out_dir=named,
+        core=core,
+        observer=observer,
+        analysis=analysis,
+        options=options,
+        run_id=f"r-{os.urandom(6).hex()}",
+        started_ns=started_ns,
+        attendant=attendants,
+    )
+
+
+def _kept_bytes(plan: Plan, testbed: Testbed) -> int:
+    """Bytes of the files that stay when it is done."""
+    if not isinstance(testbed, DirectoryTestbed) or not testbed.is_in_place:
+        return 0
+    return sum(
+        cost_of(treatment).file_bytes
+        for treatment in plan.treatments
+        if isinstance(treatment.workload, DialectWorkload)
+        and find_dialect(treatment.workload.dialect).keeps_files
+    )
+
+
+def _protected(out_dir: Path) -> tuple[str, ...]:
+    """Where the results and this program lie: never on a device that is erased (rule R4)."""
+    places = [out_dir.absolute(), Path(sys.executable).resolve(), Path(__file__).resolve()]
+    return tuple(str(outputs.existing(place)) for place in places)
+
+
+def note_tiny_budget(prepared: Prepared) -> None:
+    """Note that a budget may end before the first round does."""
+    budget_ns = prepared.plan.study.budget_ns
+    round_ns = prepared.testbed.expected_ns(prepared.plan.round_cost().duration_ns)
+    if budget_ns is not None and round_ns is not None and round_ns > budget_ns:
+        prepared.observer.note(
+            "iolab: note: not even one round may fit: it takes roughly "
+            f"{units.format_duration_rounded(round_ns)} (estimate), the budget is "
+            f"{units.format_duration_rounded(budget_ns)}: give a larger --budget"
+        )
+
+
+def _testbed(study: Study, options: RunOptions) -> Testbed:
+    wanted = dict(study.testbed.options)
+    given = {
+        "image_dir": options.image_dir,
+        "allow_knobs_on": ",".join(options.allow_knobs_on),
+        "precondition": options.precondition,
+        "precondition_round": options.precondition_round,
+    }
+    wanted |= {name: value for name, value in given.items() if value}
+    testbed = make_testbed(study.testbed.kind, study.testbed.argument, wanted)
+    if not isinstance(testbed, DeviceTestbed):
+        for name in ("erase_serial", "accept_writes"):
+            if getattr(options, name) is not None:
+                raise IolabError(
+                    f"{testbed.text} erases no device: --{name.replace('_', '-')} means nothing",
+                    "leave it out",
+                )
+    _ = options.accepted_bytes  # What is no size is said before anything is touched.
+    has_journal = "true" in study.levels_in_use("external_journal")
+    return with_journal_device(testbed) if has_journal else testbed
+
+
+def root_factors(study: Study) -> list[str]:
+    """What a study uses that only root can set."""
+    held = [study.settings, *(workload.settings for workload in study.workloads)]
+    names = [factor.name for factor in study.factors]
+    names += [name for levels in held for name, _ in levels]
+    known = [name for name in dict.fromkeys(names) if is_factor(name)]
+    wanting = [name for name in known if find_factor(name).needs_root]
+    if study.has_real_time_streams:
+        wanting.append("priority rt")
+    if study.has_cgroups:
+        wanting.append("cgroup_weight and limits")
+    return [*wanting, *(name for name in study.knobs_changed if name not in wanting)]
+
+
+def greet(runner: Runner, prepared: Prepared, *, is_dry_run: bool) -> None:
+    """Begin to talk to a runner.
+
+    Raises
+    ------
+    RefusedError : an earlier run left changes that are not undone.
+    TestbedError : root is needed.
+    """
+    hello = runner.hello(prepared.run_id, is_dry_run=is_dry_run)
+    if hello.open_journals and not is_dry_run:
+        raise RefusedError(left_behind_text(hello.open_journals), "run `iolab restore` first")
+    if prepared.needs_root and not hello.is_root and not is_dry_run:
+        wanting = ", ".join(root_factors(prepared.plan.study)) or prepared.testbed.text
+        raise TestbedError(f"{wanting} needs root", f"run `{AS_ROOT} ...`")
+
+
+# Whole devices.
+
+
+def confirmed(prepared: Prepared, start_runner: StartRunner) -> Prepared:
+    """The same with the serial that the user has confirmed; asks where that is needed.
+
+    Raises
+    ------
+    RefusedError : it was not confirmed.
+    """
+    testbed = prepared.testbed
+    if not isinstance(testbed, DeviceTestbed):
+        return prepared
+    from iolab.run.confirm import Device, check_key, confirm_erasure, confirm_wear
+    from iolab.run.wear import Accepted
+    from iolab.run.writes import wear_of
+
+    options, observer = prepared.options, prepared.observer
+    with start_runner(None, observer.note) as runner:
+        greet(runner, prepared, is_dry_run=True)
+        opened = runner.open_testbed(testbed.agent_spec())
+        runner.close_testbed()
+    device = Device.of(opened.description["facts"])
+    check_key(testbed, device, is_from_file=options.is_testbed_from_file)
+    serial = confirm_erasure(device, options.erase_serial, observer)
+    earlier = history(prepared)
+    wear = wear_of(prepared.plan, testbed, device, earlier)
+    most = confirm_wear(wear, options.accepted_bytes, observer)
+    accepted = None
+    if most is not None:
+        before = testbed.precondition_bytes(device.size_bytes)
+        accepted = Accepted(most, device.size_bytes, before, earlier)
+    return replace(prepared, testbed=replace(testbed, erase_serial=serial), accepted=accepted)
+
+
+def history(prepared: Prepared) -> History:
+    """What earlier starts of this study wrote."""
+    from iolab.run.wear import History
+    from iolab.run.writes import stored_history
+
+    if not prepared.is_resumed:
+        return History()
+    return stored_history(prepared.plan, prepared.database)

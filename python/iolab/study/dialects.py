@@ -1,0 +1,467 @@
+"""Workloads in the words of other programs, or in a file: read once, kept as data.
+
+A :class:`Dialect` is one row: how its words or its file become a *plan*, which the compiled half
+makes (`crates/iolab-dialect`). A plan has rows, each measured at once; rows that differ in sizes
+or workers alone are one workload at levels of these factors, other rows are workloads of their own.
+A word of a command (``-r``), or a ``${name}`` in a file, may be varied; then there is one plan for
+each combination of levels.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from iolab import units
+from iolab.errors import DialectError, IolabError, StudyError
+from iolab.frozen import frozen
+from iolab.study.model import DialectRow, DialectWorkload, Factor, Levels
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class DialectCore(Protocol):
+        """What is needed of `iolab._core`."""
+
+        def dialect_parse(self, dialect: str, words: list[str], /) -> str:
+            """Plan of a command line, as JSON."""
+            ...
+
+        def workload_file(self, subject: str, text: str, /) -> str:
+            """Workload description of a native workload file, as JSON."""
+            ...
+
+
+Json = Mapping[str, Any]
+TEXT_BYTES_MAX: Final = 256 << 10
+PRESENT, ABSENT = "on", "off"
+"""Levels of a word that has no value."""
+_SHORT: Final = 2
+"""Length of an option whose value may be attached: ``-r4k``."""
+_SIZES: Final = ("record_size", "file_size", "workers")
+"""What rows of a table differ by; the first that does is compared."""
+_OURS: Final[Json] = {
+    **{"on": None, "out": None, "repeat": 0, "overwrite": [], "testbed": []},
+    "is_resumed": False,
+}
+"""Options that iolab adds to a command line, and their values where they are not given."""
+_OF_ONE_RUN: Final = ("--out",)
+_OURS_WITH_VALUE: Final = (
+    *("--on", "--repeat", "--rounds", "--out", "--image-dir", "--erase-serial", "--overwrite"),
+)
+_OURS_WITHOUT: Final = ("--resume", "--help")
+_FSYNC: Final = {"none": "none", "after": "after", "timed": "timed", "every": "after"}
+_FLUSHES: Final = {"every": "1"}
+
+
+@frozen
+class Dialect:
+    """A language in which a workload is described."""
+
+    name: str
+    make_plan: Callable[[DialectCore, str, str], Json]
+    """Plan of (core, name of the text for messages, command or text of a file)."""
+    suffixes: tuple[str, ...] = ()
+    """How names of its files end; empty: it is described by a command."""
+    is_seeded_by_round: bool = False
+    """Whether random numbers are those of the round; a command's are its own."""
+    direct_hint: str = "describe direct I/O, or use --on loop:1g"
+    """How it is made to bypass the page cache."""
+
+    file_hint: str = "name one that exists"
+    """Advice where a file that is read is missing."""
+    keeps_files: bool = False
+    """Whether its files are what it is run for; a file that cannot be made stops no other."""
+
+    @property
+    def has_file(self) -> bool:
+        """Whether it is described by a file, else by a command."""
+        return bool(self.suffixes)
+
+
+def _plan_of_words(dialect: str) -> Callable[[DialectCore, str, str], Json]:
+    def make(core: DialectCore, subject: str, text: str) -> Json:
+        del subject
+        return json.loads(core.dialect_parse(dialect, words_of(text)))
+
+    return make
+
+
+def _plan_of_file(core: DialectCore, subject: str, text: str) -> Json:
+    make = getattr(core, "workload_file", None)
+    if make is None:
+        raise StudyError("the compiled half reads no workload files yet", "install both anew")
+    workload: Json = json.loads(make(subject, text))
+    row = {"name": workload["name"], "workload": workload}
+    return {"rows": [row], "cache": "as_is", "files": []}
+
+
+DIALECTS: Final[tuple[Dialect, ...]] = (
+    Dialect(
+        "iozone",
+        _plan_of_words("iozone"),
+        direct_hint="add -I, select tests with -i 0 to -i 5, or use --on loop:1g",
+        file_hint="name one that exists, make it with -i 0 -w -f FILE, or add -i 0",
+    ),
+    Dialect(
+        "bonnie++",
+        _plan_of_words("bonnie++"),
+        direct_hint="add -D -f -n 0 for what is direct, or use --on loop:8g",
+    ),
+    Dialect("mkfile", _plan_of_words("mkfile"), direct_hint="use --on loop:1g", keeps_files=True),
+    Dialect("iolab", _plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
+)
+FILE_DIALECT: Final = "iolab"
+"""What a file is written in if nothing else is said."""
+
+
+def find_dialect(name: Any) -> Dialect:
+    """Row of a dialect.
+
+    Raises
+    ------
+    ValueError : there is none; names the nearest.
+    """
+    for dialect in DIALECTS:
+        if dialect.name == name:
+            return dialect
+    from iolab.study.factors import nearest
+
+    names = [dialect.name for dialect in DIALECTS]
+    raise ValueError(
+        f"'{name}' is not a dialect{nearest(str(name), names)}; known are {', '.join(names)}"
+    )
+
+
+def described_entry(text: str) -> dict[str, Any] | None:
+    """An entry of a study for ``iozone -s 64m`` or ``FILE.toml``; None for another text.
+
+    Raises
+    ------
+    StudyError : a quote is not closed.
+    """
+    words = words_of(text)
+    for dialect in DIALECTS:
+        if dialect.has_file and text.endswith(dialect.suffixes):
+            name = text.rpartition("/")[2].rpartition(".")[0]
+            return {"name": name, "dialect": dialect.name, "file": text}
+        if not dialect.has_file and words[:1] == [dialect.name]:
+            return {"name": dialect.name, "dialect": dialect.name, "command": words[1:]}
+    return None
+
+
+def words_of(command: str) -> list[str]:
+    """Words of a command, as a shell divides them.
+
+    Raises
+    ------
+    StudyError : a quote is not closed.
+    """
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise StudyError(f"the command '{command}' ends too early: {error}", "quote it") from None
+
+
+def of_one_run(words: Sequence[str]) -> list[str]:
+    """The words without those that belong to one run of them: where it was stored, continued."""
+    return _without(words, _OF_ONE_RUN)
+
+
+def without_ours(words: Sequence[str]) -> list[str]:
+    """The words without the options that iolab adds to every dialect for running it."""
+    return _without(words, _OURS_WITH_VALUE)
+
+
+def _without(words: Sequence[str], with_value: Sequence[str]) -> list[str]:
+    found = list[str]()
+    is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+        elif word in with_value:
+            is_value = True
+        elif word.partition("=")[0] not in with_value and word not in _OURS_WITHOUT:
+            found.append(word)
+    return found
+
+
+def typed_again(words: Sequence[str]) -> str:
+    """The command of a study that does the same as a command line."""
+    return shlex.join(without_ours(words))
+
+
+# Words and names that are varied.
+
+
+def owned_name(workload: str, path: str) -> str:
+    """Name of the factor that varies a word of a workload: ``iozone:-r``."""
+    return f"{workload}:{path}"
+
+
+def with_level(dialect: Dialect, text: str, path: str, level: str) -> str:
+    """The command with a word at a level, or the file's text with a name replaced.
+
+    Raises
+    ------
+    StudyError : there is no such name in the text.
+    """
+    if dialect.has_file:
+        named = f"${{{path}}}"
+        if named not in text:
+            raise StudyError(f"there is no {named} in the file", f"write {named} where it belongs")
+        return text.replace(named, level)
+    kept = _without_word(words_of(text), path, has_value=level not in (PRESENT, ABSENT))
+    if level == PRESENT:
+        kept.append(path)
+    elif level != ABSENT:
+        kept += [f"{path}={level}"] if path.startswith("--") else [path, level]
+    return shlex.join(kept)
+
+
+def _without_word(words: Sequence[str], path: str, *, has_value: bool) -> list[str]:
+    found = list[str]()
+    is_value = False
+    for word in words:
+        is_attached = word.startswith(f"{path}=") or (
+            len(path) == _SHORT and word.startswith(path) and word != path
+        )
+        if is_value:
+            is_value = False
+        elif word == path:
+            is_value = has_value
+        elif not (has_value and is_attached):
+            found.append(word)
+    return found
+
+
+# Plans.
+
+
+@frozen
+class Entry:
+    """One workload as a study file or a flag describes it."""
+
+    name: str
+    dialect: Dialect
+    text: str
+    """The command, or the text of the file."""
+    file: str = ""
+    """Name of the file."""
+    vary: tuple[Factor, ...] = ()
+    settings: Levels = ()
+    is_line: bool = False
+    """Whether it is a command line of its own, which may ask for what no study can."""
+
+
+def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]:
+    """The workloads that an entry stands for: one, or one for each row that is unlike the others.
+
+    Raises
+    ------
+    DialectError : the dialect refuses the words; says at which level.
+    StudyError : the command asks for what a study cannot do.
+    """
+    plans = [(levels, _plan_at(entry, levels, core)) for levels in _combinations(entry)]
+    rows = [(levels, row) for levels, plan in plans for row in plan["rows"]]
+    if not rows:
+        raise StudyError(f"{entry.name}: the command measures nothing", "name something to do")
+    _, first = plans[0]
+    base = DialectWorkload(
+        name=entry.name,
+        dialect=entry.dialect.name,
+        text=entry.text,
+        file=entry.file,
+        vary=entry.vary,
+        settings=entry.settings,
+        entry=entry.name,
+        cache=str(first["cache"]),
+        files=tuple(first.get("files", ())),
+        asked=json.dumps(first.get("asked", {})),
+    )
+    own = _table_factors([row for _, row in rows[: len(first["rows"])]])
+    is_table = len(first["rows"]) == 1 or bool(own)
+    if not is_table and entry.vary:
+        raise StudyError(
+            f"{entry.name}: the command measures unlike things one after the other, so that no "
+            "word of it can be varied",
+            "write one workload for each",
+        )
+    if not is_table:
+        prefix = "" if entry.is_line else f"{entry.name}/"
+        return tuple(
+            # A line has nothing beside its rows that they could be taken for.
+            replace(base, name=f"{prefix}{row['name']}", rows=(_row(row, ()),))
+            for _, row in rows
+        )
+    return (replace(base, rows=tuple(_row(row, (*at, *_of(row, own))) for at, row in rows)),)
+
+
+def of_plan(entry: Entry, plan: Json) -> tuple[DialectWorkload, ...]:
+    """The workloads of a command line whose plan is known."""
+
+    def known_plan(*_: object) -> Json:
+        return plan
+
+    known = replace(entry, dialect=replace(entry.dialect, make_plan=known_plan))
+    return workloads_of(known, _NO_CORE)
+
+
+_NO_CORE: Any = None
+
+
+def _combinations(entry: Entry) -> list[Levels]:
+    names = [owned_name(entry.name, factor.name) for factor in entry.vary]
+    products = itertools.product(*(factor.levels for factor in entry.vary))
+    return [tuple(zip(names, levels, strict=True)) for levels in products]
+
+
+def text_at(workload: DialectWorkload, levels: Levels) -> str:
+    """The command or the file's text with its varied words at some levels of a study."""
+    dialect, wanted, text = find_dialect(workload.dialect), dict(levels), workload.text
+    for factor in workload.vary:
+        level = wanted[owned_name(workload.entry, factor.name)]
+        text = with_level(dialect, text, factor.name, level)
+    return text
+
+
+def _plan_at(entry: Entry, levels: Levels, core: DialectCore) -> Json:
+    """Plan of an entry with its varied words at some levels."""
+    text = entry.text
+    for factor, (_, level) in zip(entry.vary, levels, strict=True):
+        text = with_level(entry.dialect, text, factor.name, level)
+    try:
+        plan = entry.dialect.make_plan(core, entry.file or entry.name, text)
+        if not entry.is_line:
+            _check_plan(entry, plan)
+    except DialectError as error:
+        # Its lines are the reason, the command with a mark below the word, and what to do.
+        reason, *rest = str(error).splitlines()
+        raise StudyError(
+            f"{_place(entry, levels)}: {reason}", rest[-1].strip() if rest else ""
+        ) from None
+    except IolabError as error:
+        if not levels:
+            raise
+        raise StudyError(f"{_place(entry, levels)}: {error.message}", error.hint) from None
+    return plan
+
+
+def _place(entry: Entry, levels: Levels) -> str:
+    """An entry with its varied words at some levels, for messages."""
+    at = [f"{f.name} = {level}" for f, (_, level) in zip(entry.vary, levels, strict=True)]
+    return f"{entry.name} with {', '.join(at)}" if at else entry.name
+
+
+def _check_plan(entry: Entry, plan: Json) -> None:
+    """Refuse what a command asks for and only a command line of its own can have."""
+    name = entry.dialect.name
+    if plan.get("only_text") is not None:
+        raise StudyError(f"'{name} {entry.text}' prints a text and measures nothing", "leave it")
+    common: Json = plan.get("common", {})
+    for key, usual in _OURS.items():
+        if common.get(key, usual) != usual:
+            raise StudyError(
+                f"{entry.name}: the study says where and how often it runs, not the command",
+                "leave --on, --out, --repeat (bonnie++: -x) and --overwrite out of the command",
+            )
+    asked: Json = plan.get("asked", {})
+    if asked.get("waits") or asked.get("semaphores") is not None:
+        raise StudyError(f"{entry.name}: a study waits for no other program", "leave -y and -p out")
+    if asked.get("workbook"):
+        raise StudyError(
+            f"{entry.name}: a study has a workbook of its own", "leave -b out: see report.xlsx"
+        )
+
+
+# Rows.
+
+
+def _row(row: Json, levels: Levels) -> DialectRow:
+    return DialectRow(str(row["name"]), levels, facts_of(row), json.dumps(row["workload"]))
+
+
+def _of(row: Json, factors: Sequence[Factor]) -> Levels:
+    facts = dict(facts_of(row))
+    return tuple((factor.name, facts[factor.name]) for factor in factors)
+
+
+def _table_factors(rows: Sequence[Json]) -> tuple[Factor, ...]:
+    """Sizes that rows differ by, if they differ by nothing else."""
+    known = [(_done(row), dict(facts_of(row))) for row in rows]
+    done, first = known[0]
+    names = {name for name in first if any(facts.get(name) != first[name] for _, facts in known)}
+    places = {tuple(facts.get(name) for name in _SIZES) for _, facts in known}
+    is_table = names <= set(_SIZES) and all(other == done for other, _ in known)
+    if not is_table or len(places) < len(known):
+        return ()
+    return tuple(
+        Factor(name, tuple(dict.fromkeys(facts[name] for _, facts in known)))
+        for name in _SIZES
+        if name in names
+    )
+
+
+def _done(row: Json) -> list[tuple[str, list[str]]]:
+    """Tests and who takes part: a reader more is another test, whatever it is called."""
+    return [
+        (phase["name"], [tenant["name"] for tenant in phase["tenants"]])
+        for phase in row["workload"]["phases"]
+    ]
+
+
+def facts_of(row: Json) -> Levels:
+    """Levels of factors that a row has, as far as all of it has the same."""
+    workload: Json = row["workload"]
+    tenants = [tenant for phase in workload["phases"] for tenant in phase["tenants"]]
+    first: Json = tenants[0]
+    record_bytes = (row.get("record_kb") or 0) << 10 or first.get("io_size_bytes")
+    file_bytes = (row.get("file_kb") or 0) << 10 or first.get("file_bytes")
+    fsync = str(first.get("fsync", {}).get("kind", "none"))
+    accesses = {str(tenant.get("access", "plain")) for tenant in tenants}
+    levels = {
+        "record_size": units.format_bytes(record_bytes) if record_bytes else None,
+        "file_size": units.format_bytes(file_bytes) if file_bytes else None,
+        "workers": str(row.get("children") or first.get("workers", 1)),
+        "depth": str(max(int(tenant.get("depth", 1)) for tenant in tenants)),
+        "engine": str(workload["engine"]),
+        "workers_as": str(workload["workers_as"]),
+        "direct": str(accesses == {"direct"}).lower() if len(accesses) == 1 else None,
+        "durability": str(first.get("durability", "none")),
+        "fsync": _FSYNC.get(fsync),
+        "fsync_every": _FLUSHES.get(fsync, "never"),
+        "flush": str(first.get("flush", "fsync")),
+        "lock": str(first.get("lock", "none")),
+        "verify": str(workload.get("verify", "none")),
+    }
+    return tuple((name, level) for name, level in levels.items() if level is not None)
+
+
+def own_factors(workloads: Sequence[Any]) -> tuple[Factor, ...]:
+    """Factors that workloads bring along: varied words, and sizes of rows."""
+    levels: dict[str, dict[str, None]] = {}
+    for workload in workloads:
+        for row in workload.rows if isinstance(workload, DialectWorkload) else ():
+            for name, level in row.levels:
+                levels.setdefault(name, {})[level] = None
+    return tuple(Factor(name, tuple(found)) for name, found in levels.items())
+
+
+def usual_level(workloads: Sequence[DialectWorkload], factor: Factor) -> str:
+    """The level of a factor that most rows have: the others meet it most often."""
+    found = [dict(row.levels).get(factor.name) for one in workloads for row in one.rows]
+    return max(factor.levels, key=found.count)
+
+
+def too_large(plan: Json) -> DialectError | None:
+    """Error of a file that no file system has, and no number of the store either."""
+    for row in plan["rows"]:
+        if int(row.get("file_kb") or 0) << 10 > units.SIZE_MAX:
+            return DialectError(
+                f"a file of {row['file_kb']} kB is larger than any file", "use at most 4 EiB"
+            )
+    return None

@@ -1,0 +1,132 @@
+"""Reading a workload that is described by a command or a file (``dialect = ...``)."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+from iolab.errors import StudyError
+from iolab.study.dialects import (
+    FILE_DIALECT,
+    TEXT_BYTES_MAX,
+    Dialect,
+    Entry,
+    find_dialect,
+    with_level,
+    words_of,
+    workloads_of,
+)
+from iolab.study.model import DialectWorkload, Factor
+from iolab.study.reader import Reader
+from iolab.study.settings import SURROUNDINGS, merged, parse_name
+from iolab.study.source import folder_of
+
+_KEYS: Final = ("name", "dialect", "command", "file", "text", "vary", "settings")
+
+
+def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...]:
+    """The workloads that an entry of a study stands for, lowered.
+
+    Parameters
+    ----------
+    is_line : it is that of a command line, whose words may say what no study can.
+    """
+    reader.only(_KEYS)
+    dialect = reader.read_or("dialect", find_dialect, find_dialect(FILE_DIALECT))
+    key, text, file = _read_file(reader) if dialect.has_file else _read_command(reader)
+    name = dialect.name
+    if file:
+        name = Path(file).stem
+    entry = Entry(
+        name=reader.read_or("name", parse_name, name),
+        dialect=dialect,
+        text=text,
+        file=file,
+        vary=_read_vary(reader, dialect, text),
+        settings=merged(reader, {}, SURROUNDINGS),
+        is_line=is_line,
+    )
+    return reader.parsed(key, entry, lambda one: workloads_of(one, _core()))
+
+
+def _core() -> Any:
+    from iolab import _core as core
+
+    return core
+
+
+def _read_command(reader: Reader) -> tuple[str, str, str]:
+    for key in ("file", "text"):
+        if key in reader.values:
+            reader.refuse(key, "this dialect is a command, not a file", 'write command = "..."')
+
+    def parse(value: Any) -> str:
+        words: list[Any] = value if isinstance(value, list) else words_of(value)
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError("a command is a text, or a list of texts")
+        return shlex.join(words)
+
+    return "command", reader.read("command", parse), ""
+
+
+def _read_file(reader: Reader) -> tuple[str, str, str]:
+    if "command" in reader.values:
+        reader.refuse("command", "this dialect is a file, not a command", 'write file = "..."')
+    file = reader.read_or("file", _text, "")
+    if "text" in reader.values:
+        return "text", reader.read("text", _text), file
+    if not file:
+        reader.refuse(None, "'file' is missing", "add file = ...")
+    return "file", reader.parsed("file", file, lambda name: _text_of(reader, name)), file
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str) and "\0" not in value:
+        return value
+    raise ValueError("this is no text")
+
+
+def _text_of(reader: Reader, name: str) -> str:
+    """Text of a file beside the study file.
+
+    Raises
+    ------
+    StudyError : it cannot be read, or is no workload.
+    """
+    path = folder_of(reader.source) / name
+    try:
+        with path.open("rb") as opened:
+            content = opened.read(TEXT_BYTES_MAX + 1)
+        if len(content) > TEXT_BYTES_MAX:
+            raise StudyError(f"{path} is larger than any workload", "name a workload file")
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise StudyError(
+            f"{path} cannot be read: {error.strerror}",
+            "name a workload file, or a preset of `iolab workloads`",
+        ) from None
+    except UnicodeDecodeError:
+        raise StudyError(f"{path} is not a text", "name a workload file in UTF-8") from None
+
+
+def _read_vary(reader: Reader, dialect: Dialect, text: str) -> tuple[Factor, ...]:
+    table = reader.table("vary")
+    factors = list[Factor]()
+    for path, value in table.values.items():
+        levels = table.parsed(path, value, _levels)
+        table.parsed(path, path, lambda one: with_level(dialect, text, one, "1"))
+        factors.append(Factor(path, levels))
+    return tuple(factors)
+
+
+def _levels(value: Any) -> tuple[str, ...]:
+    items: list[Any] = value if isinstance(value, list) else str(value).split(",")
+    levels = tuple(str(item).strip() for item in items)
+    if len(levels) < 2 or not all(levels):
+        raise ValueError("what is varied has at least two levels")
+    repeated = next((level for level, count in Counter(levels).items() if count > 1), None)
+    if repeated is not None:
+        raise ValueError(f"level '{repeated}' is given twice; rounds repeat it")
+    return levels

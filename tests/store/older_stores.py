@@ -1,0 +1,45 @@
+"""Stores as earlier versions of the schema would have held them."""
+
+import sqlite3
+from pathlib import Path
+
+from iolab.store import digests, schema
+
+_NATURES = ("kind", "access")
+
+
+def as_version(path: Path, version: int) -> None:
+    """Make of a study of today what an earlier version of the schema would have held."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for event in ("update", "delete", "replace"):
+        connection.execute(f"DROP TRIGGER phase_no_{event}")
+    for column in _NATURES:
+        connection.execute(f"ALTER TABLE phase DROP COLUMN {column}")
+    if version < digests.FIRST_VERSION:
+        connection.execute("DROP TABLE digest")
+    else:
+        for event in ("update", "delete", "replace"):
+            connection.execute(f"DROP TRIGGER digest_no_{event}")
+        digests.store_again(connection, "record")
+    if version == schema.FIRST_VERSION:
+        _forget_imports(connection)
+    for table in schema._tables(connection):
+        for event in ("update", "delete", "replace"):
+            connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
+    schema._create_triggers(connection)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+
+
+def _forget_imports(connection: sqlite3.Connection) -> None:
+    """Give the study the table that knew no imported ones."""
+    script = (schema._HERE / "schema.sql").read_text()
+    first = script[
+        script.index("CREATE TABLE study (") : script.index(") STRICT;") + len(") STRICT;")
+    ]
+    connection.executescript(
+        "DROP TRIGGER study_no_update; DROP TRIGGER study_no_delete; DROP TRIGGER study_no_replace;"
+        "ALTER TABLE study RENAME TO other;"
+        + first.replace(", 'imported'", "")
+        + "INSERT INTO study SELECT * FROM other; DROP TABLE other;"
+    )
