@@ -8,6 +8,8 @@ pub trait Host {
     fn variable(&self, name: &str) -> Option<String>;
     /// What stands at a path.
     fn at(&self, path: &str) -> There;
+    /// The working directory.
+    fn directory(&self) -> String;
     /// Bytes of a page.
     fn page_bytes(&self) -> u64;
     /// Memory in MiB.
@@ -67,6 +69,11 @@ impl Host for Here {
             Ok(_) => There::Special,
             Err(_) => There::Nothing,
         }
+    }
+
+    fn directory(&self) -> String {
+        let path = std::env::current_dir().unwrap_or_default();
+        path.to_string_lossy().into_owned()
     }
 
     fn page_bytes(&self) -> u64 {

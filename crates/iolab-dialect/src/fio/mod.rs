@@ -4,14 +4,32 @@
 //! differs on purpose.
 
 pub mod command;
+pub mod dialect;
+pub mod engine;
+pub mod expand;
+pub mod geometry;
 pub mod host;
 pub mod job;
+pub mod json;
+pub mod lower;
+pub mod normal;
 pub mod options;
 pub mod parse;
 pub mod place;
+pub mod places;
+pub mod plan;
+pub mod render;
+pub mod result;
 pub mod row;
 pub mod showcmd;
+pub mod tenant;
+pub mod terse;
 pub mod value;
 
 #[cfg(test)]
 mod tests;
+
+pub use dialect::Fio;
+
+/// Where fio's results have its version.
+pub const VERSION: &str = concat!("iolab-", env!("CARGO_PKG_VERSION"));

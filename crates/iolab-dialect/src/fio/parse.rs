@@ -229,7 +229,11 @@ impl<H: Host> Reader<'_, H> {
     fn unknown<T>(&self, name: &str, at: &Place) -> Result<T> {
         let known = options::rows().flat_map(|row| std::iter::once(&row.name).chain(row.aliases));
         let program = command::ROWS.iter().map(|row| row.name);
-        let hint = did_you_mean(name, known.copied().chain(program));
+        let lower = name.to_lowercase();
+        let hint = match options::find(&lower) {
+            Some(row) => format!(" (did you mean `{}`?)", row.name),
+            None => did_you_mean(name, known.copied().chain(program)),
+        };
         let problem = Problem::new(
             format!("there is no option '{}'{hint}", short(name)),
             "`iolab fio --cmdhelp=all` lists all",

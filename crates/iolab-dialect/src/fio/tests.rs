@@ -1,5 +1,7 @@
 //! Job files and command lines, read from memory.
 
+mod golden;
+mod lowering;
 mod parsing;
 
 use std::collections::BTreeMap;
@@ -32,6 +34,10 @@ impl Host for Paper {
 
     fn at(&self, path: &str) -> There {
         self.there.get(path).copied().unwrap_or(There::Nothing)
+    }
+
+    fn directory(&self) -> String {
+        "/cwd".to_owned()
     }
 
     fn page_bytes(&self) -> u64 {
