@@ -286,9 +286,10 @@ def _check_testbed_can(study: Study, treatments: Sequence[Treatment]) -> None:
 def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
     """Whether the engine can make the calls that are asked for; simulated ones are all alike."""
     for treatment in treatments:
-        workload, engine = treatment.workload, _ENGINES[treatment.effective["engine"]]
+        workload = treatment.workload
         if isinstance(workload, DialectWorkload):  # Its dialect knows which calls there are.
             continue
+        engine = _ENGINES[treatment.effective["engine"]]
         if study.testbed.kind == "sim":
             own = operations_of(workload, treatment.effective)
             streams = [one.id for one in own if one.access == "stdio" and one.has_own_calls]

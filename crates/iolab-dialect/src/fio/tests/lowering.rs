@@ -91,7 +91,7 @@ fn files_are_called_as_fio_calls_them() {
     let mut paper = Paper::default();
     paper.there.insert("/tmp".into(), There::Directory);
     let line = words("--name=a --size=4k --filename=/tmp/x --name=b --size=4k");
-    let plan = plan(&line, &paper).map_err(|e| e.to_string()).unwrap();
+    let plan = super::super::dialect::plan(&line, &paper).map_err(|e| e.to_string()).unwrap();
     assert_eq!((plan.directory.as_str(), plan.files.len()), ("", 2));
     assert_eq!(plan.files, ["/cwd/b.0.0", "/tmp/x"]);
 }
