@@ -29,9 +29,7 @@ REFUSED: Final = {
     "g21-meta-engines": "operations on names",
 }
 """Job files that are refused, with what the message names."""
-DONE: Final = tuple(
-    sorted(path.stem for path in GOLDEN.glob("g*.fio") if path.stem not in REFUSED)
-)
+DONE: Final = tuple(sorted(path.stem for path in GOLDEN.glob("g*.fio") if path.stem not in REFUSED))
 NOT_MEASURED: Final = ("jobname", "groupid", "error", "job options", "latency_target")
 OURS: Final = {"response_ns"}
 """Keys that fio has not."""

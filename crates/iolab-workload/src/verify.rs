@@ -128,7 +128,7 @@ pub(crate) fn check(workload: &Workload, phase: &Phase, tenant: &Tenant) -> Resu
         );
     }
     let is_odd = |region: crate::spec::Region| {
-        region.from_bytes.0 % unit.0 != 0 || region.step_bytes.0 % unit.0 != 0
+        !region.from_bytes.0.is_multiple_of(unit.0) || !region.step_bytes.0.is_multiple_of(unit.0)
     };
     if tenant.region.is_some_and(is_odd) {
         let problem = format!("verify of a region that is no multiple of {unit}");

@@ -91,12 +91,13 @@ fn only_text(typing: &Typing, words: &[String]) -> Result<Option<String>, Diagno
     Ok(if typing.common.is_help {
         Some(Fio.help())
     } else if program.is_version {
-        Some(super::VERSION.to_owned())
+        Some(super::render::VERSION.to_owned())
     } else if let Some(name) = &program.cmdhelp {
         Some(cmdhelp(name).map_err(problem)?)
     } else if program.enghelp.is_some() {
         let rows = engine::ENGINES.iter();
-        Some(rows.map(|engine| format!("{:10} {}\n", engine.name, engine.doc)).collect())
+        let lines = rows.map(|engine| format!("{:10} {}", engine.name, engine.doc));
+        Some(lines.collect::<Vec<_>>().join("\n"))
     } else if program.is_shown {
         Some(showcmd(typing))
     } else {
@@ -106,7 +107,8 @@ fn only_text(typing: &Typing, words: &[String]) -> Result<Option<String>, Diagno
 
 fn cmdhelp(name: &str) -> Result<String, Problem> {
     if name.is_empty() || name == "all" {
-        return Ok(options::rows().map(|row| format!("{:30} {}\n", row.name, row.doc)).collect());
+        let lines = options::rows().map(|row| format!("{:30} {}", row.name, row.doc));
+        return Ok(lines.collect::<Vec<_>>().join("\n"));
     }
     let Some(row) = options::find(name) else {
         let known = options::rows().map(|row| row.name);

@@ -5,9 +5,10 @@ use super::row::Row;
 use super::value::Amount;
 
 /// Directions that a job moves data in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rw {
     /// Sequential reads.
+    #[default]
     Read,
     /// Sequential writes.
     Write,
@@ -46,9 +47,10 @@ impl Rw {
 }
 
 /// What a returning write promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
     /// Nothing.
+    #[default]
     None,
     /// `O_SYNC`.
     Sync,
@@ -57,18 +59,20 @@ pub enum Sync {
 }
 
 /// How space is allocated when a file is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fallocate {
     /// Not before it is written.
     None,
     /// fallocate(2).
+    #[default]
     Native,
 }
 
 /// Which of the results of reads and writes are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unified {
     /// Reads, writes and trims.
+    #[default]
     None,
     /// All together.
     Mixed,
@@ -88,7 +92,7 @@ pub struct Typed {
 }
 
 /// Which latencies have percentiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
     /// Of submission.
     pub slat: bool,
@@ -99,7 +103,7 @@ pub struct Percentiles {
 }
 
 /// One section.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Job {
     /// Name of the section.
@@ -144,8 +148,6 @@ pub struct Job {
     pub loops: u64,
     /// overwrite.
     pub is_overwritten: bool,
-    /// `create_only`.
-    pub is_create_only: bool,
     /// `allow_file_create`.
     pub may_create: bool,
     /// fallocate.
@@ -196,6 +198,10 @@ pub struct Job {
     pub has_zeros: bool,
     /// `buffer_compress_percentage`.
     pub compress_percent: u64,
+    /// `buffer_compress_chunk`.
+    pub compress_chunk: u64,
+    /// exitall.
+    pub ends_all: bool,
     /// ioengine, as it is called.
     pub engine: String,
     /// hipri.
@@ -271,80 +277,26 @@ impl Job {
             section: name.to_owned(),
             name: name.to_owned(),
             at,
-            globals: 0,
-            typed: Vec::new(),
-            description: None,
             kb_base: 1024,
-            filename: Vec::new(),
-            directory: Vec::new(),
             filename_format: "$jobname.$jobnum.$filenum".to_owned(),
             nrfiles: 1,
-            file_service: None,
-            filesize: None,
-            size: None,
-            io_size: None,
-            offset: Amount::Bytes(0),
-            offset_increment: Amount::Bytes(0),
-            offset_align: 0,
-            number_ios: 0,
             loops: 1,
-            is_overwritten: false,
-            is_create_only: false,
             may_create: true,
-            fallocate: Fallocate::Native,
-            is_pre_read: false,
             is_invalidated: true,
-            is_unlinked: false,
-            rw: Rw::Read,
             rw_name: "read",
-            rw_more: None,
             bs: [4096; 3],
-            bsrange: [None; 3],
-            bssplit: None,
             read_percent: 50,
-            percentage_random: [None; 3],
             distribution: "random".to_owned(),
-            has_no_map: false,
             is_repeated: true,
-            seed: None,
-            is_direct: false,
-            sync: Sync::None,
-            fsync: 0,
-            fdatasync: 0,
-            is_flushed_at_end: false,
-            is_flushed_on_close: false,
-            has_zeros: false,
-            compress_percent: 0,
+            compress_chunk: 512,
             engine: "psync".to_owned(),
-            is_polled: false,
-            has_fixed_buffers: false,
-            has_submission_thread: false,
             depth: 1,
             clones: 1,
-            is_thread: false,
-            is_group_reported: false,
-            begins_group: false,
-            is_stonewalled: false,
-            wait_for: None,
-            delay_ns: (0, 0),
-            runtime_ns: 0,
-            is_time_based: false,
-            ramp_ns: 0,
-            rate: [0; 3],
-            rate_iops: [0; 3],
-            think_ns: 0,
             think_blocks: 1,
-            prio: None,
-            prio_class: None,
-            cpus: None,
-            is_cpu_split: false,
-            verify: None,
             is_verified_after: true,
-            unified: Unified::None,
             percentiles: Percentiles { slat: false, clat: true, lat: false },
             percentile_list: PERCENTILES.to_vec(),
-            disabled: [false; 4],
-            is_batched: false,
+            ..Self::default()
         }
     }
 
@@ -355,8 +307,8 @@ impl Job {
 
     /// Where an option was given last, its section's beginning if it was not.
     pub fn place_of<'a>(&'a self, name: &str, globals: &'a [Typed]) -> &'a Place {
-        let all = globals.iter().take(self.globals).chain(&self.typed);
-        let found = all.filter(|typed| typed.row.name == name).last();
+        let all = globals[..self.globals.min(globals.len())].iter().chain(&self.typed);
+        let found = all.rev().find(|typed| typed.row.name == name);
         found.map_or(&self.at, |typed| &typed.at)
     }
 }

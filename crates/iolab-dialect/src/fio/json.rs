@@ -1,4 +1,4 @@
-//! Results as JSON in fio's form: its keys in its order, `"key" : value`, numbers with six decimals.
+//! Results as JSON in fio's form: its keys in its order, `"key" : value`, six decimals.
 
 use std::fmt::Write as _;
 
@@ -68,7 +68,7 @@ fn options(all: &[(String, String)]) -> Value {
 pub fn json(show: &Show, row: &RowResult, is_plus: bool) -> String {
     let all = entries(show, row);
     let mut fields = object([
-        ("fio version", Text(super::VERSION.to_owned())),
+        ("fio version", Text(super::render::VERSION.to_owned())),
         ("timestamp", Whole(row.ended_ms / 1000)),
         ("timestamp_ms", Whole(row.ended_ms)),
         ("time", Text(row.ended.clone())),

@@ -1,22 +1,24 @@
 //! From jobs to a workload: phases of tenants, and how their results are told.
 
 use iolab_model::Ns;
-use iolab_model::target::Content;
+use iolab_model::target::{Blend, Content};
+use iolab_model::{Bytes, Seed};
 use iolab_workload::Workload;
 use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
 use iolab_workload::verify::Verify;
 
-use super::command::Format;
 use super::engine::{self, Engine};
 use super::expand::{Unit, units};
 use super::geometry::{Geometry, Wrong, geometry};
 use super::host::{Host, There};
-use super::job::{Job, Typed, Unified};
+use super::job::{Job, Typed};
 use super::parse::Typing;
 use super::places::{self, Path};
-use super::plan::{Head, Plan, Show, UnitShow};
+use super::plan::Plan;
+use super::show::show;
 use super::tenant::tenant_of;
 use crate::diagnostic::{Diagnostic, Problem};
+use crate::option::Standing;
 use crate::plan::{Asked, Row};
 use crate::workload::{phase, workload};
 
@@ -28,11 +30,14 @@ const SAMPLE: Ns = Ns::from_ms(500);
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Work of one unit, before it is put into a phase.
-struct Work {
-    unit: Unit,
-    engine: Engine,
+pub struct Work {
+    /// Which clones.
+    pub unit: Unit,
+    /// fio's engine.
+    pub engine: Engine,
     ours: &'static str,
-    tenant: Tenant,
+    /// What they do.
+    pub tenant: Tenant,
     paths: Vec<Path>,
 }
 
@@ -59,6 +64,7 @@ impl<H: Host> Lowering<'_, H> {
     }
 
     fn plan(&mut self) -> Result<Plan> {
+        self.note_what_does_nothing();
         for job in &self.typing.jobs {
             self.check(job)?;
         }
@@ -68,7 +74,7 @@ impl<H: Host> Lowering<'_, H> {
             let work = self.work(unit, &works)?;
             works.push(work);
         }
-        let directory = self.place_files(&mut works)?;
+        let directory = self.place_files(&mut works);
         let (phases, places) = self.phases(&works)?;
         let cache = self.cache(&works)?;
         let workload = self.workload(&works, phases);
@@ -100,7 +106,7 @@ impl<H: Host> Lowering<'_, H> {
             files: files.into_iter().collect(),
             cache,
             asked: Asked { workbook: None, ..Asked::default() },
-            show: self.show(&works, &places, &workload),
+            show: show(self.typing, &works, &places, &workload),
             rows: vec![Row {
                 name: self.typing.jobs[0].name.clone(),
                 file_kb: largest.div_ceil(1024),
@@ -109,6 +115,23 @@ impl<H: Host> Lowering<'_, H> {
                 workload,
             }],
         })
+    }
+
+    /// Options that are accepted and change nothing, where they ask for something.
+    fn note_what_does_nothing(&mut self) {
+        let mut seen = std::collections::BTreeSet::new();
+        let own = self.typing.jobs.iter().flat_map(|job| &job.typed);
+        for Typed { row, text, .. } in self.typing.globals.iter().chain(own) {
+            let Standing::Ignored(why) = row.standing else { continue };
+            let text = text.as_deref().unwrap_or("1");
+            if text != row.default && seen.insert((row.name, text)) {
+                self.notes.push(format!("{}={text} changes nothing here: {why}", row.name));
+            }
+        }
+        let threads = self.typing.jobs.iter().filter(|job| job.is_thread).count();
+        if threads > 0 && threads < self.typing.jobs.len() {
+            self.notes.push("some jobs ask for threads: all of them are threads".to_owned());
+        }
     }
 
     /// What contradicts itself within one job.
@@ -138,8 +161,9 @@ impl<H: Host> Lowering<'_, H> {
             let what = "verify of a job that also reads is not done yet".to_owned();
             return self.at(job, wrong("verify", what, "write rw=write or rw=randwrite"));
         }
-        if job.verify.is_some() && (job.runtime_ns > 0 || job.has_zeros) {
-            let what = "verify with runtime or zero_buffers is not done yet".to_owned();
+        let is_odd = job.has_zeros || job.compress_percent > 0 || job.ends_all;
+        if job.verify.is_some() && (job.runtime_ns > 0 || is_odd) {
+            let what = "verify with runtime, exitall or data of a kind is not done yet".to_owned();
             return self.at(job, wrong("verify", what, "write all of it once"));
         }
         if let Some(name) = job.verify {
@@ -168,7 +192,9 @@ impl<H: Host> Lowering<'_, H> {
             ("randseed", jobs.iter().find(|job| job.seed != first.seed)),
             (
                 "zero_buffers",
-                writers().find(|job| Some(job.has_zeros) != writers().next().map(|j| j.has_zeros)),
+                writers().find(|job| {
+                    content(job) != writers().next().map_or(Content::Incompressible, content)
+                }),
             ),
         ];
         for (name, job) in odd {
@@ -196,7 +222,9 @@ impl<H: Host> Lowering<'_, H> {
             self.on(job, places::check(job, path, self.host))?;
         }
         if !is_here {
-            paths.iter_mut().for_each(|path| path.directory.clear());
+            for path in &mut paths {
+                path.directory.clear();
+            }
         }
         let looked_at = is_here.then(|| paths[0].text());
         let geometry = self.on(job, geometry(job, self.host, looked_at.as_deref()))?;
@@ -243,12 +271,12 @@ impl<H: Host> Lowering<'_, H> {
     }
 
     /// Names of files as the plan has them, and the directory that they are in.
-    fn place_files(&self, works: &mut [Work]) -> Result<String> {
+    fn place_files(&self, works: &mut [Work]) -> String {
         let real = || works.iter().filter(|work| work.engine.name != "null");
         let mut folders = real().flat_map(|work| &work.paths).map(|path| path.directory.clone());
-        let Some(first) = folders.next() else { return Ok(String::new()) };
+        let Some(first) = folders.next() else { return String::new() };
         if folders.all(|folder| folder == first) {
-            return Ok(first);
+            return first;
         }
         for work in works.iter_mut().filter(|work| work.engine.name != "null") {
             let whole: Vec<String> =
@@ -258,7 +286,7 @@ impl<H: Host> Lowering<'_, H> {
                 work.tenant.files = whole;
             }
         }
-        Ok(String::new())
+        String::new()
     }
 
     /// Phases, and for each work where it is done and where it is verified.
@@ -322,6 +350,10 @@ impl<H: Host> Lowering<'_, H> {
                 let problem = Problem::new(what, "use one engine, or write stonewall between them");
                 return self.at(job, ("ioengine", problem));
             }
+            if job.ends_all != first_job.ends_all {
+                let what = "jobs that run at once have different exitall".to_owned();
+                return self.at(job, ("exitall", Problem::new(what, "write it in [global]")));
+            }
             if job.ramp_ns != first_job.ramp_ns {
                 let what = "jobs that run at once have different ramp_time".to_owned();
                 return self.at(job, ("ramp_time", Problem::new(what, "use the same")));
@@ -333,6 +365,7 @@ impl<H: Host> Lowering<'_, H> {
             made.cuts_ns = vec![Ns(first_job.ramp_ns)];
         }
         made.engine = Some(first.ours.to_owned());
+        made.is_stonewalled = first_job.ends_all;
         Ok(made)
     }
 
@@ -343,6 +376,14 @@ impl<H: Host> Lowering<'_, H> {
             .filter(|work| work.engine.name != "null" && work.tenant.reads())
             .map(|work| &self.typing.jobs[work.unit.job])
             .collect();
+        let is_warm = asked.iter().any(|job| job.is_pre_read);
+        if let Some(job) = asked.iter().find(|job| is_warm && !job.is_pre_read) {
+            let what = "pre_read differs between jobs that read".to_owned();
+            return self.at(job, ("pre_read", Problem::new(what, "write it in [global]")));
+        }
+        if is_warm {
+            return Ok("warm".to_owned());
+        }
         let is_cold = asked.iter().any(|job| job.is_invalidated);
         if let Some(job) = asked.iter().find(|job| is_cold && !job.is_invalidated) {
             let what = "invalidate differs between jobs that read".to_owned();
@@ -359,8 +400,8 @@ impl<H: Host> Lowering<'_, H> {
             None if jobs.iter().any(|job| !job.is_repeated) => self.host.chance(),
             None => SEED,
         };
-        let has_zeros = jobs.iter().any(|job| job.rw.writes() && job.has_zeros);
-        let content = if has_zeros { Content::Zero } else { Content::Incompressible };
+        let content =
+            jobs.iter().find(|job| job.rw.writes()).map_or(Content::Incompressible, content);
         let is_null = works.iter().any(|work| work.engine.name == "null");
         let is_verified = jobs.iter().any(|job| job.verify.is_some());
         let are_threads = is_null || jobs.iter().any(|job| job.is_thread);
@@ -373,37 +414,15 @@ impl<H: Host> Lowering<'_, H> {
             ..workload("fio", seed, content, phases)
         }
     }
-
-    fn show(&self, works: &[Work], places: &[Places], workload: &Workload) -> Show {
-        let Typing { program, jobs, globals, .. } = self.typing;
-        let formats =
-            if program.formats.is_empty() { vec![Format::Normal] } else { program.formats.clone() };
-        let units = works.iter().zip(places).map(|(work, place)| {
-            let job = &jobs[work.unit.job];
-            unit_show(job, work, place, jobs[work.unit.job].clones)
-        });
-        let mut heads: Vec<Head> = Vec::new();
-        for work in works.iter().filter(|work| work.unit.first == 0) {
-            heads.push(head(&jobs[work.unit.job], work.unit.group));
-        }
-        Show {
-            output: program.output.clone(),
-            formats,
-            terse_version: if program.terse_version == 0 { 3 } else { program.terse_version },
-            globals: valued(globals),
-            are_threads: workload.workers_as == WorkersAs::Threads
-                && jobs.iter().any(|job| job.is_thread),
-            heads,
-            units: units.collect(),
-        }
-    }
 }
 
 /// Where a work is done, and where it is verified.
 #[derive(Clone, Copy, Debug, Default)]
-struct Places {
-    work: (usize, usize),
-    verified: Option<(usize, usize)>,
+pub struct Places {
+    /// Phase and tenant.
+    pub work: (usize, usize),
+    /// Phase and tenant.
+    pub verified: Option<(usize, usize)>,
 }
 
 /// Reads what `tenant` has written, in the same order.
@@ -449,50 +468,20 @@ fn cpus(text: &str) -> (Vec<u32>, Option<String>) {
     (found, None)
 }
 
-/// Options that have a value, as results tell them.
-fn valued(typed: &[Typed]) -> Vec<(String, String)> {
-    let with = |typed: &Typed| typed.text.clone().map(|text| (typed.row.name.to_owned(), text));
-    let mut found: Vec<(String, String)> = Vec::new();
-    for (name, text) in typed.iter().filter_map(with) {
-        match found.iter_mut().find(|(known, _)| *known == name) {
-            Some(known) => known.1 = text,
-            None => found.push((name, text)),
-        }
-    }
-    found
-}
-
-fn head(job: &Job, group: u32) -> Head {
-    Head {
-        name: job.name.clone(),
-        group,
-        rw: job.rw_name.to_owned(),
-        sizes: job.sizes(),
-        engine: job.engine.clone(),
-        depth: job.depth,
-        clones: job.clones,
-    }
-}
-
-fn unit_show(job: &Job, work: &Work, place: &Places, _clones: u64) -> UnitShow {
-    let percentiles = [job.percentiles.slat, job.percentiles.clat, job.percentiles.lat];
-    UnitShow {
-        name: job.name.clone(),
-        group: work.unit.group,
-        clones: work.unit.clones,
-        is_joined: work.unit.is_joined,
-        options: valued(&job.typed),
-        description: job.description.clone(),
-        place: place.work,
-        verified: place.verified,
-        ramp_ns: job.ramp_ns,
-        is_unified: job.unified != Unified::None,
-        is_told_twice: job.unified == Unified::Both,
-        depth: work.tenant.depth,
-        is_null: work.engine.name == "null",
-        percentiles,
-        percentile_list: job.percentile_list.clone(),
-        disabled: job.disabled,
+/// What a job writes.
+fn content(job: &Job) -> Content {
+    match (job.has_zeros, job.compress_percent) {
+        (true, _) | (false, 100) => Content::Zero,
+        (false, 0) => Content::Incompressible,
+        (false, percent) => Content::Blend(Blend {
+            granule_bytes: Bytes(job.compress_chunk),
+            across_percent: 0,
+            everywhere_percent: 0,
+            within_percent: 0,
+            zero_percent: percent as u8,
+            seed: Seed(SEED),
+            skew: 0,
+        }),
     }
 }
 

@@ -21,6 +21,7 @@ pub mod plan;
 pub mod render;
 pub mod result;
 pub mod row;
+pub mod show;
 pub mod showcmd;
 pub mod tenant;
 pub mod terse;
@@ -30,6 +31,3 @@ pub mod value;
 mod tests;
 
 pub use dialect::Fio;
-
-/// Where fio's results have its version.
-pub const VERSION: &str = concat!("iolab-", env!("CARGO_PKG_VERSION"));

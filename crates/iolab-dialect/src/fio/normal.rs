@@ -66,7 +66,7 @@ pub fn heads(show: &Show) -> String {
         (false, 1) => "process",
         (false, _) => "processes",
     };
-    let _ = writeln!(text, "{}\nStarting {jobs} {what}\n", super::VERSION);
+    let _ = writeln!(text, "{}\nStarting {jobs} {what}\n", super::render::VERSION);
     text
 }
 

@@ -71,8 +71,7 @@ pub fn read(words: &[String], host: &impl Host) -> Result<Typing> {
         notes: Vec::new(),
         has_files: false,
     };
-    let at = Place::Word { index: usize::MAX, within: 0..0 };
-    let global = Job::new("global", at);
+    let global = Job::new("global", Place::default());
     let mut reader = Reader { host, words, next: 0, global, current: None, typing };
     reader.read_words()?;
     Ok(reader.typing)
@@ -221,7 +220,7 @@ impl<H: Host> Reader<'_, H> {
         }
         self.current = job;
         if is_global && row.name == "name" {
-            self.global.name = "global".to_owned();
+            "global".clone_into(&mut self.global.name);
         }
         told
     }

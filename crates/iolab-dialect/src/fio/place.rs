@@ -31,8 +31,15 @@ pub enum Place {
     },
 }
 
+impl Default for Place {
+    fn default() -> Self {
+        Self::Word { index: usize::MAX, within: 0..0 }
+    }
+}
+
 impl Place {
     /// The same place, narrowed to characters `part` of it.
+    #[must_use]
     pub fn part(&self, part: &Range<usize>) -> Self {
         let mut narrow = self.clone();
         let within = match &mut narrow {

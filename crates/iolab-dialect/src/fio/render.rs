@@ -5,6 +5,9 @@ use super::plan::Plan;
 use super::result::RowResult;
 use super::{json, normal, terse};
 
+/// Where fio's results have its version.
+pub const VERSION: &str = concat!("iolab-", env!("CARGO_PKG_VERSION"));
+
 /// Standard output after a run.
 pub fn render(plan: &Plan, row: &RowResult) -> String {
     let show = &plan.show;

@@ -370,7 +370,7 @@ pub fn representative(ns: u64) -> u64 {
     if ns < 128 {
         return ns;
     }
-    let top = 63 - ns.leading_zeros();
+    let top = ns.ilog2();
     let width = top - 6;
     (ns >> width << width) + (1 << width >> 1)
 }

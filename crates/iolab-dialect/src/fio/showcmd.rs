@@ -1,5 +1,7 @@
 //! Job files as command lines, as fio's --showcmd prints them.
 
+use std::fmt::Write as _;
+
 use super::job::{Job, Typed};
 use super::parse::Typing;
 
@@ -18,18 +20,16 @@ pub fn showcmd(typing: &Typing) -> String {
 }
 
 fn add_job(text: &mut String, job: &Job) {
-    text.push_str(&format!("--name={} ", job.section));
+    let _ = write!(text, "--name={} ", job.section);
     add(text, &job.typed);
 }
 
 fn add(text: &mut String, typed: &[Typed]) {
     for Typed { row, text: value, .. } in typed {
-        match value {
-            None => text.push_str(&format!("--{} ", row.name)),
-            Some(value) if value.contains(' ') => {
-                text.push_str(&format!("--{}=\"{value}\" ", row.name));
-            }
-            Some(value) => text.push_str(&format!("--{}={value} ", row.name)),
-        }
+        let _ = match value {
+            None => write!(text, "--{} ", row.name),
+            Some(value) if value.contains(' ') => write!(text, "--{}=\"{value}\" ", row.name),
+            Some(value) => write!(text, "--{}={value} ", row.name),
+        };
     }
 }

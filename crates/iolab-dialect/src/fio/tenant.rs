@@ -54,7 +54,7 @@ pub fn tenant_of(
             step_bytes: Bytes(geometry.step),
         }),
         io_size_bytes: Bytes(io),
-        pattern: pattern(job)?,
+        pattern: pattern(job),
         direction: direction(job),
         depth: if engine.is_asynchronous { job.depth as u32 } else { 1 },
         access: match (is_mapped, job.is_direct) {
@@ -72,7 +72,7 @@ pub fn tenant_of(
         flush,
         is_preallocated: opening == Opening::Keep && job.fallocate == Fallocate::Native,
         opening,
-        rate_ops_per_s: rate(job, io)?.map(|(rate, _)| rate),
+        rate_ops_per_s: rate(job, io)?,
         think_ns: Ns(if job.think_blocks == 1 { job.think_ns } else { 0 }),
         begins_ns: Ns(job.delay_ns.0),
         priority: priority(job),
@@ -108,17 +108,17 @@ fn refuse_variety(job: &Job) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn pattern(job: &Job) -> Result<Pattern, Wrong> {
+fn pattern(job: &Job) -> Pattern {
     let place = usize::from(!job.rw.reads());
     let is_random = match job.percentage_random[place] {
         Some(percent) => percent == 100 && job.rw.is_random(),
         None => job.rw.is_random(),
     };
-    Ok(match (is_random, job.has_no_map) {
+    match (is_random, job.has_no_map) {
         (false, _) => Pattern::Sequential,
         (true, true) => Pattern::Uniform,
         (true, false) => Pattern::Shuffled,
-    })
+    }
 }
 
 fn direction(job: &Job) -> Direction {
@@ -138,8 +138,8 @@ fn read_share(job: &Job) -> f64 {
     }
 }
 
-/// Transfers per second, and whether they are limited.
-fn rate(job: &Job, io: u64) -> Result<Option<(f64, bool)>, Wrong> {
+/// Transfers per second, if they are limited.
+fn rate(job: &Job, io: u64) -> Result<Option<f64>, Wrong> {
     let (name, rates, unit) = match (job.rate != [0; 3], job.rate_iops != [0; 3]) {
         (false, false) => return Ok(None),
         (true, true) => return wrong("rate", "both rate and rate_iops", "write one of them"),
@@ -155,7 +155,7 @@ fn rate(job: &Job, io: u64) -> Result<Option<(f64, bool)>, Wrong> {
         (true, false) => rates[0] as f64,
         (false, _) => rates[1] as f64,
     };
-    Ok((total > 0.0).then_some((total / unit, true)))
+    Ok((total > 0.0).then_some(total / unit))
 }
 
 fn burst(job: &Job, io: u64) -> Result<Option<Burst>, Wrong> {
@@ -188,7 +188,8 @@ fn limit(job: &Job, geometry: &Geometry) -> Limit {
         (true, ops) => Limit::Ops { ops, within_ns: Some(lasting) },
         (false, _) => {
             let within_ns = (job.runtime_ns > 0).then_some(lasting);
-            let is_one_pass = geometry.ops == geometry.region / geometry.io && within_ns.is_none();
+            let is_pass = geometry.ops == geometry.region / geometry.io;
+            let is_one_pass = is_pass && within_ns.is_none() && !job.ends_all;
             if is_one_pass { Limit::Once } else { Limit::Ops { ops: geometry.ops, within_ns } }
         }
     }

@@ -23,7 +23,7 @@ fn line(one: &Entry<'_>, all: &[Entry<'_>], show: &Show, row: &RowResult) -> Str
     let unit = one.unit;
     let mut text = version.to_string();
     if version > 2 {
-        let _ = write!(text, ";{}", super::VERSION);
+        let _ = write!(text, ";{}", super::render::VERSION);
     }
     let _ = write!(text, ";{};{};{}", unit.name, unit.group, one.error);
     let none = Side::default();

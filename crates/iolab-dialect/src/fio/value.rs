@@ -1,6 +1,6 @@
 //! Values of fio's options: numbers with units, times, ranges, triples of directions, expressions.
 //!
-//! Facts: fio 3.33. It drops what follows a number and is no unit (`4q` is 4); here that is refused.
+//! Facts: fio 3.33. It drops what follows a number and is no unit (`4q` is 4); that is refused.
 
 use std::ops::Range;
 
@@ -102,6 +102,12 @@ fn size_unit(suffix: &str, kb_base: u64) -> Option<u64> {
         _ => return None,
     };
     base.checked_pow(power)
+}
+
+impl Default for Amount {
+    fn default() -> Self {
+        Self::Bytes(0)
+    }
 }
 
 /// A whole number with or without sign and unit.

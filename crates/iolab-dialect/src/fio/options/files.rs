@@ -4,12 +4,16 @@ use super::done_rows;
 use crate::diagnostic::Problem;
 use crate::fio::job::Fallocate;
 use crate::fio::row::{Kind, Row};
+use crate::fio::value::Amount as Bytes;
 use crate::option::Standing::{Differs, Done, Ignored};
 
 use Kind::{Amount, Choice, ChoiceAndMore, Count, Flag, Size, SizeRange, Text};
 
 /// How space is allocated: none, fallocate(2) or something else.
 const FALLOCATE: &[&str] = &["none", "native", "posix", "keep", "truncate", "0", "1"];
+/// An amount that is none.
+const NOTHING: Bytes = Bytes::Bytes(0);
+
 const SERVICES: &[&str] =
     &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"];
 
@@ -89,7 +93,7 @@ pub const ROWS: &[Row] = done_rows! { "Files";
         };
     "io_size" | "io_limit": Amount, "", T1, "how much is moved, where that is not size",
         Done => |job, value| {
-            job.io_size = Some(value.amount()).filter(|a| *a != crate::fio::value::Amount::Bytes(0));
+            job.io_size = Some(value.amount()).filter(|amount| *amount != NOTHING);
             Ok(())
         };
     "offset": Amount, "0", T1, "where in the file the region begins", Done => |job, value| {
@@ -149,6 +153,11 @@ pub const ROWS: &[Row] = done_rows! { "Files";
     "invalidate": Flag, "1", T1, "the file's part of the page cache is dropped first",
         Differs("the same for all jobs of a file") => |job, value| {
             job.is_invalidated = value.flag();
+            Ok(())
+        };
+    "pre_read": Flag, "0", T1, "files are read once before, so that they are in the page cache",
+        Differs("the same for all jobs that read") => |job, value| {
+            job.is_pre_read = value.flag();
             Ok(())
         };
     "unlink": Flag, "0", T1, "files are removed in the end",

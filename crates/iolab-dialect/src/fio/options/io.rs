@@ -157,6 +157,17 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
         job.has_zeros = value.flag();
         Ok(())
     };
+    "buffer_compress_percentage": Count(0, 100), "0", T1,
+        "percent of the written data that are zeros",
+        Differs("the same for all jobs that write") => |job, value| {
+            job.compress_percent = value.number();
+            Ok(())
+        };
+    "buffer_compress_chunk": Kind::Size, "512", T1, "in pieces of this size, a multiple of 512",
+        Done => |job, value| {
+            job.compress_chunk = value.number();
+            Ok(())
+        };
     "refill_buffers": Flag, "0", T1, "new random data for every write",
         Ignored("every page of every write differs already") => |_, _| Ok(());
     "scramble_buffers": Flag, "1", T1, "written data differ a little from write to write",

@@ -58,6 +58,11 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.is_stonewalled = value.flag();
             Ok(())
         };
+    "exitall": Flag, "0", T2, "the first job that ends ends all that run with it",
+        Differs("all jobs that run at once say so, or none") => |job, value| {
+            job.ends_all = value.flag();
+            Ok(())
+        };
     "startdelay": TimeRange(S), "0", T1, "begins so much later",
         Differs("counted from the stonewall, not from the beginning of the run; one time") =>
         |job, value| {

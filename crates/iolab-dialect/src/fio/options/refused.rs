@@ -23,10 +23,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "create_only": Flag, "0", T1,
         "only lay the files out",
         "a run that measures nothing is not done", "make them with rw=write";
-    "pre_read": Flag, "0", T1,
-        "files are read once before",
-        "warming of single jobs is not done",
-        "write a job that reads them, then stonewall and invalidate=0";
     "unlink_each_loop": Flag, "0", T1,
         "files are removed after each pass",
         "passes follow each other on the same file", "write one job per pass";
@@ -77,12 +73,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
         "bytes that are written",
         "a pattern of one's own is not done yet",
         "write zero_buffers, or leave it out: data are random";
-    "buffer_compress_percentage": Count(0, 100), "0", T1,
-        "percent of the data that compress",
-        "shares of the data are not done yet", "write zero_buffers, or leave it out";
-    "buffer_compress_chunk": Size, "512", T1,
-        "unit of compressible data",
-        "shares of the data are not done yet", "leave it out";
     "dedupe_percentage": Count(0, 100), "0", T2,
         "percent of the data that repeat",
         "shares of the data are not done yet", "leave it out";
@@ -159,9 +149,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "iodepth_low": Count(0, 4096), "0", T1,
         "transfers that are left before new ones are made",
         "draining to a low mark is not done yet", "leave it out";
-    "exitall": Flag, "0", T2,
-        "all jobs end with the first",
-        "jobs end by their own limits", "write runtime= in all of them";
     "exit_what": Choice(&["group", "stonewall", "all"]), "group", T2,
         "who ends with the first",
         "jobs end by their own limits", "write runtime=";
@@ -311,7 +298,8 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "trim_backlog_batch": Count(0, i64::MAX), "0", T3,
         "blocks trimmed at once",
         "trims are not done", "leave it out";
-    "continue_on_error": Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]), "none", T1,
+    "continue_on_error":
+        Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]), "none", T1,
         "errors that end nothing",
         "a job ends at its first error", "leave it out";
     "ignore_error": Text, "", T2,

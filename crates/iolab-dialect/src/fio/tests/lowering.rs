@@ -27,7 +27,7 @@ fn ops(text: &str) -> u64 {
 }
 
 fn refusal(text: &str) -> String {
-    plan(&words(text), &Paper::default()).err().expect("it is refused").to_string()
+    plan(&words(text), &Paper::default()).expect_err("it is refused").to_string()
 }
 
 #[test]
@@ -80,6 +80,23 @@ fn options_become_fields() {
     let t = tenant("--rw=randrw --size=1m --rate_iops=100,50");
     assert_eq!(t.rate_ops_per_s, Some(150.0));
     assert_eq!(t.direction, Direction::Mixed { read_share: 100.0 / 150.0 });
+}
+
+#[test]
+fn data_caches_and_ends_are_those_that_are_asked_for() {
+    use iolab_model::target::Content;
+    let plan = plan_of(
+        "--rw=write --size=1m --buffer_compress_percentage=70 --exitall --name=a --name=b \
+         --iodepth_batch=4",
+    );
+    let workload = &plan.rows[0].workload;
+    assert!(matches!(workload.content, Content::Blend(blend) if blend.zero_percent == 70));
+    assert!(workload.phases[0].is_stonewalled);
+    assert_eq!(workload.phases[0].tenants[0].limit, Limit::Ops { ops: 256, within_ns: None });
+    assert!(plan.notes.iter().any(|note| note.starts_with("iodepth_batch=4 changes nothing")));
+    assert_eq!(plan_of("--name=a --size=4k --pre_read=1").cache, "warm");
+    assert_eq!(plan_of("--name=a --size=4k").cache, "cold");
+    assert_eq!(plan_of("--name=a --size=4k --invalidate=0").cache, "as_is");
 }
 
 #[test]
