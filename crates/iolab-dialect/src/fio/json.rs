@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use iolab_model::Histogram;
 
 use super::plan::{Show, UnitShow};
-use super::result::{Entry, RowResult, Side, bins, deviation, entries, percentiles, spread};
+use super::result::{
+    Entry, RowResult, Side, bins, deviation, entries, no_times, percentiles, spread,
+};
 
 /// A value.
 enum Value {
@@ -112,8 +114,9 @@ fn job(one: &Entry<'_>, all: &[Entry<'_>], row: &RowResult, is_plus: bool) -> Ve
         fields.push(("read".to_owned(), side(&one.sides[0], total(0))));
         fields.push(("write".to_owned(), side(&one.sides[1], total(1))));
         fields.push(("trim".to_owned(), side(&Side::default(), 0.0)));
-        let flushes = latency(&one.sync, None);
-        let sync = object([("total_ios", Whole(one.sync.count())), ("lat_ns", Object(flushes))]);
+        let flushes = latency(one.flushes(), None);
+        let sync =
+            object([("total_ios", Whole(one.flushes().count())), ("lat_ns", Object(flushes))]);
         fields.push(("sync".to_owned(), Object(sync)));
     }
     if unit.is_unified {
@@ -162,11 +165,11 @@ fn direction(side: &Side, total: f64, unit: &UnitShow, is_plus: bool) -> Vec<(St
         ("short_ios", Whole(0)),
         ("drop_ios", Whole(0)),
     ]);
-    let none = Histogram::new();
-    let told = [&none, &side.latency, &side.latency];
+    let none = no_times();
+    let told = [none, side.times(), side.times()];
     for (place, name) in ["slat_ns", "clat_ns", "lat_ns"].into_iter().enumerate() {
         let list = unit.percentiles[place].then_some((&*unit.percentile_list, is_plus));
-        let shown = if unit.disabled[place] { &none } else { told[place] };
+        let shown = if unit.disabled[place] { none } else { told[place] };
         fields.push((name.to_owned(), Object(latency(shown, list))));
     }
     if let Some(response) = &side.response {
@@ -236,7 +239,7 @@ pub fn latency_shares(one: &Entry<'_>) -> [(&'static str, Vec<(String, f64)>); 3
     let limits = |unit: u64| LIMITS.iter().map(move |limit| limit * unit);
     let all: Vec<u64> = limits(1).chain(limits(1000)).chain(limits(1_000_000)).collect();
     let mut counts = vec![0_u64; all.len() + 2];
-    for (low, high, count) in one.sides.iter().flat_map(|side| side.latency.buckets()) {
+    for (low, high, count) in one.sides.iter().flat_map(|side| side.times().buckets()) {
         let middle = low.midpoint(high);
         let index = all.iter().position(|limit| middle < *limit);
         let rest = if middle < 2_000_000_000 { all.len() } else { all.len() + 1 };

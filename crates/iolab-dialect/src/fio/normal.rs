@@ -155,10 +155,10 @@ fn add_entry(text: &mut String, one: &Entry<'_>, all: &[Entry<'_>], row: &RowRes
         sum.add(&one.sides[1]);
         add_side(text, "mixed", &sum, one, total(0) + total(1));
     }
-    if one.sync.count() > 0 {
+    if one.flushes().count() > 0 {
         let _ = writeln!(text, "  fsync/fdatasync/sync_file_range:");
-        add_latency(text, "sync", &one.sync);
-        add_percentiles(text, "sync", &one.sync, &unit.percentile_list);
+        add_latency(text, "sync", one.flushes());
+        add_percentiles(text, "sync", one.flushes(), &unit.percentile_list);
     }
     for (name, (_, shares)) in ["nsec", "usec", "msec"].into_iter().zip(latency_shares(one)) {
         let shown: Vec<String> = shares
@@ -185,7 +185,7 @@ fn add_entry(text: &mut String, one: &Entry<'_>, all: &[Entry<'_>], row: &RowRes
         "     issued rwts: total={},{},0,{} short=0,0,0,0 dropped=0,0,0,0",
         one.sides[0].ios,
         one.sides[1].ios,
-        one.sync.count()
+        one.flushes().count()
     );
     let _ = writeln!(
         text,
@@ -209,12 +209,12 @@ fn add_side(text: &mut String, name: &str, side: &Side, one: &Entry<'_>, total: 
     );
     for (place, label) in ["clat", " lat"].into_iter().enumerate() {
         if !unit.disabled[place + 1] {
-            add_latency(text, label, &side.latency);
+            add_latency(text, label, side.times());
         }
     }
     for (place, label) in ["clat", "lat"].into_iter().enumerate() {
         if unit.percentiles[place + 1] && !unit.disabled[place + 1] {
-            add_percentiles(text, label, &side.latency, &unit.percentile_list);
+            add_percentiles(text, label, side.times(), &unit.percentile_list);
         }
     }
     if side.bw.is_empty() || unit.disabled[3] {

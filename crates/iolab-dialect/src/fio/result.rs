@@ -1,5 +1,7 @@
 //! What was measured, as it comes back from the front end, and the numbers that fio makes of it.
 
+use std::sync::OnceLock;
+
 use iolab_model::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -155,8 +157,8 @@ pub struct Side {
     pub bytes: u64,
     /// Longest of its jobs.
     pub runtime_ms: u64,
-    /// Service times.
-    pub latency: Histogram,
+    /// Service times; absent: none.
+    pub latency: Option<Histogram>,
     /// Response times under a rate.
     pub response: Option<Histogram>,
     /// KiB/s of slices of half a second.
@@ -176,8 +178,8 @@ pub struct Entry<'a> {
     pub error: u32,
     /// Reads and writes.
     pub sides: [Side; 2],
-    /// Flushes that were asked for.
-    pub sync: Histogram,
+    /// Flushes that were asked for; absent: none.
+    pub sync: Option<Histogram>,
     /// Longest of its jobs.
     pub runtime_ms: u64,
     /// Percent of a CPU.
@@ -194,7 +196,19 @@ fn milliseconds(ns: u64) -> u64 {
     (ns / 1_000_000).max(1)
 }
 
+impl Entry<'_> {
+    /// Times of flushes, perhaps none.
+    pub fn flushes(&self) -> &Histogram {
+        self.sync.as_ref().unwrap_or_else(|| no_times())
+    }
+}
+
 impl Side {
+    /// Service times, perhaps none.
+    pub fn times(&self) -> &Histogram {
+        self.latency.as_ref().unwrap_or_else(|| no_times())
+    }
+
     /// Bytes per second.
     pub fn bytes_per_s(&self) -> u64 {
         (u128::from(self.bytes) * 1000 / u128::from(self.runtime_ms.max(1))) as u64
@@ -210,16 +224,28 @@ impl Side {
         self.ios += other.ios;
         self.bytes += other.bytes;
         self.runtime_ms = self.runtime_ms.max(other.runtime_ms);
-        self.latency.merge(&other.latency);
-        if let Some(more) = &other.response {
-            self.response.get_or_insert_default().merge(more);
-        }
+        add_times(&mut self.latency, other.latency.as_ref());
+        add_times(&mut self.response, other.response.as_ref());
         for (mine, theirs) in [(&mut self.bw, &other.bw), (&mut self.iops, &other.iops)] {
             if mine.len() < theirs.len() {
                 mine.resize(theirs.len(), 0.0);
             }
             mine.iter_mut().zip(theirs).for_each(|(sum, one)| *sum += one);
         }
+    }
+}
+
+/// Times of nothing: a histogram takes 36 KiB, and most directions of most jobs have none.
+pub fn no_times() -> &'static Histogram {
+    static NONE: OnceLock<Histogram> = OnceLock::new();
+    NONE.get_or_init(Histogram::new)
+}
+
+fn add_times(sum: &mut Option<Histogram>, more: Option<&Histogram>) {
+    match (sum.as_mut(), more) {
+        (Some(sum), Some(more)) => sum.merge(more),
+        (None, Some(more)) => *sum = Some(more.clone()),
+        (_, None) => {}
     }
 }
 
@@ -235,7 +261,7 @@ pub fn entries<'a>(show: &'a Show, row: &RowResult) -> Vec<Entry<'a>> {
                 for (sum, side) in last.sides.iter_mut().zip(&one.sides) {
                     sum.add(side);
                 }
-                last.sync.merge(&one.sync);
+                add_times(&mut last.sync, one.sync.as_ref());
                 last.runtime_ms = last.runtime_ms.max(one.runtime_ms);
                 last.cpu = (last.cpu.0.max(one.cpu.0), last.cpu.1.max(one.cpu.1));
             }
@@ -251,7 +277,7 @@ fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
         jobs: unit.clones,
         error: 0,
         sides: [Side::default(), Side::default()],
-        sync: Histogram::new(),
+        sync: None,
         runtime_ms: 0,
         cpu: (0.0, 0.0),
     };
@@ -294,15 +320,13 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
             // Of all transfers alike: the part of them that was not warming up.
             bytes: (u128::from(bytes) * u128::from(latency.count()) / u128::from(all_ios)) as u64,
             runtime_ms: milliseconds(measured_ns),
-            latency: latency.clone(),
+            latency: Some(latency.clone()),
             response: response.cloned(),
             ..samples(&tenant.series, (unit.ramp_ns, longest), bytes as f64 / all.max(1) as f64)
         };
         side.add(&one);
     }
-    if let Some(sync) = &service.sync {
-        found.sync.merge(sync);
-    }
+    add_times(&mut found.sync, service.sync.as_ref());
     found.runtime_ms += milliseconds(measured_ns);
     let busy: u64 =
         phase.tenants.iter().flat_map(|tenant| &tenant.workers).map(|w| w.elapsed_ns).sum();

@@ -7,7 +7,7 @@ use iolab_model::Histogram;
 use super::json::{depths, latency_shares};
 use super::plan::Show;
 use super::render::disks;
-use super::result::{Entry, RowResult, Side, deviation, entries, percentiles, spread};
+use super::result::{Entry, RowResult, Side, deviation, entries, no_times, percentiles, spread};
 
 /// Percentiles that a line has room for.
 const PERCENTILES: usize = 20;
@@ -74,16 +74,16 @@ fn add_side(text: &mut String, side: &Side, (total, version): (f64, u32), list: 
         side.ios_per_s() as u64,
         side.runtime_ms
     );
-    add_latency(text, &Histogram::new());
-    add_latency(text, &side.latency);
-    let told = percentiles(&side.latency, list);
+    add_latency(text, no_times());
+    add_latency(text, side.times());
+    let told = percentiles(side.times(), list);
     for index in 0..PERCENTILES {
         let _ = match told.get(index) {
             Some((percent, ns)) => write!(text, ";{percent:.6}%={}", ns / 1000),
             None => write!(text, ";0%=0"),
         };
     }
-    add_latency(text, &side.latency);
+    add_latency(text, side.times());
     let (low, high, mean, dev) = spread(&side.bw);
     let share = if total > 0.0 { (mean * 100.0 / total).min(100.0) } else { 0.0 };
     let _ = write!(text, ";{};{};{share:.6}%;{mean:.6};{dev:.6}", low as u64, high as u64);
