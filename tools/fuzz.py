@@ -30,6 +30,8 @@ TARGETS: Final = {
     "iozone": "fuzz_targets:iozone_words",
     "bonnie++": "fuzz_targets:bonnie_words",
     "mkfile": "fuzz_targets:mkfile_words",
+    "fio": "fuzz_fio:fio_words",
+    "fio-job": "fuzz_fio:fio_job",
     "import": "fuzz_targets:imported_files",
     "bon-csv2txt": "fuzz_targets:bonnie_lines",
     "study-files": "fuzz_files:study_files",

@@ -3,10 +3,12 @@
 //! Each dialect reads in two steps, `parse` (what was typed) and `lower` (what it means), and
 //! writes with `render`. What crosses to the front end is JSON text: a *plan* (what to measure and
 //! how to show it) and *events* (what happened), from which `render` makes the dialect's output.
-//! Nothing here performs I/O. Left out: running a plan, which is the front end's business.
+//! Nothing here performs I/O, but for reading the job files that a command line of fio names. Left
+//! out: running a plan, which is the front end's business.
 
 pub mod bonnie;
 pub mod diagnostic;
+pub mod fio;
 pub mod iozone;
 pub mod mkfile;
 pub mod option;
@@ -72,6 +74,7 @@ dialects! {
     iozone::Iozone,
     bonnie::Bonnie,
     mkfile::Mkfile,
+    fio::Fio,
 }
 
 /// The dialect of this name.

@@ -55,6 +55,7 @@ pub fn tenant(file: &str) -> Tenant {
         file_step: 1,
         files: Vec::new(),
         file_bytes: Bytes(0),
+        region: None,
         io_size_bytes: Bytes(0),
         pattern: Pattern::Sequential,
         direction: Direction::Read,

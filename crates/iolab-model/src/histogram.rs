@@ -125,6 +125,17 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
+    /// Smallest and largest value of each bucket that holds any, and how many it holds; the ends
+    /// are within the exact minimum and maximum.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        filled.map(|(index, count)| {
+            let (low, high) = range_of(index);
+            let high = if index == LENGTH - 1 { self.max } else { high };
+            (low.max(self.min), high.clamp(self.min, self.max), *count)
+        })
+    }
+
     /// The value below or at which the share `quantile` (0..=1) of all values lies; `None` when
     /// empty.
     ///

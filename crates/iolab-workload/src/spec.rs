@@ -150,6 +150,9 @@ pub struct Tenant {
     pub files: Vec<String>,
     /// Size of each file; its last, incomplete record is not used.
     pub file_bytes: Bytes,
+    /// The part of the file that is worked on; absent: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<Region>,
     /// Bytes per op.
     pub io_size_bytes: Bytes,
     /// Order of the records.
@@ -247,6 +250,27 @@ fn is_one_record(value: &u64) -> bool {
     *value == 1
 }
 
+/// A part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Region {
+    /// Where that of the first worker begins.
+    pub from_bytes: Bytes,
+    /// Its length.
+    pub bytes: Bytes,
+    /// From the beginning of one worker's region to that of the next.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub step_bytes: Bytes,
+}
+
+impl Region {
+    /// Where the region of worker `index` begins.
+    pub fn begins_at(&self, index: u32) -> Bytes {
+        let step = self.step_bytes.0.saturating_mul(u64::from(index));
+        Bytes(self.from_bytes.0.saturating_add(step))
+    }
+}
+
 /// Order in which records are touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -263,6 +287,9 @@ pub enum Pattern {
     },
     /// `IOzone`'s random order: each record once, the same in every run.
     Permutation,
+    /// A random order: each record once before any comes again, then in the same order; it follows
+    /// from the workload's seed, and workers differ.
+    Shuffled,
     /// Independent uniform draws from the workload's seed.
     Uniform,
     /// Record 0 over and over.
@@ -305,6 +332,13 @@ pub enum FsyncPolicy {
     After,
     /// Once, inside the timed region.
     Timed,
+    /// Inside the timed region, after every so many writes of a worker, but not after its last op.
+    Between {
+        /// Writes between two; 0: none between.
+        ops: u64,
+        /// Once more at its end, inside the time and not counted.
+        is_ended: bool,
+    },
     /// Inside the timed region, after every so many writes of a worker.
     Every {
         /// Writes between two.
@@ -424,7 +458,7 @@ impl Tenant {
 
     /// Whole records in a file.
     pub fn records(&self) -> u64 {
-        self.file_bytes.0 / self.io_size_bytes.0
+        self.region.map_or(self.file_bytes, |region| region.bytes).0 / self.io_size_bytes.0
     }
 
     /// Ops of each worker, if that is what ends it.
@@ -517,7 +551,7 @@ impl Tenant {
 
     /// Size of a file that holds every record.
     pub fn used_bytes(&self) -> Bytes {
-        if !self.manner.replay.is_empty() {
+        if !self.manner.replay.is_empty() || self.region.is_some() {
             return self.file_bytes;
         }
         Bytes(self.records() * self.io_size_bytes.0)
@@ -545,6 +579,9 @@ impl Tenant {
                 format!("direct I/O with records of {io} bytes"),
                 "use a multiple of 512 bytes, or go through the page cache",
             );
+        }
+        if let Some((problem, remedy)) = self.region_problem() {
+            return wrong(problem, remedy);
         }
         let mut names = self.files.iter().chain([&self.file]);
         if let Some(name) = names.find(|name| !manner::is_file_name(name)) {
@@ -587,6 +624,31 @@ impl Tenant {
             return wrong("fsync after every 0 writes".into(), "use at least 1, or no fsync");
         }
         self.check_calls().map_or(Ok(()), |(problem, remedy)| wrong(problem, remedy))
+    }
+
+    /// What is wrong with the part of the file that it works on.
+    fn region_problem(&self) -> Option<(String, &'static str)> {
+        let region = self.region?;
+        let last = region.begins_at(self.workers.saturating_sub(1)).0.checked_add(region.bytes.0);
+        if last.is_none_or(|last| last > self.file_bytes.0) {
+            let problem = format!("a region that ends outside the file of {}", self.file_bytes);
+            return Some((problem, "use a larger file or a smaller region"));
+        }
+        if region.bytes < self.io_size_bytes {
+            let problem =
+                format!("a region of {} for records of {}", region.bytes, self.io_size_bytes);
+            return Some((problem, "use a larger region or a smaller record"));
+        }
+        if self.file_set.is_some() || !self.manner.replay.is_empty() || self.primes_first_record {
+            return Some(("a region of what is no single stream".into(), "leave it out"));
+        }
+        let unit = DIRECT_UNIT.0;
+        let is_odd = region.from_bytes.0 % unit != 0 || region.step_bytes.0 % unit != 0;
+        if self.access == Access::Direct && is_odd {
+            let problem = format!("direct I/O on a region from byte {}", region.from_bytes.0);
+            return Some((problem, "use multiples of 512 bytes"));
+        }
+        None
     }
 
     /// What is wrong with how its calls are made, and what to do about it.

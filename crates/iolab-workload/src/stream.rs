@@ -92,6 +92,8 @@ pub struct StreamWorker<G> {
     started: Ns,
     ended: Ns,
     earliest: Ns,
+    /// Where its part of the file begins.
+    origin: u64,
     /// Since when a call has been under way, as far as completions tell.
     busy_from: Option<Ns>,
     deadline: Ns,
@@ -151,6 +153,7 @@ impl<G: GroupState> StreamWorker<G> {
             started: Ns(0),
             ended: Ns(0),
             earliest: Ns(0),
+            origin: tenant.region.map_or(0, |region| region.begins_at(index).0),
             busy_from: None,
             deadline: Ns::MAX,
             out_of_time: None,

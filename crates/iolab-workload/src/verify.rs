@@ -127,6 +127,13 @@ pub(crate) fn check(workload: &Workload, phase: &Phase, tenant: &Tenant) -> Resu
             "use records that are multiples of 512 bytes, or verify = \"none\"",
         );
     }
+    let is_odd = |region: crate::spec::Region| {
+        !region.from_bytes.0.is_multiple_of(unit.0) || !region.step_bytes.0.is_multiple_of(unit.0)
+    };
+    if tenant.region.is_some_and(is_odd) {
+        let problem = format!("verify of a region that is no multiple of {unit}");
+        return wrong(problem, "let it begin at a multiple of the record");
+    }
     if tenant.access == Access::Append {
         return wrong(
             "verify of a file that is appended to".into(),
@@ -221,9 +228,12 @@ fn needed_bytes(phase: &Phase, name: &str) -> Bytes {
 
 /// Whether a worker of `tenant` is sure to write the first `needed` bytes, each record once.
 fn covers(tenant: &Tenant, needed: Bytes) -> bool {
-    let is_complete =
-        matches!(tenant.pattern, Pattern::Sequential | Pattern::Reverse | Pattern::Permutation);
+    let is_complete = matches!(
+        tenant.pattern,
+        Pattern::Sequential | Pattern::Reverse | Pattern::Permutation | Pattern::Shuffled
+    );
     is_complete
+        && tenant.region.is_none()
         && tenant.direction == Direction::Write
         && tenant.limit == Limit::Once
         && tenant.used_bytes() >= needed

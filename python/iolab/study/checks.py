@@ -223,9 +223,10 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
     """Whether the testbed knows the calls that are asked for, and the engine can make them."""
     kind = study.testbed.row
     for treatment in treatments:
-        workload, engine = treatment.workload, _ENGINES[treatment.effective["engine"]]
+        workload = treatment.workload
         if isinstance(workload, DialectWorkload):  # Its dialect knows which calls there are.
             continue
+        engine = _ENGINES[treatment.effective["engine"]]
         own, no_streams = operations_of(workload, treatment.effective), kind.limit("streams")
         streams = [one.id for one in own if one.access == "stdio" and one.has_own_calls]
         if streams and no_streams is not None:

@@ -54,7 +54,10 @@ _OURS_WITH_VALUE: Final = (
     *("--on", "--repeat", "--rounds", "--out", "--image-dir", "--erase-serial", "--overwrite"),
 )
 _OURS_WITHOUT: Final = ("--resume", "--help")
-_FSYNC: Final = {"none": "none", "after": "after", "timed": "timed", "every": "after"}
+_FSYNC: Final = {
+    **{"none": "none", "after": "after", "timed": "timed", "every": "after"},
+    "between": "timed",
+}
 _FLUSHES: Final = {"every": "1"}
 
 
@@ -74,6 +77,8 @@ class Dialect:
 
     file_hint: str = "name one that exists"
     """Advice where a file that is read is missing."""
+    is_told_by_records: bool = False
+    """Whether its results are made of whole records, not of sums per worker."""
     keeps_files: bool = False
     """Whether its files are what it is run for; a file that cannot be made stops no other."""
 
@@ -113,6 +118,13 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         direct_hint="add -D -f -n 0 for what is direct, or use --on loop:8g",
     ),
     Dialect("mkfile", _plan_of_words("mkfile"), direct_hint="use --on loop:1g", keeps_files=True),
+    Dialect(
+        "fio",
+        _plan_of_words("fio"),
+        direct_hint="write direct=1, or use --on loop:1g",
+        file_hint="name one that exists, or a size that a job makes it with",
+        is_told_by_records=True,
+    ),
     Dialect("iolab", _plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )
 FILE_DIALECT: Final = "iolab"

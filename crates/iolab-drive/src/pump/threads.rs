@@ -201,7 +201,10 @@ impl Seat<'_> {
 
 /// Classes of the ops in the timed region of a tenant.
 fn timed_classes(tenant: &Tenant) -> Vec<OpClass> {
-    let is_flushed = matches!(tenant.fsync, FsyncPolicy::Timed | FsyncPolicy::Every { .. });
+    let is_flushed = matches!(
+        tenant.fsync,
+        FsyncPolicy::Timed | FsyncPolicy::Every { .. } | FsyncPolicy::Between { ops: 1.., .. }
+    );
     let all = [
         (tenant.reads(), OpClass::Read),
         (tenant.writes(), OpClass::Write),

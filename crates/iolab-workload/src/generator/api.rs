@@ -39,7 +39,7 @@ macro_rules! generators {
 }
 pub(super) use generators;
 
-use super::{AnyGenerator, permutation, reverse, same, sequential, stride, uniform};
+use super::{AnyGenerator, permutation, reverse, same, sequential, shuffled, stride, uniform};
 
 /// A pattern in motion.
 #[derive(Clone, Debug)]
@@ -59,6 +59,7 @@ pub(super) fn build(pattern: Pattern, records: u64, seed: Seed) -> AnyGenerator 
         Pattern::Reverse => AnyGenerator::Reverse(reverse::Reverse::new(records)),
         Pattern::Stride { stride } => AnyGenerator::Stride(stride::Stride::new(records, stride)),
         Pattern::Permutation => AnyGenerator::Permutation(permutation::Permutation::new(records)),
+        Pattern::Shuffled => AnyGenerator::Shuffled(shuffled::Shuffled::new(records, seed)),
         Pattern::Uniform => AnyGenerator::Uniform(uniform::Uniform::new(records, seed)),
         Pattern::Same => AnyGenerator::Same(same::Same),
     }

@@ -5,6 +5,7 @@ mod permutation;
 mod reverse;
 mod same;
 mod sequential;
+mod shuffled;
 mod stride;
 mod tickets;
 mod uniform;
@@ -17,6 +18,7 @@ api::generators! {
     Reverse(reverse::Reverse),
     Stride(stride::Stride),
     Permutation(permutation::Permutation),
+    Shuffled(shuffled::Shuffled),
     Uniform(uniform::Uniform),
     Same(same::Same),
     Tickets(crate::draws::Tickets),

@@ -367,6 +367,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         file_first: 0,
         file_step: 1,
         file_bytes: request.file_bytes,
+        region: None,
         io_size_bytes: Bytes(request.io_size_bytes.0 * group),
         pattern: test.pattern(request.stride),
         direction: test.direction(),

@@ -204,6 +204,7 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         file_first: 0,
         file_step: 1,
         file_bytes: stream.file_bytes,
+        region: None,
         io_size_bytes: stream.io_size_bytes,
         pattern: stream.pattern.into(),
         direction,

@@ -151,6 +151,14 @@ impl<G: GroupState> StreamWorker<G> {
                 let op = self.flush_all();
                 Some(self.submit(now, true, op))
             }
+            Stage::FlushTimed
+                if matches!(self.tenant.fsync, FsyncPolicy::Between { is_ended: true, .. }) =>
+            {
+                self.stage = Stage::CloseTimed;
+                let op = self.flush_all();
+                self.asides = 1;
+                Some(self.submit_aside(now, op))
+            }
             Stage::FlushTimed => self.go(Stage::CloseTimed),
             Stage::CloseTimed if self.tenant.is_close_timed && !self.must_complete_file() => {
                 (self.stage, self.is_closed) = (Stage::ArriveEnd, true);

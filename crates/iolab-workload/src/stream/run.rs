@@ -24,7 +24,10 @@ pub(super) fn is_plain(tenant: &Tenant) -> bool {
         && tenant.period_ns().is_none()
         && tenant.think_ns.0 == 0
         && tenant.lock != LockPolicy::Record
-        && !matches!(tenant.fsync, FsyncPolicy::Every { .. })
+        && !matches!(
+            tenant.fsync,
+            FsyncPolicy::Every { .. } | FsyncPolicy::Between { ops: 1.., .. }
+        )
         && manner == Manner::default()
 }
 
@@ -100,7 +103,7 @@ impl<G: GroupState> StreamWorker<G> {
         }
         self.issued += 1;
         let length = self.of_a_run.length;
-        let at = Bytes(self.generator.next() * length.0);
+        let at = Bytes(self.origin + self.generator.next() * length.0);
         if WRITES {
             self.unflushed.add(at.0, length.0);
         }

@@ -79,10 +79,7 @@ impl<G: GroupState> StreamWorker<G> {
         if self.group.is_stopped() || now >= self.deadline {
             return self.end_out_of_time(now.min(self.deadline), now);
         }
-        if let FsyncPolicy::Every { ops } = self.tenant.fsync
-            && self.unflushed.writes >= ops
-            && !self.free.is_empty()
-        {
+        if self.is_flush_due() && !self.free.is_empty() {
             let op = self.unflushed.flush(self.tenant.flush);
             return self.submit(now, true, op);
         }
@@ -111,6 +108,18 @@ impl<G: GroupState> StreamWorker<G> {
             return self.locked(now, op);
         }
         self.submit(intended, true, op)
+    }
+
+    /// Whether so much was written that it is flushed now.
+    #[inline]
+    fn is_flush_due(&self) -> bool {
+        match self.tenant.fsync {
+            FsyncPolicy::Every { ops } => self.unflushed.writes >= ops,
+            FsyncPolicy::Between { ops, .. } => {
+                ops > 0 && self.unflushed.writes >= ops && self.issued < self.budget
+            }
+            _ => false,
+        }
     }
 
     /// The next record, read or written.
@@ -159,7 +168,7 @@ impl<G: GroupState> StreamWorker<G> {
         let length = self.tenant.io_size_bytes;
         Transfer {
             handle: FILE,
-            at: Position::At(Bytes(self.generator.next() * length.0)),
+            at: Position::At(Bytes(self.origin + self.generator.next() * length.0)),
             length,
             vectors: self.tenant.vectors.max(1),
             flags: self.tenant.flags,

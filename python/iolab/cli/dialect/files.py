@@ -25,16 +25,27 @@ def check_workbook(name: str | None, allowed: Allowed) -> None:
     IolabError : it cannot; says why.
     RefusedError : a file is there that iolab did not make.
     """
+    check_written(name, allowed, "-b")
+
+
+def check_written(name: str | None, allowed: Allowed, option: str) -> None:
+    """Refuse a file that an option names and that could not or must not be written.
+
+    Raises
+    ------
+    IolabError : it cannot; says why.
+    RefusedError : a file is there that iolab did not make.
+    """
     if name is None:
         return
     path = Path(name)
     if path.is_dir():
-        raise IolabError(f"{path} is a directory", "name a file with -b")
+        raise IolabError(f"{path} is a directory", f"name a file with {option}")
     place = path if path.exists() else path.parent
     if not place.exists():
         raise IolabError(f"{path.parent} does not exist", "make it first, or name another file")
     if not os.access(place, os.W_OK):
-        raise IolabError(f"{path} cannot be written", "name another file with -b")
+        raise IolabError(f"{path} cannot be written", f"name another file with {option}")
     refuse_foreign([path], allowed)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolab.cli.console import Console
-from iolab.cli.dialect import bonnie, side
+from iolab.cli.dialect import bonnie, fio, side
 from iolab.cli.dialect.files import check_workbook, write_files
 from iolab.cli.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.cli.services import Services
@@ -70,11 +70,13 @@ class Line(Attendant):
         self._stop: StopSwitch | None = None
         self._results = list[dict[str, Any]]()
         self._side_files = side.check_side_files(plan, core)
+        self._output = fio.Output(plan)
 
     def written_files(self) -> list[Path]:
         """Files that the dialect writes beside its report."""
         workbook = self._plan.asked.get("workbook")
-        return [*self._side_files, *([Path(workbook)] if workbook else [])]
+        named = [*self._output.files(), *([Path(workbook)] if workbook else [])]
+        return [*self._side_files, *named]
 
     def begin(self, store: Store, runner: Runner, stop: StopSwitch) -> None:
         """Print the head, and the rows that an earlier start measured."""
@@ -136,16 +138,22 @@ class Line(Attendant):
         """Print the end, and write the files that the dialect writes there."""
         self._show({"event": "end", "rows": self._results})
         write_files(self._plan, self._core, self._results)
+        self._output.write()
 
     def _show(self, event: Json) -> None:
         """Print what the dialect prints at an event."""
         core: DialectCore = self._core
         text = core.dialect_render(self._plan.dialect, self._plan.text, json.dumps(event))
-        if text:
+        if text and not self._output.takes(text):
             self._console.result(text.removesuffix("\n"))
 
     def _show_row(self, index: int, record: Json) -> None:
         is_ok = record["status"] == "ok"
+        if self._plan.row_of_dialect.is_told_by_records:
+            self._show({"event": "row", **fio.whole(record)})
+            if not is_ok:
+                self._output.write()
+            return
         row: dict[str, Any] = {
             "index": index,
             "phases": row_phases(self._plan, self._plan.rows[index], record),

@@ -1,0 +1,252 @@
+//! Options of the program itself: where results go and how they look.
+
+use super::row::Tier;
+use crate::diagnostic::Problem;
+use crate::option::Standing::{self, Differs, Done, Ignored, Refused};
+
+/// A form of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// Text for people.
+    Normal,
+    /// A line of fields.
+    Terse,
+    /// JSON.
+    Json,
+    /// JSON with histograms.
+    JsonPlus,
+}
+
+/// What the command line says beside jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Program {
+    /// --output.
+    pub output: Option<String>,
+    /// --output-format; empty: normal.
+    pub formats: Vec<Format>,
+    /// --terse-version; 0: 3.
+    pub terse_version: u32,
+    /// --section.
+    pub sections: Vec<String>,
+    /// --readonly.
+    pub is_readonly: bool,
+    /// --showcmd.
+    pub is_shown: bool,
+    /// --parse-only.
+    pub is_only_parsed: bool,
+    /// --version.
+    pub is_version: bool,
+    /// --cmdhelp.
+    pub cmdhelp: Option<String>,
+    /// --enghelp.
+    pub enghelp: Option<String>,
+    /// --warnings-fatal.
+    pub are_notes_fatal: bool,
+    /// --max-jobs; 0: the usual number.
+    pub jobs_max: usize,
+}
+
+/// Whether a value follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// None.
+    Nothing,
+    /// One, attached or in the next word.
+    Value(&'static str),
+    /// One that is attached, or none.
+    Attached(&'static str),
+}
+
+/// An option of the program.
+pub struct CommandRow {
+    /// Name without dashes.
+    pub name: &'static str,
+    /// What follows it.
+    pub takes: Takes,
+    /// Tier of the specification.
+    pub tier: Tier,
+    /// What it does, in one line.
+    pub doc: &'static str,
+    /// How far it is done.
+    pub standing: Standing,
+    /// Notes its use.
+    pub set: fn(&mut Program, &str) -> Result<(), Problem>,
+}
+
+fn formats(program: &mut Program, text: &str) -> Result<(), Problem> {
+    let known = [
+        ("normal", Format::Normal),
+        ("terse", Format::Terse),
+        ("json", Format::Json),
+        ("json+", Format::JsonPlus),
+    ];
+    program.formats.clear();
+    for part in text.split(',') {
+        let found = known.iter().find(|(name, _)| *name == part);
+        let Some((_, format)) = found else {
+            let hint = iolab_model::nearest::did_you_mean(part, known.iter().map(|row| row.0));
+            let what = format!("there is no output format '{part}'{hint}");
+            return Err(Problem::new(what, "use normal, terse, json or json+"));
+        };
+        program.formats.push(*format);
+    }
+    Ok(())
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, Problem> {
+    let wrong = |_| Problem::new(format!("'{text}' is not a number"), "write a whole number");
+    text.parse().map_err(wrong)
+}
+
+const fn row(
+    (name, takes): (&'static str, Takes),
+    tier: Tier,
+    doc: &'static str,
+    standing: Standing,
+    set: fn(&mut Program, &str) -> Result<(), Problem>,
+) -> CommandRow {
+    CommandRow { name, takes, tier, doc, standing, set }
+}
+
+const fn no(name: &'static str, doc: &'static str, why: &'static str) -> CommandRow {
+    let standing = Refused(why, "leave it out");
+    row((name, Takes::Attached("...")), Tier::T3, doc, standing, |_, _| Ok(()))
+}
+
+use Takes::{Attached, Nothing, Value};
+use Tier::{T1, T2};
+
+/// All of them.
+pub const ROWS: &[CommandRow] = &[
+    row(("output", Value("FILE")), T1, "file of the results", Done, |program, text| {
+        program.output = Some(text.to_owned());
+        Ok(())
+    }),
+    row(
+        ("output-format", Value("FORMAT[,FORMAT]")),
+        T1,
+        "normal, terse, json, json+; several follow each other",
+        Done,
+        formats,
+    ),
+    row(("minimal", Nothing), T2, "terse results", Done, |program, _| {
+        program.formats = vec![Format::Terse];
+        Ok(())
+    }),
+    row(("terse-version", Value("N")), T2, "2, 3, 4 or 5 (3)", Done, |program, text| match number(
+        text,
+    )? {
+        version @ 2..=5 => {
+            program.terse_version = version;
+            Ok(())
+        }
+        other => {
+            Err(Problem::new(format!("there is no terse version {other}"), "use 2, 3, 4 or 5"))
+        }
+    }),
+    row(
+        ("eta", Value("WHEN")),
+        T1,
+        "always, never, auto: a line of progress",
+        Ignored("progress is shown on a terminal, on standard error"),
+        |_, text| match text {
+            "always" | "never" | "auto" => Ok(()),
+            _ => Err(Problem::new(format!("--eta={text}"), "use always, never or auto")),
+        },
+    ),
+    row(
+        ("eta-newline", Value("TIME")),
+        T1,
+        "a new line of progress so often",
+        Ignored("progress is one line on a terminal"),
+        |_, _| Ok(()),
+    ),
+    row(
+        ("section", Value("NAME")),
+        T1,
+        "only this section (may be repeated)",
+        Done,
+        |program, text| {
+            program.sections.push(text.to_owned());
+            Ok(())
+        },
+    ),
+    row(("readonly", Nothing), T1, "refuse jobs that write", Done, |program, _| {
+        program.is_readonly = true;
+        Ok(())
+    }),
+    row(("parse-only", Nothing), T1, "read everything, do nothing", Done, |program, _| {
+        program.is_only_parsed = true;
+        Ok(())
+    }),
+    row(
+        ("showcmd", Attached("FILE")),
+        T2,
+        "print job files as a command line",
+        Done,
+        |program, _| {
+            program.is_shown = true;
+            Ok(())
+        },
+    ),
+    row(("version", Nothing), T1, "the version", Differs("iolab's own"), |program, _| {
+        program.is_version = true;
+        Ok(())
+    }),
+    row(
+        ("cmdhelp", Attached("OPTION")),
+        T2,
+        "what a job option does; all: a list",
+        Differs("in iolab's words"),
+        |program, text| {
+            program.cmdhelp = Some(text.to_owned());
+            Ok(())
+        },
+    ),
+    row(
+        ("enghelp", Attached("ENGINE")),
+        T2,
+        "the engines",
+        Differs("in iolab's words"),
+        |program, text| {
+            program.enghelp = Some(text.to_owned());
+            Ok(())
+        },
+    ),
+    row(("warnings-fatal", Nothing), T2, "a note is an error", Done, |program, _| {
+        program.are_notes_fatal = true;
+        Ok(())
+    }),
+    row(("max-jobs", Value("N")), T2, "most jobs and clones (4096)", Done, |program, text| {
+        program.jobs_max = number(text)?;
+        Ok(())
+    }),
+    row(
+        ("status-interval", Value("TIME")),
+        T2,
+        "results so often while it runs",
+        Refused("results come when all jobs have ended", "use --eta, or shorter runs and --repeat"),
+        |_, _| Ok(()),
+    ),
+    no("bandwidth-log", "log of all jobs' bandwidth", "logs are not written yet"),
+    no("append-terse", "terse results behind the normal ones", "fio has removed it"),
+    no("debug", "traces of fio's own work", "IOLAB_DEBUG=1 shows where iolab failed"),
+    no("alloc-size", "memory of fio's own", "there is no such pool"),
+    no("aux-path", "directory of files that fio writes", "logs are not written yet"),
+    no("inflate-log", "print a compressed log", "logs are not written yet"),
+    no("idle-prof", "idle time of CPUs", "the report has the CPU time of the jobs"),
+    no("crctest", "speed of checksums", "nothing of it is used here"),
+    no("cpuclock-test", "test of the CPU's clock", "the clock is the kernel's"),
+    no("merge-blktrace-only", "merge recordings", "recordings are not merged"),
+    no("server", "wait for clients", "there is no network service"),
+    no("client", "work on another machine", "`ssh` to it"),
+    no("daemonize", "work in the background", "use `systemd-run` or `nohup`"),
+    no("remote-config", "a job file on another machine", "there is no network service"),
+    no("trigger", "a program that runs on a signal", "a command line starts no programs here"),
+    no("trigger-file", "a program that runs on a file", "a command line starts no programs here"),
+    no("trigger-timeout", "a program that runs late", "a command line starts no programs here"),
+    no("trigger-remote", "a program elsewhere", "a command line starts no programs here"),
+    no("disk-metrics", "numbers of disks", "the results have them"),
+];

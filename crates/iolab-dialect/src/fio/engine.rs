@@ -1,0 +1,108 @@
+//! fio's engines and what stands for them.
+
+use super::geometry::Wrong;
+use super::job::Job;
+use crate::diagnostic::Problem;
+
+/// An engine of fio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// As fio calls it.
+    pub name: &'static str,
+    /// Several transfers can be under way.
+    pub is_asynchronous: bool,
+    /// What it is, in one line.
+    pub doc: &'static str,
+}
+
+const fn engine(name: &'static str, is_asynchronous: bool, doc: &'static str) -> Engine {
+    Engine { name, is_asynchronous, doc }
+}
+
+/// Engines that are done.
+pub const ENGINES: [Engine; 9] = [
+    engine("psync", false, "pread and pwrite"),
+    engine("sync", false, "lseek, then read or write"),
+    engine("vsync", false, "lseek, then readv or writev"),
+    engine("pvsync", false, "preadv and pwritev"),
+    engine("pvsync2", false, "preadv2 and pwritev2"),
+    engine("libaio", true, "Linux's older asynchronous I/O"),
+    engine("io_uring", true, "rings shared with the kernel"),
+    engine("mmap", false, "a mapped file"),
+    engine("null", true, "nothing is transferred: the cost of the generator itself"),
+];
+
+/// fio's other engines, and why they are refused.
+const OTHERS: [(&str, &str); 32] = [
+    ("posixaio", "it is not done"),
+    ("splice", "it is not done"),
+    ("ftruncate", "it is not done"),
+    ("falloc", "it is not done"),
+    ("filecreate", "operations on names are not done yet; bonnie++ -s 0 has them"),
+    ("filestat", "operations on names are not done yet; bonnie++ -s 0 has them"),
+    ("filedelete", "operations on names are not done yet; bonnie++ -s 0 has them"),
+    ("cpuio", "work without I/O is not done yet"),
+    ("exec", "a job file starts no programs here"),
+    ("sg", "raw commands to devices are not done"),
+    ("net", "there is no network"),
+    ("netsplice", "there is no network"),
+    ("rdma", "there is no network"),
+    ("rados", "there is no network"),
+    ("rbd", "there is no network"),
+    ("gfapi", "there is no network"),
+    ("gfapi_async", "there is no network"),
+    ("http", "there is no network"),
+    ("nbd", "there is no network"),
+    ("libhdfs", "there is no network"),
+    ("dfs", "there is no network"),
+    ("nfs", "there is no network"),
+    ("pmemblk", "persistent memory is not done"),
+    ("dev-dax", "persistent memory is not done"),
+    ("libpmem", "persistent memory is not done"),
+    ("mtd", "flash without a block layer is not done"),
+    ("e4defrag", "it is not done"),
+    ("libblkio", "it is not done"),
+    ("io_uring_cmd", "raw commands to devices are not done"),
+    ("xnvme", "raw commands to devices are not done"),
+    ("windowsaio", "this is Linux"),
+    ("solarisaio", "this is Linux"),
+];
+
+/// The engine of a job.
+pub fn of(job: &Job) -> Result<Engine, Wrong> {
+    if let Some(found) = ENGINES.iter().find(|engine| engine.name == job.engine) {
+        return Ok(*found);
+    }
+    let names: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
+    let other = OTHERS.iter().find(|(name, _)| *name == job.engine);
+    let why = match other {
+        Some((_, why)) => format!(": {why}"),
+        None => iolab_model::nearest::did_you_mean(&job.engine, names.iter().copied()),
+    };
+    let shown: String = job.engine.chars().take(40).collect();
+    let what = format!("ioengine {shown} is not supported{why}");
+    Err(("ioengine", Problem::new(what, format!("supported: {}", names.join(", ")))))
+}
+
+/// Our engine for a job.
+pub fn ours(job: &Job, engine: Engine) -> Result<&'static str, Wrong> {
+    let kinds = [job.has_submission_thread, job.has_fixed_buffers, job.is_polled];
+    if engine.name != "io_uring" {
+        let names = ["sqthread_poll", "fixedbufs", "hipri"];
+        if let Some(place) = kinds.iter().position(|is_on| *is_on) {
+            let what = format!("{} with ioengine={}", names[place], engine.name);
+            return Err((names[place], Problem::new(what, "use it with ioengine=io_uring")));
+        }
+        return Ok(engine.name);
+    }
+    match kinds {
+        [false, false, false] => Ok("io_uring"),
+        [true, false, false] => Ok("io_uring_sqpoll"),
+        [false, true, false] => Ok("io_uring_fixed"),
+        [false, false, true] => Ok("io_uring_poll"),
+        _ => {
+            let what = "several of sqthread_poll, fixedbufs and hipri".to_owned();
+            Err(("ioengine", Problem::new(what, "use one of them")))
+        }
+    }
+}

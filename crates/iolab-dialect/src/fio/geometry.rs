@@ -1,0 +1,128 @@
+//! Which part of which file a job works on, and how much it moves.
+
+use super::host::{Host, There};
+use super::job::Job;
+use super::value::Amount;
+use crate::diagnostic::Problem;
+
+/// Name of an option, and what is wrong with it in its job.
+pub type Wrong = (&'static str, Problem);
+
+/// Where and how much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Bytes of a transfer.
+    pub io: u64,
+    /// Bytes that the file must have.
+    pub file: u64,
+    /// Where the first clone's region begins.
+    pub from: u64,
+    /// Length of a region.
+    pub region: u64,
+    /// From one clone's region to the next.
+    pub step: u64,
+    /// Transfers of all passes.
+    pub ops: u64,
+}
+
+fn wrong<T>(name: &'static str, what: String, remedy: &str) -> Result<T, Wrong> {
+    Err((name, Problem::new(what, remedy)))
+}
+
+/// Bytes of a transfer, if they are always the same.
+pub fn io_bytes(job: &Job) -> Result<u64, Wrong> {
+    let sizes = job.sizes();
+    let place = usize::from(!job.rw.reads());
+    let (low, high) = sizes[place];
+    let name = if job.bsrange[place].is_some() { "bsrange" } else { "bs" };
+    if low != high || (job.rw.is_mixed() && sizes[1] != sizes[0]) {
+        let what = "transfers of several sizes in one job are not done yet".to_owned();
+        return wrong(name, what, "write one size, or one job per size");
+    }
+    Ok(low)
+}
+
+/// The geometry of a job whose file is at `path`; `None`: it has none (engine null).
+pub fn geometry(job: &Job, host: &impl Host, path: Option<&str>) -> Result<Geometry, Wrong> {
+    let io = io_bytes(job)?;
+    let there = match path.map(|path| host.at(path)) {
+        Some(There::File(bytes)) if bytes > 0 => Some(bytes),
+        _ => None,
+    };
+    let filesize = job.filesize.map(|(bytes, _)| bytes);
+    let known = filesize.or(there);
+    let size = match (job.size, known) {
+        (Some(Amount::Bytes(bytes)), _) => Some(bytes).filter(|bytes| *bytes > 0),
+        (Some(Amount::Percent(percent)), Some(bytes)) => Some(percent_of(bytes, percent)),
+        (Some(Amount::Percent(_)), None) => {
+            let what = "size in percent of a file that is not there".to_owned();
+            return wrong("size", what, "write bytes, or filesize= beside it");
+        }
+        (None, _) => None,
+    };
+    let Some(whole) = known.or(size) else {
+        let what = format!("{}: you need to specify size=", job.name);
+        return wrong("size", what, "write size=, or name a file that has data");
+    };
+    let from = offset(job, whole, io)?;
+    let step = match job.offset_increment {
+        Amount::Bytes(bytes) => bytes,
+        Amount::Percent(percent) => percent_of(whole, percent),
+    };
+    // With a size of the file size= is only an amount; without it is the region as well.
+    let last = from.checked_add(step.saturating_mul(job.clones - 1));
+    let last = last.filter(|last| *last < i64::MAX as u64 / 2);
+    let Some(last) = last else {
+        let what = "a region beyond the end of any file".to_owned();
+        return wrong("offset_increment", what, "write less");
+    };
+    let region = match (filesize, size) {
+        (Some(bytes), _) => bytes.saturating_sub(last),
+        (None, Some(size)) => size,
+        (None, None) => whole.saturating_sub(last),
+    };
+    if region == 0 || (known.is_some() && job.size.is_none() && last >= whole) {
+        let what = format!("{}: you need to specify valid offset=", job.name);
+        return wrong("offset", what, "let it be smaller than the file");
+    }
+    if region < io {
+        let what = format!(
+            "{}: size too small, must not be less than minimum block size: {region} < {io}",
+            job.name
+        );
+        return wrong("size", what, "write a larger size= or a smaller bs=");
+    }
+    let file = filesize.unwrap_or(0).max(last + region);
+    let ops = amount(job, (size.unwrap_or(region), region, io))?;
+    Ok(Geometry { io, file, from, region, step, ops })
+}
+
+fn percent_of(bytes: u64, percent: u64) -> u64 {
+    ((u128::from(bytes) * u128::from(percent)) / 100) as u64
+}
+
+fn offset(job: &Job, whole: u64, io: u64) -> Result<u64, Wrong> {
+    let percent = match job.offset {
+        Amount::Bytes(bytes) => return Ok(bytes),
+        Amount::Percent(percent) => percent,
+    };
+    let align = if job.offset_align > 0 { job.offset_align } else { io };
+    let at = percent_of(whole, percent);
+    let rounded = at.div_ceil(align).checked_mul(align);
+    rounded.map_or_else(|| wrong("offset", "an offset beyond any file".into(), "write less"), Ok)
+}
+
+/// Transfers of a job: its size is cut to whole ones, an amount is rounded up.
+fn amount(job: &Job, (size, region, io): (u64, u64, u64)) -> Result<u64, Wrong> {
+    let pass = match job.io_size {
+        Some(Amount::Bytes(bytes)) => bytes.div_ceil(io),
+        Some(Amount::Percent(percent)) => percent_of(region, percent).div_ceil(io),
+        None => size / io,
+    };
+    if pass == 0 {
+        let what = format!("{}: size {size} is less than a transfer of {io}", job.name);
+        return wrong("size", what, "write a larger size= or a smaller bs=");
+    }
+    let all = pass.saturating_mul(job.loops);
+    Ok(if job.number_ios > 0 { all.min(job.number_ios) } else { all })
+}

@@ -1,0 +1,103 @@
+//! What a job file may ask of the machine while it is read: texts, variables, what is there.
+
+/// The machine, or what stands for it in tests.
+pub trait Host {
+    /// Text of a file; a reason where it cannot be read.
+    fn text(&self, path: &str) -> Result<String, String>;
+    /// An environment variable.
+    fn variable(&self, name: &str) -> Option<String>;
+    /// What stands at a path.
+    fn at(&self, path: &str) -> There;
+    /// The working directory.
+    fn directory(&self) -> String;
+    /// Bytes of a page.
+    fn page_bytes(&self) -> u64;
+    /// Memory in MiB.
+    fn memory_mib(&self) -> u64;
+    /// CPUs.
+    fn cpus(&self) -> u64;
+    /// A number that is another one in every run.
+    fn chance(&self) -> u64;
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum There {
+    /// Nothing.
+    Nothing,
+    /// A file of so many bytes.
+    File(u64),
+    /// A directory.
+    Directory,
+    /// A device, a pipe, a socket.
+    Special,
+}
+
+/// Bytes of a job file at most.
+pub const TEXT_BYTES_MAX: u64 = 16 << 20;
+
+/// This machine.
+pub struct Here;
+
+fn number_after(text: &str, key: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
+    rest.trim_start_matches(':').trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+impl Host for Here {
+    fn text(&self, path: &str) -> Result<String, String> {
+        use std::io::Read as _;
+        let path = if path == "-" { "/dev/stdin" } else { path };
+        let file = std::fs::File::open(path).map_err(|error| reason(&error))?;
+        let mut bytes = Vec::new();
+        let mut limited = file.take(TEXT_BYTES_MAX + 1);
+        limited.read_to_end(&mut bytes).map_err(|error| reason(&error))?;
+        if bytes.len() as u64 > TEXT_BYTES_MAX {
+            return Err(format!("it is larger than {} MiB", TEXT_BYTES_MAX >> 20));
+        }
+        String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn at(&self, path: &str) -> There {
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_file() => There::File(found.len()),
+            Ok(found) if found.is_dir() => There::Directory,
+            Ok(_) => There::Special,
+            Err(_) => There::Nothing,
+        }
+    }
+
+    fn directory(&self) -> String {
+        let path = std::env::current_dir().unwrap_or_default();
+        path.to_string_lossy().into_owned()
+    }
+
+    fn page_bytes(&self) -> u64 {
+        let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        number_after(&text, "KernelPageSize").map_or(4096, |kib| kib << 10)
+    }
+
+    fn memory_mib(&self) -> u64 {
+        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        number_after(&text, "MemTotal").unwrap_or(0) >> 10
+    }
+
+    fn cpus(&self) -> u64 {
+        std::thread::available_parallelism().map_or(1, |count| count.get() as u64)
+    }
+
+    fn chance(&self) -> u64 {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(0, |elapsed| elapsed.as_nanos() as u64) ^ u64::from(std::process::id())
+    }
+}
+
+/// What the system says, without its number.
+fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

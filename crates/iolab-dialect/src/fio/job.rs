@@ -1,0 +1,314 @@
+//! One job as its options describe it, before anything is made of it.
+
+use super::place::Place;
+use super::row::Row;
+use super::value::Amount;
+
+/// Directions that a job moves data in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rw {
+    /// Sequential reads.
+    #[default]
+    Read,
+    /// Sequential writes.
+    Write,
+    /// Random reads.
+    RandRead,
+    /// Random writes.
+    RandWrite,
+    /// Both, sequential.
+    Mixed,
+    /// Both, random.
+    RandMixed,
+    /// Something with trims.
+    Trim,
+}
+
+impl Rw {
+    /// Whether it ever reads.
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::RandRead | Self::Mixed | Self::RandMixed)
+    }
+
+    /// Whether it ever writes or trims.
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::RandRead)
+    }
+
+    /// Whether its places are random.
+    pub const fn is_random(self) -> bool {
+        matches!(self, Self::RandRead | Self::RandWrite | Self::RandMixed)
+    }
+
+    /// Whether it both reads and writes.
+    pub const fn is_mixed(self) -> bool {
+        matches!(self, Self::Mixed | Self::RandMixed)
+    }
+}
+
+/// What a returning write promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// Nothing.
+    #[default]
+    None,
+    /// `O_SYNC`.
+    Sync,
+    /// `O_DSYNC`.
+    Dsync,
+}
+
+/// How space is allocated when a file is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fallocate {
+    /// Not before it is written.
+    None,
+    /// fallocate(2).
+    #[default]
+    Native,
+}
+
+/// Which of the results of reads and writes are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unified {
+    /// Reads, writes and trims.
+    #[default]
+    None,
+    /// All together.
+    Mixed,
+    /// Both ways.
+    Both,
+}
+
+/// An option as it was given.
+#[derive(Clone, Debug)]
+pub struct Typed {
+    /// Its row.
+    pub row: &'static Row,
+    /// Its value after replacement of variables; absent: it stood alone.
+    pub text: Option<String>,
+    /// Where.
+    pub at: Place,
+}
+
+/// Which latencies have percentiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Percentiles {
+    /// Of submission.
+    pub slat: bool,
+    /// Of completion.
+    pub clat: bool,
+    /// Of both.
+    pub lat: bool,
+}
+
+/// One section.
+#[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Job {
+    /// Name of the section.
+    pub section: String,
+    /// Name in results.
+    pub name: String,
+    /// Where its section begins.
+    pub at: Place,
+    /// How many of the options of global sections stand before it.
+    pub globals: usize,
+    /// Its own options, the file's name last.
+    pub typed: Vec<Typed>,
+    /// description.
+    pub description: Option<String>,
+    /// `kb_base`: 1024 or 1000.
+    pub kb_base: u64,
+    /// filename, all that were given.
+    pub filename: Vec<String>,
+    /// directory.
+    pub directory: Vec<String>,
+    /// `filename_format`.
+    pub filename_format: String,
+    /// nrfiles.
+    pub nrfiles: u64,
+    /// `file_service_type`, if it was given.
+    pub file_service: Option<String>,
+    /// filesize.
+    pub filesize: Option<(u64, u64)>,
+    /// size.
+    pub size: Option<Amount>,
+    /// `io_size`.
+    pub io_size: Option<Amount>,
+    /// offset.
+    pub offset: Amount,
+    /// `offset_increment`.
+    pub offset_increment: Amount,
+    /// `offset_align`.
+    pub offset_align: u64,
+    /// `number_ios`; 0: no limit.
+    pub number_ios: u64,
+    /// loops.
+    pub loops: u64,
+    /// overwrite.
+    pub is_overwritten: bool,
+    /// `allow_file_create`.
+    pub may_create: bool,
+    /// fallocate.
+    pub fallocate: Fallocate,
+    /// `pre_read`.
+    pub is_pre_read: bool,
+    /// invalidate.
+    pub is_invalidated: bool,
+    /// unlink.
+    pub is_unlinked: bool,
+    /// rw.
+    pub rw: Rw,
+    /// rw as it is called.
+    pub rw_name: &'static str,
+    /// What stands behind the colon of rw.
+    pub rw_more: Option<String>,
+    /// bs of reads, writes and trims.
+    pub bs: [u64; 3],
+    /// bsrange, if given.
+    pub bsrange: [Option<(u64, u64)>; 3],
+    /// bssplit, if given.
+    pub bssplit: Option<String>,
+    /// rwmixread.
+    pub read_percent: u64,
+    /// `percentage_random`, if given.
+    pub percentage_random: [Option<u64>; 3],
+    /// `random_distribution`.
+    pub distribution: String,
+    /// norandommap.
+    pub has_no_map: bool,
+    /// randrepeat.
+    pub is_repeated: bool,
+    /// randseed.
+    pub seed: Option<u64>,
+    /// direct.
+    pub is_direct: bool,
+    /// sync.
+    pub sync: Sync,
+    /// fsync.
+    pub fsync: u64,
+    /// fdatasync.
+    pub fdatasync: u64,
+    /// `end_fsync`.
+    pub is_flushed_at_end: bool,
+    /// `fsync_on_close`.
+    pub is_flushed_on_close: bool,
+    /// `zero_buffers`.
+    pub has_zeros: bool,
+    /// `buffer_compress_percentage`.
+    pub compress_percent: u64,
+    /// `buffer_compress_chunk`.
+    pub compress_chunk: u64,
+    /// exitall.
+    pub ends_all: bool,
+    /// ioengine, as it is called.
+    pub engine: String,
+    /// hipri.
+    pub is_polled: bool,
+    /// fixedbufs.
+    pub has_fixed_buffers: bool,
+    /// `sqthread_poll`.
+    pub has_submission_thread: bool,
+    /// iodepth.
+    pub depth: u64,
+    /// numjobs.
+    pub clones: u64,
+    /// thread.
+    pub is_thread: bool,
+    /// `group_reporting`.
+    pub is_group_reported: bool,
+    /// `new_group`.
+    pub begins_group: bool,
+    /// stonewall.
+    pub is_stonewalled: bool,
+    /// `wait_for`.
+    pub wait_for: Option<String>,
+    /// startdelay.
+    pub delay_ns: (u64, u64),
+    /// runtime.
+    pub runtime_ns: u64,
+    /// `time_based`.
+    pub is_time_based: bool,
+    /// `ramp_time`.
+    pub ramp_ns: u64,
+    /// rate in bytes per second of reads, writes and trims.
+    pub rate: [u64; 3],
+    /// `rate_iops`.
+    pub rate_iops: [u64; 3],
+    /// thinktime.
+    pub think_ns: u64,
+    /// `thinktime_blocks`.
+    pub think_blocks: u64,
+    /// prio.
+    pub prio: Option<u64>,
+    /// prioclass.
+    pub prio_class: Option<u64>,
+    /// `cpus_allowed`.
+    pub cpus: Option<String>,
+    /// `cpus_allowed_policy` is split.
+    pub is_cpu_split: bool,
+    /// verify, if on.
+    pub verify: Option<&'static str>,
+    /// `do_verify`.
+    pub is_verified_after: bool,
+    /// `unified_rw_reporting`.
+    pub unified: Unified,
+    /// `slat_percentiles` and the like.
+    pub percentiles: Percentiles,
+    /// `percentile_list`.
+    pub percentile_list: Vec<f64>,
+    /// `gtod_reduce` and `disable_*`: slat, clat, lat, bw.
+    pub disabled: [bool; 4],
+    /// `iodepth_batch*`, for the results alone.
+    pub is_batched: bool,
+}
+
+/// Percentiles that fio tells unless others are asked for.
+pub const PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
+
+impl Job {
+    /// A section in which nothing is said.
+    pub fn new(name: &str, at: Place) -> Self {
+        Self {
+            section: name.to_owned(),
+            name: name.to_owned(),
+            at,
+            kb_base: 1024,
+            filename_format: "$jobname.$jobnum.$filenum".to_owned(),
+            nrfiles: 1,
+            loops: 1,
+            may_create: true,
+            is_invalidated: true,
+            rw_name: "read",
+            bs: [4096; 3],
+            read_percent: 50,
+            distribution: "random".to_owned(),
+            is_repeated: true,
+            compress_chunk: 512,
+            engine: "psync".to_owned(),
+            depth: 1,
+            clones: 1,
+            think_blocks: 1,
+            is_verified_after: true,
+            percentiles: Percentiles { slat: false, clat: true, lat: false },
+            percentile_list: PERCENTILES.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// Smallest and largest size of the transfers of each direction.
+    pub fn sizes(&self) -> [(u64, u64); 3] {
+        std::array::from_fn(|place| self.bsrange[place].unwrap_or((self.bs[place], self.bs[place])))
+    }
+
+    /// Where an option was given last, its section's beginning if it was not.
+    pub fn place_of<'a>(&'a self, name: &str, globals: &'a [Typed]) -> &'a Place {
+        let all = globals[..self.globals.min(globals.len())].iter().chain(&self.typed);
+        let found = all.rev().find(|typed| typed.row.name == name);
+        found.map_or(&self.at, |typed| &typed.at)
+    }
+}

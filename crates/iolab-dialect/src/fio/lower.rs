@@ -1,0 +1,498 @@
+//! From jobs to a workload: phases of tenants, and how their results are told.
+
+use iolab_model::Ns;
+use iolab_model::target::{Blend, Content};
+use iolab_model::{Bytes, Seed};
+use iolab_workload::Workload;
+use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
+use iolab_workload::verify::Verify;
+
+use super::engine::{self, Engine};
+use super::expand::{Unit, units};
+use super::geometry::{Geometry, Wrong, geometry};
+use super::host::{Host, There};
+use super::job::{Job, Typed};
+use super::parse::Typing;
+use super::places::{self, Path};
+use super::plan::Plan;
+use super::show::show;
+use super::tenant::tenant_of;
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::option::Standing;
+use crate::plan::{Asked, Row};
+use crate::workload::{phase, workload};
+
+/// Root of random numbers unless `randseed` or `randrepeat=0` say otherwise.
+const SEED: u64 = 0x00f1_0f10;
+/// fio's samples of rates.
+const SAMPLE: Ns = Ns::from_ms(500);
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// Work of one unit, before it is put into a phase.
+pub struct Work {
+    /// Which clones.
+    pub unit: Unit,
+    /// fio's engine.
+    pub engine: Engine,
+    ours: &'static str,
+    /// What they do.
+    pub tenant: Tenant,
+    paths: Vec<Path>,
+}
+
+struct Lowering<'a, H> {
+    typing: &'a Typing,
+    words: &'a [String],
+    host: &'a H,
+    notes: Vec<String>,
+}
+
+/// The plan of what was typed.
+pub fn lower(typing: &Typing, words: &[String], host: &impl Host) -> Result<Plan> {
+    let mut lowering = Lowering { typing, words, host, notes: typing.notes.clone() };
+    lowering.plan()
+}
+
+impl<H: Host> Lowering<'_, H> {
+    fn at<T>(&self, job: &Job, (name, problem): Wrong) -> Result<T> {
+        Err(job.place_of(name, &self.typing.globals).tell(self.words, problem))
+    }
+
+    fn on<T>(&self, job: &Job, told: std::result::Result<T, Wrong>) -> Result<T> {
+        told.or_else(|wrong| self.at(job, wrong))
+    }
+
+    fn plan(&mut self) -> Result<Plan> {
+        self.note_what_does_nothing();
+        for job in &self.typing.jobs {
+            self.check(job)?;
+        }
+        self.check_together()?;
+        let mut works = Vec::new();
+        for unit in units(self.typing, self.words)? {
+            let work = self.work(unit, &works)?;
+            works.push(work);
+        }
+        let directory = self.place_files(&mut works);
+        let (phases, places) = self.phases(&works)?;
+        let cache = self.cache(&works)?;
+        let workload = self.workload(&works, phases);
+        let told = workload.check();
+        told.map_err(|error| {
+            let problem = Problem::new(error.to_string(), "change the job that it is about");
+            Diagnostic::of_all("fio", self.words, problem)
+        })?;
+        let files: std::collections::BTreeSet<String> = works
+            .iter()
+            .filter(|work| work.engine.name != "null")
+            .flat_map(|work| work.tenant.file_names())
+            .collect();
+        let largest = works.iter().map(|work| work.tenant.file_bytes.0).max().unwrap_or(0);
+        let record = works.iter().map(|work| work.tenant.io_size_bytes.0).max().unwrap_or(0);
+        let program = &self.typing.program;
+        if program.are_notes_fatal
+            && let Some(note) = self.notes.first()
+        {
+            let problem = Problem::new(note.clone(), "correct it, or leave --warnings-fatal out");
+            return Err(Diagnostic::of_all("fio", self.words, problem));
+        }
+        Ok(Plan {
+            dialect: "fio".into(),
+            common: self.typing.common.clone(),
+            only_text: None,
+            notes: std::mem::take(&mut self.notes),
+            directory,
+            files: files.into_iter().collect(),
+            cache,
+            asked: Asked { workbook: None, ..Asked::default() },
+            show: show(self.typing, &works, &places, &workload),
+            rows: vec![Row {
+                name: self.typing.jobs[0].name.clone(),
+                file_kb: largest.div_ceil(1024),
+                record_kb: record.div_ceil(1024).max(1),
+                children: works.iter().map(|work| work.tenant.workers).sum(),
+                workload,
+            }],
+        })
+    }
+
+    /// Options that are accepted and change nothing, where they ask for something.
+    fn note_what_does_nothing(&mut self) {
+        let mut seen = std::collections::BTreeSet::new();
+        let own = self.typing.jobs.iter().flat_map(|job| &job.typed);
+        for Typed { row, text, .. } in self.typing.globals.iter().chain(own) {
+            let Standing::Ignored(why) = row.standing else { continue };
+            let text = text.as_deref().unwrap_or("1");
+            if text != row.default && seen.insert((row.name, text)) {
+                self.notes.push(format!("{}={text} changes nothing here: {why}", row.name));
+            }
+        }
+        let threads = self.typing.jobs.iter().filter(|job| job.is_thread).count();
+        if threads > 0 && threads < self.typing.jobs.len() {
+            self.notes.push("some jobs ask for threads: all of them are threads".to_owned());
+        }
+    }
+
+    /// What contradicts itself within one job.
+    fn check(&mut self, job: &Job) -> Result<()> {
+        let wrong = |name, what: String, remedy: &str| (name, Problem::new(what, remedy));
+        if self.typing.program.is_readonly && job.rw.writes() {
+            let what = format!("job <{}> writes, but --readonly is given", job.name);
+            return self.at(job, wrong("rw", what, "write rw=read, or leave --readonly out"));
+        }
+        if job.is_time_based && job.runtime_ns == 0 {
+            let note = "time_based counts only with runtime; it is ignored, as in fio";
+            self.notes.push(format!("job {}: {note}", job.name));
+        }
+        if job.ramp_ns > 0 && (job.runtime_ns == 0 || !job.is_time_based) {
+            let what = "ramp_time without time_based and runtime is not done".to_owned();
+            return self.at(job, wrong("ramp_time", what, "write time_based and runtime="));
+        }
+        if job.delay_ns.0 > 0 && job.is_stonewalled {
+            let note = "startdelay counts from the stonewall, not from the beginning of the run";
+            self.notes.push(format!("job {}: {note}", job.name));
+        }
+        if job.verify.is_some() && !job.rw.writes() {
+            let what = "verify of files that other runs have written is not done yet".to_owned();
+            return self.at(job, wrong("verify", what, "write and verify in one job"));
+        }
+        if job.verify.is_some() && job.rw.reads() {
+            let what = "verify of a job that also reads is not done yet".to_owned();
+            return self.at(job, wrong("verify", what, "write rw=write or rw=randwrite"));
+        }
+        let is_odd = job.has_zeros || job.compress_percent > 0 || job.ends_all;
+        if job.verify.is_some() && (job.runtime_ns > 0 || is_odd) {
+            let what = "verify with runtime, exitall or data of a kind is not done yet".to_owned();
+            return self.at(job, wrong("verify", what, "write all of it once"));
+        }
+        if let Some(name) = job.verify {
+            let note = "blocks are checked by iolab's own stamps";
+            self.notes.push(format!("job {}: verify={name}: {note}", job.name));
+        }
+        self.on(job, check_cpus(job, self.host))?;
+        if job.cpus.is_some() && job.clones > 1 && !job.is_cpu_split {
+            let note = "each clone stays on one of the CPUs, as with cpus_allowed_policy=split";
+            self.notes.push(format!("job {}: {note}", job.name));
+        }
+        Ok(())
+    }
+
+    /// What is the same for all jobs here and may differ in fio.
+    fn check_together(&self) -> Result<()> {
+        let jobs = &self.typing.jobs;
+        let Some(first) = jobs.first() else {
+            let problem = Problem::new("No job(s) defined", "name a job file, or write --name=X");
+            return Err(Diagnostic::of_all("fio", self.words, problem));
+        };
+        let writers = || jobs.iter().filter(|job| job.rw.writes());
+        let odd = [
+            ("unlink", jobs.iter().find(|job| job.is_unlinked != first.is_unlinked)),
+            ("cpus_allowed", jobs.iter().find(|job| job.cpus != first.cpus)),
+            ("randseed", jobs.iter().find(|job| job.seed != first.seed)),
+            (
+                "zero_buffers",
+                writers().find(|job| {
+                    content(job) != writers().next().map_or(Content::Incompressible, content)
+                }),
+            ),
+        ];
+        for (name, job) in odd {
+            if let Some(job) = job {
+                let what = format!("{name} of job {} is not that of job {}", job.name, first.name);
+                let problem = Problem::new(what, "write it in [global], for all jobs");
+                return self.at(job, (name, problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&mut self, unit: Unit, before: &[Work]) -> Result<Work> {
+        let job = &self.typing.jobs[unit.job];
+        let engine = self.on(job, engine::of(job))?;
+        let ours = self.on(job, engine::ours(job, engine))?;
+        let is_null = engine.name == "null";
+        let is_here = self.typing.common.on.is_none() && !is_null;
+        let mut paths = if is_null {
+            vec![Path { directory: String::new(), name: "fio-null".into() }]
+        } else {
+            self.on(job, places::files(job, &unit))?
+        };
+        for path in paths.iter().filter(|_| is_here) {
+            self.on(job, places::check(job, path, self.host))?;
+        }
+        if !is_here {
+            for path in &mut paths {
+                path.directory.clear();
+            }
+        }
+        let looked_at = is_here.then(|| paths[0].text());
+        let geometry = self.on(job, geometry(job, self.host, looked_at.as_deref()))?;
+        let opening = self.opening(job, &paths, (&geometry, is_here), before)?;
+        let opening = if is_null { Opening::Existing } else { opening };
+        if job.depth > 1 && !engine.is_asynchronous && unit.first == 0 {
+            let note = "has one transfer under way, whatever iodepth says, as in fio";
+            self.notes.push(format!("job {}: ioengine={} {note}", job.name, engine.name));
+        }
+        if engine.name == "libaio" && !job.is_direct && job.depth > 1 && unit.first == 0 {
+            let note = "libaio without direct=1 has one transfer under way: the kernel waits";
+            self.notes.push(format!("job {}: {note}", job.name));
+        }
+        let made = tenant_of(job, &unit, engine, (&geometry, opening), &paths);
+        let tenant = self.on(job, made)?;
+        Ok(Work { unit, engine, ours, tenant, paths })
+    }
+
+    /// What is done about a file before the time begins.
+    fn opening(
+        &self,
+        job: &Job,
+        paths: &[Path],
+        (geometry, is_here): (&Geometry, bool),
+        before: &[Work],
+    ) -> Result<Opening> {
+        if job.rw.writes() && !job.rw.reads() && !job.is_overwritten {
+            return Ok(Opening::Keep);
+        }
+        let large = |path: &Path| match self.host.at(&path.text()) {
+            There::File(bytes) => bytes >= geometry.file,
+            _ => false,
+        };
+        if is_here && paths.iter().all(large) {
+            return Ok(Opening::Existing);
+        }
+        let is_made = |path: &Path| before.iter().any(|work| work.paths.contains(path));
+        if !job.may_create && !paths.iter().all(is_made) {
+            let what = "file creation disallowed by allow_file_create=0".to_owned();
+            let problem = Problem::new(what, "make the file first, or leave the option out");
+            return self.at(job, ("allow_file_create", problem));
+        }
+        Ok(Opening::LaidOut)
+    }
+
+    /// Names of files as the plan has them, and the directory that they are in.
+    fn place_files(&self, works: &mut [Work]) -> String {
+        let real = || works.iter().filter(|work| work.engine.name != "null");
+        let mut folders = real().flat_map(|work| &work.paths).map(|path| path.directory.clone());
+        let Some(first) = folders.next() else { return String::new() };
+        if folders.all(|folder| folder == first) {
+            return first;
+        }
+        for work in works.iter_mut().filter(|work| work.engine.name != "null") {
+            let whole: Vec<String> =
+                work.paths.iter().map(|path| path.absolute(self.host)).collect();
+            work.tenant.file.clone_from(&whole[0]);
+            if !work.tenant.is_file_shared {
+                work.tenant.files = whole;
+            }
+        }
+        String::new()
+    }
+
+    /// Phases, and for each work where it is done and where it is verified.
+    fn phases(&self, works: &[Work]) -> Result<(Vec<Phase>, Vec<Places>)> {
+        let levels = works.iter().map(|work| work.unit.level).max().unwrap_or(0);
+        let mut phases: Vec<Phase> = Vec::new();
+        let mut places = vec![Places::default(); works.len()];
+        for level in 0..=levels {
+            let here: Vec<usize> =
+                (0..works.len()).filter(|index| works[*index].unit.level == level).collect();
+            let Some(first) = here.first() else { continue };
+            let mut made = self.phase(works, &here)?;
+            made.name = names(here.iter().map(|index| &*works[*index].unit.name));
+            for (tenant, index) in here.iter().enumerate() {
+                places[*index].work = (phases.len(), tenant);
+            }
+            let engine = made.engine.clone();
+            phases.push(made);
+            let verified: Vec<usize> = here
+                .iter()
+                .copied()
+                .filter(|index| {
+                    let job = &self.typing.jobs[works[*index].unit.job];
+                    job.verify.is_some() && job.is_verified_after
+                })
+                .collect();
+            if verified.is_empty() {
+                continue;
+            }
+            let tenants = verified.iter().map(|index| verifier(&works[*index].tenant)).collect();
+            for (tenant, index) in verified.iter().enumerate() {
+                places[*index].verified = Some((phases.len(), tenant));
+            }
+            let name = format!("{}: verify", works[*first].unit.name);
+            phases.push(Phase { engine, ..phase(&name, tenants) });
+        }
+        let is_unlinked = self.typing.jobs[0].is_unlinked;
+        if let Some(last) = phases.last_mut() {
+            last.keeps_files = !is_unlinked;
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        for (index, phase) in phases.iter_mut().enumerate() {
+            if !seen.insert(phase.name.clone()) {
+                phase.name = format!("{}#{}", phase.name, index + 1);
+            }
+        }
+        Ok((phases, places))
+    }
+
+    fn phase(&self, works: &[Work], here: &[usize]) -> Result<Phase> {
+        let first = &works[here[0]];
+        let first_job = &self.typing.jobs[first.unit.job];
+        for index in here {
+            let work = &works[*index];
+            let job = &self.typing.jobs[work.unit.job];
+            if work.ours != first.ours {
+                let what = format!(
+                    "jobs {} and {} run at once with the engines {} and {}",
+                    first_job.name, job.name, first.ours, work.ours
+                );
+                let problem = Problem::new(what, "use one engine, or write stonewall between them");
+                return self.at(job, ("ioengine", problem));
+            }
+            if job.ends_all != first_job.ends_all {
+                let what = "jobs that run at once have different exitall".to_owned();
+                return self.at(job, ("exitall", Problem::new(what, "write it in [global]")));
+            }
+            if job.ramp_ns != first_job.ramp_ns {
+                let what = "jobs that run at once have different ramp_time".to_owned();
+                return self.at(job, ("ramp_time", Problem::new(what, "use the same")));
+            }
+        }
+        let tenants = here.iter().map(|index| works[*index].tenant.clone()).collect();
+        let mut made = phase("", tenants);
+        if first_job.ramp_ns > 0 {
+            made.cuts_ns = vec![Ns(first_job.ramp_ns)];
+        }
+        made.engine = Some(first.ours.to_owned());
+        made.is_stonewalled = first_job.ends_all;
+        Ok(made)
+    }
+
+    /// Whether the files' parts of the page cache are dropped first.
+    fn cache(&self, works: &[Work]) -> Result<String> {
+        let asked: Vec<&Job> = works
+            .iter()
+            .filter(|work| work.engine.name != "null" && work.tenant.reads())
+            .map(|work| &self.typing.jobs[work.unit.job])
+            .collect();
+        let is_warm = asked.iter().any(|job| job.is_pre_read);
+        if let Some(job) = asked.iter().find(|job| is_warm && !job.is_pre_read) {
+            let what = "pre_read differs between jobs that read".to_owned();
+            return self.at(job, ("pre_read", Problem::new(what, "write it in [global]")));
+        }
+        if is_warm {
+            return Ok("warm".to_owned());
+        }
+        let is_cold = asked.iter().any(|job| job.is_invalidated);
+        if let Some(job) = asked.iter().find(|job| is_cold && !job.is_invalidated) {
+            let what = "invalidate differs between jobs that read".to_owned();
+            let problem = Problem::new(what, "write it in [global], for all jobs");
+            return self.at(job, ("invalidate", problem));
+        }
+        Ok(if is_cold { "cold" } else { "as_is" }.to_owned())
+    }
+
+    fn workload(&self, works: &[Work], phases: Vec<Phase>) -> Workload {
+        let jobs = &self.typing.jobs;
+        let seed = match jobs[0].seed {
+            Some(seed) => seed,
+            None if jobs.iter().any(|job| !job.is_repeated) => self.host.chance(),
+            None => SEED,
+        };
+        let content =
+            jobs.iter().find(|job| job.rw.writes()).map_or(Content::Incompressible, content);
+        let is_null = works.iter().any(|work| work.engine.name == "null");
+        let is_verified = jobs.iter().any(|job| job.verify.is_some());
+        let are_threads = is_null || jobs.iter().any(|job| job.is_thread);
+        Workload {
+            engine: works[0].ours.to_owned(),
+            workers_as: if are_threads { WorkersAs::Threads } else { WorkersAs::Processes },
+            verify: if is_verified { Verify::Full } else { Verify::None },
+            pin_cpus: jobs[0].cpus.as_deref().map(|text| cpus(text).0).unwrap_or_default(),
+            interval_ns: SAMPLE,
+            ..workload("fio", seed, content, phases)
+        }
+    }
+}
+
+/// Where a work is done, and where it is verified.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Places {
+    /// Phase and tenant.
+    pub work: (usize, usize),
+    /// Phase and tenant.
+    pub verified: Option<(usize, usize)>,
+}
+
+/// Reads what `tenant` has written, in the same order.
+fn verifier(tenant: &Tenant) -> Tenant {
+    let limit = match tenant.limit {
+        Limit::Ops { .. } if tenant.direction == Direction::Write => tenant.limit,
+        _ => Limit::Once,
+    };
+    Tenant {
+        direction: Direction::Read,
+        fsync: FsyncPolicy::None,
+        opening: Opening::Existing,
+        is_preallocated: false,
+        rate_ops_per_s: None,
+        think_ns: Ns(0),
+        begins_ns: Ns(0),
+        limit,
+        manner: iolab_workload::spec::Manner::default(),
+        ..tenant.clone()
+    }
+}
+
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 3;
+    let all: Vec<&str> = all.collect();
+    let mut text = all[..all.len().min(SHOWN)].join("+");
+    if all.len() > SHOWN {
+        text.push_str("+...");
+    }
+    text
+}
+
+/// Numbers of CPUs in a list, and the part of it that is none.
+fn cpus(text: &str) -> (Vec<u32>, Option<String>) {
+    let mut found = Vec::new();
+    for part in text.split([',', ':']) {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        match (low.trim().parse::<u32>(), high.trim().parse::<u32>()) {
+            (Ok(low), Ok(high)) if low <= high && high < 4096 => found.extend(low..=high),
+            _ => return (found, Some(part.to_owned())),
+        }
+    }
+    (found, None)
+}
+
+/// What a job writes.
+fn content(job: &Job) -> Content {
+    match (job.has_zeros, job.compress_percent) {
+        (true, _) | (false, 100) => Content::Zero,
+        (false, 0) => Content::Incompressible,
+        (false, percent) => Content::Blend(Blend {
+            granule_bytes: Bytes(job.compress_chunk),
+            across_percent: 0,
+            everywhere_percent: 0,
+            within_percent: 0,
+            zero_percent: percent as u8,
+            seed: Seed(SEED),
+            skew: 0,
+        }),
+    }
+}
+
+/// Refuses CPUs that are none, or that this machine has not.
+pub fn check_cpus(job: &Job, host: &impl Host) -> std::result::Result<(), Wrong> {
+    let Some(text) = &job.cpus else { return Ok(()) };
+    let (found, odd) = cpus(text);
+    let what = match (odd, found.iter().find(|cpu| u64::from(**cpu) >= host.cpus())) {
+        (Some(part), _) => format!("cpus_allowed: '{part}' is no CPU and no range of them"),
+        (None, Some(cpu)) => format!("there is no CPU {cpu}"),
+        (None, None) => return Ok(()),
+    };
+    Err(("cpus_allowed", Problem::new(what, format!("use 0 to {}", host.cpus() - 1))))
+}

@@ -1,0 +1,233 @@
+//! Options of transfers: direction, size, order, how they are made.
+
+use super::done_rows;
+use crate::diagnostic::Problem;
+use crate::fio::job::{Rw, Sync};
+use crate::fio::row::{Kind, Row};
+use crate::option::Standing::{Differs, Done, Ignored};
+
+use Kind::{Choice, ChoiceAndMore, Count, Counts, Flag, SizeRanges, Sizes, Text};
+
+const RW: &[&str] = &[
+    "read",
+    "write",
+    "randread",
+    "randwrite",
+    "rw",
+    "readwrite",
+    "randrw",
+    "trim",
+    "randtrim",
+    "trimwrite",
+    "randtrimwrite",
+];
+const RWS: [Rw; 11] = [
+    Rw::Read,
+    Rw::Write,
+    Rw::RandRead,
+    Rw::RandWrite,
+    Rw::Mixed,
+    Rw::Mixed,
+    Rw::RandMixed,
+    Rw::Trim,
+    Rw::Trim,
+    Rw::Trim,
+    Rw::Trim,
+];
+const SYNC: &[&str] = &["none", "0", "sync", "1", "dsync"];
+
+/// Rows.
+pub const ROWS: &[Row] = done_rows! { "Transfers";
+    "rw" | "readwrite": ChoiceAndMore(RW), "read", T1, "direction and order",
+        Differs("no trims, and nothing behind a colon") => |job, value| {
+            job.rw = RWS[value.word()];
+            // As fio tells it: one name for the two of the sequential mix.
+            job.rw_name = if job.rw == Rw::Mixed { "rw" } else { RW[value.word()] };
+            job.rw_more = value.more();
+            Ok(())
+        };
+    "bs" | "blocksize": Sizes, "4k", T1, "bytes of a transfer that reads, writes, trims",
+        Differs("the same for reads and writes of a mixed job") => |job, value| {
+            for (place, size) in value.three().into_iter().enumerate() {
+                if size == Some(0) {
+                    return Err(Problem::new("transfers of no bytes", "write for instance bs=4k"));
+                }
+                if let Some(size) = size {
+                    (job.bs[place], job.bsrange[place]) = (size, None);
+                }
+            }
+            Ok(())
+        };
+    "bsrange" | "blocksize_range": SizeRanges, "", T1, "smallest and largest transfer",
+        Differs("equal bounds only") => |job, value| {
+            for (place, range) in value.ranges().into_iter().enumerate() {
+                job.bsrange[place] = range.or(job.bsrange[place]);
+            }
+            Ok(())
+        };
+    "rwmixread": Count(0, 100), "50", T1, "percent of the transfers of a mixed job that read",
+        Done => |job, value| {
+            job.read_percent = value.number();
+            Ok(())
+        };
+    "rwmixwrite": Count(0, 100), "50", T1, "percent that write; of both options the last counts",
+        Done => |job, value| {
+            job.read_percent = 100 - value.number();
+            Ok(())
+        };
+    "percentage_random": Counts(100), "100", T1, "percent of the transfers at random places",
+        Differs("0 or 100") => |job, value| {
+            for (place, percent) in value.three().into_iter().enumerate() {
+                job.percentage_random[place] = percent.or(job.percentage_random[place]);
+            }
+            Ok(())
+        };
+    "random_distribution": Text, "random", T1, "how random places are distributed",
+        Differs("random") => |job, value| {
+            job.distribution = value.text();
+            Ok(())
+        };
+    "norandommap": Flag, "0", T1, "random places without memory: some again, some never", Done =>
+        |job, value| {
+            job.has_no_map = value.flag();
+            Ok(())
+        };
+    "softrandommap": Flag, "0", T2, "go on without the map of places where there is no memory",
+        Ignored("there is memory, or it is refused") => |_, _| Ok(());
+    "random_generator": Choice(&["tausworthe", "lfsr", "tausworthe64"]), "tausworthe", T1,
+        "source of random numbers",
+        Ignored("iolab has its own, which every release keeps; each block once per pass") =>
+        |_, _| Ok(());
+    "randrepeat": Flag, "1", T1, "the same random numbers in every run", Done => |job, value| {
+        job.is_repeated = value.flag();
+        Ok(())
+    };
+    "allrandrepeat": Flag, "0", T1, "the same random numbers of every kind in every run",
+        Done => |job, value| {
+            job.is_repeated |= value.flag();
+            Ok(())
+        };
+    "randseed": Count(0, i64::MAX), "", T1, "root of the random numbers",
+        Differs("always counts, not only with randrepeat=0; the same for all jobs") =>
+        |job, value| {
+            job.seed = Some(value.number());
+            Ok(())
+        };
+    "direct": Flag, "0", T1, "past the page cache (O_DIRECT)", Done => |job, value| {
+        job.is_direct = value.flag();
+        Ok(())
+    };
+    "buffered": Flag, "1", T1, "through the page cache", Done => |job, value| {
+        job.is_direct = !value.flag();
+        Ok(())
+    };
+    "sync": Choice(SYNC), "none", T1, "what a returning write promises: O_SYNC, O_DSYNC", Done =>
+        |job, value| {
+            job.sync = match value.word() {
+                0 | 1 => Sync::None,
+                4 => Sync::Dsync,
+                _ => Sync::Sync,
+            };
+            Ok(())
+        };
+    "fsync": Count(0, i64::MAX), "0", T1, "fsync(2) after so many writes, not after the last",
+        Done => |job, value| {
+            job.fsync = value.number();
+            Ok(())
+        };
+    "fdatasync": Count(0, i64::MAX), "0", T1,
+        "fdatasync(2) after so many writes, not after the last",
+        Differs("counted as flushes, where fio 3.33 counts short reads") => |job, value| {
+            job.fdatasync = value.number();
+            Ok(())
+        };
+    "end_fsync": Flag, "0", T1, "one fsync(2) at the end, inside the time", Done => |job, value| {
+        job.is_flushed_at_end = value.flag();
+        Ok(())
+    };
+    "fsync_on_close": Flag, "0", T1, "one fsync(2) when a written file is closed",
+        Differs("at the end of the job, inside the time") => |job, value| {
+            job.is_flushed_on_close = value.flag();
+            Ok(())
+        };
+    "fadvise_hint": Choice(&["0", "1", "sequential", "random"]), "1", T1,
+        "posix_fadvise(2) about the order",
+        Ignored("the kernel is told nothing: its read-ahead finds out") => |_, _| Ok(());
+    "zero_buffers": Flag, "0", T1, "zeros are written", Done => |job, value| {
+        job.has_zeros = value.flag();
+        Ok(())
+    };
+    "buffer_compress_percentage": Count(0, 100), "0", T1,
+        "percent of the written data that are zeros",
+        Differs("the same for all jobs that write") => |job, value| {
+            job.compress_percent = value.number();
+            Ok(())
+        };
+    "buffer_compress_chunk": Kind::Size, "512", T1, "in pieces of this size, a multiple of 512",
+        Done => |job, value| {
+            job.compress_chunk = value.number();
+            Ok(())
+        };
+    "refill_buffers": Flag, "0", T1, "new random data for every write",
+        Ignored("every page of every write differs already") => |_, _| Ok(());
+    "scramble_buffers": Flag, "1", T1, "written data differ a little from write to write",
+        Ignored("every page of every write differs") => |_, _| Ok(());
+    "ioengine": Text, "psync", T1, "how transfers are made", Done => |job, value| {
+        job.engine = value.text();
+        Ok(())
+    };
+    "iodepth": Count(1, 4096), "1", T1, "transfers under way at once",
+        Differs("a synchronous engine has one, as in fio; a note says so") => |job, value| {
+            job.depth = value.number();
+            Ok(())
+        };
+    "iodepth_batch" | "iodepth_batch_submit": Count(0, 4096), "1", T1,
+        "transfers that are submitted together",
+        Ignored("the engine submits what is due") => |job, _| {
+            job.is_batched = true;
+            Ok(())
+        };
+    "iodepth_batch_complete_min" | "iodepth_batch_complete": Count(0, 4096), "1", T1,
+        "transfers that are waited for at least", Ignored("the engine takes what has ended") =>
+        |job, _| {
+            job.is_batched = true;
+            Ok(())
+        };
+    "iodepth_batch_complete_max": Count(0, 4096), "1", T1,
+        "transfers that are taken at most at once", Ignored("the engine takes what has ended") =>
+        |job, _| {
+            job.is_batched = true;
+            Ok(())
+        };
+    "hipri": Flag, "0", T2, "completion is polled for (io_uring)", Done => |job, value| {
+        job.is_polled = value.flag();
+        Ok(())
+    };
+    "fixedbufs": Flag, "0", T2, "registered buffers (io_uring)",
+        Differs("with registered files") => |job, value| {
+            job.has_fixed_buffers = value.flag();
+            Ok(())
+        };
+    "registerfiles": Flag, "0", T2, "registered files (io_uring)",
+        Differs("with registered buffers") => |job, value| {
+            job.has_fixed_buffers |= value.flag();
+            Ok(())
+        };
+    "sqthread_poll": Flag, "0", T2, "a thread of the kernel submits (io_uring)", Done =>
+        |job, value| {
+            job.has_submission_thread = value.flag();
+            Ok(())
+        };
+    "nonvectored": Flag, "1", T2, "plain reads and writes (io_uring)",
+        Ignored("they always are") => |_, _| Ok(());
+    "iomem" | "mem": Choice(&["malloc", "mmap", "mmapshared", "shm"]), "malloc", T2,
+        "memory of the buffers",
+        Differs("malloc and mmap are the same: pages of their own") => |_, value| {
+            match value.word() {
+                0 | 1 => Ok(()),
+                _ => Err(Problem::new("shared buffers are not done", "write iomem=malloc")),
+            }
+        };
+    "iomem_align" | "mem_align": Kind::Size, "0", T2, "alignment of the buffers",
+        Ignored("they are aligned for direct I/O") => |_, _| Ok(());
+};

@@ -1,0 +1,143 @@
+//! Options of jobs: how many, when they begin and end, how fast they go.
+
+use super::done_rows;
+use crate::fio::row::{Kind, Row};
+use crate::fio::value::TimeUnit::{S, Us};
+use crate::option::Standing::{Differs, Done, Ignored};
+
+use Kind::{Choice, Count, Counts, Flag, Sizes, Text, Time, TimeRange};
+
+/// Rows.
+pub const ROWS: &[Row] = done_rows! { "Jobs";
+    "name": Text, "", T1, "name in results and in names of files", Done => |job, value| {
+        job.name = value.text();
+        Ok(())
+    };
+    "description": Text, "", T1, "a text that is shown with the results", Done => |job, value| {
+        job.description = Some(value.text());
+        Ok(())
+    };
+    "kb_base": Count(1000, 1024), "1024", T1, "what k means: 1024 or 1000", Done => |job, value| {
+        if !matches!(value.number(), 1000 | 1024) {
+            let what = format!("kb_base={}", value.number());
+            return Err(crate::diagnostic::Problem::new(what, "write 1000 or 1024"));
+        }
+        job.kb_base = value.number();
+        Ok(())
+    };
+    "unit_base": Count(0, 8), "0", T1, "8: rates in bytes", Differs("bytes") => |_, value| {
+        match value.number() {
+            0 | 8 => Ok(()),
+            other => {
+                let what = format!("unit_base={other} is not done");
+                Err(crate::diagnostic::Problem::new(what, "leave it out: rates are in bytes"))
+            }
+        }
+    };
+    "numjobs": Count(1, 4096), "1", T1, "clones, each of which does all of it", Done =>
+        |job, value| {
+            job.clones = value.number();
+            Ok(())
+        };
+    "thread": Flag, "0", T1, "clones are threads, not processes",
+        Differs("one job that wants threads makes them all threads; a note says so") =>
+        |job, value| {
+            job.is_thread = value.flag();
+            Ok(())
+        };
+    "group_reporting": Flag, "0", T1, "one result for the jobs of a group", Done => |job, value| {
+        job.is_group_reported = value.flag();
+        Ok(())
+    };
+    "new_group": Flag, "0", T1, "a new group of results begins", Done => |job, value| {
+        job.begins_group = value.flag();
+        Ok(())
+    };
+    "stonewall" | "wait_for_previous": Flag, "0", T1, "begins when all earlier jobs have ended",
+        Done => |job, value| {
+            job.is_stonewalled = value.flag();
+            Ok(())
+        };
+    "exitall": Flag, "0", T2, "the first job that ends ends all that run with it",
+        Differs("all jobs that run at once say so, or none") => |job, value| {
+            job.ends_all = value.flag();
+            Ok(())
+        };
+    "startdelay": TimeRange(S), "0", T1, "begins so much later",
+        Differs("counted from the stonewall, not from the beginning of the run; one time") =>
+        |job, value| {
+            let (low, high) = value.range();
+            if low != high {
+                let what = "startdelay as a range".to_owned();
+                return Err(crate::diagnostic::Problem::new(what, "write one time"));
+            }
+            job.delay_ns = (low, high);
+            Ok(())
+        };
+    "runtime": Time(S), "0", T1, "ends at the latest after so long", Done => |job, value| {
+        job.runtime_ns = value.number();
+        Ok(())
+    };
+    "time_based": Flag, "0", T1, "goes on until the runtime is over", Done => |job, value| {
+        job.is_time_based = value.flag();
+        Ok(())
+    };
+    "ramp_time": Time(S), "0", T1, "runs so long before it is measured",
+        Differs("the same for all jobs that run at once") => |job, value| {
+            job.ramp_ns = value.number();
+            Ok(())
+        };
+    "rate": Sizes, "0", T1, "bytes per second of each direction",
+        Differs("a mixed job has the sum of both rates, and their shares") => |job, value| {
+            for (place, rate) in value.three().into_iter().enumerate() {
+                job.rate[place] = rate.unwrap_or(job.rate[place]);
+            }
+            Ok(())
+        };
+    "rate_iops": Counts(i64::MAX), "0", T1, "transfers per second of each direction",
+        Differs("a mixed job has the sum of both rates, and their shares") => |job, value| {
+            for (place, rate) in value.three().into_iter().enumerate() {
+                job.rate_iops[place] = rate.unwrap_or(job.rate_iops[place]);
+            }
+            Ok(())
+        };
+    "rate_cycle": Count(0, i64::MAX), "1000", T2, "ms over which the lowest rate is judged",
+        Ignored("no lowest rate can be asked for") => |_, _| Ok(());
+    "thinktime": Time(Us), "0", T1, "pause after every thinktime_blocks transfers", Done =>
+        |job, value| {
+            job.think_ns = value.number();
+            Ok(())
+        };
+    "thinktime_blocks": Count(1, i64::MAX), "1", T1, "transfers between two pauses", Done =>
+        |job, value| {
+            job.think_blocks = value.number();
+            Ok(())
+        };
+    "prio": Count(0, 7), "", T2, "priority of I/O: 0 first, 7 last", Done => |job, value| {
+        job.prio = Some(value.number());
+        Ok(())
+    };
+    "prioclass": Count(0, 3), "", T2, "class of priority: 1 real time, 2 best effort, 3 idle",
+        Done => |job, value| {
+            job.prio_class = Some(value.number());
+            Ok(())
+        };
+    "cpus_allowed": Text, "", T2, "CPUs that the clones may run on: 0-3,6",
+        Differs("each clone is bound to one of them, in turn; the same for all jobs") =>
+        |job, value| {
+            job.cpus = Some(value.text());
+            Ok(())
+        };
+    "cpus_allowed_policy": Choice(&["shared", "split"]), "shared", T2, "how CPUs are dealt",
+        Differs("split: shared CPUs are dealt as well; a note says so") => |job, value| {
+            job.is_cpu_split = value.word() == 1;
+            Ok(())
+        };
+    "wait_for": Text, "", T1, "begins when all clones of an earlier job have ended",
+        Differs("as a stonewall, if that job is the last before it") => |job, value| {
+            job.wait_for = Some(value.text());
+            Ok(())
+        };
+    "clocksource": Choice(&["gettimeofday", "clock_gettime", "cpu"]), "", T1, "the clock",
+        Ignored("the clock is the kernel's monotonic one") => |_, _| Ok(());
+};

@@ -1,0 +1,392 @@
+//! Options that are known and not done: each says why, and what to do instead.
+
+use super::refused_rows;
+use crate::fio::row::{Kind, Row};
+use crate::fio::value::TimeUnit::{S, Us};
+
+use Kind::{Choice, Count, Counts, Flag, Floats, Size, Sizes, Text, Time};
+
+/// Rows.
+pub const ROWS: &[Row] = refused_rows! { "Not done";
+    "opendir": Text, "", T3,
+        "files of a directory",
+        "a whole tree of files is not taken over", "name files with filename";
+    "lockfile": Choice(&["none", "exclusive", "readwrite"]), "none", T2,
+        "lock of the file around transfers",
+        "locks between jobs are not done", "leave it out";
+    "file_append": Flag, "0", T2,
+        "writes begin at the old end of the file",
+        "appending is not done yet", "use offset=";
+    "fill_device" | "fill_fs": Flag, "0", T2,
+        "write until there is no space left",
+        "filling a file system up is not done", "write size=";
+    "create_only": Flag, "0", T1,
+        "only lay the files out",
+        "a run that measures nothing is not done", "make them with rw=write";
+    "unlink_each_loop": Flag, "0", T1,
+        "files are removed after each pass",
+        "passes follow each other on the same file", "write one job per pass";
+    "ioscheduler": Text, "", T2,
+        "I/O scheduler of the device",
+        "a setting of the machine belongs to the testbed, which puts it back",
+        "`iolab compare --scheduler NAME --workload 'fio JOBFILE' --on ...`";
+    "zonemode": Choice(&["none", "strided", "zbd"]), "none", T2,
+        "work zone by zone",
+        "zones are not done yet", "write one job per region with offset= and size=";
+    "zonesize": Size, "0", T2,
+        "bytes of a zone",
+        "zones are not done yet", "leave it out";
+    "zonerange": Size, "0", T2,
+        "size of a zone",
+        "zones are not done yet", "leave it out";
+    "zoneskip": Size, "0", T2,
+        "bytes between zones",
+        "zones are not done yet", "leave it out";
+    "bssplit": Text, "", T1,
+        "shares of several transfer sizes",
+        "several sizes in one job are not done yet", "write bs=, or one job per size";
+    "bs_unaligned" | "blocksize_unaligned": Flag, "0", T1,
+        "transfers of any number of bytes",
+        "sizes that vary are not done yet", "write bs=";
+    "bs_is_seq_rand" | "blocksize_is_seq_rand": Flag, "0", T2,
+        "sizes by order, not by direction",
+        "sizes that vary are not done yet", "write bs=";
+    "blockalign" | "ba": Sizes, "", T1,
+        "alignment of random places",
+        "places that are no multiples of the transfer are not done yet", "leave it out";
+    "rw_sequencer": Choice(&["sequential", "identical"]), "sequential", T1,
+        "what follows a random place with rw=...:N",
+        "rw=...:N is not done yet", "leave it out";
+    "sync_file_range": Text, "", T2,
+        "sync_file_range(2) after so many writes",
+        "it is not done yet", "write fdatasync=N";
+    "write_barrier": Count(0, i64::MAX), "0", T3,
+        "a barrier every so many writes",
+        "today's kernels have no barriers", "write fdatasync=N";
+    "atomic": Flag, "0", T3,
+        "atomic writes",
+        "O_ATOMIC never came into the kernel", "leave it out";
+    "write_hint": Choice(&["none", "short", "medium", "long", "extreme"]), "none", T2,
+        "how long data will live",
+        "hints are not done", "leave it out";
+    "buffer_pattern": Text, "", T1,
+        "bytes that are written",
+        "a pattern of one's own is not done yet",
+        "write zero_buffers, or leave it out: data are random";
+    "dedupe_percentage": Count(0, 100), "0", T2,
+        "percent of the data that repeat",
+        "shares of the data are not done yet", "leave it out";
+    "dedupe_mode": Choice(&["repeat", "working_set"]), "repeat", T2,
+        "which data repeat",
+        "shares of the data are not done yet", "leave it out";
+    "dedupe_working_set_percentage": Count(0, 100), "5", T2,
+        "share of the data that repeat",
+        "shares of the data are not done yet", "leave it out";
+    "dedupe_global": Flag, "0", T2,
+        "data repeat across jobs",
+        "shares of the data are not done yet", "leave it out";
+    "hugepage-size": Size, "", T3,
+        "size of large pages",
+        "buffers are of usual pages", "leave it out";
+    "lockmem": Size, "0", T3,
+        "memory that is locked",
+        "taking memory away from the machine is not done",
+        "`iolab compare --memory` limits it";
+    "userspace_reap": Flag, "0", T3,
+        "completions are taken in user space (libaio)",
+        "the kernel takes them", "leave it out";
+    "nowait": Flag, "0", T3,
+        "fail where a transfer would wait",
+        "transfers that fail in passing are not done", "leave it out";
+    "cmdprio_percentage": Counts(100), "0", T3,
+        "percent of transfers of high priority",
+        "priorities are those of whole jobs", "write prio= in jobs of their own";
+    "cmdprio": Text, "", T3,
+        "priority of single transfers",
+        "priorities are those of whole jobs", "write prio= in jobs of their own";
+    "cmdprio_class": Text, "", T3,
+        "class of single transfers",
+        "priorities are those of whole jobs", "write prioclass=";
+    "cmdprio_bssplit": Text, "", T3,
+        "priority by size",
+        "priorities are those of whole jobs", "write prio=";
+    "force_async": Count(0, i64::MAX), "0", T2,
+        "transfers of the kernel's threads (io_uring)",
+        "it is not done", "leave it out";
+    "sqthread_poll_cpu": Count(0, 4096), "", T2,
+        "CPU of the submitting thread (io_uring)",
+        "it is not done", "leave it out";
+    "uncached": Count(0, 1), "0", T3,
+        "nothing stays in the page cache",
+        "it is not done", "write direct=1";
+    "thp": Flag, "0", T3,
+        "large pages of a mapping",
+        "it is not done", "leave it out";
+    "stat_type": Choice(&["stat", "lstat", "statx"]), "stat", T2,
+        "which call asks about a file",
+        "operations on names are not done yet", "use bonnie++ -s 0 -n 16";
+    "cpuload": Count(0, 100), "0", T2,
+        "percent of a CPU that is burnt",
+        "work without I/O is not done yet", "leave it out";
+    "cpuchunks": Time(Us), "", T2,
+        "length of a burst of CPU",
+        "work without I/O is not done yet", "leave it out";
+    "cpumode": Text, "", T2,
+        "how the CPU is burnt",
+        "work without I/O is not done yet", "leave it out";
+    "exit_on_io_done": Flag, "0", T2,
+        "ends with the jobs that do I/O",
+        "work without I/O is not done yet", "leave it out";
+    "hole_punch": Flag, "0", T3,
+        "trims make holes",
+        "trims are not done", "leave it out";
+    "io_submit_mode": Choice(&["inline", "offload"]), "inline", T2,
+        "who submits",
+        "threads beside the clones are not done", "leave it out";
+    "serialize_overlap": Flag, "0", T2,
+        "overlapping transfers wait for each other",
+        "it is not done", "write iodepth=1";
+    "iodepth_low": Count(0, 4096), "0", T1,
+        "transfers that are left before new ones are made",
+        "draining to a low mark is not done yet", "leave it out";
+    "exit_what": Choice(&["group", "stonewall", "all"]), "group", T2,
+        "who ends with the first",
+        "jobs end by their own limits", "write runtime=";
+    "exitall_on_error": Flag, "0", T2,
+        "all jobs end with a failing one",
+        "jobs end by their own limits", "leave it out";
+    "rate_min": Sizes, "0", T2,
+        "lowest rate",
+        "a job is not ended for being slow", "look at the results";
+    "rate_iops_min": Counts(i64::MAX), "0", T2,
+        "lowest rate",
+        "a job is not ended for being slow", "look at the results";
+    "rate_process": Choice(&["linear", "poisson"]), "linear", T2,
+        "distances of starts under a rate",
+        "random distances are not done yet", "write rate_process=linear";
+    "rate_ignore_thinktime": Flag, "0", T2,
+        "a rate is kept despite of pauses",
+        "it is not done", "leave it out";
+    "thinktime_spin": Time(Us), "0", T2,
+        "part of a pause that burns the CPU",
+        "pauses are slept", "leave it out";
+    "thinktime_iotime": Time(S), "0", T2,
+        "time between two pauses",
+        "pauses come after transfers", "write thinktime_blocks=";
+    "thinktime_blocks_type": Choice(&["complete", "issue"]), "complete", T2,
+        "what is counted between pauses",
+        "what has ended is counted", "leave it out";
+    "latency_target": Time(Us), "0", T2,
+        "latency below which a depth is searched for",
+        "the search is not done yet", "`iolab compare` with several iodepth=";
+    "latency_window": Time(Us), "0", T2,
+        "window of the search",
+        "the search is not done yet", "leave it out";
+    "latency_percentile": Floats, "100", T2,
+        "percentile of the search",
+        "the search is not done yet", "leave it out";
+    "latency_run": Flag, "0", T2,
+        "the search goes on",
+        "the search is not done yet", "leave it out";
+    "max_latency": Text, "0", T2,
+        "latency that ends the job",
+        "it is not done", "look at the results";
+    "steadystate" | "ss": Text, "", T2,
+        "ends when rates are steady",
+        "ending by a rule of the rates is not done yet",
+        "write runtime=; `iolab --repeat N` has intervals";
+    "steadystate_duration" | "ss_dur": Time(S), "0", T2,
+        "window of the rule",
+        "ending by a rule is not done yet", "leave it out";
+    "steadystate_ramp_time" | "ss_ramp": Time(S), "0", T2,
+        "time before the rule",
+        "ending by a rule is not done yet", "leave it out";
+    "nice": Count(-20, 19), "0", T2,
+        "priority of the CPU",
+        "it is not done", "`nice -n N iolab fio ...`";
+    "cpumask": Text, "", T2,
+        "CPUs as a mask",
+        "a list says the same", "write cpus_allowed=";
+    "numa_cpu_nodes": Text, "", T3,
+        "nodes of memory",
+        "it is not done", "write cpus_allowed=";
+    "numa_mem_policy": Text, "", T3,
+        "memory of which node",
+        "it is not done", "`numactl iolab fio ...`";
+    "uid": Text, "", T3,
+        "user of the clones",
+        "who measures is who types it", "`sudo -u USER iolab fio ...`";
+    "gid": Text, "", T3,
+        "group of the clones",
+        "who measures is who types it", "`sg GROUP -c ...`";
+    "cgroup": Text, "", T3,
+        "control group of the clones",
+        "control groups belong to the testbed",
+        "`iolab compare` with io weights in a study file";
+    "cgroup_weight": Text, "", T3,
+        "weight of the control group",
+        "control groups belong to the testbed", "write it in a study file";
+    "cgroup_nodelete": Flag, "0", T3,
+        "the control group stays",
+        "control groups belong to the testbed", "leave it out";
+    "flow": Text, "", T2,
+        "transfers in proportion to other jobs",
+        "proportions between jobs are not done yet", "write rate_iops=";
+    "flow_id": Count(0, i64::MAX), "0", T2,
+        "which proportion",
+        "proportions between jobs are not done yet", "leave it out";
+    "flow_watermark": Count(0, i64::MAX), "", T2,
+        "slack of the proportion",
+        "proportions between jobs are not done yet", "leave it out";
+    "flow_sleep": Time(Us), "0", T2,
+        "pause of who is ahead",
+        "proportions between jobs are not done yet", "leave it out";
+    "exec_prerun": Text, "", T2,
+        "a program that runs before",
+        "a job file starts no programs here", "run it before";
+    "exec_postrun": Text, "", T2,
+        "a program that runs after",
+        "a job file starts no programs here", "run it after";
+    "gtod_cpu": Count(0, 4096), "", T3,
+        "CPU of the clock",
+        "the clock is the kernel's", "leave it out";
+    "profile": Text, "", T3,
+        "a built-in workload",
+        "it is not done", "write its options";
+    "verify_pattern": Text, "", T1,
+        "bytes that verify expects",
+        "patterns are not done yet", "write verify=crc32c";
+    "verify_interval": Size, "", T1,
+        "bytes of a checked piece",
+        "pieces are as large as the transfers allow", "leave it out";
+    "verify_offset": Size, "0", T1,
+        "place of the header",
+        "headers are iolab's own", "leave it out";
+    "verify_backlog": Count(0, i64::MAX), "0", T1,
+        "verify after so many writes",
+        "reads follow when all is written", "leave it out";
+    "verify_backlog_batch": Count(0, i64::MAX), "0", T1,
+        "blocks verified at once",
+        "reads follow when all is written", "leave it out";
+    "verify_only": Flag, "0", T1,
+        "only verify what is there",
+        "files of earlier runs are not verified yet", "write and verify in one run";
+    "verify_dump": Flag, "0", T1,
+        "wrong blocks are saved",
+        "wrong blocks are described in the results", "leave it out";
+    "verify_state_load": Flag, "0", T2,
+        "what was written is read from a file",
+        "files of earlier runs are not verified yet", "write and verify in one run";
+    "verify_async": Count(0, 4096), "0", T2,
+        "threads that verify",
+        "it is not done", "leave it out";
+    "verify_async_cpus": Text, "", T2,
+        "CPUs of threads that verify",
+        "it is not done", "leave it out";
+    "experimental_verify": Flag, "0", T3,
+        "another way to verify",
+        "it is not done", "leave it out";
+    "trim_percentage": Count(0, 100), "0", T3,
+        "percent of blocks that are trimmed",
+        "trims are not done", "leave it out";
+    "trim_verify_zero": Flag, "1", T3,
+        "trimmed blocks are zeros",
+        "trims are not done", "leave it out";
+    "trim_backlog": Count(0, i64::MAX), "0", T3,
+        "trim after so many writes",
+        "trims are not done", "leave it out";
+    "trim_backlog_batch": Count(0, i64::MAX), "0", T3,
+        "blocks trimmed at once",
+        "trims are not done", "leave it out";
+    "continue_on_error":
+        Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]), "none", T1,
+        "errors that end nothing",
+        "a job ends at its first error", "leave it out";
+    "ignore_error": Text, "", T2,
+        "errors that are none",
+        "a job ends at its first error", "leave it out";
+    "error_dump": Flag, "0", T2,
+        "errors are printed",
+        "the first error is told", "leave it out";
+    "write_iolog": Text, "", T1,
+        "a file of all transfers",
+        "logs of single transfers are not done yet", "leave it out";
+    "read_iolog": Text, "", T1,
+        "transfers of a log are replayed",
+        "replays are not done yet", "`iolab iozone` replays with -w and -y";
+    "replay_no_stall": Flag, "0", T1,
+        "a replay without its times",
+        "replays are not done yet", "leave it out";
+    "replay_redirect": Text, "", T1,
+        "where a replay works",
+        "replays are not done yet", "leave it out";
+    "replay_time_scale": Count(0, i64::MAX), "100", T1,
+        "speed of a replay",
+        "replays are not done yet", "leave it out";
+    "replay_align": Size, "0", T1,
+        "alignment of a replay",
+        "replays are not done yet", "leave it out";
+    "replay_scale": Count(0, i64::MAX), "0", T1,
+        "division of a replay's places",
+        "replays are not done yet", "leave it out";
+    "replay_skip": Text, "", T1,
+        "directions that a replay leaves out",
+        "replays are not done yet", "leave it out";
+    "read_iolog_chunked": Flag, "0", T3,
+        "a log is read in parts",
+        "replays are not done yet", "leave it out";
+    "merge_blktrace_file": Text, "", T3,
+        "recordings that are merged",
+        "recordings of block devices are not merged", "leave it out";
+    "write_bw_log": Text, "", T1,
+        "log of bandwidth",
+        "logs are not written yet; the store has all samples",
+        "`iolab archive` exports them";
+    "write_lat_log": Text, "", T1,
+        "log of latencies",
+        "logs are not written yet; the store has histograms",
+        "`iolab archive` exports them";
+    "write_iops_log": Text, "", T1,
+        "log of IOPS",
+        "logs are not written yet; the store has all samples",
+        "`iolab archive` exports them";
+    "write_hist_log": Text, "", T2,
+        "log of histograms",
+        "logs are not written yet; the store has histograms", "leave it out";
+    "log_avg_msec": Count(0, i64::MAX), "0", T1,
+        "window of the logs",
+        "logs are not written yet", "leave it out";
+    "log_hist_msec": Count(0, i64::MAX), "0", T2,
+        "window of the log of histograms",
+        "logs are not written yet", "leave it out";
+    "log_hist_coarseness": Count(0, 6), "0", T2,
+        "resolution of histograms",
+        "logs are not written yet", "leave it out";
+    "log_max_value": Flag, "0", T1,
+        "the maximum of a window",
+        "logs are not written yet", "leave it out";
+    "log_offset": Flag, "0", T1,
+        "places in the logs",
+        "logs are not written yet", "leave it out";
+    "log_unix_epoch": Flag, "0", T1,
+        "times since 1970",
+        "logs are not written yet", "leave it out";
+    "log_entries": Count(0, i64::MAX), "1024", T1,
+        "first size of a log",
+        "logs are not written yet", "leave it out";
+    "log_compression": Size, "0", T3,
+        "compressed logs",
+        "logs are not written yet", "leave it out";
+    "log_store_compressed": Flag, "0", T3,
+        "logs stay compressed",
+        "logs are not written yet", "leave it out";
+    "log_alternate_epoch": Flag, "0", T3,
+        "another clock of the logs",
+        "logs are not written yet", "leave it out";
+    "log_alternate_epoch_clock_id": Count(0, i64::MAX), "0", T3,
+        "another clock of the logs",
+        "logs are not written yet", "leave it out";
+    "per_job_logs": Flag, "1", T1,
+        "a log for each clone",
+        "logs are not written yet", "leave it out";
+};

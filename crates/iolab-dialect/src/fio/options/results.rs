@@ -1,0 +1,136 @@
+//! Options of results and verification.
+
+use super::done_rows;
+use crate::diagnostic::Problem;
+use crate::fio::job::Unified;
+use crate::fio::row::{Kind, Row};
+use crate::option::Standing::{Differs, Done, Ignored};
+
+use Kind::{Choice, Count, Flag, Floats};
+
+const VERIFY: &[&str] = &[
+    "0",
+    "md5",
+    "crc16",
+    "crc32",
+    "crc32c",
+    "crc32c-intel",
+    "crc64",
+    "crc7",
+    "xxhash",
+    "sha1",
+    "sha256",
+    "sha512",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "meta",
+    "null",
+    "pattern",
+];
+const UNIFIED: &[&str] = &["0", "none", "1", "mixed", "2", "both"];
+
+fn switch(disabled: &mut [bool; 4], which: &[usize], is_off: bool) {
+    for place in which {
+        disabled[*place] = is_off;
+    }
+}
+
+/// Rows.
+pub const ROWS: &[Row] = done_rows! { "Results and verification";
+    "verify": Choice(VERIFY), "0", T1, "what is written is read back and compared",
+        Differs("by iolab's own headers and stamps, whatever checksum is named; the reads begin \
+                 when all jobs of the group have written; pattern and null are refused") =>
+        |job, value| {
+            let name = VERIFY[value.word()];
+            if matches!(name, "null" | "pattern") {
+                let what = format!("verify={name} is not done");
+                return Err(Problem::new(what, "write verify=crc32c"));
+            }
+            job.verify = (name != "0").then_some(name);
+            Ok(())
+        };
+    "do_verify": Flag, "1", T1, "what was written is read back", Done => |job, value| {
+        job.is_verified_after = value.flag();
+        Ok(())
+    };
+    "verify_fatal": Flag, "0", T1, "ends at the first wrong block",
+        Ignored("wrong blocks are counted, and the job fails at its end") => |_, _| Ok(());
+    "verifysort": Flag, "1", T2, "order of the reads that verify", Ignored("as written") =>
+        |_, _| Ok(());
+    "verify_state_save": Flag, "1", T2, "a file says what was written",
+        Ignored("the results say it") => |_, _| Ok(());
+    "unified_rw_reporting": Choice(UNIFIED), "none", T1,
+        "reads and writes told together (mixed), or both ways (both)", Done => |job, value| {
+            job.unified = match value.word() {
+                0 | 1 => Unified::None,
+                2 | 3 => Unified::Mixed,
+                _ => Unified::Both,
+            };
+            Ok(())
+        };
+    "clat_percentiles": Flag, "1", T1, "percentiles of completion", Done => |job, value| {
+        job.percentiles.clat = value.flag();
+        Ok(())
+    };
+    "lat_percentiles": Flag, "0", T1, "percentiles of submission and completion together", Done =>
+        |job, value| {
+            job.percentiles.lat = value.flag();
+            Ok(())
+        };
+    "slat_percentiles": Flag, "0", T1, "percentiles of submission",
+        Differs("submission is not told apart from completion") => |job, value| {
+            job.percentiles.slat = value.flag();
+            Ok(())
+        };
+    "percentile_list": Floats, "", T1, "percentiles that are told, at most 20",
+        Done => |job, value| {
+            let mut list = value.floats();
+            if list.len() > 20 || list.iter().any(|p| !(0.0..=100.0).contains(p)) {
+                return Err(Problem::new("more than 20 percentiles, or one that is none",
+                    "write at most 20 numbers from 0 to 100"));
+            }
+            list.sort_by(f64::total_cmp);
+            job.percentile_list = list;
+            Ok(())
+        };
+    "gtod_reduce": Flag, "0", T1, "no latencies and no samples of bandwidth",
+        Differs("they are measured and not told") => |job, value| {
+            switch(&mut job.disabled, &[0, 1, 2, 3], value.flag());
+            Ok(())
+        };
+    "disable_lat": Flag, "0", T1, "no total latency", Differs("measured and not told") =>
+        |job, value| {
+            switch(&mut job.disabled, &[2], value.flag());
+            Ok(())
+        };
+    "disable_clat": Flag, "0", T1, "no latency of completion", Differs("measured and not told") =>
+        |job, value| {
+            switch(&mut job.disabled, &[1], value.flag());
+            Ok(())
+        };
+    "disable_slat": Flag, "0", T1, "no latency of submission", Differs("none is measured") =>
+        |job, value| {
+            switch(&mut job.disabled, &[0], value.flag());
+            Ok(())
+        };
+    "disable_bw_measurement" | "disable_bw": Flag, "0", T1, "no samples of bandwidth",
+        Differs("measured and not told") => |job, value| {
+            switch(&mut job.disabled, &[3], value.flag());
+            Ok(())
+        };
+    "bwavgtime": Count(1, i64::MAX), "500", T1, "ms of a sample of bandwidth",
+        Differs("500") => |_, value| sample_ms("bwavgtime", value.number());
+    "iopsavgtime": Count(1, i64::MAX), "500", T1, "ms of a sample of IOPS",
+        Differs("500") => |_, value| sample_ms("iopsavgtime", value.number());
+    "significant_figures": Count(1, 10), "4", T2, "digits of rates in the normal output",
+        Ignored("4") => |_, _| Ok(());
+};
+
+fn sample_ms(name: &str, ms: u64) -> Result<(), Problem> {
+    if ms == 500 {
+        return Ok(());
+    }
+    Err(Problem::new(format!("{name}={ms} is not done"), "leave it out: samples last 500 ms"))
+}

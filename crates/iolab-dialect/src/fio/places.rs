@@ -1,0 +1,122 @@
+//! Names of the files of jobs: as fio makes them, and as the plan tells them.
+
+use super::expand::Unit;
+use super::geometry::Wrong;
+use super::host::{Host, There};
+use super::job::Job;
+use crate::diagnostic::Problem;
+
+/// A file: its directory (empty: the working one) and its name there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path {
+    /// As typed.
+    pub directory: String,
+    /// Without directories.
+    pub name: String,
+}
+
+impl Path {
+    /// As one text.
+    pub fn text(&self) -> String {
+        match self.directory.as_str() {
+            "" => self.name.clone(),
+            "/" => format!("/{}", self.name),
+            directory => format!("{directory}/{}", self.name),
+        }
+    }
+
+    /// From the root on.
+    pub fn absolute(&self, host: &impl Host) -> String {
+        let text = self.text();
+        let stripped = text.strip_prefix("./").unwrap_or(&text);
+        if text.starts_with('/') { text } else { format!("{}/{stripped}", host.directory()) }
+    }
+}
+
+fn wrong<T>(name: &'static str, what: String, remedy: &str) -> Result<T, Wrong> {
+    Err((name, Problem::new(what, remedy)))
+}
+
+/// Files of a unit, one for each clone; a single one: all share it.
+pub fn files(job: &Job, unit: &Unit) -> Result<Vec<Path>, Wrong> {
+    if job.nrfiles > 1 && job.filename.is_empty() {
+        let what = "several files per job are not done yet".to_owned();
+        return wrong("nrfiles", what, "write one job per file");
+    }
+    match job.filename.as_slice() {
+        [] => (unit.first..unit.first + unit.clones).map(|clone| generated(job, clone)).collect(),
+        [name] => named(job, name).map(|path| vec![path]),
+        _ => {
+            let what =
+                format!("several files per job are not done yet: {}", job.filename.join(", "));
+            wrong("filename", what, "write one job per file; names of [global] and the job add up")
+        }
+    }
+}
+
+/// A file that the user named.
+fn named(job: &Job, name: &str) -> Result<Path, Wrong> {
+    if name == "-" {
+        let what = "standard input and output are no files".to_owned();
+        return wrong("filename", what, "name a file");
+    }
+    let (folder, name) = name
+        .rsplit_once('/')
+        .map_or(("", name), |(folder, name)| (if folder.is_empty() { "/" } else { folder }, name));
+    let first = job.directory.first().map_or("", String::as_str);
+    let directory = match (first, folder) {
+        (_, folder) if folder.starts_with('/') => folder.to_owned(),
+        (first, "") => first.to_owned(),
+        ("", folder) => folder.to_owned(),
+        (first, folder) => format!("{}/{folder}", first.trim_end_matches('/')),
+    };
+    checked("filename", Path { directory, name: name.to_owned() })
+}
+
+/// A file whose name follows from the job's.
+fn generated(job: &Job, clone: u64) -> Result<Path, Wrong> {
+    let name = job
+        .filename_format
+        .replace("$jobname", &job.name)
+        .replace("$jobnum", &clone.to_string())
+        .replace("$filenum", "0")
+        .replace("$clientuid", "");
+    let directory = match job.directory.as_slice() {
+        [] => String::new(),
+        all => all[(clone % all.len() as u64) as usize].clone(),
+    };
+    checked("filename_format", Path { directory, name })
+}
+
+fn checked(option: &'static str, path: Path) -> Result<Path, Wrong> {
+    let is_plain = !path.name.is_empty() && !path.name.starts_with('.') && !path.name.contains('/');
+    if is_plain {
+        return Ok(path);
+    }
+    let what = format!("'{}' is no plain name of a file", path.name);
+    wrong(option, what, "use a name without / that does not begin with a dot")
+}
+
+/// Refuses a directory that is none, and what is no file.
+pub fn check(job: &Job, path: &Path, host: &impl Host) -> Result<(), Wrong> {
+    let directory = if path.directory.is_empty() { "." } else { &path.directory };
+    if directory != "." && host.at(directory) != There::Directory {
+        let option = if job.directory.is_empty() { "filename" } else { "directory" };
+        return wrong(
+            option,
+            format!("{directory} is not a directory"),
+            "make it, or name another",
+        );
+    }
+    match host.at(&path.text()) {
+        There::Nothing | There::File(_) => Ok(()),
+        There::Directory => {
+            wrong("filename", format!("{} is a directory", path.text()), "name a file in it")
+        }
+        There::Special => {
+            let what = format!("{} is a device, which this would overwrite", path.text());
+            let remedy = "leave filename out and write --on device:PATH --erase-serial SERIAL";
+            wrong("filename", what, remedy)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What is fio's own of a plan: how results are shown.
+
+use serde::{Deserialize, Serialize};
+
+use super::command::Format;
+use crate::plan::Row;
+
+/// Everything about one command line; it has one row.
+pub type Plan = crate::plan::Plan<Show, Row>;
+
+/// How results are shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Show {
+    /// Where results go; absent: standard output.
+    pub output: Option<String>,
+    /// Forms of the results, in order.
+    pub formats: Vec<Format>,
+    /// 2 to 5.
+    pub terse_version: u32,
+    /// Options of the global sections that have a value.
+    pub globals: Vec<(String, String)>,
+    /// Clones are threads.
+    pub are_threads: bool,
+    /// The lines that describe jobs before they run.
+    pub heads: Vec<Head>,
+    /// Jobs and clones whose results are told, in order.
+    pub units: Vec<UnitShow>,
+}
+
+/// A job before it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// Its name.
+    pub name: String,
+    /// Group of results.
+    pub group: u32,
+    /// Directions.
+    pub rw: String,
+    /// Smallest and largest transfers that read, write, trim.
+    pub sizes: [(u64, u64); 3],
+    /// Name of the engine.
+    pub engine: String,
+    /// As typed.
+    pub depth: u64,
+    /// How many.
+    pub clones: u64,
+}
+
+/// Results of clones that are told together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
+pub struct UnitShow {
+    /// Name of the job.
+    pub name: String,
+    /// Group of results.
+    pub group: u32,
+    /// How many clones.
+    pub clones: u64,
+    /// Added to the unit before it.
+    pub is_joined: bool,
+    /// Its options that have a value.
+    pub options: Vec<(String, String)>,
+    /// description.
+    pub description: Option<String>,
+    /// Phase and tenant that do its work.
+    pub place: (usize, usize),
+    /// Phase and tenant that read what it has written.
+    pub verified: Option<(usize, usize)>,
+    /// Before this nothing is counted.
+    pub ramp_ns: u64,
+    /// Reads and writes told together.
+    pub is_unified: bool,
+    /// ... and each for itself as well.
+    pub is_told_twice: bool,
+    /// Transfers under way at once.
+    pub depth: u32,
+    /// The engine touches no files.
+    pub is_null: bool,
+    /// Percentiles of slat, clat, lat.
+    pub percentiles: [bool; 3],
+    /// Which percentiles.
+    pub percentile_list: Vec<f64>,
+    /// What is not told: slat, clat, lat, bandwidth.
+    pub disabled: [bool; 4],
+}

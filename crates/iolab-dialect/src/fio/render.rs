@@ -1,0 +1,55 @@
+//! What fio prints: all forms of the results, one behind the other.
+
+use super::command::Format;
+use super::plan::Plan;
+use super::result::RowResult;
+use super::{json, normal, terse};
+
+/// Where fio's results have its version.
+pub const VERSION: &str = concat!("iolab-", env!("CARGO_PKG_VERSION"));
+
+/// Standard output after a run.
+pub fn render(plan: &Plan, row: &RowResult) -> String {
+    let show = &plan.show;
+    let forms = show.formats.iter().map(|format| match format {
+        Format::Normal => normal::normal(show, row),
+        Format::Terse => terse::terse(show, row),
+        Format::Json => json::json(show, row, false),
+        Format::JsonPlus => json::json(show, row, true),
+    });
+    forms.collect()
+}
+
+/// A device over all phases.
+#[derive(Clone, Debug, Default)]
+pub struct Disk {
+    /// Kernel name.
+    pub name: String,
+    /// Read requests.
+    pub reads: u64,
+    /// Write requests.
+    pub writes: u64,
+    /// Time with at least one request.
+    pub io_ticks_ns: u64,
+    /// Percent of the time.
+    pub util: f64,
+}
+
+/// All devices.
+pub fn disks(row: &RowResult) -> Vec<Disk> {
+    let mut found: Vec<Disk> = Vec::new();
+    let elapsed: u64 = row.phases.iter().map(|phase| phase.elapsed_ns).sum();
+    for device in row.phases.iter().flat_map(|phase| &phase.devices) {
+        let index = found.iter().position(|disk| disk.name == device.name).unwrap_or_else(|| {
+            found.push(Disk { name: device.name.clone(), ..Disk::default() });
+            found.len() - 1
+        });
+        found[index].reads += device.reads;
+        found[index].writes += device.writes;
+        found[index].io_ticks_ns += device.io_ticks_ns;
+    }
+    for disk in &mut found {
+        disk.util = (100.0 * disk.io_ticks_ns as f64 / elapsed.max(1) as f64).min(100.0);
+    }
+    found
+}

@@ -1,0 +1,456 @@
+//! What was measured, as it comes back from the front end, and the numbers that fio makes of it.
+
+use std::sync::OnceLock;
+
+use iolab_model::Histogram;
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Show, UnitShow};
+
+/// Which event it is; of a row the rest is a [`RowResult`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Which.
+    pub event: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// Before the first run.
+    Begin,
+    /// All jobs were measured, or as much of them as there is.
+    Row,
+    /// After the last run.
+    End,
+}
+
+/// Phases of one run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RowResult {
+    /// What was measured.
+    pub phases: Vec<PhaseResult>,
+    /// When it ended, in ms since 1970.
+    #[serde(default)]
+    pub ended_ms: u64,
+    /// The same as ctime(3) writes it.
+    #[serde(default)]
+    pub ended: String,
+    /// Seconds that all of it took.
+    #[serde(default)]
+    pub elapsed_s: u64,
+}
+
+/// One phase of a record.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// Its name.
+    pub name: String,
+    /// From the release of the workers to the end of the last one.
+    pub elapsed_ns: u64,
+    /// CPU time of all workers.
+    #[serde(default)]
+    pub cpu: Cpu,
+    /// What devices did.
+    #[serde(default)]
+    pub devices: Vec<Device>,
+    /// Who worked.
+    pub tenants: Vec<TenantResult>,
+}
+
+/// CPU time.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Cpu {
+    /// In user space.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub system_ns: u64,
+}
+
+/// What a device did.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Device {
+    /// Kernel name.
+    pub name: String,
+    /// Read requests.
+    pub reads: u64,
+    /// Write requests.
+    pub writes: u64,
+    /// Time with at least one request.
+    pub io_ticks_ns: u64,
+}
+
+/// Equal workers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TenantResult {
+    /// Their name.
+    pub name: String,
+    /// Each of them.
+    pub workers: Vec<WorkerResult>,
+    /// Service times.
+    pub service: Classes,
+    /// Response times from the intended start, under a rate.
+    #[serde(default)]
+    pub response: Option<Classes>,
+    /// Over time.
+    pub series: Series,
+    /// Between the cuts of the phase.
+    #[serde(default)]
+    pub segments: Vec<Segment>,
+}
+
+/// One worker.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct WorkerResult {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Length of its timed region.
+    pub elapsed_ns: u64,
+    /// What failed first.
+    #[serde(default)]
+    pub first_error: Option<String>,
+    /// Blocks that were not what was written.
+    #[serde(default)]
+    pub mismatch_count: u64,
+}
+
+/// Latencies by class.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Classes {
+    /// Of reads.
+    pub read: Option<Histogram>,
+    /// Of writes.
+    pub write: Option<Histogram>,
+    /// Of flushes.
+    pub sync: Option<Histogram>,
+}
+
+/// Operations in equal slices of time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// Width of a slice.
+    pub interval_ns: u64,
+    /// Operations.
+    pub ops: Vec<u64>,
+    /// Bytes.
+    pub bytes: Vec<u64>,
+}
+
+/// What happened between two cuts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Segment {
+    /// From the beginning of the phase on.
+    pub from_ns: u64,
+    /// Latencies.
+    pub service: Classes,
+}
+
+/// Numbers of one direction.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// Transfers.
+    pub ios: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Longest of its jobs.
+    pub runtime_ms: u64,
+    /// Service times; absent: none.
+    pub latency: Option<Histogram>,
+    /// Response times under a rate.
+    pub response: Option<Histogram>,
+    /// KiB/s of slices of half a second.
+    pub bw: Vec<f64>,
+    /// Transfers per second of the same.
+    pub iops: Vec<f64>,
+}
+
+/// What is told together.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    /// The first of its units.
+    pub unit: &'a UnitShow,
+    /// Clones of all its units.
+    pub jobs: u64,
+    /// errno of the first failure, or 0.
+    pub error: u32,
+    /// Reads and writes.
+    pub sides: [Side; 2],
+    /// Flushes that were asked for; absent: none.
+    pub sync: Option<Histogram>,
+    /// Longest of its jobs.
+    pub runtime_ms: u64,
+    /// Percent of a CPU.
+    pub cpu: (f64, f64),
+}
+
+/// `EIO`, `ENOSPC` and `EILSEQ` of Linux.
+const ERRORS: [(&str, u32); 4] =
+    [("No space left", 28), ("Permission denied", 13), ("Read-only", 30), ("Invalid argument", 22)];
+const EIO: u32 = 5;
+const EILSEQ: u32 = 84;
+
+fn milliseconds(ns: u64) -> u64 {
+    (ns / 1_000_000).max(1)
+}
+
+impl Entry<'_> {
+    /// Times of flushes, perhaps none.
+    pub fn flushes(&self) -> &Histogram {
+        self.sync.as_ref().unwrap_or_else(|| no_times())
+    }
+}
+
+impl Side {
+    /// Service times, perhaps none.
+    pub fn times(&self) -> &Histogram {
+        self.latency.as_ref().unwrap_or_else(|| no_times())
+    }
+
+    /// Bytes per second.
+    pub fn bytes_per_s(&self) -> u64 {
+        (u128::from(self.bytes) * 1000 / u128::from(self.runtime_ms.max(1))) as u64
+    }
+
+    /// Transfers per second.
+    pub fn ios_per_s(&self) -> f64 {
+        self.ios as f64 * 1000.0 / self.runtime_ms.max(1) as f64
+    }
+
+    /// Adds another one's numbers.
+    pub fn add(&mut self, other: &Self) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.runtime_ms = self.runtime_ms.max(other.runtime_ms);
+        add_times(&mut self.latency, other.latency.as_ref());
+        add_times(&mut self.response, other.response.as_ref());
+        for (mine, theirs) in [(&mut self.bw, &other.bw), (&mut self.iops, &other.iops)] {
+            if mine.len() < theirs.len() {
+                mine.resize(theirs.len(), 0.0);
+            }
+            mine.iter_mut().zip(theirs).for_each(|(sum, one)| *sum += one);
+        }
+    }
+}
+
+/// Times of nothing: a histogram takes 36 KiB, and most directions of most jobs have none.
+pub fn no_times() -> &'static Histogram {
+    static NONE: OnceLock<Histogram> = OnceLock::new();
+    NONE.get_or_init(Histogram::new)
+}
+
+fn add_times(sum: &mut Option<Histogram>, more: Option<&Histogram>) {
+    match (sum.as_mut(), more) {
+        (Some(sum), Some(more)) => sum.merge(more),
+        (None, Some(more)) => *sum = Some(more.clone()),
+        (_, None) => {}
+    }
+}
+
+/// Everything that is told, in order.
+pub fn entries<'a>(show: &'a Show, row: &RowResult) -> Vec<Entry<'a>> {
+    let mut found: Vec<Entry<'a>> = Vec::new();
+    for unit in &show.units {
+        let one = entry(unit, row);
+        match found.last_mut().filter(|_| unit.is_joined) {
+            Some(last) => {
+                last.jobs += one.jobs;
+                last.error = if last.error == 0 { one.error } else { last.error };
+                for (sum, side) in last.sides.iter_mut().zip(&one.sides) {
+                    sum.add(side);
+                }
+                add_times(&mut last.sync, one.sync.as_ref());
+                last.runtime_ms = last.runtime_ms.max(one.runtime_ms);
+                last.cpu = (last.cpu.0.max(one.cpu.0), last.cpu.1.max(one.cpu.1));
+            }
+            None => found.push(one),
+        }
+    }
+    found
+}
+
+fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
+    let mut found = Entry {
+        unit,
+        jobs: unit.clones,
+        error: 0,
+        sides: [Side::default(), Side::default()],
+        sync: None,
+        runtime_ms: 0,
+        cpu: (0.0, 0.0),
+    };
+    for place in [Some(unit.place), unit.verified].into_iter().flatten() {
+        let Some(phase) = row.phases.get(place.0) else { continue };
+        let Some(tenant) = phase.tenants.get(place.1) else { continue };
+        add(&mut found, unit, phase, tenant);
+    }
+    found
+}
+
+/// Adds what a tenant did in a phase.
+fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &TenantResult) {
+    let ramp = tenant.segments.iter().find(|part| unit.ramp_ns > 0 && part.from_ns > 0);
+    let service = ramp.map_or(&tenant.service, |part| &part.service);
+    let longest = tenant.workers.iter().map(|worker| worker.elapsed_ns).max().unwrap_or(0);
+    let measured_ns = longest.saturating_sub(ramp.map_or(0, |part| part.from_ns));
+    let moved = tenant
+        .workers
+        .iter()
+        .fold((0, 0), |sum, worker| (sum.0 + worker.read_bytes, sum.1 + worker.write_bytes));
+    let responses = tenant.response.as_ref().filter(|_| ramp.is_none());
+    let classes = [
+        (&service.read, moved.0, responses.and_then(|of| of.read.as_ref()), &tenant.service.read),
+        (
+            &service.write,
+            moved.1,
+            responses.and_then(|of| of.write.as_ref()),
+            &tenant.service.write,
+        ),
+    ];
+    let all = moved.0 + moved.1;
+    for (side, (latency, bytes, response, whole)) in found.sides.iter_mut().zip(classes) {
+        let Some(latency) = latency.as_ref().filter(|latency| latency.count() > 0) else {
+            continue;
+        };
+        let all_ios = whole.as_ref().map_or(1, Histogram::count).max(1);
+        let one = Side {
+            ios: latency.count(),
+            // Of all transfers alike: the part of them that was not warming up.
+            bytes: (u128::from(bytes) * u128::from(latency.count()) / u128::from(all_ios)) as u64,
+            runtime_ms: milliseconds(measured_ns),
+            latency: Some(latency.clone()),
+            response: response.cloned(),
+            ..samples(&tenant.series, (unit.ramp_ns, longest), bytes as f64 / all.max(1) as f64)
+        };
+        side.add(&one);
+    }
+    add_times(&mut found.sync, service.sync.as_ref());
+    found.runtime_ms += milliseconds(measured_ns);
+    let busy: u64 =
+        phase.tenants.iter().flat_map(|tenant| &tenant.workers).map(|w| w.elapsed_ns).sum();
+    let percent = |ns: u64| 100.0 * ns as f64 / busy.max(1) as f64;
+    let cpu = (percent(phase.cpu.user_ns), percent(phase.cpu.system_ns));
+    found.cpu = (found.cpu.0.max(cpu.0), found.cpu.1.max(cpu.1));
+    for worker in &tenant.workers {
+        let error = match &worker.first_error {
+            _ if worker.mismatch_count > 0 => EILSEQ,
+            Some(text) => {
+                let known = ERRORS.iter().find(|(part, _)| text.contains(part));
+                known.map_or(EIO, |(_, number)| *number)
+            }
+            None => 0,
+        };
+        found.error = if found.error == 0 { error } else { found.error };
+    }
+}
+
+/// Rates in the whole slices of a run, of a share of all transfers.
+fn samples(series: &Series, (ramp_ns, longest_ns): (u64, u64), share: f64) -> Side {
+    let width = series.interval_ns.max(1);
+    let (first, end) = (ramp_ns.div_ceil(width), longest_ns / width);
+    let slices = |values: &[u64], unit: f64| -> Vec<f64> {
+        let seconds = width as f64 / 1e9;
+        let range = first as usize..(end as usize).min(values.len()).max(first as usize);
+        let whole = values.get(range).unwrap_or_default();
+        whole.iter().map(|value| *value as f64 * share / unit / seconds).collect()
+    };
+    Side { bw: slices(&series.bytes, 1024.0), iops: slices(&series.ops, 1.0), ..Side::default() }
+}
+
+/// Smallest, largest, mean and deviation of values.
+pub fn spread(values: &[f64]) -> (f64, f64, f64, f64) {
+    if values.is_empty() {
+        return (0.0, 0.0, 0.0, 0.0);
+    }
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let deviation = if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    (least, most, mean, deviation)
+}
+
+/// Deviation of latencies, from the middles of their buckets.
+pub fn deviation(latency: &Histogram) -> f64 {
+    let (Some(mean), count) = (latency.mean(), latency.count()) else { return 0.0 };
+    if count < 2 {
+        return 0.0;
+    }
+    let squares: f64 = latency
+        .buckets()
+        .map(|(low, high, count)| {
+            let middle = low.midpoint(high) as f64;
+            (middle - mean).powi(2) * count as f64
+        })
+        .sum();
+    (squares / (count - 1) as f64).sqrt()
+}
+
+/// The value that fio tells for all that it counts together with `ns`.
+pub fn representative(ns: u64) -> u64 {
+    if ns < 128 {
+        return ns;
+    }
+    let top = ns.ilog2();
+    let width = top - 6;
+    (ns >> width << width) + (1 << width >> 1)
+}
+
+/// fio's buckets: representative values and counts.
+pub fn bins(latency: &Histogram) -> Vec<(u64, u64)> {
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for (low, high, count) in latency.buckets() {
+        let value = representative(low.midpoint(high));
+        match found.last_mut() {
+            Some(last) if last.0 == value => last.1 += count,
+            _ => found.push((value, count)),
+        }
+    }
+    found
+}
+
+/// Values of percentiles.
+pub fn percentiles(latency: &Histogram, list: &[f64]) -> Vec<(f64, u64)> {
+    let bins = bins(latency);
+    let total = latency.count() as f64;
+    let of = |percent: f64| {
+        let mut seen = 0;
+        let wanted = percent / 100.0 * total;
+        let found = bins.iter().find(|(_, count)| {
+            seen += count;
+            seen as f64 >= wanted
+        });
+        found.or(bins.last()).map_or(0, |(value, _)| *value)
+    };
+    list.iter().map(|percent| (*percent, of(*percent))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_those_of_fio() {
+        // Seen in fio's own results.
+        for (ns, shown) in [(22, 22), (127, 127), (6240, 6240), (49346, 49408), (313_344, 313_344)]
+        {
+            assert_eq!(representative(ns), shown);
+        }
+        let mut latency = Histogram::new();
+        (0..1000).for_each(|value| latency.record(value * 1000));
+        let told = percentiles(&latency, &[50.0, 99.9, 100.0]);
+        assert_eq!(told.iter().map(|(p, _)| *p).collect::<Vec<_>>(), [50.0, 99.9, 100.0]);
+        assert!((told[0].1 as f64 / 499_000.0 - 1.0).abs() < 0.016, "{told:?}");
+        assert_eq!(bins(&latency).iter().map(|(_, count)| count).sum::<u64>(), 1000);
+    }
+
+    #[test]
+    fn a_spread_has_fios_deviation() {
+        let (least, most, mean, deviation) = spread(&[1024.0, 1024.0, 1032.0]);
+        assert_eq!((least, most), (1024.0, 1032.0));
+        assert!((mean - 1026.67).abs() < 0.01 && (deviation - 4.62).abs() < 0.01);
+    }
+}

@@ -1,0 +1,82 @@
+//! How the results of jobs are told.
+
+use iolab_workload::Workload;
+use iolab_workload::spec::WorkersAs;
+
+use super::command::Format;
+use super::job::{Job, Typed, Unified};
+use super::lower::{Places, Work};
+use super::parse::Typing;
+use super::plan::{Head, Show, UnitShow};
+
+/// How the results of a plan are shown.
+pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workload) -> Show {
+    let Typing { program, jobs, globals, .. } = typing;
+    let formats =
+        if program.formats.is_empty() { vec![Format::Normal] } else { program.formats.clone() };
+    let units = works.iter().zip(places).map(|(work, place)| {
+        let job = &jobs[work.unit.job];
+        unit_show(job, work, place)
+    });
+    let mut heads: Vec<Head> = Vec::new();
+    for work in works.iter().filter(|work| work.unit.first == 0) {
+        heads.push(head(&jobs[work.unit.job], work.unit.group));
+    }
+    Show {
+        output: program.output.clone(),
+        formats,
+        terse_version: if program.terse_version == 0 { 3 } else { program.terse_version },
+        globals: valued(globals),
+        are_threads: workload.workers_as == WorkersAs::Threads
+            && jobs.iter().any(|job| job.is_thread),
+        heads,
+        units: units.collect(),
+    }
+}
+
+/// Options that have a value, as results tell them.
+fn valued(typed: &[Typed]) -> Vec<(String, String)> {
+    let with = |typed: &Typed| typed.text.clone().map(|text| (typed.row.name.to_owned(), text));
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (name, text) in typed.iter().filter_map(with) {
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            Some(known) => known.1 = text,
+            None => found.push((name, text)),
+        }
+    }
+    found
+}
+
+fn head(job: &Job, group: u32) -> Head {
+    Head {
+        name: job.name.clone(),
+        group,
+        rw: job.rw_name.to_owned(),
+        sizes: job.sizes(),
+        engine: job.engine.clone(),
+        depth: job.depth,
+        clones: job.clones,
+    }
+}
+
+fn unit_show(job: &Job, work: &Work, place: &Places) -> UnitShow {
+    let percentiles = [job.percentiles.slat, job.percentiles.clat, job.percentiles.lat];
+    UnitShow {
+        name: job.name.clone(),
+        group: work.unit.group,
+        clones: work.unit.clones,
+        is_joined: work.unit.is_joined,
+        options: valued(&job.typed),
+        description: job.description.clone(),
+        place: place.work,
+        verified: place.verified,
+        ramp_ns: job.ramp_ns,
+        is_unified: job.unified != Unified::None,
+        is_told_twice: job.unified == Unified::Both,
+        depth: work.tenant.depth,
+        is_null: work.engine.name == "null",
+        percentiles,
+        percentile_list: job.percentile_list.clone(),
+        disabled: job.disabled,
+    }
+}

@@ -1,0 +1,35 @@
+//! Job files as command lines, as fio's --showcmd prints them.
+
+use std::fmt::Write as _;
+
+use super::job::{Job, Typed};
+use super::parse::Typing;
+
+/// One line: options of the global sections and jobs in the order in which they stood.
+pub fn showcmd(typing: &Typing) -> String {
+    let mut text = "fio ".to_owned();
+    let mut shown = 0;
+    for job in &typing.jobs {
+        add(&mut text, &typing.globals[shown.min(job.globals)..job.globals]);
+        shown = shown.max(job.globals);
+        add_job(&mut text, job);
+    }
+    add(&mut text, &typing.globals[shown..]);
+    text.push('\n');
+    text
+}
+
+fn add_job(text: &mut String, job: &Job) {
+    let _ = write!(text, "--name={} ", job.section);
+    add(text, &job.typed);
+}
+
+fn add(text: &mut String, typed: &[Typed]) {
+    for Typed { row, text: value, .. } in typed {
+        let _ = match value {
+            None => write!(text, "--{} ", row.name),
+            Some(value) if value.contains(' ') => write!(text, "--{}=\"{value}\" ", row.name),
+            Some(value) => write!(text, "--{}={value} ", row.name),
+        };
+    }
+}

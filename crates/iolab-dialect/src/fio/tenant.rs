@@ -1,0 +1,209 @@
+//! One unit of clones as a tenant of the workload.
+
+use iolab_model::op::{Access, Durability};
+use iolab_model::priority::PriorityClass;
+use iolab_model::{Bytes, Ns, Priority};
+use iolab_workload::spec::{
+    Burst, Direction, Flush, FsyncPolicy, Limit, Manner, Opening, Pattern, Region, Tenant,
+};
+
+use super::engine::Engine;
+use super::expand::Unit;
+use super::geometry::{Geometry, Wrong};
+use super::job::{Fallocate, Job, Rw, Sync};
+use super::places::Path;
+use crate::diagnostic::Problem;
+use crate::workload::tenant;
+
+fn wrong<T>(name: &'static str, what: &str, remedy: &str) -> Result<T, Wrong> {
+    Err((name, Problem::new(what, remedy)))
+}
+
+/// The tenant that does what a unit of a job does.
+pub fn tenant_of(
+    job: &Job,
+    unit: &Unit,
+    engine: Engine,
+    (geometry, opening): (&Geometry, Opening),
+    paths: &[Path],
+) -> Result<Tenant, Wrong> {
+    refuse_variety(job)?;
+    let is_mapped = engine.name == "mmap";
+    if is_mapped && job.is_direct {
+        return wrong("direct", "direct I/O on a mapped file", "leave one of them out");
+    }
+    let names: Vec<String> = paths.iter().map(|path| path.name.clone()).collect();
+    let is_shared = names.len() == 1;
+    let first = Bytes(geometry.from + geometry.step * unit.first);
+    let io = geometry.io;
+    let flush = match (is_mapped, job.fdatasync > 0) {
+        (true, _) => Flush::Msync,
+        (false, true) => Flush::Fdatasync,
+        (false, false) => Flush::Fsync,
+    };
+    Ok(Tenant {
+        name: unit.name.clone(),
+        workers: unit.clones as u32,
+        is_file_shared: is_shared,
+        file: names[0].clone(),
+        files: if is_shared { Vec::new() } else { names },
+        file_bytes: Bytes(geometry.file),
+        region: Some(Region {
+            from_bytes: first,
+            bytes: Bytes(geometry.region),
+            step_bytes: Bytes(geometry.step),
+        }),
+        io_size_bytes: Bytes(io),
+        pattern: pattern(job),
+        direction: direction(job),
+        depth: if engine.is_asynchronous { job.depth as u32 } else { 1 },
+        access: match (is_mapped, job.is_direct) {
+            (true, _) => Access::Mapped,
+            (false, true) => Access::Direct,
+            (false, false) => Access::Plain,
+        },
+        durability: match job.sync {
+            Sync::None => Durability::None,
+            Sync::Sync => Durability::Sync,
+            Sync::Dsync => Durability::DataSync,
+        },
+        fsync: fsync(job)?,
+        is_close_timed: false,
+        flush,
+        is_preallocated: opening == Opening::Keep && job.fallocate == Fallocate::Native,
+        opening,
+        rate_ops_per_s: rate(job, io)?,
+        think_ns: Ns(if job.think_blocks == 1 { job.think_ns } else { 0 }),
+        begins_ns: Ns(job.delay_ns.0),
+        priority: priority(job),
+        limit: limit(job, geometry),
+        manner: Manner { burst: burst(job, io)?, ..Manner::default() },
+        ..tenant(&unit.name)
+    })
+}
+
+/// Refuses what a single stream cannot do.
+fn refuse_variety(job: &Job) -> Result<(), Wrong> {
+    if job.rw == Rw::Trim {
+        return wrong("rw", "trims are not done", "use reads and writes");
+    }
+    if job.rw_more.is_some() {
+        let what = "rw=...:N, a change of place after some transfers, is not done yet";
+        return wrong("rw", what, "leave :N out");
+    }
+    if job.distribution != "random" {
+        return wrong(
+            "random_distribution",
+            "other distributions are not done yet",
+            "leave it out",
+        );
+    }
+    let (reads, writes) = (job.percentage_random[0], job.percentage_random[1]);
+    let percent = if job.rw.reads() { reads } else { writes };
+    let is_odd = percent.is_some_and(|percent| percent % 100 != 0);
+    if is_odd || (job.rw.is_mixed() && reads != writes) {
+        let what = "a share of random places other than 0 and 100 % is not done yet";
+        return wrong("percentage_random", what, "write 0 or 100");
+    }
+    Ok(())
+}
+
+fn pattern(job: &Job) -> Pattern {
+    let place = usize::from(!job.rw.reads());
+    let is_random = match job.percentage_random[place] {
+        Some(percent) => percent == 100 && job.rw.is_random(),
+        None => job.rw.is_random(),
+    };
+    match (is_random, job.has_no_map) {
+        (false, _) => Pattern::Sequential,
+        (true, true) => Pattern::Uniform,
+        (true, false) => Pattern::Shuffled,
+    }
+}
+
+fn direction(job: &Job) -> Direction {
+    match (job.rw.reads(), job.rw.writes()) {
+        (true, false) => Direction::Read,
+        (false, _) => Direction::Write,
+        (true, true) => Direction::Mixed { read_share: read_share(job) },
+    }
+}
+
+/// Share of reads of a mixed job: that of the rates, where there are two.
+fn read_share(job: &Job) -> f64 {
+    let rates = if job.rate_iops == [0; 3] { job.rate } else { job.rate_iops };
+    match (rates[0], rates[1]) {
+        (0, 0) => job.read_percent as f64 / 100.0,
+        (reads, writes) => reads as f64 / (reads as f64 + writes as f64),
+    }
+}
+
+/// Transfers per second, if they are limited.
+fn rate(job: &Job, io: u64) -> Result<Option<f64>, Wrong> {
+    let (name, rates, unit) = match (job.rate != [0; 3], job.rate_iops != [0; 3]) {
+        (false, false) => return Ok(None),
+        (true, true) => return wrong("rate", "both rate and rate_iops", "write one of them"),
+        (true, false) => ("rate", job.rate, io as f64),
+        (false, true) => ("rate_iops", job.rate_iops, 1.0),
+    };
+    let total = match (job.rw.reads(), job.rw.writes()) {
+        (true, true) if rates[0] == 0 || rates[1] == 0 => {
+            let what = "a rate of one direction of a mixed job";
+            return wrong(name, what, "write both: rate=READ,WRITE");
+        }
+        (true, true) => rates[0] as f64 + rates[1] as f64,
+        (true, false) => rates[0] as f64,
+        (false, _) => rates[1] as f64,
+    };
+    Ok((total > 0.0).then_some(total / unit))
+}
+
+fn burst(job: &Job, io: u64) -> Result<Option<Burst>, Wrong> {
+    if job.think_ns == 0 || job.think_blocks == 1 {
+        return Ok(None);
+    }
+    let Some(bytes) = job.think_blocks.checked_mul(io) else {
+        return wrong("thinktime_blocks", "a pause after very many transfers", "write fewer");
+    };
+    Ok(Some(Burst { bytes: Bytes(bytes), pause_ns: Ns(job.think_ns) }))
+}
+
+fn fsync(job: &Job) -> Result<FsyncPolicy, Wrong> {
+    if job.fsync > 0 && job.fdatasync > 0 {
+        return wrong("fdatasync", "both fsync and fdatasync", "write one of them");
+    }
+    let is_ended = job.is_flushed_at_end || job.is_flushed_on_close;
+    let ops = job.fsync.max(job.fdatasync);
+    Ok(match (job.rw.writes(), ops, is_ended) {
+        (false, _, _) | (true, 0, false) => FsyncPolicy::None,
+        (true, ops, is_ended) => FsyncPolicy::Between { ops, is_ended },
+    })
+}
+
+fn limit(job: &Job, geometry: &Geometry) -> Limit {
+    let lasting = Ns(job.runtime_ns.saturating_add(job.ramp_ns));
+    let is_timed = job.is_time_based && job.runtime_ns > 0;
+    match (is_timed, job.number_ios) {
+        (true, 0) => Limit::Time { duration_ns: lasting },
+        (true, ops) => Limit::Ops { ops, within_ns: Some(lasting) },
+        (false, _) => {
+            let within_ns = (job.runtime_ns > 0).then_some(lasting);
+            let is_pass = geometry.ops == geometry.region / geometry.io;
+            let is_one_pass = is_pass && within_ns.is_none() && !job.ends_all;
+            if is_one_pass { Limit::Once } else { Limit::Ops { ops: geometry.ops, within_ns } }
+        }
+    }
+}
+
+fn priority(job: &Job) -> Option<Priority> {
+    if job.prio.is_none() && job.prio_class.is_none() {
+        return None;
+    }
+    let class = match job.prio_class {
+        Some(0) => PriorityClass::None,
+        Some(1) => PriorityClass::RealTime,
+        Some(3) => PriorityClass::Idle,
+        _ => PriorityClass::BestEffort,
+    };
+    Some(Priority { class, level: job.prio.unwrap_or(0) as u8 })
+}

@@ -1,0 +1,170 @@
+//! What jobs mean.
+
+use iolab_model::Ns;
+use iolab_model::op::Access;
+use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Pattern, Tenant, WorkersAs};
+
+use super::super::dialect::plan;
+use super::super::host::There;
+use super::super::plan::Plan;
+use super::{Paper, words};
+
+fn plan_of(text: &str) -> Plan {
+    plan(&words(text), &Paper::default()).map_err(|e| e.to_string()).unwrap()
+}
+
+fn tenant(text: &str) -> Tenant {
+    plan_of(&format!("--name=x {text}")).rows[0].workload.phases[0].tenants[0].clone()
+}
+
+fn ops(text: &str) -> u64 {
+    let tenant = tenant(text);
+    match tenant.limit {
+        Limit::Once => tenant.ops_of_a_pass(),
+        Limit::Ops { ops, .. } => ops,
+        Limit::Time { .. } => 0,
+    }
+}
+
+fn refusal(text: &str) -> String {
+    plan(&words(text), &Paper::default()).expect_err("it is refused").to_string()
+}
+
+#[test]
+fn amounts_are_those_of_the_recorded_sequences() {
+    for (text, count) in [
+        ("--size=10k", 2),
+        ("--size=32k --io_size=48k", 12),
+        ("--size=256k --bs=64k --io_size=100k", 2),
+        ("--size=16k --io_size=40k", 10),
+        ("--size=8k --loops=3", 6),
+        ("--size=50% --filesize=64k", 8),
+        ("--size=32k --number_ios=3", 3),
+        ("--size=1m --io_size=2m --filesize=4m --bs=64k", 32),
+    ] {
+        assert_eq!(ops(text), count, "{text}");
+    }
+}
+
+#[test]
+fn regions_are_where_fio_has_them() {
+    let place = |text| {
+        let region = tenant(text).region.unwrap();
+        (region.from_bytes.0 >> 10, region.bytes.0 >> 10, region.step_bytes.0 >> 10)
+    };
+    assert_eq!(place("--size=16k --offset=8k"), (8, 16, 0));
+    assert_eq!(place("--size=25% --offset=50% --filesize=4m --bs=64k"), (2048, 2048, 0));
+    let clones = plan_of(
+        "--name=q --filename=f --filesize=4m --numjobs=4 --offset_increment=1m --size=1m --bs=64k",
+    );
+    let tenants = &clones.rows[0].workload.phases[0].tenants;
+    let from: Vec<u64> = tenants.iter().map(|t| t.region.unwrap().from_bytes.0 >> 20).collect();
+    assert_eq!(from, [0, 1, 2, 3]);
+    assert!(tenants.iter().all(|t| t.is_file_shared && t.file == "f"));
+}
+
+#[test]
+fn options_become_fields() {
+    let t =
+        tenant("--rw=randwrite --size=1m --direct=1 --ioengine=libaio --iodepth=8 --sync=dsync");
+    assert_eq!((t.pattern, t.direction), (Pattern::Shuffled, Direction::Write));
+    assert_eq!((t.access, t.depth, t.opening), (Access::Direct, 8, Opening::Keep));
+    assert!(t.is_preallocated);
+    let t = tenant("--rw=randrw --rwmixread=70 --size=1m --norandommap --runtime=2 --time_based");
+    assert_eq!((t.pattern, t.opening), (Pattern::Uniform, Opening::LaidOut));
+    assert_eq!(t.direction, Direction::Mixed { read_share: 0.7 });
+    assert_eq!(t.limit, Limit::Time { duration_ns: Ns(2_000_000_000) });
+    let t = tenant("--rw=write --size=1m --fsync=8 --end_fsync=1 --rate=1m --thinktime=5");
+    assert_eq!(t.fsync, FsyncPolicy::Between { ops: 8, is_ended: true });
+    assert_eq!((t.rate_ops_per_s, t.think_ns), (Some(256.0), Ns(5000)));
+    let t = tenant("--rw=randrw --size=1m --rate_iops=100,50");
+    assert_eq!(t.rate_ops_per_s, Some(150.0));
+    assert_eq!(t.direction, Direction::Mixed { read_share: 100.0 / 150.0 });
+}
+
+#[test]
+fn data_caches_and_ends_are_those_that_are_asked_for() {
+    use iolab_model::target::Content;
+    let plan = plan_of(
+        "--rw=write --size=1m --buffer_compress_percentage=70 --exitall --name=a --name=b \
+         --iodepth_batch=4",
+    );
+    let workload = &plan.rows[0].workload;
+    assert!(matches!(workload.content, Content::Blend(blend) if blend.zero_percent == 70));
+    assert!(workload.phases[0].is_stonewalled);
+    assert_eq!(workload.phases[0].tenants[0].limit, Limit::Ops { ops: 256, within_ns: None });
+    assert!(plan.notes.iter().any(|note| note.starts_with("iodepth_batch=4 changes nothing")));
+    assert_eq!(plan_of("--name=a --size=4k --pre_read=1").cache, "warm");
+    assert_eq!(plan_of("--name=a --size=4k").cache, "cold");
+    assert_eq!(plan_of("--name=a --size=4k --invalidate=0").cache, "as_is");
+}
+
+#[test]
+fn files_are_called_as_fio_calls_them() {
+    let plan = plan_of("--name=w --rw=write --size=4k --numjobs=2 --group_reporting");
+    assert_eq!(plan.files, ["w.0.0", "w.1.0"]);
+    assert_eq!(plan.rows[0].workload.workers_as, WorkersAs::Processes);
+    assert_eq!(plan.rows[0].workload.phases[0].tenants[0].workers, 2);
+    let mut paper = Paper::default();
+    paper.there.insert("/tmp".into(), There::Directory);
+    let line = words("--name=a --size=4k --filename=/tmp/x --name=b --size=4k");
+    let plan = super::super::dialect::plan(&line, &paper).map_err(|e| e.to_string()).unwrap();
+    assert_eq!((plan.directory.as_str(), plan.files.len()), ("", 2));
+    assert_eq!(plan.files, ["/cwd/b.0.0", "/tmp/x"]);
+}
+
+#[test]
+fn a_file_that_is_there_is_only_read() {
+    let mut paper = Paper::default();
+    paper.there.insert("f".into(), There::File(8192));
+    let of = |text: &str| {
+        let plan = plan(&words(text), &paper).map_err(|e| e.to_string()).unwrap();
+        plan.rows[0].workload.phases[0].tenants[0].clone()
+    };
+    let t = of("--name=x --filename=f");
+    assert_eq!((t.opening, t.records()), (Opening::Existing, 2));
+    assert_eq!(of("--name=x --filename=f --size=16k").opening, Opening::LaidOut);
+}
+
+#[test]
+fn groups_and_stonewalls_are_those_of_fio() {
+    let plan = plan_of(
+        "--size=1m --ioengine=null --name=a --numjobs=2 --group_reporting --name=b --new_group \
+         --rw=write --group_reporting --name=c --stonewall --name=d --stonewall --startdelay=1",
+    );
+    let seen: Vec<_> = plan.show.units.iter().map(|u| (&*u.name, u.group, u.place.0)).collect();
+    assert_eq!(seen, [("a", 0, 0), ("b", 1, 0), ("c", 2, 1), ("d", 3, 2)]);
+    assert!(plan.notes.iter().any(|note| note.contains("counts from the stonewall")));
+    assert_eq!(plan.rows[0].workload.workers_as, WorkersAs::Threads, "null shares no files");
+}
+
+#[test]
+fn what_is_written_is_read_again_to_verify() {
+    let plan = plan_of("--name=v --rw=randwrite --size=1m --verify=crc32c --filename=f");
+    let phases = &plan.rows[0].workload.phases;
+    assert_eq!(phases.len(), 2);
+    assert_eq!(phases[1].tenants[0].direction, Direction::Read);
+    assert_eq!(plan.show.units[0].verified, Some((1, 0)));
+    assert!(plan.rows[0].workload.verify.is_on());
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_where_it_stands() {
+    for (text, part) in [
+        ("--name=a --size=4k --rw=read:4k", "rw=...:N"),
+        ("--name=a --size=4k --nrfiles=4", "several files per job"),
+        ("--name=a --size=4k --bs=4k,8k --rw=rw", "several sizes"),
+        ("--name=a --size=4k --bs=64k", "size too small"),
+        ("--name=a --rw=read", "you need to specify size="),
+        ("--name=a --size=4k --ioengine=rbd", "there is no network"),
+        ("--name=a --size=4k --ioengine=null --name=b --size=4k", "run at once"),
+        ("--name=a --size=4k --rw=write --fsync=1 --fdatasync=1", "both fsync and fdatasync"),
+        ("--name=a --size=4k --cpus_allowed=7", "there is no CPU 7"),
+        ("--name=a --size=4k --filename=a:b", "several files per job"),
+        ("--name=a --size=4k --invalidate=0 --name=b --size=4k", "invalidate differs"),
+        ("--name=a --size=4k --iodepth=4 --warnings-fatal", "whatever iodepth says"),
+    ] {
+        let told = refusal(text);
+        assert!(told.contains(part) && told.contains('^') || told.contains(part), "{text}: {told}");
+    }
+}

@@ -1,0 +1,199 @@
+"""`iolab fio` as it is typed: the recorded job files, and what fio itself told of each.
+
+Equal are all counts, groups, errors and options, and every key of the JSON; shares of a random mix
+are within three standard deviations. What is not done is listed with its reason, and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+GOLDEN: Final = Path(__file__).parents[1] / "golden" / "fio"
+REFUSED: Final = {
+    "g06-bssplit-zipf": "bssplit",
+    "g09-files": "filesize as a range",
+    "g12-rw-modifiers": "rw=...:N",
+    "g15-logs": "write_bw_log",
+    "g16-iolog-write": "write_iolog",
+    "g17-iolog-replay": "read_iolog",
+    "g19-steady": "steadystate",
+    "g20-lattarget": "latency_target",
+    "g21-meta-engines": "operations on names",
+}
+"""Job files that are refused, with what the message names."""
+DONE: Final = tuple(sorted(path.stem for path in GOLDEN.glob("g*.fio") if path.stem not in REFUSED))
+NOT_MEASURED: Final = ("jobname", "groupid", "error", "job options", "latency_target")
+OURS: Final = {"response_ns"}
+"""Keys that fio has not."""
+Json = Mapping[str, Any]
+
+
+def fio(folder: Path, *words: str | Path, code: int = 0) -> tuple[str, str]:
+    """Standard output and error of a command line typed in `folder`."""
+    stored = folder.parent / f"{folder.name}-stored-{len(list(folder.parent.iterdir()))}"
+    command = [sys.executable, "-m", "iolab", "--out", stored, "fio", *words]
+    environment = os.environ | {"XDG_STATE_HOME": str(folder.parent / "state")}
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=120,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A directory of the user's."""
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+def run_golden(folder: Path, name: str) -> Json:
+    """The JSON of a recorded job file."""
+    (folder / f"{name}.fio").write_text((GOLDEN / f"{name}.fio").read_text())
+    if name == "g05-iouring":
+        fio(folder, "--name=prep", "--rw=write", "--bs=64k", "--size=4m", "--filename=t04.dat")
+    out, _ = fio(folder, "--output-format=json+", f"{name}.fio")
+    return json.loads(out)
+
+
+def keys(value: Any) -> Any:
+    """All keys of a document, without those whose names are measured values."""
+    if isinstance(value, Mapping):
+        return {
+            key: None if key in ("bins", "percentile") else keys(inner)
+            for key, inner in value.items()
+            if key not in OURS
+        }
+    return None
+
+
+def test_every_recorded_file_is_known() -> None:
+    assert len(DONE) == 13
+    assert len(REFUSED) == 9
+
+
+@pytest.mark.parametrize("name", DONE)
+def test_a_job_file_does_what_fio_did(folder: Path, name: str) -> None:
+    recorded = json.loads((GOLDEN / f"{name}.json").read_text())
+    measured = run_golden(folder, name)
+    assert measured.get("global options") == recorded.get("global options")
+    assert list(measured) == list(recorded)
+    assert len(measured["jobs"]) == len(recorded["jobs"])
+    for ours, theirs in zip(measured["jobs"], recorded["jobs"], strict=True):
+        compare(ours, theirs)
+
+
+def compare(ours: Json, theirs: Json) -> None:
+    """One job: keys, what is not measured, and counts."""
+    assert list(ours) == list(theirs)
+    for key in NOT_MEASURED:
+        assert ours.get(key) == theirs.get(key), key
+    total = [0, 0]
+    counts = list[tuple[int, int]]()
+    for name in ("read", "write", "trim", "mixed"):
+        if name not in theirs:
+            continue
+        assert keys(ours[name]) == keys(theirs[name]), name
+        pair = (ours[name]["total_ios"], theirs[name]["total_ios"])
+        if name != "mixed":
+            total = [total[0] + pair[0], total[1] + pair[1]]
+            counts.append(pair)
+        else:
+            assert pair[0] == pair[1]
+    options = theirs.get("job options", {})
+    # What ends by time: a busy machine sleeps longer than it was asked to.
+    slack = 0.3 * total[1] if "thinktime" in options else 0.0
+    slack = max(slack, 0.05 * total[1] if {"rate", "rate_iops"} & set(options) else 0.0)
+    assert abs(total[0] - total[1]) <= slack, total
+    for mine, wanted in counts:
+        share = wanted / max(1, total[1])
+        deviation = (total[1] * share * (1 - share)) ** 0.5
+        assert abs(mine - wanted) <= 4 * deviation + slack, counts
+    # fio 3.33 counts fdatasync among short reads.
+    if "fdatasync" not in theirs.get("job options", {}) and "sync" in theirs:
+        assert ours["sync"]["total_ios"] == theirs["sync"]["total_ios"]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_done_is_refused_in_one_line_that_names_it(folder: Path, name: str) -> None:
+    _, err = fio(folder, GOLDEN / f"{name}.fio", code=1)
+    assert REFUSED[name] in err.splitlines()[0], err
+    assert f"{name}.fio:" in err.splitlines()[0]
+    assert not list(folder.iterdir()), "nothing was touched"
+
+
+def test_files_stay_are_known_again_and_those_of_others_are_not_touched(folder: Path) -> None:
+    words = ("--name=w", "--rw=write", "--size=64k", "--numjobs=2")
+    fio(folder, *words)
+    assert {p.name: p.stat().st_size for p in folder.iterdir()} == {
+        "w.0.0": 65536,
+        "w.1.0": 65536,
+    }
+    fio(folder, *words)
+    foreign = folder / "notes"
+    foreign.write_text("x" * 65536)
+    told = foreign.stat().st_mtime_ns
+    _, err = fio(folder, "--name=r", "--filename=notes", "--output-format=terse")
+    assert "only read" in err
+    _, err = fio(folder, "--name=w", "--rw=write", "--size=64k", "--filename=notes", code=2)
+    assert "--overwrite" in err
+    _, err = fio(folder, "--name=r", "--filename=notes", "--size=1m", code=2)
+    assert foreign.stat().st_mtime_ns == told
+    assert foreign.read_text() == "x" * 65536
+    fio(folder, "--overwrite", "notes", "--name=w", "--rw=write", "--size=64k", "--filename=notes")
+    assert foreign.read_bytes() != b"x" * 65536
+
+
+def test_output_goes_to_a_file_and_never_over_anothers(folder: Path) -> None:
+    words = ("--name=n", "--ioengine=null", "--size=1m", "--output-format=json,terse")
+    out, _ = fio(folder, *words, "--output=result")
+    assert not out
+    text = (folder / "result").read_text()
+    document, end = json.JSONDecoder().raw_decode(text)
+    assert document["jobs"][0]["read"]["total_ios"] == 256
+    assert text[end:].strip().startswith("3;iolab-")
+    assert len(text[end:].strip().split(";")) == 121
+    (folder / "mine").write_text("mine")
+    fio(folder, *words, "--output=mine", code=2)
+    assert (folder / "mine").read_text() == "mine"
+
+
+def test_the_normal_output_has_fios_lines(folder: Path) -> None:
+    out, err = fio(folder, "--name=r", "--rw=randread", "--size=1m", "--iodepth=4", "--bs=4k")
+    lines = out.splitlines()
+    assert lines[0] == (
+        "r: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
+        "ioengine=psync, iodepth=4"
+    )
+    assert lines[2] == "Starting 1 process"
+    assert lines[4].startswith("r: (groupid=0, jobs=1): err= 0: pid=")
+    assert lines[5].startswith("  read: IOPS=")
+    assert "     issued rwts: total=256,0,0,0 short=0,0,0,0 dropped=0,0,0,0" in lines
+    assert "Run status group 0 (all jobs):" in lines
+    assert "whatever iodepth says" in err
+
+
+def test_showcmd_parse_only_and_help_print_and_do_nothing(folder: Path) -> None:
+    (folder / "a.fio").write_text("[global]\nbs=8k\n[j]\nsize=1m\nrw=write\n")
+    out, _ = fio(folder, "--showcmd", "a.fio")
+    assert out == "fio --bs=8k --name=j --size=1m --rw=write \n" or out.rstrip() == (
+        "fio --bs=8k --name=j --size=1m --rw=write"
+    )
+    assert fio(folder, "--parse-only", "a.fio")[0].strip() == ""
+    assert "iodepth" in fio(folder, "--cmdhelp=all")[0]
+    assert {p.name for p in folder.iterdir()} == {"a.fio"}
