@@ -427,6 +427,7 @@ impl Tenant {
             file_step: 1,
             files: Vec::new(),
             file_bytes: io_size_bytes,
+            region: None,
             io_size_bytes,
             pattern: Pattern::Sequential,
             direction: Direction::Read,
