@@ -132,7 +132,8 @@ def test_a_simulated_trial_goes_through_the_same_command(iolab, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(
         'testbed = "sim:fixed-100us"\nseed = 3\nrounds = 1\n[factors]\n'
-        'scheduler = ["noop", "bfq"]\n[settings]\nfile_size = "1m"\n[[workloads]]\nkind = "iozone"\n'
+        'scheduler = ["noop", "bfq"]\n[settings]\nfile_size = "1m"\n'
+        '[[workloads]]\nkind = "iozone"\n'
         'tests = ["write", "random-read"]\n'
     )
     assert iolab("sim", "trace", "s.toml", "--out", "t.csv.gz")[0] == 0

@@ -63,7 +63,8 @@ ASK_THE_AGENT = {"restore", "doctor", "install-agent", "sim", "trace"}
 PLACES = {"--out", "--overwrite", "--image-dir"}
 """Options whose value is any name of a file; only what can be none is tried."""
 NO_PLACES = ("", " ", ",", "\udcff", "--")
-TEXTS = {"--out", "--name", "--label", "--unit", "--only", "--compare", "--baseline", "--factor"} | {"--format"}
+TEXTS = {"--out", "--name", "--label", "--unit", "--only", "--compare", "--baseline", "--factor"}
+TEXTS |= {"--format"}
 """Options whose value is any name, of which some of these may be one."""
 TAKEN = {
     **{"--seed": {"0"}, "--wbt-lat-usec": {"-1", "0"}, "--nomerges": {"0"}, "--metric": {""}},

@@ -1,9 +1,9 @@
 //! One event of a block trace, as all readers give it and all writers take it.
 //!
-//! The fields are those of a blktrace record (Linux `include/uapi/linux/blktrace_api.h`, version 7),
-//! because that is the richest of the formats; other readers leave zero what their format lacks.
-//! Payloads are kept in one byte order whatever machine was traced: those of block events in big
-//! endian, as the kernel writes them, those of notes and the cgroup id in little endian.
+//! The fields are those of a blktrace record (Linux `include/uapi/linux/blktrace_api.h`, version
+//! 7), because that is the richest of the formats; other readers leave zero what their format
+//! lacks. Payloads are kept in one byte order whatever machine was traced: those of block events
+//! in big endian, as the kernel writes them, those of notes and the cgroup id in little endian.
 
 use std::fmt;
 

@@ -309,9 +309,11 @@ fn the_text_of_the_kernel_is_read() {
         \x20     a b-c-7 (    7) [001] .....  1550.177429: block_getrq: 7,2 RS 0 + 8 [a b-c]\n\
         \x20             dd-22158   [001] .....  1550.177432: block_plug: [dd]\n\
         \x20             dd-22158   [001] .....  1550.177434: block_unplug: [dd] 3\n\
-        \x20             dd-22158   [001] ...1.  1550.177436: block_rq_issue: 7,2 RS 4096 () 0 + 8 be,0,4 [dd]\n\
+        \x20             dd-22158   [001] ...1.  1550.177436: block_rq_issue: 7,2 RS 4096 () 0 + 8 \
+         be,0,4 [dd]\n\
         CPU:0 [LOST 60 EVENTS]\n\
-        \x20    ksoftirqd/1-22      [001] ..s..  1550.177472: block_rq_complete: 7,2 RS () 0 + 8 be,0,4 [-5]\n\
+        \x20    ksoftirqd/1-22      [001] ..s..  1550.177472: block_rq_complete: 7,2 RS () 0 + 8 \
+         be,0,4 [-5]\n\
         perf 99 [002]  1551.000001:   block:block_bio_remap: 8,0 W 2112 + 8 <- (8,17) 64\n\
         \x20             dd-22158   [001] .....  1551.2: block_rq_issue: nonsense\n";
     let mut source = open(text).unwrap();

@@ -107,7 +107,8 @@ EXIT_CODES: Final = (
     (
         5,
         "a check failed: other data than was written (`--verify`), a damaged study or archive, a "
-        "regression (`gate`), a broken rule (`lint`), another order (`sim scenarios`), a damaged trace",
+        "regression (`gate`), a broken rule (`lint`), another order (`sim scenarios`), a damaged "
+        "trace",
     ),
     (EXIT_BUG, "a bug in iolab; `IOLAB_DEBUG=1` shows where, please report it"),
     (130, "stopped by the user"),

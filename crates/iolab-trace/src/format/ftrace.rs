@@ -1,8 +1,8 @@
 //! Text of the kernel's block events: `trace` and `trace_pipe` of tracefs, `trace-cmd report`,
 //! `perf script`.
 //!
-//! Source: the `print fmt` of Linux `include/trace/events/block.h`, 4.18 to 6.18, and recorded text.
-//! Times have microseconds. Plugs have no device in this text; they get the one of the event
+//! Source: the `print fmt` of Linux `include/trace/events/block.h`, 4.18 to 6.18, and recorded
+//! text. Times have microseconds. Plugs have no device in this text; they get the one of the event
 //! before. `block_io_start`, `block_io_done` and events of other subsystems are left out.
 
 use super::fields::{Cursor, bytes_of};

@@ -122,7 +122,8 @@ pub const FORMATS: &[Format] = &[
 ///
 /// # Errors
 /// [`Error::Unknown`] if it is none, [`Error::Option`] if several files are no trace together,
-/// [`Error::Read`] if a file cannot be read, [`Error::Damaged`] if it is damaged from its beginning.
+/// [`Error::Read`] if a file cannot be read, [`Error::Damaged`] if it is damaged from its
+/// beginning.
 pub fn open(inputs: Vec<Input>) -> Result<(&'static Format, Box<dyn Source>), Error> {
     let mut windows = Vec::new();
     let mut found: Option<&'static Format> = None;

@@ -267,8 +267,8 @@ impl Text<'_> {
             let ratio = entered as f32 / issued as f32;
             let _ = writeln!(
                 self.out,
-                "{LINE}\n{HEAD}\n{:>10} | {entered:8} {issued:8} {ratio:7.1} | {min:8} {:8} {max:8} \
-                 {total:8}",
+                "{LINE}\n{HEAD}\n{:>10} | {entered:8} {issued:8} {ratio:7.1} | {min:8} {:8} \
+                 {max:8} {total:8}",
                 "TOTAL",
                 total / issued
             );

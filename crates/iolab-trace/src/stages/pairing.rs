@@ -4,14 +4,14 @@
 //! - A bio is known from Q on. G, S, I, M and F belong to the bio that covers their first sector; D
 //!   and C to all bios that lie within theirs. So a merged bio has the D and C of its request.
 //! - A stage is counted when its later event comes. Events out of order give 1 ns.
-//! - A device is looked at from its first Q or A on. Events without bytes (flushes) are counted, but
-//!   have no stages; packet commands are left out.
+//! - A device is looked at from its first Q or A on. Events without bytes (flushes) are counted,
+//!   but have no stages; packet commands are left out.
 //! - A request that is put back and issued again counts its wait for each issue; its time in the
 //!   device is that of the last.
 //!
-//! [`Rules::Own`] departs from btt where that loses bios: a second bio for the same sectors is a bio
-//! of its own, and a bio that is split becomes two, of which the second entered the queue when the
-//! whole did. [`Rules::Btt`] does not, so that its numbers are btt's.
+//! [`Rules::Own`] departs from btt where that loses bios: a second bio for the same sectors is a
+//! bio of its own, and a bio that is split becomes two, of which the second entered the queue when
+//! the whole did. [`Rules::Btt`] does not, so that its numbers are btt's.
 
 use std::collections::BTreeMap;
 
