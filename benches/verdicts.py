@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 
 from iolab.stats.closer_look import winner_sets
 from iolab.stats.diff import as_sessions, compare_studies
@@ -504,8 +505,9 @@ def main(arguments: list[str] | None = None, tell: Callable[[str], None] = print
     sessions = parser.parse_args(arguments).sessions
     tell(f"{sessions} simulated studies a row; margin {MARGIN:.0%}, {ROUNDS} rounds")
     is_met = True
-    for row in (*rows(sessions), *calibration(2 * sessions)):
+    for row in chain(rows(sessions), calibration(2 * sessions)):
         tell(str(row))
+        sys.stdout.flush()
         is_met = is_met and row.is_met
     return 0 if is_met else 1
 
