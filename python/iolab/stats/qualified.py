@@ -130,6 +130,8 @@ def without_censored(effect: Effect, censored: Censored) -> Effect:
 
 # Trials that fail.
 
+_Tried = Mapping[tuple[tuple[str, str], ...], Sequence[TrialRow]]
+"""Levels of a cell -> trials of one level that ended."""
 Begun = Mapping[tuple[str, tuple[tuple[str, str], ...], str | None], Sequence[TrialRow]]
 
 
@@ -149,9 +151,7 @@ def failures_of(
     return Failures(*counts[0], *counts[1], *barred, rounds_won=won, rounds_told=told)
 
 
-def _tried(
-    begun: Begun, workload: str, level: str
-) -> dict[tuple[tuple[str, str], ...], list[TrialRow]]:
+def _tried(begun: Begun, workload: str, level: str) -> _Tried:
     return {
         place[1]: [t for t in trials if t.status in ("ok", "failed")]
         for place, trials in begun.items()
@@ -162,8 +162,8 @@ def _tried(
 def _is_barred(
     ours: tuple[int, int],
     theirs: tuple[int, int],
-    cells: Mapping[object, Sequence[TrialRow]],
-    others: Mapping[object, Sequence[TrialRow]],
+    cells: _Tried,
+    others: _Tried,
 ) -> bool:
     """Say whether a side fails too often to be called better."""
     for place, trials in cells.items():
@@ -192,9 +192,7 @@ def more_failures_p(ours: tuple[int, int], theirs: tuple[int, int]) -> float:
     ) / max(1, whole)
 
 
-def _rounds_won(
-    sides: Sequence[Mapping[object, Sequence[TrialRow]]], log_ratios: Mapping[int, float]
-) -> tuple[int, int]:
+def _rounds_won(sides: Sequence[_Tried], log_ratios: Mapping[int, float]) -> tuple[int, int]:
     """Count the rounds in which the first side is ahead, a failed trial counting as the worst."""
     failed = [{t.round for ts in s.values() for t in ts if t.status == "failed"} for s in sides]
     lost, gained = failed[0] - failed[1], failed[1] - failed[0]
