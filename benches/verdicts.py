@@ -1,13 +1,13 @@
 """How often verdicts are wrong: whole simulated studies with known truth, through the real code.
 
 Each session is a study made by `make_plan` (its own random order), values made up along that order,
-and judged by `judge`. The noise is ln-normal with sd 2 %, AR(1) with phi .6, a drift of 5 % over
-the session and one trial in twenty 15 % too slow. The same noise is also judged the naive way:
-AAAAABBBBB and Welch's t test. The number of rounds for the power row is planned as `iolab plan`
+and judged by the part of `judge` that gives the words (`judge_pooled`). The noise is ln-normal with
+sd 2 %, AR(1) with phi .6, a drift of 5 % over the session and one trial in twenty 15 % too slow.
+The same noise is also judged the naive way: AAAAABBBBB and Welch's t test. The number of rounds for the power row is planned as `iolab plan`
 does it, from an A/A study of 20 rounds in the same world.
 
 What families, cells, failures, sessions and resumes do to a verdict has rows of its own
-(`calibration`): studies made up level by level, with their own seeds, judged by the same `judge`.
+(`calibration`): studies made up level by level, with their own seeds, judged by the same code.
 
 ``make bench-verdicts``, or ``python benches/verdicts.py [--sessions N]``; exits 1 if a bound is
 missed.
@@ -22,11 +22,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 
 from iolab.stats.closer_look import winner_sets
 from iolab.stats.diff import as_sessions, compare_studies
 from iolab.stats.gate import gate
-from iolab.stats.judge import judge
 from iolab.stats.judge_pooled import judge_pooled
 from iolab.stats.ledger import build_ledger
 from iolab.stats.methods.effect_size import clopper_pearson
@@ -129,7 +129,7 @@ def session(rng: random.Random, world: World, effect: float, rounds: int) -> Com
         metric = "throughput_bytes_per_s"
         measurements.append(Measurement(*place, "read", metric, throughput, True, 0.0))
     data = StudyData(_row(plan, rounds), rows, measurements)
-    return judge(data).pooled[0]
+    return judge_pooled(build_ledger(data)).comparisons[0]
 
 
 def _row(plan: Plan, rounds: int) -> StudyRow:
@@ -269,7 +269,7 @@ def named(count: int) -> list[str]:
 
 
 def headline(data: StudyData) -> list[Comparison]:
-    """Return the headline's comparisons as `judge` has them, without what stands beside them."""
+    """Return the headline's comparisons as `judge` has them."""
     ledger = build_ledger(data)
     return [c for c in judge_pooled(ledger).comparisons if c.is_headline]
 
@@ -504,8 +504,9 @@ def main(arguments: list[str] | None = None, tell: Callable[[str], None] = print
     sessions = parser.parse_args(arguments).sessions
     tell(f"{sessions} simulated studies a row; margin {MARGIN:.0%}, {ROUNDS} rounds")
     is_met = True
-    for row in (*rows(sessions), *calibration(2 * sessions)):
+    for row in chain(rows(sessions), calibration(2 * sessions)):
         tell(str(row))
+        sys.stdout.flush()
         is_met = is_met and row.is_met
     return 0 if is_met else 1
 

@@ -39,22 +39,30 @@ def _rows(data: StudyData) -> dict[str, Condition]:
 
 def test_the_factorial_is_answered(canned: ModuleType) -> None:
     found = _answer(canned.factorial())
-    throughput, tail = found.take
-    assert throughput.choice == "none, mq-deadline or kyber"
-    assert not throughput.is_open
-    assert tail.choice == "bfq"
-    assert "times lower than none" in tail.reason
+    assert [take.where.rpartition(", ")[2] for take in found.take] == [
+        *("writes", "writes"),
+        *("reads", "reads"),
+    ]
+    for throughput, tail in (found.take[:2], found.take[2:]):
+        assert throughput.choice == "none, mq-deadline or kyber"
+        assert not throughput.is_open
+        assert tail.choice == "bfq"
+        assert "times lower than none" in tail.reason
     assert any("noise floor" in text and "below the margin" in text for text in found.sure)
     assert any("iolab aa --on loop:1g" in typed for _, typed in found.steps)
 
 
 def test_an_open_question_names_the_rounds_that_would_decide(canned: ModuleType) -> None:
-    data = canned.make_study(throughput={"bfq": 0.96}, rounds=6, seed=2)
+    workload = canned.Workload("iozone", ("read",))
+    data = canned.make_study(workloads=(workload,), rounds=6, noise=0.05)
     verdict = judge(data)
     assert verdict.headline_word == "undecided"
     found = answer(data, verdict, conditions(data, verdict))
-    more = verdict.headline[0].effect.further_rounds
+    effect = verdict.headline[0].effect
+    more = effect.further_rounds
     assert more is not None
+    assert effect.further_rounds_least is not None
+    assert effect.further_rounds_least < more, "a range with its chance"
     assert f"iolab run study.toml --rounds {6 + more}" in [typed for _, typed in found.steps]
 
 
@@ -133,5 +141,9 @@ def test_the_noise_floor_is_the_width_of_the_intervals(canned: ModuleType) -> No
 
 def test_several_workloads_are_a_table(canned: ModuleType, tmp_path: Any) -> None:
     takes = _answer(canned.demo()).take
-    assert list(dict.fromkeys(take.where for take in takes)) == ["iozone", "contention"]
+    assert list(dict.fromkeys(take.where for take in takes)) == [
+        "iozone, writes",
+        "iozone, reads",
+        "contention",
+    ]
     assert {take.purpose for take in takes} == {"throughput", "low p99"}

@@ -132,7 +132,8 @@ def _interleaved(
     if len(asked) > 1:
         raise IolabError("one study is gated by one metric", f"choose one of {', '.join(asked)}")
     data = read_study(Path(arguments.before), arguments, console)
-    changed: dict[str, Any] = {"margin": wishes_of(arguments).margin}
+    margin = wishes_of(arguments).margin
+    changed: dict[str, Any] = {"margin": margin}
     changed |= {"metric": asked[0]} if asked else {}
     data = replace(data, study=replace(data.study, **changed))
     diff = diff_of_levels(judge(data), data.study.name)

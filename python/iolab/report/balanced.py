@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from iolab.stats.ledger import CellKey, Group, Ledger
+from iolab.stats.ledger import AnyGroup, CellKey, Ledger
 from iolab.stats.metrics import Metric
 from iolab.stats.pairing import without_parts
 
@@ -17,7 +17,7 @@ Place = tuple[CellKey, str]
 class Balanced:
     """ln-values of every place in every complete round."""
 
-    group: Group
+    group: AnyGroup
     metric: Metric
     rounds: list[int]
     values: dict[Place, dict[int, float]]
@@ -49,7 +49,7 @@ class Balanced:
         return sorted(found, key=lambda item: item[0])
 
 
-def balanced(ledger: Ledger, group: Group) -> Balanced | None:
+def balanced(ledger: Ledger, group: AnyGroup) -> Balanced | None:
     """Take the cells that have every level and the rounds that have every cell; None without."""
     metric = ledger.primary_metric(group)
     if metric is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 from iolab import units
 from iolab.report.beside_each_other import tidied
@@ -82,9 +82,12 @@ def _order(data: StudyData) -> str:
     return f"random in each round, seed {data.study.seed}"
 
 
+_QUOTING: Final = ("imported", "outliers", "two_modes", "closed_loop")
+
+
 def caveat_text(code: str, text: str) -> str:
-    """Return what a caveat says in the units shown now; what an imported source says is quoted."""
-    return text if code == "imported" else units.reworded(text)
+    """Return what a caveat says in the units shown now; sources and names of levels are quoted."""
+    return text if code in _QUOTING else units.reworded(text)
 
 
 def kind_figures(data: StudyData) -> list[tuple[str, str]]:

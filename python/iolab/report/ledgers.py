@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from iolab.report.balanced import Balanced, balanced
-from iolab.stats.ledger import Group, Ledger, build_ledger
+from iolab.stats.ledger import AnyGroup, Ledger, build_ledger
 from iolab.store.rows import StudyData
 
-_Tables = dict[Group, Balanced | None]
+_Tables = dict[AnyGroup, Balanced | None]
 
 
 def ledger_of(data: StudyData) -> Ledger:
@@ -14,7 +14,7 @@ def ledger_of(data: StudyData) -> Ledger:
     return build_ledger(data)
 
 
-def balanced_of(data: StudyData, group: Group) -> Balanced | None:
+def balanced_of(data: StudyData, group: AnyGroup) -> Balanced | None:
     """Return the complete part of one group (`balanced`), or what was returned before."""
     tables: _Tables = data.derived.setdefault("balanced", _Tables())
     if group not in tables:

@@ -17,7 +17,8 @@ from iolab.store.rows import Caveat, Measurement
 from iolab.wording import counted
 
 FAR: Final = 5.0
-"""Median absolute deviations from the median of its like."""
+"""Median absolute deviations from the median of its like, scaled to the sd of normal values."""
+MAD_SCALE: Final = 1.4826
 VALUES_MIN: Final = 12
 """Fewer values of a group have no deviation worth measuring with."""
 LIKE_MIN: Final = 4
@@ -77,7 +78,7 @@ def _distances(samples: Samples, where: str) -> list[_Value]:
 def _about_outliers(values: Sequence[_Value]) -> Iterator[tuple[Caveat, int]]:
     if len(values) < VALUES_MIN:
         return
-    usual = median(abs(value.distance) for value in values)
+    usual = MAD_SCALE * median(abs(value.distance) for value in values)
     far = [v for v in values if usual > 0 and abs(v.distance) > FAR * usual]
     if not far:
         return
@@ -88,7 +89,8 @@ def _about_outliers(values: Sequence[_Value]) -> Iterator[tuple[Caveat, int]]:
     yield (
         Caveat(
             "outliers",
-            f"{counted(len(far), 'value')} of {len(values)} lie more than {FAR:.0f} median"
+            f"{counted(len(far), 'value')} of {len(values)} {'lies' if len(far) == 1 else 'lie'}"
+            f" more than {FAR:.0f} median"
             f" deviations from their like; farthest: trial {m.trial_id} ({first.where}, round"
             f" {m.round}, place {m.position + 1} in it), {size} {side} the median.",
             "They are part of the mean, and widen its interval; the median stands beside it where"

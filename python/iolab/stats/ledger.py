@@ -40,6 +40,8 @@ Place = tuple[str, bool | None]
 Group = tuple[str, bool | None, str]
 """Workload, direct/buffered and class (`iolab.stats.cell_class`): what may be pooled. The class is
 empty where a workload has only one."""
+AnyGroup = Group | Place
+"""A group, or all groups of a workload and mode: for what pools nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,10 @@ class Ledger:
             known = self.data.derived["groups"] = self._groups()
         return known
 
+    def places(self) -> list[Place]:
+        """Return workloads and modes, for what is drawn cell by cell and pools nothing."""
+        return list(dict.fromkeys((group[0], group[1]) for group in self.groups()))
+
     def _groups(self) -> list[Group]:
         order = {name: place for place, name in enumerate(self.data.study.workloads)}
         found = dict.fromkeys(key.place for cells in self.cells.values() for key in cells)
@@ -146,7 +152,7 @@ class Ledger:
             groups += [(*place, kind) for kind in sorted(kinds, key=is_aside)]
         return groups
 
-    def primary_metric(self, group: Group | Place) -> Metric | None:
+    def primary_metric(self, group: AnyGroup) -> Metric | None:
         """Return the study's own metric, else the first of `METRICS` that a workload has.
 
         One that only one side has (a p99 of few operations) gives way to one that both have.
@@ -179,19 +185,19 @@ class Ledger:
         phase = key.operation.partition("/")[0]  # Readers and writers of one test.
         return not {(*place, key.operation), (*place, phase), (*place, "")} & self.inert
 
-    def cells_of(self, metric: Metric, group: Group | Place) -> Cells:
+    def cells_of(self, metric: Metric, group: AnyGroup) -> Cells:
         """Return the cells of one group that the compared factor can affect."""
         found = self.all_cells_of(metric, group)
         return {key: by_level for key, by_level in found.items() if self.is_affected(key)}
 
-    def all_cells_of(self, metric: Metric, group: Group | Place) -> Cells:
+    def all_cells_of(self, metric: Metric, group: AnyGroup) -> Cells:
         """Return the cells of one group, segments of a phase left out: they are parts of one.
 
         A workload and mode without a class are the cells of all its classes.
         """
         return self._of_class(self._in_place(metric, group[:2]), metric, group)
 
-    def _of_class(self, cells: Cells, metric: Metric, group: Group | Place) -> Cells:
+    def _of_class(self, cells: Cells, metric: Metric, group: AnyGroup) -> Cells:
         if len(group) == 2:
             return cells
         return {k: by_level for k, by_level in cells.items() if self.kind_of(metric, k) == group[2]}
@@ -204,7 +210,7 @@ class Ledger:
             if key.place == place and not is_segment(key.operation)
         }
 
-    def cells_asked(self, metric: Metric, group: Group | Place) -> Cells:
+    def cells_asked(self, metric: Metric, group: AnyGroup) -> Cells:
         """Return those cells that the study's verdict is about: of one stream or test, or all."""
         return self._of_class(self._asked(metric, group[:2]), metric, group)
 

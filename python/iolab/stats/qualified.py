@@ -15,7 +15,7 @@ from typing import Final
 
 from iolab.stats.effect import undecided
 from iolab.stats.ledger import CellKey, level_text
-from iolab.stats.methods.interaction import Direction, disagreement
+from iolab.stats.methods.interaction import disagreement
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate
 from iolab.stats.verdict import CellGroup, Effect, Failures
@@ -45,7 +45,7 @@ def disagreeing(
 ) -> tuple[CellGroup, ...]:
     """Return the groups of cells that disagree, the largest gain first; empty if none do."""
     sides = disagreement([cell.estimate for cell in cells], p, margin)
-    groups: dict[Direction, list[CellResult]] = {
+    groups = {
         side: [c for c, s in zip(cells, sides, strict=True) if s == side] for side in set(sides)
     }
     found = [
@@ -130,8 +130,8 @@ def without_censored(effect: Effect, censored: Censored) -> Effect:
 
 # Trials that fail.
 
-TrialsOfCells = Mapping[tuple[tuple[str, str], ...], Sequence[TrialRow]]
-"""Levels of a cell to its trials."""
+_Tried = Mapping[tuple[tuple[str, str], ...], Sequence[TrialRow]]
+"""Levels of a cell -> trials of one level that ended."""
 Begun = Mapping[tuple[str, tuple[tuple[str, str], ...], str | None], Sequence[TrialRow]]
 
 
@@ -151,9 +151,7 @@ def failures_of(
     return Failures(*counts[0], *counts[1], *barred, rounds_won=won, rounds_told=told)
 
 
-def _tried(
-    begun: Begun, workload: str, level: str
-) -> dict[tuple[tuple[str, str], ...], list[TrialRow]]:
+def _tried(begun: Begun, workload: str, level: str) -> _Tried:
     return {
         place[1]: [t for t in trials if t.status in ("ok", "failed")]
         for place, trials in begun.items()
@@ -164,8 +162,8 @@ def _tried(
 def _is_barred(
     ours: tuple[int, int],
     theirs: tuple[int, int],
-    cells: TrialsOfCells,
-    others: TrialsOfCells,
+    cells: _Tried,
+    others: _Tried,
 ) -> bool:
     """Say whether a side fails too often to be called better."""
     for place, trials in cells.items():
@@ -194,7 +192,7 @@ def more_failures_p(ours: tuple[int, int], theirs: tuple[int, int]) -> float:
     ) / max(1, whole)
 
 
-def _rounds_won(sides: Sequence[TrialsOfCells], log_ratios: Mapping[int, float]) -> tuple[int, int]:
+def _rounds_won(sides: Sequence[_Tried], log_ratios: Mapping[int, float]) -> tuple[int, int]:
     """Count the rounds in which the first side is ahead, a failed trial counting as the worst."""
     failed = [{t.round for ts in s.values() for t in ts if t.status == "failed"} for s in sides]
     lost, gained = failed[0] - failed[1], failed[1] - failed[0]

@@ -441,6 +441,8 @@ def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:
     ]
     if by_word["undecided"]:
         clauses.append(_undecided_list(verdict, by_word["undecided"], metric, form))
+    if headline[0].group != verdict.headline[0].group:  # The first class has said the rest.
+        return f"In {headline[0].kind} ({_numbers(verdict, headline)}): {'; '.join(clauses)}."
     opening = f"Compared with {level_text(factor, verdict.baseline)}"
     if not metric.is_rate:
         opening = (
@@ -595,7 +597,15 @@ def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
     """Name workload, mode, cells and rounds of comparisons of one family."""
     first = comparisons[0]
     mode = mode_text(verdict.compared_factor, first.is_direct)
-    kind = first.kind
+    numbers = _numbers(verdict, comparisons)
+    where = first.workload
+    if verdict.metric_of is not None and first.is_headline:
+        where = f"{where}/{verdict.metric_of}"
+    return ", ".join(text for text in (where, mode, first.kind, numbers) if text)
+
+
+def _numbers(verdict: StudyVerdict, comparisons: Sequence[Comparison]) -> str:
+    """Count the cells and rounds of comparisons of one family."""
     fewest, most = (pick(c.n_cells for c in comparisons) for pick in (min, max))
     cells = f"{most} cells" if most > 1 else ""
     if fewest != most:
@@ -604,10 +614,7 @@ def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
     rounds = counted(most, unit_of(verdict))
     if fewest != most:
         rounds = f"{fewest} to {rounds}"
-    where = first.workload
-    if verdict.metric_of is not None and first.is_headline:
-        where = f"{where}/{verdict.metric_of}"
-    return ", ".join(text for text in (where, mode, kind, cells, rounds) if text)
+    return ", ".join(text for text in (cells, rounds) if text)
 
 
 def _claim(metric: Metric, ours: str, base: str, effect: Effect) -> str:

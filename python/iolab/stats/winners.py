@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from iolab.stats.closer import WinnerSet
-from iolab.stats.ledger import CellKey, Group, Ledger
+from iolab.stats.ledger import AnyGroup, CellKey, Group, Ledger
 from iolab.stats.metrics import Metric
 from iolab.stats.pairing import without_parts
 from iolab.stats.summaries import value_over
@@ -129,7 +129,7 @@ class Leads:
         return "; ".join(parts)
 
 
-def leads(ledger: Ledger, group: Group, metric: Metric) -> Leads:
+def leads(ledger: Ledger, group: AnyGroup, metric: Metric) -> Leads:
     """Find the best mean of every cell that the verdict is about."""
     cells = without_parts(ledger.cells_asked(metric, group))
     found: dict[CellKey, frozenset[str]] = {}

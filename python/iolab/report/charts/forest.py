@@ -48,7 +48,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     note = ""
     if len(shown) < len(levels):
         note = f" Drawn: the {len(shown)} levels farthest from 1; all {len(levels)} are below."
-    first = dict(list(panels.items())[:PANELS_FIRST])
+    first = dict(list(_first(verdict, panels).items())[:PANELS_FIRST])
     specs = [_pooled("forest", verdict, slots, (first, shown), _caption(verdict) + note)]
     if len(shown) < len(levels) or len(first) < len(panels):
         caption = f"All {len(levels)} levels. {_caption(verdict)}"
@@ -72,6 +72,13 @@ def _panels(verdict: StudyVerdict) -> Panels:
                 )
                 found.setdefault(title, []).append(c)
     return found
+
+
+def _first(verdict: StudyVerdict, panels: Panels) -> Panels:
+    """Leave out what stands beside the headline, where that alone has several panels."""
+    if len({c.group for c in verdict.headline}) < 2:
+        return panels
+    return {title: found for title, found in panels.items() if found[0].is_headline}
 
 
 def _strongest(verdict: StudyVerdict, levels: list[str]) -> list[str]:

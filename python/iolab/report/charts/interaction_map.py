@@ -14,7 +14,7 @@ from iolab.report.charts.common import group_title, operations_first, slug
 from iolab.report.ledgers import ledger_of
 from iolab.stats.closer import FactorEffect
 from iolab.stats.effect import effect_of
-from iolab.stats.ledger import CellKey, Cells, Group, Ledger, level_text
+from iolab.stats.ledger import AnyGroup, CellKey, Cells, Ledger, Place, level_text
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import Metric
 from iolab.stats.numeric_levels import numeric_level
@@ -46,7 +46,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     ledger = ledger_of(data)
     specs: list[ChartSpec] = []
     alone: dict[str, list[Entry]] = {}
-    for group in ledger.groups():
+    for group in ledger.places():
         metric = ledger.primary_metric(group)
         if metric is None:
             continue
@@ -86,7 +86,7 @@ def _entries(
 
 
 def _spec(
-    ledger: Ledger, verdict: StudyVerdict, group: Group, metric: Metric, found: list[Entry]
+    ledger: Ledger, verdict: StudyVerdict, group: Place, metric: Metric, found: list[Entry]
 ) -> ChartSpec:
     across = _across(ledger, group[0])
     columns = _columns(found, across)
@@ -212,7 +212,7 @@ def _ramp(low: float) -> tuple[tuple[float, str], ...]:
     return tuple(zip((_shade(v, low) for v in steps), [*texts, "1 = best mean"], strict=True))
 
 
-def _caption(verdict: StudyVerdict, group: Group, found: list[Entry], said: str) -> str:
+def _caption(verdict: StudyVerdict, group: Place, found: list[Entry], said: str) -> str:
     rest = [entry for entry in found if entry.effect is not None]
     undecided = {entry.key for entry in rest if entry.effect and entry.effect.word == "undecided"}
     worst = min(found, key=lambda entry: entry.ratio)
@@ -226,10 +226,14 @@ def _caption(verdict: StudyVerdict, group: Group, found: list[Entry], said: str)
     )
 
 
-def interaction_text(effects: list[FactorEffect], group: Group, factor: str) -> str:
-    """Say how much of the variance the interactions with the compared factor explain."""
-    mine = [e for e in effects if e.group == group and len(e.factors) > 1 and factor in e.factors]
-    if not mine:
+def interaction_text(effects: list[FactorEffect], group: AnyGroup, factor: str) -> str:
+    """Say how much of the variance the interactions with the compared factor explain.
+
+    Nothing is said of a workload with several classes of cells: each has its own.
+    """
+    here = [e for e in effects if e.group[: len(group)] == group]
+    mine = [e for e in here if len(e.factors) > 1 and factor in e.factors]
+    if not mine or len({e.kind for e in here}) > 1:
         return ""
     top = max(mine, key=lambda e: e.share)
     return (

@@ -24,7 +24,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw the residuals of each group: by order, and by normal quantiles as a second view."""
     ledger = ledger_of(data)
     specs: list[ChartSpec] = []
-    for group in ledger.groups():
+    for group in ledger.places():
         table = balanced_of(data, group)
         if table is None or len(table.rounds) < 2 or data.study.kind != "real":
             continue

@@ -23,6 +23,7 @@ P_MAX: Final = 0.01
 CELL_CONFIDENCE: Final = 0.90
 ROUNDING: Final = 1e-18
 Direction = Literal["better", "worse", "same"]
+_SIGNS: Final[tuple[tuple[Direction, int], ...]] = (("better", 1), ("worse", -1))
 
 
 def direction_of(mean: float, edge: float) -> Direction:
@@ -79,7 +80,7 @@ def disagreement(cells: Sequence[MeanEstimate], p: float | None, margin: float) 
         return []
     edge = math.log1p(margin)
     sides: list[Direction] = [direction_of(cell.mean, edge) for cell in cells]
-    for side, sign in (("better", 1), ("worse", -1)):
+    for side, sign in _SIGNS:
         sure = [
             sign * cell.mean
             for cell, s in zip(cells, sides, strict=True)
