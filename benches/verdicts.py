@@ -3,8 +3,8 @@
 Each session is a study made by `make_plan` (its own random order), values made up along that order,
 and judged by the part of `judge` that gives the words (`judge_pooled`). The noise is ln-normal with
 sd 2 %, AR(1) with phi .6, a drift of 5 % over the session and one trial in twenty 15 % too slow.
-The same noise is also judged the naive way: AAAAABBBBB and Welch's t test. The number of rounds for the power row is planned as `iolab plan`
-does it, from an A/A study of 20 rounds in the same world.
+The same noise is also judged the naive way: AAAAABBBBB and Welch's t test. The number of rounds for
+the power row is planned as `iolab plan` does it, from an A/A study of 20 rounds in the same world.
 
 What families, cells, failures, sessions and resumes do to a verdict has rows of its own
 (`calibration`): studies made up level by level, with their own seeds, judged by the same code.
