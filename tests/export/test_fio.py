@@ -297,7 +297,8 @@ def test_a_stride_moves_as_many_records_as_ours_whatever_the_size(exported, tmp_
 
 
 WORKLOAD_FIELDS = """
-version name engine workers_as seed content verify pin_cpus interval_ns is_calibrated phases
+version name engine workers_as seed content verify pin_cpus interval_ns is_calibrated file_sets key_spaces
+phases
 """
 PHASE_FIELDS = """
 name is_stonewalled keeps_files engine ignores records_per_op cuts_ns pause_after_ns tenants
@@ -310,7 +311,7 @@ share limit
 """
 
 
-DIALECT_FIELDS = " files file_set is_close_timed manner draws"
+DIALECT_FIELDS = " files file_set is_close_timed manner draws region program"
 """Only the command lines of other programs ask for these: exports of theirs say so in comments."""
 
 

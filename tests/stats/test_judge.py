@@ -326,11 +326,12 @@ def test_numeric_factor_gets_its_plateau(canned: ModuleType) -> None:
 
 
 def test_published_report_d2(canned: ModuleType) -> None:
-    """D2's numbers: deadline equals noop; cfq is slower, but three runs cannot settle how much."""
+    """D2's numbers: deadline equals noop; cfq writes slower, of reads three runs settle nothing."""
     verdict = judge(canned.published_d2())
-    words = {c.level: c.effect for c in verdict.headline if c.kind == "writes"}
-    assert words["deadline"].word == "same"
-    assert (words["cfq"].word, words["cfq"].sign) == ("undecided", "worse")
+    words = {(c.kind, c.level): c.effect for c in verdict.headline}
+    assert words["writes", "deadline"].word == "same"
+    assert (words["writes", "cfq"].word, words["writes", "cfq"].sign) == ("worse", "worse")
+    assert words["reads", "cfq"].word == "undecided"
     noop = next(
         t
         for t in verdict.treatments

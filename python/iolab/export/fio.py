@@ -133,6 +133,10 @@ def _of_dialects(item: Exported) -> Iterator[str]:
         yield f"{_NONE}closing the file inside the time."
     if any(tenant["opening"] == "keep" for tenant in tenants):
         yield f"{_NONE}a first write into the file that is there, if there is one."
+    if any(tenant.get("region") for tenant in tenants):
+        yield f"{_NONE}a part of the file: all of it is worked on."
+    if any(tenant.get("program") for tenant in tenants):
+        yield f"{_NONE}a program of steps: a workload file says it (iolab run)."
     pauses_ns = {phase.get("pause_after_ns", 0) for phase in phases} - {0}
     if pauses_ns:
         seconds = max(pauses_ns) / 1e9
