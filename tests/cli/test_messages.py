@@ -65,7 +65,7 @@ def test_a_treatment_of_which_every_trial_failed_is_an_error_after_the_report(io
 def test_one_level_of_a_layer_is_held_and_nothing_is_compared(iolab, option):
     run = iolab(*COMPARE, *option.split(), "--test", "write", "--dry-run")
     assert run.code == 0, run.err
-    assert "nothing is compared: " in run.err
+    assert "nothing is compared; to compare" in run.err
     assert "1 treatment;" in run.out
     assert "Nothing is compared" in run.out.splitlines()[-1]
 

@@ -1,9 +1,9 @@
 //! Events as CSV: what `iolab sim trace` and `iolab trace convert` write.
 //!
 //! The first line names the columns, in any order: `ts_ns event sector nr_sectors rwbs ioprio pid
-//! cpu device bytes error sequence number comm`; unknown ones are passed over. Without the column
-//! `device` the event `A` is a joined request, as in recordings of the dispatch order; with it
-//! `J` is, and `A` a remap.
+//! cpu device bytes error sequence number comm point`; unknown ones are passed over. Without the
+//! column `device` the event `A` is a joined request, as in recordings of the dispatch order; with
+//! it `J` is, or the point `rq_merge`, and `A` a remap. A device without a colon is a simulated one.
 
 use super::fields::{Cursor, bytes_of, number};
 use super::text::{Line, State, TextFormat};
@@ -45,6 +45,13 @@ iolab_model::registry! {
     }
 }
 
+/// Two requests that became one: its letter is that of a bio that joined a request.
+const REQUEST_MERGED: &[u8] = b"rq_merge";
+
+/// Devices of a simulation: a major number for local use (Linux
+/// `Documentation/admin-guide/devices.txt`).
+const SIMULATED_MAJOR: u32 = 240;
+
 /// Whether a line is the first of such a file.
 pub fn is_line(line: &[u8]) -> bool {
     line.starts_with(b"ts_ns,event,")
@@ -54,6 +61,8 @@ pub fn is_line(line: &[u8]) -> bool {
 #[derive(Default)]
 pub struct EventsCsv {
     columns: Vec<Option<Column>>,
+    /// Place of the column that names the kernel's trace point; simulations write it.
+    point: Option<usize>,
 }
 
 impl TextFormat for EventsCsv {
@@ -62,6 +71,7 @@ impl TextFormat for EventsCsv {
     fn line(&mut self, line: &[u8], event: &mut Event, _: &mut State) -> Line {
         if self.columns.is_empty() {
             let names = String::from_utf8_lossy(line);
+            self.point = names.split(',').position(|name| name.trim() == "point");
             self.columns = names.split(',').map(|name| name.trim().parse().ok()).collect();
             return if is_line(line) { Line::Other } else { Line::Wrong };
         }
@@ -75,11 +85,12 @@ impl TextFormat for EventsCsv {
 
 impl EventsCsv {
     fn event(&self, line: &[u8], event: &mut Event) -> Option<()> {
-        let mut categories = None;
+        let (mut categories, mut is_request_merged) = (None, false);
         let mut fields = line.split(|byte| *byte == b',');
-        for column in &self.columns {
+        for (index, column) in self.columns.iter().enumerate() {
             let field = fields.next()?;
             match column {
+                None if Some(index) == self.point => is_request_merged = field == REQUEST_MERGED,
                 None => {}
                 _ if field.is_empty() => {}
                 Some(Column::Time) => event.time_ns = number(field)?,
@@ -107,7 +118,7 @@ impl EventsCsv {
             return None;
         }
         let is_old = !self.columns.contains(&Some(Column::Device));
-        if is_old && event.action == Action::Remapped {
+        if is_request_merged || (is_old && event.action == Action::Remapped) {
             event.action = Action::Joined;
         }
         let own = event.categories.with(Categories::of_action(event.action));
@@ -120,9 +131,13 @@ fn hex(field: &[u8]) -> Option<u16> {
     u16::from_str_radix(std::str::from_utf8(field).ok()?.strip_prefix("0x")?, 16).ok()
 }
 
+/// `MAJOR:MINOR`, or the number of a simulated queue.
 fn device(field: &[u8]) -> Option<Device> {
     let mut cursor = Cursor(field);
     let major = cursor.number()?;
+    if cursor.0.is_empty() {
+        return (major < 1 << 20).then(|| Device::new(SIMULATED_MAJOR, major as u32));
+    }
     cursor.byte(b':')?;
     let minor = cursor.number()?;
     let fits = cursor.0.is_empty() && major < 1 << 12 && minor < 1 << 20;
