@@ -27,7 +27,9 @@ CRATES: Final[Picture] = {
 }
 """Crate to the crates it points at."""
 
-CRATES_FOR_TESTS: Final[Picture] = {}
+CRATES_FOR_TESTS: Final[Picture] = {
+    "iolab-dialect": frozenset({"iolab-drive"}),  # Workload files are run to count their mix.
+}
 """Edges that only tests and benches of a crate have (dev-dependencies)."""
 
 PACKAGES: Final[Picture] = {

@@ -47,7 +47,7 @@ class Result:
     @property
     def is_simulated(self) -> bool:
         """Whether the trials ran in simulation."""
-        return self._data.study.kind == "simulated"
+        return self._data.study.is_simulated
 
     @property
     def study(self) -> Study:

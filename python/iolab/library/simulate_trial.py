@@ -131,7 +131,7 @@ def simulate(  # noqa: PLR0913 - keyword arguments, each with a name of its own
     checked = checked_study(study)
     request = checked.testbed
     opened = make_testbed(request.kind, request.argument, dict(request.options))
-    if opened.record_kind != "simulated":
+    if not opened.is_simulated:
         raise TestbedError(
             f"{opened.text} is not simulated", "name sim:PROFILE, or use iolab.run for real trials"
         )

@@ -30,7 +30,7 @@ def as_measured(study: StudyRow, metric: Metric, estimate: _Estimate) -> _Estima
     """Return the estimate with what is known of the values behind it."""
     if metric.is_from_histogram:
         return dataclasses.replace(estimate, rounding=ROUNDING)
-    if has_equal_rounds(estimate) and study.kind != "simulated":
+    if has_equal_rounds(estimate) and not study.is_simulated:
         return dataclasses.replace(estimate, sd=None)
     return estimate
 
