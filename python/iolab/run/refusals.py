@@ -73,5 +73,6 @@ def check_plan(testbed: Testbed, plan: Plan, core: Core) -> None:
         workload = trial.treatment.workload
         own = find_dialect(workload.dialect) if isinstance(workload, DialectWorkload) else None
         check_possible(testbed, spec, core, own.direct_hint if own is not None else None)
-        if testbed.is_simulated and spec.get("waits"):
+        waits = workload.request.get("waits") if isinstance(workload, DialectWorkload) else None
+        if testbed.is_simulated and waits:
             raise StudyError(f"-y on {testbed.text}: a simulation waits for nobody", "leave it out")

@@ -102,7 +102,7 @@ def _caption(data: StudyData, found: list[TreatmentSummary]) -> str:
         what = "level only" if found[0].level else "configuration"
         return f"One {what}; dots are geometric means with 95 % intervals."
     ledger = ledger_of(data)
-    group = (found[0].workload, found[0].is_direct, found[0].kind)
+    group = (found[0].workload, found[0].is_direct)
     said = leads(ledger, group, metric).text
     dots = "maxima" if metric.is_maximum else "geometric means with 95 % intervals"
     text = (
