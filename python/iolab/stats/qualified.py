@@ -45,7 +45,7 @@ def disagreeing(
 ) -> tuple[CellGroup, ...]:
     """Return the groups of cells that disagree, the largest gain first; empty if none do."""
     sides = disagreement([cell.estimate for cell in cells], p, margin)
-    groups = {
+    groups: dict[Direction, list[CellResult]] = {
         side: [c for c, s in zip(cells, sides, strict=True) if s == side] for side in set(sides)
     }
     found = [
