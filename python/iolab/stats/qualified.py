@@ -15,7 +15,7 @@ from typing import Final
 
 from iolab.stats.effect import undecided
 from iolab.stats.ledger import CellKey, level_text
-from iolab.stats.methods.interaction import disagreement
+from iolab.stats.methods.interaction import Direction, disagreement
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate
 from iolab.stats.verdict import CellGroup, Effect, Failures
