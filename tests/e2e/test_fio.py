@@ -197,3 +197,12 @@ def test_showcmd_parse_only_and_help_print_and_do_nothing(folder: Path) -> None:
     assert fio(folder, "--parse-only", "a.fio")[0].strip() == ""
     assert "iodepth" in fio(folder, "--cmdhelp=all")[0]
     assert {p.name for p in folder.iterdir()} == {"a.fio"}
+
+
+def test_a_region_is_where_its_offset_says(folder: Path) -> None:
+    words = ("--rw=write", "--size=8k", "--offset=8k", "--offset_increment=16k", "--fallocate=none")
+    fio(folder, "--name=w", *words, "--numjobs=2", "--filename=f", "--group_reporting")
+    content = (folder / "f").read_bytes()
+    assert len(content) == 32 << 10
+    filled = [any(content[at : at + 4096]) for at in range(0, len(content), 4096)]
+    assert filled == [False, False, True, True, False, False, True, True]

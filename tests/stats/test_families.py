@@ -10,6 +10,7 @@ import pytest
 
 from iolab.stats.families import Family, all_estimates
 from iolab.stats.methods.best_set import best_of
+from iolab.stats.methods.forecast import forecast
 from iolab.stats.methods.hsu_mcb import hsu_mcb
 from iolab.stats.methods.interaction import disagreement, paired_p, unpaired_p
 from iolab.stats.methods.shaffer import numbers_of_equal_pairs, shaffer_divisors, shaffer_steps
@@ -74,12 +75,12 @@ def test_no_word_depends_on_the_baseline() -> None:
 def test_same_is_a_family_of_its_own() -> None:
     """Ordered by the p of "ratio = 1", the level nearest to 1 got the smallest divisor."""
     rng, wrong = random.Random(3), 0
-    for _ in range(400):
+    for _ in range(150):
         rows = {"a": [rng.gauss(0, 0.02) for _ in range(10)]}
         rows |= {v: [rng.gauss(EDGE, 0.02) for _ in range(10)] for v in "bcd"}
         found = family_of(rows)
         wrong += any(found.effect(v, "a").word in ("same", "trivial") for v in "bcd")
-    assert wrong / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+    assert wrong / 150 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)
 
 
 def test_a_noisy_best_level_stays_in_the_winner_set() -> None:
@@ -126,3 +127,20 @@ def test_cells_that_are_all_better_do_not_disagree() -> None:
     assert disagreement(cells(0.06, 0.04), 0.001, 0.05) == [], "less than the margin apart"
     assert disagreement(cells(0.1, -0.1), 0.02, 0.05) == [], "may be chance"
     assert disagreement([MeanEstimate(0.2, 0.5, 5), *cells(0.0)], 0.001, 0.05) == [], "one is noise"
+
+
+def test_a_forecast_knows_its_chance() -> None:
+    """Far from the margin with a known spread few rounds decide; near it none surely does."""
+    both = (1.0, 1.0)
+    clear = forecast(MeanEstimate(0.12, 0.10, 10), EDGE, both, 200)
+    assert clear.least is not None
+    assert clear.most is not None
+    assert 1 <= clear.least < clear.most <= 200
+    assert clear.chance >= 0.8
+    near = forecast(MeanEstimate(EDGE, 0.05, 10), EDGE, both, 200)
+    assert near.most is None
+    assert near.chance < 0.8
+    mirrored = forecast(MeanEstimate(-0.12, 0.10, 10), EDGE, both, 200)
+    assert mirrored == clear
+    stricter = forecast(MeanEstimate(0.12, 0.10, 10), EDGE, (8.0, 8.0), 200)
+    assert (stricter.most or 201) > clear.most

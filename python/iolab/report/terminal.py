@@ -256,11 +256,15 @@ def _word(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
         return unaffected_text(verdict.compared_factor)
     effect = c.effect
     text: str = effect.word
-    if effect.is_further_rounds_above_limit:
-        text += ", >200 more"
+    least = effect.further_rounds_least
+    if effect.reason and effect.word == "undecided":
+        text += ", withheld"
+    elif effect.is_further_rounds_above_limit:
+        text += ", >200 more" if least is None else f", >={least} more"
     elif effect.further_rounds is not None:
-        least = ">=" if effect.is_further_rounds_at_least else ""
-        text += f", {least}{effect.further_rounds} more"
+        few = ">=" if effect.is_further_rounds_at_least else ""
+        first = f"{least}-" if least is not None and least != effect.further_rounds else ""
+        text += f", {few}{first}{effect.further_rounds} more"
     if isinstance(c, CellComparison) and c.is_page_cache:
         text += " cache"
     return text

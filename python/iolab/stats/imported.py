@@ -51,6 +51,7 @@ from iolab.stats.qualified import (
 )
 from iolab.stats.request_time import request_times
 from iolab.stats.summaries import summaries, value_over
+from iolab.stats.trade_offs import trade_offs
 from iolab.stats.verdict import BestLevels, CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData, StudyRow
 
@@ -100,7 +101,7 @@ def judge_imported(data: StudyData) -> StudyVerdict:
         cells=cells,
         treatments=summaries(ledger),
         best_levels=best,
-        trade_offs=wording.trade_offs(pooled, secondary, cells, data.study.compared_factor),
+        trade_offs=trade_offs(pooled, secondary, cells, data.study.compared_factor),
         trials=count_trials(data),
         position=None,
         closer=closer,

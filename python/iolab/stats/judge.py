@@ -45,6 +45,7 @@ from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
 from iolab.stats.qualified import Censored, without_censored
 from iolab.stats.request_time import request_times
 from iolab.stats.summaries import summaries, value_over
+from iolab.stats.trade_offs import trade_offs
 from iolab.stats.upper_bound import upper_bounds
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData, StudyRow
@@ -93,7 +94,7 @@ def judge(data: StudyData) -> StudyVerdict:
         cells=cells,
         treatments=summaries(ledger),
         best_levels=best,
-        trade_offs=wording.trade_offs(
+        trade_offs=trade_offs(
             pooled, secondary, [c for c in cells if c.is_affected], study.compared_factor
         ),
         trials=count_trials(data),

@@ -7,13 +7,11 @@ in one sentence.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from iolab.stats.effect_words import (
     Form,
-    amount_of_effect,
     form_of,
     size_of_effect,
     size_of_interval,
@@ -23,7 +21,6 @@ from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.verdict import (
     BestLevels,
-    CellComparison,
     Comparison,
     Effect,
     StudyVerdict,
@@ -285,74 +282,6 @@ def level_shown(verdict: StudyVerdict) -> str:
 def unit_of(verdict: StudyVerdict) -> str:
     """Say what a verdict counts: rounds of a study, runs of a table."""
     return "round" if verdict.is_paired else "run"
-
-
-def trade_offs(
-    pooled: Sequence[Comparison],
-    secondary: Sequence[Comparison],
-    cells: Sequence[CellComparison],
-    compared_factor: str,
-) -> list[str]:
-    """Name every level whose metrics, or whose cells, point different ways.
-
-    Latencies of different record sizes are not set against throughput: moving more bytes takes
-    longer. A secondary metric counts if it is clearly better or worse while the primary one has
-    another settled word; cells count if some are better and others worse.
-    """
-    sentences: list[str] = []
-    for main in pooled:
-        where = (main.workload, main.is_direct, main.level)
-        for other in secondary if compared_factor != "record_size" else ():
-            if (other.workload, other.is_direct, other.level) != where:
-                continue
-            is_of_it = other.kind == main.kind or other.kind.startswith("stream ")
-            if is_of_it and _points_elsewhere(main.effect.word, other.effect.word):
-                sentences.append(_trade_off(main, other, compared_factor))
-        if not main.parts:
-            mine = [c for c in cells if (c.group, c.level) == (main.group, main.level)]
-            sentences += _disagreement(main, mine, compared_factor)
-    return sentences
-
-
-def _points_elsewhere(main: str, other: str) -> bool:
-    return (
-        other in ("better", "worse")
-        and main in ("better", "worse", "same", "trivial")
-        and (other != main)
-    )
-
-
-def _trade_off(main: Comparison, other: Comparison, factor: str) -> str:
-    metric, beside = METRIC_BY_NAME[main.metric], METRIC_BY_NAME[other.metric]
-    subject = level_text(factor, main.level)
-    form = form_of_effects([other.effect])
-    if main.effect.word in ("same", "trivial"):
-        claim = f"the same {metric.label}"
-    else:
-        form = form_of_effects([other.effect, dataclasses.replace(main.effect, interval_95=None)])
-        claim = amount_of_effect(metric, _ratio(main.effect), form)
-    whose = f" ({other.kind})" if other.kind and other.kind != main.kind else ""
-    return (
-        f"Trade-off in {main.workload}: {subject} gives {claim}, but its {beside.label}{whose} is"
-        f" {size_text(beside, other.effect, form)} ({bounds_text(beside, other.effect, form)})."
-    )
-
-
-def _disagreement(main: Comparison, cells: list[CellComparison], factor: str) -> list[str]:
-    better = [c for c in cells if c.effect.word == "better"]
-    worse = [c for c in cells if c.effect.word == "worse"]
-    if not better or not worse:
-        return []
-    metric = METRIC_BY_NAME[main.metric]
-    best = max(better, key=lambda c: _ratio(c.effect))
-    worst = min(worse, key=lambda c: _ratio(c.effect))
-    form = form_of([_ratio(best.effect), _ratio(worst.effect)])
-    return [
-        f"Not uniform in {main.workload}: {level_text(factor, main.level)} is better in"
-        f" {len(better)} and worse in {len(worse)} of {len(cells)} cells (from"
-        f" {size_of_effect(metric, _ratio(worst.effect), form)} in {worst.label} to"
-        f" {size_of_effect(metric, _ratio(best.effect), form)} in {best.label})."
-    ]
 
 
 def _one_level(verdict: StudyVerdict, c: Comparison) -> str:

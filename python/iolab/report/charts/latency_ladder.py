@@ -19,7 +19,7 @@ from iolab.report.curves import CLOCKS, Distributions, Step, Where, distribution
 from iolab.stats.ledger import factor_head
 from iolab.stats.longest import longest_sentence
 from iolab.stats.metrics.metric import format_ns
-from iolab.stats.sentence import trade_offs
+from iolab.stats.trade_offs import trade_offs
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 from iolab.wording import counted

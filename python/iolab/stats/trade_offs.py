@@ -1,0 +1,85 @@
+"""Where metrics or cells point different ways: one sentence each, for every level."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from iolab.stats.effect_words import amount_of_effect, form_of, size_of_effect
+from iolab.stats.ledger import level_text
+from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.sentence import bounds_text, form_of_effects, size_text
+from iolab.stats.verdict import CellComparison, Comparison, Effect
+
+
+def trade_offs(
+    pooled: Sequence[Comparison],
+    secondary: Sequence[Comparison],
+    cells: Sequence[CellComparison],
+    compared_factor: str,
+) -> list[str]:
+    """Name every level whose metrics, or whose cells, point different ways.
+
+    Latencies of different record sizes are not set against throughput: moving more bytes takes
+    longer. A secondary metric counts if it is clearly better or worse while the primary one has
+    another settled word; cells count if some are better and others worse.
+    """
+    sentences: list[str] = []
+    for main in pooled:
+        where = (main.workload, main.is_direct, main.level)
+        for other in secondary if compared_factor != "record_size" else ():
+            if (other.workload, other.is_direct, other.level) != where:
+                continue
+            is_of_it = other.kind == main.kind or other.kind.startswith("stream ")
+            if is_of_it and _points_elsewhere(main.effect.word, other.effect.word):
+                sentences.append(_trade_off(main, other, compared_factor))
+        if not main.parts:
+            mine = [c for c in cells if (c.group, c.level) == (main.group, main.level)]
+            sentences += _disagreement(main, mine, compared_factor)
+    return sentences
+
+
+def _points_elsewhere(main: str, other: str) -> bool:
+    return (
+        other in ("better", "worse")
+        and main in ("better", "worse", "same", "trivial")
+        and (other != main)
+    )
+
+
+def _trade_off(main: Comparison, other: Comparison, factor: str) -> str:
+    metric, beside = METRIC_BY_NAME[main.metric], METRIC_BY_NAME[other.metric]
+    subject = level_text(factor, main.level)
+    form = form_of_effects([other.effect])
+    if main.effect.word in ("same", "trivial"):
+        claim = f"the same {metric.label}"
+    else:
+        form = form_of_effects([other.effect, dataclasses.replace(main.effect, interval_95=None)])
+        claim = amount_of_effect(metric, ratio_of(main.effect), form)
+    whose = f" ({other.kind})" if other.kind and other.kind != main.kind else ""
+    return (
+        f"Trade-off in {main.workload}: {subject} gives {claim}, but its {beside.label}{whose} is"
+        f" {size_text(beside, other.effect, form)} ({bounds_text(beside, other.effect, form)})."
+    )
+
+
+def _disagreement(main: Comparison, cells: list[CellComparison], factor: str) -> list[str]:
+    better = [c for c in cells if c.effect.word == "better"]
+    worse = [c for c in cells if c.effect.word == "worse"]
+    if not better or not worse:
+        return []
+    metric = METRIC_BY_NAME[main.metric]
+    best = max(better, key=lambda c: ratio_of(c.effect))
+    worst = min(worse, key=lambda c: ratio_of(c.effect))
+    form = form_of([ratio_of(best.effect), ratio_of(worst.effect)])
+    return [
+        f"Not uniform in {main.workload}: {level_text(factor, main.level)} is better in"
+        f" {len(better)} and worse in {len(worse)} of {len(cells)} cells (from"
+        f" {size_of_effect(metric, ratio_of(worst.effect), form)} in {worst.label} to"
+        f" {size_of_effect(metric, ratio_of(best.effect), form)} in {best.label})."
+    ]
+
+
+def ratio_of(effect: Effect) -> float:
+    """Return the ratio, 1 where there is none."""
+    return 1.0 if effect.ratio is None else effect.ratio
