@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 
-from iolab.stats.closer_look import winner_sets
 from iolab.stats.diff import as_sessions, compare_studies
 from iolab.stats.gate import gate
 from iolab.stats.judge_pooled import judge_pooled
@@ -33,6 +32,7 @@ from iolab.stats.methods.effect_size import clopper_pearson
 from iolab.stats.methods.student import estimate_mean, spread_bound
 from iolab.stats.methods.verdict_rule import SPREAD_CONFIDENCE, decide
 from iolab.stats.planning import Noise, needed
+from iolab.stats.secondary_analyses import winner_sets
 from iolab.stats.verdict import Comparison
 from iolab.store.rows import Measurement, StudyData, StudyRow, TrialRow
 from iolab.study.load import parse_study

@@ -35,7 +35,7 @@ TIMEOUT_S_BY_MARKER = {
 }
 CAP_SYS_ADMIN_BIT = 21  # linux/capability.h
 CLONE_NEWNS = 0x00020000  # linux/sched.h
-# Where journals and marks of made files lie, and images: see python/iolab/store/made.py and
+# Where journals and marks of made files lie, and images: python/iolab/store/created_files.py and
 # crates/iolab-agent/src/testbed/image.rs.
 PRIVATE_PLACES = ("/var/lib/iolab", "/var/tmp")
 SYS_IO_URING_SETUP = 425  # the same number on every architecture since Linux 5.1

@@ -10,7 +10,7 @@ it Python's parser, is loaded when a name of it is asked for.
 
 from __future__ import annotations
 
-from iolab.put_off import put_off
+from iolab.deferred_import import put_off
 
 put_off("inspect")
 

@@ -13,7 +13,7 @@ import pytest
 
 from iolab.cli.console import Console
 from iolab.cli.main import main
-from iolab.store.again import way_on
+from iolab.store.continuing import way_on
 from iolab.store.db import Store
 
 TABLE = "level,value\na,1\na,2\nb,3\nb,4\n"

@@ -27,7 +27,7 @@ import pytest
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.errors import RefusedError, TestbedError
-from iolab.store import made, users_files
+from iolab.store import created_files, users_files
 from iolab.store.folder import Folder
 from iolab.testbed.command import find_agent
 
@@ -56,7 +56,7 @@ def iolab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iolab:
     place = tmp_path / "place"
     place.mkdir()
     monkeypatch.chdir(place)
-    monkeypatch.setattr(made, "state_directory", lambda: tmp_path / "state")
+    monkeypatch.setattr(created_files, "state_directory", lambda: tmp_path / "state")
 
     def run(line: str) -> tuple[int, str, str]:
         out, err = io.StringIO(), io.StringIO()
@@ -287,33 +287,33 @@ def test_results_of_a_run_go_into_no_directory_of_somebody_elses(iolab: Iolab) -
 
 def test_a_damaged_list_makes_files_foreign_and_nothing_worse(iolab: Iolab) -> None:
     Path("a").write_text("a")
-    made.remember({Path("a"): made.Mark.of(Path("a").stat())})
-    assert made.is_made(Path("a").stat())
-    place = made.state_directory()
+    created_files.remember({Path("a"): created_files.Mark.of(Path("a").stat())})
+    assert created_files.is_made(Path("a").stat())
+    place = created_files.state_directory()
     assert place is not None
-    content = (place / made.LIST_NAME).read_bytes()
-    (place / made.LIST_NAME).write_bytes(b"\xff[1,2\n{}\nnull\n[1,2,3,4,5,6]\n" + content)
-    assert made.is_made(Path("a").stat())
-    (place / made.LIST_NAME).write_bytes(b"\0" * 100)
-    assert not made.is_made(Path("a").stat())
-    (place / made.LIST_NAME).unlink()
-    (place / made.LIST_NAME).symlink_to(Path("a").absolute())
-    made.remember({Path("a"): made.Mark.of(Path("a").stat())})
+    content = (place / created_files.LIST_NAME).read_bytes()
+    (place / created_files.LIST_NAME).write_bytes(b"\xff[1,2\n{}\nnull\n[1,2,3,4,5,6]\n" + content)
+    assert created_files.is_made(Path("a").stat())
+    (place / created_files.LIST_NAME).write_bytes(b"\0" * 100)
+    assert not created_files.is_made(Path("a").stat())
+    (place / created_files.LIST_NAME).unlink()
+    (place / created_files.LIST_NAME).symlink_to(Path("a").absolute())
+    created_files.remember({Path("a"): created_files.Mark.of(Path("a").stat())})
     assert Path("a").read_text() == "a"
-    assert made.is_made(Path("a").stat())
+    assert created_files.is_made(Path("a").stat())
 
 
 def test_the_list_forgets_what_is_gone(iolab: Iolab) -> None:
     for name in "abc":
         Path(name).write_text(name)
-    made.remember({Path(name): made.Mark.of(Path(name).stat()) for name in "ab"})
+    created_files.remember({Path(name): created_files.Mark.of(Path(name).stat()) for name in "ab"})
     Path("a").unlink()
-    made.remember({Path("c"): made.Mark.of(Path("c").stat())})
-    place = made.state_directory()
+    created_files.remember({Path("c"): created_files.Mark.of(Path("c").stat())})
+    place = created_files.state_directory()
     assert place is not None
-    lines = (place / made.LIST_NAME).read_text().splitlines()
+    lines = (place / created_files.LIST_NAME).read_text().splitlines()
     assert [line.rpartition("/")[2] for line in lines] == ['b"]', 'c"]']
-    assert [path.name for path in place.iterdir()] == [made.LIST_NAME]
+    assert [path.name for path in place.iterdir()] == [created_files.LIST_NAME]
 
 
 # Between the look and the write, modes, and what a killed run leaves.
@@ -321,7 +321,7 @@ def test_the_list_forgets_what_is_gone(iolab: Iolab) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from iolab.store import made
+from iolab.store import created_files
 made.state_directory = lambda: Path(sys.argv[1])
 from iolab.cli.main import main
 main(["iozone", "-s", "1g", "-r", "4k", "-i", "0", "-o"])
@@ -337,7 +337,7 @@ def test_issue_14_point_2_what_a_killed_iozone_leaves_is_iolabs_and_a_copy_is_no
     A mark was noted only when all of a run was over. Now the birth of a file is noted as soon as it
     is there; a copy has another one.
     """
-    place, notes = Path("iozone.tmp"), tmp_path / "state" / made.LIST_NAME
+    place, notes = Path("iozone.tmp"), tmp_path / "state" / created_files.LIST_NAME
     words = [sys.executable, "-c", KILLED, str(tmp_path / "state")]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(words, **quiet) as process:
@@ -367,7 +367,7 @@ def test_issue_14_point_2_a_file_that_appeared_later_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What came between the look and the write was replaced by the rename; link(2) refuses."""
-    monkeypatch.setattr(made, "state_directory", lambda: tmp_path / "state")
+    monkeypatch.setattr(created_files, "state_directory", lambda: tmp_path / "state")
     path = tmp_path / "a.iolab"
     drafted = Folder.draft
 

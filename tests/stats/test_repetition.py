@@ -9,11 +9,11 @@ from types import ModuleType
 
 import pytest
 
-from iolab.cli.look_back import look_back_text
+from iolab.cli.power_reached import look_back_text
 from iolab.errors import AnalysisError
 from iolab.stats.judge import judge
 from iolab.stats.ledger import build_ledger
-from iolab.stats.look_back import look_back
+from iolab.stats.power_reached import look_back
 from iolab.stats.repetition import PARTS, noise_by_level, trial_costs_ns, trial_lengths
 from iolab.store.rows import SeriesRow, StudyData
 

@@ -18,7 +18,7 @@ import pytest
 from iolab.report.answer import answer
 from iolab.stats.judge import judge
 from iolab.stats.sentence import rounds_text
-from iolab.store.again import finish_hint, rounds_hint
+from iolab.store.continuing import finish_hint, rounds_hint
 
 
 def caveats(verdict):

@@ -158,7 +158,7 @@ def calibration_lines(result: Calibration) -> list[str]:
 
 def _level_lines(result: Calibration) -> list[str]:
     """Where the noise is, and whether longer trials or more of them pay."""
-    from iolab.cli.look_back import SAVING_MIN, length_text
+    from iolab.cli.power_reached import SAVING_MIN, length_text
     from iolab.stats.effect_words import percent
 
     lines: list[str] = []

@@ -19,7 +19,7 @@ from iolab.cli.services import Services
 from iolab.errors import IolabError, StoreError
 from iolab.library.stored import copied, find_database, is_archive, unpacked, usable
 from iolab.store import users_files
-from iolab.store.again import is_continuable
+from iolab.store.continuing import is_continuable
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.owner import make_directories
 from iolab.store.users_files import Allowed, refuse_existing

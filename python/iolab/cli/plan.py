@@ -67,8 +67,8 @@ def _look_back(
     path: Path, arguments: argparse.Namespace, services: Services, console: Console
 ) -> int:
     """Print what a stored study says about the next one like it."""
-    from iolab.cli.look_back import look_back_text
-    from iolab.stats.look_back import look_back
+    from iolab.cli.power_reached import look_back_text
+    from iolab.stats.power_reached import look_back
 
     given = [*flags.overrides(arguments), *(["noise"] if arguments.noise is not None else [])]
     if given:

@@ -21,7 +21,7 @@ from iolab.stats.sentence import (
 )
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.stats.winners import standing
-from iolab.store.again import command_again, option_past_the_cache
+from iolab.store.continuing import command_again, option_past_the_cache
 from iolab.store.rows import StudyData
 from iolab.wording import counted, is_or_are, sentence_case
 

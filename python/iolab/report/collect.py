@@ -8,9 +8,9 @@ from statistics import median
 from typing import Any, Final
 
 from iolab import units
-from iolab.report.beside_each_other import tidied
 from iolab.report.chart import ChartSpec, Table, Value
 from iolab.report.charts import CHARTS, ChartRow
+from iolab.report.side_by_side import tidied
 from iolab.stats.sentence import source_text
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iolab.report.charts.common import cell_name
-from iolab.stats.longest import trial_text
+from iolab.stats.longest_latencies import trial_text
 from iolab.stats.lookups import modes, of_metric
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import estimate_mean

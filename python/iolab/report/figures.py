@@ -11,7 +11,7 @@ from iolab.report.chart import ChartSpec
 from iolab.report.markup import Markup, join, tag
 from iolab.report.svg import render_svg
 from iolab.report.tables import data_table
-from iolab.store.again import command_again
+from iolab.store.continuing import command_again
 from iolab.store.rows import StudyData
 
 

@@ -14,7 +14,6 @@ from iolab import units
 from iolab.report.appendix import configuration, environment, raw_data
 from iolab.report.both_units import is_same, merged, switch
 from iolab.report.chart import Table
-from iolab.report.closer_tables import closer_parts
 from iolab.report.collect import (
     DrawnChart,
     caveat_text,
@@ -26,13 +25,14 @@ from iolab.report.figures import by_figure, figure
 from iolab.report.first_page import answer_part, times, trust_box
 from iolab.report.markup import Markup, join, tag
 from iolab.report.methods import citation_bibtex, methods_paragraph
+from iolab.report.secondary_tables import closer_parts
 from iolab.report.streams import NOTE, ONE_RUN, change_table, stream_table
 from iolab.report.tables import cell_table, data_table, plain_table, verdict_table
 from iolab.stats.judge import said_again
 from iolab.stats.methods import METHODS
 from iolab.stats.sentence import kind_word, margin_text
 from iolab.stats.verdict import StudyVerdict
-from iolab.store.again import FILE, command_again
+from iolab.store.continuing import FILE, command_again
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.units import System

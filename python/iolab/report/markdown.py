@@ -16,7 +16,7 @@ from iolab.report.methods import citation_bibtex, environment_rows, methods_para
 from iolab.report.tables import cell_text
 from iolab.report.terminal import UNICODE, bar, bar_span, clean_text
 from iolab.stats.ledger import factor_head, level_text
-from iolab.stats.longest import trial_text
+from iolab.stats.longest_latencies import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, level_shown, mode_text, rounds_text, unit_of
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict

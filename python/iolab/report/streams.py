@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from iolab.report.chart import Table, Value
-from iolab.stats import longest
+from iolab.stats import longest_latencies
 from iolab.stats.ledger import factor_head, is_segment
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.verdict import MidwayChange, StudyVerdict, TreatmentSummary
@@ -50,7 +50,7 @@ def stream_table(verdict: StudyVerdict) -> Table | None:
             factor_head(verdict.compared_factor),
             *headers,
             "n",
-            *(_TRIAL if longest.METRIC in known else ()),
+            *(_TRIAL if longest_latencies.METRIC in known else ()),
         ),
         tuple(_row(key, members, [name for name, _ in columns]) for key, members in rows.items()),
     )
@@ -90,9 +90,9 @@ def _row(
         t = by_metric.get(name)
         values.append(None if t is None else METRIC_BY_NAME[name].display(t.value))
     row = (*key, *values, max(t.n for t in members))
-    if longest.METRIC not in metrics:
+    if longest_latencies.METRIC not in metrics:
         return row
-    t = by_metric.get(longest.METRIC)
+    t = by_metric.get(longest_latencies.METRIC)
     return (*row, None if t is None else t.maximum_trial)
 
 

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from iolab.report.closer_tables import factor_text
 from iolab.report.collect import caveat_text
 from iolab.report.labels import fitted
+from iolab.report.secondary_tables import factor_text
 from iolab.report.streams import interval_text, stream_table
 from iolab.stats.ledger import is_segment, level_text, unaffected_text
-from iolab.stats.longest import longest_sentence
+from iolab.stats.longest_latencies import longest_sentence
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.request_time import line_text, request_time_sentence
 from iolab.stats.sentence import kind_word, level_shown, margin_text, mode_text, source_text

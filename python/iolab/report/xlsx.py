@@ -36,14 +36,14 @@ from iolab.report.xlsx_cells import (
     write_value,
 )
 from iolab.report.xlsx_charts import Spot, layout, write_charts
-from iolab.report.xlsx_closer import write_closer
 from iolab.report.xlsx_runs import write_rounds, write_runs
+from iolab.report.xlsx_secondary import write_closer
 from iolab.stats.ledger import factor_head
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, source_text
 from iolab.stats.verdict import Comparison, StudyVerdict, mode_word
 from iolab.stats.winners import winner_rows
-from iolab.store.again import FILE, command_again
+from iolab.store.continuing import FILE, command_again
 from iolab.store.rows import StudyData
 
 SHEETS: Final = (

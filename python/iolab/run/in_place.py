@@ -15,7 +15,7 @@ from typing import Any, Final
 from iolab.errors import RefusedError, TestbedError
 from iolab.run.attendant import Attendant
 from iolab.run.observer import Observer
-from iolab.store import made
+from iolab.store import created_files
 from iolab.store.users_files import FLAG, Allowed, is_replaceable, refuse_special, refused
 from iolab.study.dialects import find_dialect
 from iolab.study.model import DialectWorkload, Study
@@ -34,7 +34,7 @@ class InPlace(Attendant):
         self._files = files
         self._place = place
         self._allowed = allowed
-        self._begun = dict[Path, made.Birth]()
+        self._begun = dict[Path, created_files.Birth]()
 
     def written_files(self) -> list[Path]:
         """Files that the commands name."""
@@ -51,16 +51,19 @@ class InPlace(Attendant):
         """Remember files that are about to be made."""
         del trial
         if "begun" in params:
-            new = {self._place / name: made.Birth(**it) for name, it in params["begun"].items()}
+            new = {
+                self._place / name: created_files.Birth(**it)
+                for name, it in params["begun"].items()
+            }
             self._begun.update(new)
-            made.begin(new)
+            created_files.begin(new)
 
     def measured(self, trial: Trial, record: dict[str, Any]) -> None:
         """Remember files that were made."""
         del trial
         marks: dict[str, Any] = dict(record.pop("made", {}))
-        written = {self._place / name: made.Mark(**mark) for name, mark in marks.items()}
-        made.remember(written, ended=self._begun)
+        written = {self._place / name: created_files.Mark(**mark) for name, mark in marks.items()}
+        created_files.remember(written, ended=self._begun)
 
     def stored(self, trial: Trial, record: Json) -> None:
         """End the run if a file of the user's own would have been touched.
@@ -195,12 +198,12 @@ class NamedFiles:
         found = dict[str, Any]()
         for name in self.names:
             path = directory / name
-            mark = made.Mark.of_path(path)
+            mark = created_files.Mark.of_path(path)
             if allowed.has(path):
                 found[name] = "named"
-            elif mark is not None and made.is_made(path.lstat()):
+            elif mark is not None and created_files.is_made(path.lstat()):
                 found[name] = {"made": mark.to_dict()}
-            elif (birth := made.birth_of(path)) is not None:
+            elif (birth := created_files.birth_of(path)) is not None:
                 found[name] = {"begun": birth.to_dict()}
         return found
 

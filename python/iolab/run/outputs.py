@@ -11,7 +11,7 @@ from typing import Final
 
 from iolab import units
 from iolab.errors import IolabError, RefusedError, StoreError, StudyError
-from iolab.store.again import way_on
+from iolab.store.continuing import way_on
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.lock import WriterLock
 from iolab.store.log import SIDE_SUFFIXES, size_of

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from iolab import units
 from iolab.errors import IolabError, RefusedError, TestbedError
 from iolab.run import outputs
-from iolab.run.asked import asked, fulfilled
 from iolab.run.attendant import Attendant, Attendants
 from iolab.run.core import Core
+from iolab.run.dialect_requests import asked, fulfilled
 from iolab.run.in_place import in_place
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions

@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from iolab.errors import AnalysisError
-from iolab.stats.beside import position_note
 from iolab.stats.ledger import build_ledger
 from iolab.stats.methods.autocorrelation import lag_one
 from iolab.stats.methods.effect_size import clopper_pearson
@@ -34,6 +33,7 @@ from iolab.stats.repetition import (
     trial_lengths,
 )
 from iolab.stats.verdict import StudyVerdict
+from iolab.stats.winner_rows import position_note
 from iolab.store.rows import StudyData
 from iolab.study.factors import label_delay_ns
 

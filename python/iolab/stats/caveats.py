@@ -10,14 +10,14 @@ from iolab.stats.caveats_of_simulation import about_surprises
 from iolab.stats.caveats_of_time import about_time
 from iolab.stats.caveats_of_values import about_values
 from iolab.stats.environment import about_environment
+from iolab.stats.interim_looks import ALPHA, look_of, spent_share
 from iolab.stats.ledger import Ledger, decides_cache
-from iolab.stats.looks import ALPHA, look_of, spent_share
 from iolab.stats.obstacles import always_failed, equal_levels, obstacle
 from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, CountedCaveat, StudyVerdict
 from iolab.stats.warmth import has_cold_level
 from iolab.stats.width import rounds_for_width, width_of
-from iolab.store.again import device_hint, finish_hint, rounds_hint
+from iolab.store.continuing import device_hint, finish_hint, rounds_hint
 from iolab.store.rows import Caveat, StudyData, StudyRow
 from iolab.study.model import PILOT_ROUNDS
 from iolab.wording import counted, sentence_case

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iolab.stats.closer import CloserLook, StalledTrial, TimeCourse
-from iolab.stats.longest import trial_text
+from iolab.stats.closer_types import CloserLook, StalledTrial, TimeCourse
+from iolab.stats.longest_latencies import trial_text
 from iolab.stats.metrics.metric import format_ns
 from iolab.store.rows import Caveat
 

@@ -15,10 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from iolab.stats import sentence as wording
-from iolab.stats.beside import best_levels, count_trials
 from iolab.stats.caveats import collect_caveats
-from iolab.stats.closer import CloserLook
-from iolab.stats.closer_look import winner_sets
+from iolab.stats.closer_types import CloserLook
 from iolab.stats.effect import discovery_divisor, exploratory_effect, undecided
 from iolab.stats.effect_words import percent
 from iolab.stats.families import Family, all_estimates
@@ -50,9 +48,11 @@ from iolab.stats.qualified import (
     without_censored,
 )
 from iolab.stats.request_time import request_times
+from iolab.stats.secondary_analyses import winner_sets
 from iolab.stats.summaries import summaries, value_over
 from iolab.stats.trade_offs import trade_offs
 from iolab.stats.verdict import BestLevels, CellComparison, Comparison, Effect, StudyVerdict
+from iolab.stats.winner_rows import best_levels, count_trials
 from iolab.store.rows import StudyData, StudyRow
 
 ASSUMED_SPREAD: Final = 0.05

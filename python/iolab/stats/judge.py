@@ -17,11 +17,10 @@ from collections.abc import Sequence
 from iolab.errors import AnalysisError
 from iolab.stats import request_time
 from iolab.stats import sentence as wording
-from iolab.stats.beside import best_levels, count_trials, position_note
 from iolab.stats.caveats import collect_caveats
-from iolab.stats.closer_look import closer_look
 from iolab.stats.effect import discovery_divisor, exploratory_effect
 from iolab.stats.judge_pooled import comparison, judge_pooled, other_levels, qualify
+from iolab.stats.knob_changes import midway_changes
 from iolab.stats.ledger import (
     Cells,
     Group,
@@ -39,15 +38,16 @@ from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.methods.verdict_rule import Word
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
-from iolab.stats.midway import midway_changes
 from iolab.stats.obstacles import always_failed, without_promise
 from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
 from iolab.stats.qualified import Censored, without_censored
 from iolab.stats.request_time import request_times
+from iolab.stats.secondary_analyses import closer_look
 from iolab.stats.summaries import summaries, value_over
 from iolab.stats.trade_offs import trade_offs
 from iolab.stats.upper_bound import upper_bounds
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
+from iolab.stats.winner_rows import best_levels, count_trials, position_note
 from iolab.store.rows import StudyData, StudyRow
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from iolab.stats.cell_class import MEMORY, is_aside
 from iolab.stats.effect import undecided
 from iolab.stats.families import Family, all_estimates
+from iolab.stats.interim_looks import look_of
 from iolab.stats.ledger import (
     Cells,
     Group,
@@ -22,7 +23,6 @@ from iolab.stats.ledger import (
     decides_cache,
     is_page_cache,
 )
-from iolab.stats.looks import look_of
 from iolab.stats.measured import EQUAL_ROUNDS, as_measured, is_of_equal_rounds
 from iolab.stats.methods.interaction import paired_p
 from iolab.stats.methods.log_ratio import ratio_of_log

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from iolab.stats.closer import CloserLook
+from iolab.stats.closer_types import CloserLook
 from iolab.stats.methods.verdict_rule import Sign, Word
 from iolab.stats.upper_bound import UpperBound
 from iolab.wording import sentence_case

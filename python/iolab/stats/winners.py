@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from iolab.stats.closer import WinnerSet
+from iolab.stats.closer_types import WinnerSet
 from iolab.stats.ledger import AnyGroup, CellKey, Group, Ledger
 from iolab.stats.metrics import Metric
 from iolab.stats.pairing import without_parts

@@ -21,7 +21,7 @@ _OF_WORKER: Final = {"worker", "ops"}
 
 
 class CellError(StoreError):
-    """A value that iolab stores in no study; `iolab.store.trouble` adds the file to it."""
+    """A value that iolab stores in no study; `iolab.store.store_errors` adds the file to it."""
 
 
 def read_json(text: object, table: str, row: object, column: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from iolab.errors import DamageError
 from iolab.frozen import frozen
 from iolab.store.cells import read_json, unpack_record
-from iolab.store.trouble import PUT_BACK, errors_named
+from iolab.store.store_errors import PUT_BACK, errors_named
 
 
 @frozen

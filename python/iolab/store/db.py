@@ -36,7 +36,7 @@ from iolab.store.owner import (
 )
 from iolab.store.rows import Caveat, CurveRow, Kind, StudyData, StudyRow, TrialStatus
 from iolab.store.shape import check_version, problems_of_pages, problems_of_shape
-from iolab.store.trouble import PUT_BACK, errors_named, errors_of_making
+from iolab.store.store_errors import PUT_BACK, errors_named, errors_of_making
 from iolab.study.factors import FACTORS
 from iolab.study.plan import Plan, Trial
 from iolab.study.render import spec_toml

@@ -27,7 +27,7 @@ from iolab.store.log import (
 )
 from iolab.store.owner import distrusted
 from iolab.store.shape import distrust
-from iolab.store.trouble import PUT_BACK
+from iolab.store.store_errors import PUT_BACK
 
 _BUSY_TIMEOUT_S: Final = 10.0
 

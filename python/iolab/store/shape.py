@@ -15,7 +15,7 @@ from typing import Final
 
 from iolab.errors import DamageError, StoreError
 from iolab.store import schema
-from iolab.store.trouble import PUT_BACK
+from iolab.store.store_errors import PUT_BACK
 
 PROBLEMS_MAX: Final = 20
 _OBJECTS_MAX: Final = 200

@@ -5,7 +5,7 @@ user named it with ``--overwrite``. All files of a step are judged before the fi
 
 Two records say what iolab made. Results directories carry the digests of what was written in them
 (`LIST_NAME`, as sha256sum(1) reads it), so that they may be copied, moved and given away. Any other
-file is known by its mark in the user's state directory (`iolab.store.made`).
+file is known by its mark in the user's state directory (`iolab.store.created_files`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import BinaryIO, Final
 from iolab.digest import sha256
 from iolab.errors import IolabError, RefusedError, StoreError
 from iolab.frozen import frozen
-from iolab.store import made
+from iolab.store import created_files
 from iolab.store.folder import Folder, OutputError
 from iolab.store.owner import make_directories
 
@@ -110,7 +110,11 @@ def refuse_special(path: Path, status: os.stat_result) -> None:
 def is_replaceable(path: Path, status: os.stat_result, allowed: Allowed) -> bool:
     """Whether a file outside of results directories may be replaced or written."""
     refuse_special(path, status)
-    return allowed.has(path) or made.is_made(status) or made.birth_of(path) is not None
+    return (
+        allowed.has(path)
+        or created_files.is_made(status)
+        or created_files.birth_of(path) is not None
+    )
 
 
 def refuse_foreign(paths: Iterable[Path], allowed: Allowed) -> None:
@@ -145,8 +149,8 @@ def write_file(path: Path, content: bytes, allowed: Allowed) -> None:
         status = folder.status(path.name)
         if status is not None and not is_replaceable(path, status, allowed):
             raise refused(path)
-        mark = made.Mark.of(_put(folder, path, content, is_there=status is not None))
-    made.remember({path: mark})
+        mark = created_files.Mark.of(_put(folder, path, content, is_there=status is not None))
+    created_files.remember({path: mark})
 
 
 def _put(folder: Folder, path: Path, content: bytes, *, is_there: bool) -> os.stat_result:
@@ -178,7 +182,7 @@ def append_file(path: Path, text: str, allowed: Allowed) -> None:
             file.write(text.encode())
         status = folder.status(path.name)
         if status is not None:
-            made.remember({path: made.Mark.of(status)})
+            created_files.remember({path: created_files.Mark.of(status)})
 
 
 def write_new(files: Mapping[Path, bytes], allowed: Allowed) -> None:

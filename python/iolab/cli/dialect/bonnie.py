@@ -17,7 +17,7 @@ from typing import Any, Final
 from iolab.cli.console import Console
 from iolab.cli.dialect.plan import DialectCore, DialectPlan, Json
 from iolab.errors import DialectError
-from iolab.run.asked import ids_of
+from iolab.run.dialect_requests import ids_of
 from iolab.run.stop import StopSwitch
 from iolab.testbed.command import tell_agent
 from iolab.testbed.model import Testbed

@@ -21,7 +21,7 @@ from iolab.report.chart import (
 from iolab.stats.caveats import EQUAL_ROUNDS
 from iolab.stats.ledger import Group as ClassGroup
 from iolab.stats.ledger import factor_head
-from iolab.stats.longest import trial_text
+from iolab.stats.longest_latencies import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.sentence import mode_text

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iolab.report.charts.common import cells_in_order, operations_first
-from iolab.stats.closer_look import shaped_series
 from iolab.stats.lookups import of_metric
 from iolab.stats.methods.stalls import Stalls
 from iolab.stats.metrics.metric import format_ns
+from iolab.stats.secondary_analyses import shaped_series
 from iolab.stats.verdict import StudyVerdict
 from iolab.stats.whole_series import whole_series
 from iolab.store.rows import Measurement, SeriesRow, StudyData, TrialRow

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import group_title, operations_first, slug
 from iolab.report.ledgers import ledger_of
-from iolab.stats.closer import FactorEffect
+from iolab.stats.closer_types import FactorEffect
 from iolab.stats.effect import effect_of
 from iolab.stats.ledger import AnyGroup, CellKey, Cells, Ledger, Place, level_text
 from iolab.stats.methods.student import estimate_mean

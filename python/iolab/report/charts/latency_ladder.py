@@ -17,7 +17,7 @@ from iolab.report.charts.common import (
 )
 from iolab.report.curves import CLOCKS, Distributions, Step, Where, distributions
 from iolab.stats.ledger import factor_head
-from iolab.stats.longest import longest_sentence
+from iolab.stats.longest_latencies import longest_sentence
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.trade_offs import trade_offs
 from iolab.stats.verdict import StudyVerdict

@@ -8,7 +8,7 @@ from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Tabl
 from iolab.report.charts.common import cap_panels, grey_note, level_slots
 from iolab.report.charts.drawn_trials import Panels, chosen_panels, drawn_said
 from iolab.report.charts.over_time import change_marks, in_colour, stall_shapes
-from iolab.stats.longest import longest_sentence
+from iolab.stats.longest_latencies import longest_sentence
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import SeriesRow, StudyData
 

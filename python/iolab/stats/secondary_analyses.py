@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from iolab.stats.closer import (
+from iolab.stats.closer_types import (
     STALLED_MAX,
     Bounds,
     CloserLook,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from iolab.stats.closer import WinnerSet
+from iolab.stats.closer_types import WinnerSet
 from iolab.stats.families import Family
 from iolab.stats.ledger import Group, Ledger
 from iolab.stats.methods.best_set import best_of

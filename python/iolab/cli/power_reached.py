@@ -9,7 +9,7 @@ from iolab.errors import AnalysisError
 from iolab.wording import counted
 
 if TYPE_CHECKING:
-    from iolab.stats.look_back import LevelNoise, LookBack, Medians
+    from iolab.stats.power_reached import LevelNoise, LookBack, Medians
     from iolab.stats.repetition import TrialLength
     from iolab.store.rows import StudyData
 

@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 
 from iolab.errors import StudyError
+from iolab.stats.interim_looks import look_of
 from iolab.stats.judge import judge
-from iolab.stats.looks import look_of
 from iolab.store.rows import StudyData
 from iolab.study.load import parse_study
 from iolab.study.render import spec_toml

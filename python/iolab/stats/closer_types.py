@@ -1,4 +1,4 @@
-"""What a closer look at a study found: types only; `iolab.stats.closer_look` fills them.
+"""What a closer look at a study found: types only; `iolab.stats.secondary_analyses` fills them.
 
 Nothing here decides a verdict word. Ratios are oriented so that above 1 is better. Every class is
 plain frozen data and goes into ``verdict.json`` under ``closer``.

@@ -20,7 +20,7 @@ from iolab.report.xlsx_cells import (
     write_value,
 )
 from iolab.report.xlsx_charts import CHART_ROWS, COLORS, axis_options, plain_name
-from iolab.stats.closer import Bounds, CloserLook
+from iolab.stats.closer_types import Bounds, CloserLook
 from iolab.stats.ledger import Group
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.verdict import StudyVerdict, mode_word

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from iolab.report.chart import Value
 from iolab.report.markup import Markup, tag
 from iolab.report.tables import plain_table
-from iolab.stats.closer import Bounds, CloserLook, FactorEffect
+from iolab.stats.closer_types import Bounds, CloserLook, FactorEffect
 from iolab.stats.ledger import Group
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns

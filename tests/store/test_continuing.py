@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from iolab.store.again import (
+from iolab.store.cells import CellError
+from iolab.store.continuing import (
     command_again,
     device_hint,
     finish_hint,
     option_past_the_cache,
     rounds_hint,
 )
-from iolab.store.cells import CellError
 from iolab.store.read import _asked
 from iolab.store.rows import StudyRow
 
