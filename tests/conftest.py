@@ -28,10 +28,10 @@ GOLDEN = Path(__file__).parent / "golden"
 CANNED = Path(__file__).parent / "report" / "fixtures" / "canned.py"
 OLDER_STORES = Path(__file__).parent / "store" / "older_stores.py"
 TIMEOUT_S_BY_MARKER = {
-    "needs_loop": 120,
-    "needs_chromium": 90,
+    "needs_loop": 300,
+    "needs_chromium": 240,
     "needs_libreoffice": 240,
-    "needs_sudo": 120,
+    "needs_sudo": 300,
 }
 CAP_SYS_ADMIN_BIT = 21  # linux/capability.h
 CLONE_NEWNS = 0x00020000  # linux/sched.h

@@ -350,7 +350,7 @@ def test_equal_cells_have_no_single_leader(canned: ModuleType) -> None:
     for chart in drawn["interaction_map"]:
         assert chart.caption.startswith(said)
         points = [p for panel in chart.panels for p in panel.series[0].points]
-        assert sum(p.symbol == "1" for p in points) == 4
+        assert sum(p.symbol == "1" for p in points) == 4 * 2, "both levels of every cell"
 
 
 def test_legends_have_one_order(canned: ModuleType) -> None:
