@@ -322,7 +322,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from iolab.store import created_files
-made.state_directory = lambda: Path(sys.argv[1])
+created_files.state_directory = lambda: Path(sys.argv[1])
 from iolab.cli.main import main
 main(["iozone", "-s", "1g", "-r", "4k", "-i", "0", "-o"])
 """
@@ -343,6 +343,7 @@ def test_issue_14_point_2_what_a_killed_iozone_leaves_is_iolabs_and_a_copy_is_no
     with subprocess.Popen(words, **quiet) as process:
         until = time.monotonic() + 60
         while not (notes.exists() and place.exists() and place.stat().st_size):
+            assert process.poll() is None, "it ended by itself"
             assert time.monotonic() < until, "the birth of the file was not noted"
             time.sleep(0.05)
         process.kill()
