@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from .strace import sessions
-from .test_kill_loop import agents_of
+from .test_kill_loop import agents_of, kill_all
 
 pytestmark = [
     pytest.mark.timeout(120),
@@ -375,9 +375,8 @@ def test_what_others_call_bonnie_outlives_a_kill(tmp_path, place):
     foreign = place / f"Bonnie.{running.pid}"
     foreign.mkdir()
     (foreign / "file").write_text("mine")
-    for pid in [running.pid, *agents_of(running)]:
-        if b"watchdog" not in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(pid, signal.SIGKILL)
+    agents = [pid for pid, text in agents_of(running).items() if "watchdog" not in text]
+    kill_all([running.pid, *agents])
     finish(running)
     deadline = time.monotonic() + 20
     while len(list(place.iterdir())) > 1 and time.monotonic() < deadline:

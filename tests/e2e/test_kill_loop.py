@@ -103,12 +103,26 @@ def finished(out: Path) -> list[str]:
 
 
 def kill_all(pids: list[int]) -> None:
-    """SIGKILL, as the out-of-memory killer sends it."""
+    """SIGKILL, as the out-of-memory killer sends it, and the wait until all have ended.
+
+    A process in a call that cannot be interrupted ends only with that call.
+    """
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
+    deadline = time.monotonic() + 60
+    while any(_is_running(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in "ZX"
 
 
 def wait_restored(before: dict[str, str], seconds: float) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import select
 import signal
 import subprocess
 import threading
@@ -21,6 +20,7 @@ from typing import Any, Final, NoReturn, Protocol, Self
 
 from iolab.errors import IolabError, RefusedError, RestoreError, StoppedError, TestbedError
 from iolab.frozen import frozen
+from iolab.readable import wait_readable
 from iolab.testbed.stopped import stopped_process
 from iolab.wording import counted, is_or_are
 
@@ -330,7 +330,7 @@ class Agent:
         stdout = self._process.stdout
         assert stdout is not None, "the agent is started with a pipe"
         sources: list[Any] = [stdout] if self._stop is None else [stdout, self._stop]
-        ready = select.select(sources, [], [], STOPPED_LOOK_S)[0]
+        ready = wait_readable(sources, STOPPED_LOOK_S)
         self._look_for_stopped()
         if self._stop is not None and self._stop in ready:
             self._stop.drain()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -17,6 +16,7 @@ from typing import Any, Final
 from iolab.cli.console import Console
 from iolab.cli.dialect.plan import DialectCore, DialectPlan, Json
 from iolab.errors import DialectError
+from iolab.readable import wait_readable
 from iolab.run.dialect_requests import ids_of
 from iolab.run.stop import StopSwitch
 from iolab.testbed.command import tell_agent
@@ -112,7 +112,7 @@ def _read_line(stop: StopSwitch) -> bool:
     descriptor = sys.stdin.fileno()
     for _ in range(_LINE_BYTES_MAX):
         # Not beyond the line's end: what follows answers the next prompt.
-        select.select([descriptor, stop], [], [])
+        wait_readable([descriptor, stop])
         if stop.presses:
             return False
         if os.read(descriptor, 1) in (b"", b"\n"):
