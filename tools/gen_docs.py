@@ -24,7 +24,10 @@ from tidy import Tree
 
 ROOT = Path(__file__).resolve().parents[1]
 INDEX = "docs/README.md"
+HONESTY = "docs/explanation/honesty.md"
 MARK = "<!-- All pages; what follows is written by `make docs`. -->"
+FINDINGS_BEGIN = "<!-- Findings; written by `make docs` from python/iolab/stats/findings. -->"
+FINDINGS_END = "<!-- End of findings. -->"
 OPTIONS_MARK = "<!-- All options; what follows is written by `make docs`. -->"
 FOLDERS = ("tutorial", "how-to", "reference", "explanation", "design")
 NOTE = "<!-- Written by `make docs` from {source}; edit that instead. -->"
@@ -192,6 +195,53 @@ def methods_page() -> str:
     )
 
 
+def findings_page() -> str:
+    """Every kind of finding: how severe it is, what it is about, where it is shown."""
+    finding: Any = importlib.import_module("iolab.stats.finding")
+    findings: Any = importlib.import_module("iolab.stats.findings")
+    body = [
+        [
+            f"[`{kind.name}`](../explanation/honesty.md#{kind.anchor})",
+            kind.severity,
+            kind.scope,
+            "list" if kind.is_listed else f'block "{kind.title}"',
+            "judging" if kind.find or kind.derive else "recorded",
+        ]
+        for kind in findings.FINDINGS
+    ]
+    shown = [
+        [severity, *("yes" if where in places else "" for where in finding.FORMATS)]
+        for severity, places in finding.SHOWN.items()
+    ]
+    return page(
+        "Findings",
+        "python/iolab/stats/findings",
+        "What a study says beside its verdict. *Severity* decides where a finding is shown. A"
+        " finding that is *recorded* comes from the plan, the agent, the simulator, the store or an"
+        " imported table. The others come from judging. When each is seen, and what to do, is in"
+        " [honesty](../explanation/honesty.md).",
+        table(["severity", *finding.FORMATS], shown),
+        table(["finding", "severity", "about a", "shown as", "comes from"], body),
+    )
+
+
+def honesty_page() -> str:
+    """The explanation of doubts: written by hand but for the table of each section."""
+    findings: Any = importlib.import_module("iolab.stats.findings")
+    text = (ROOT / HONESTY).read_text(encoding="utf-8")
+    for section in findings.SECTIONS:
+        begin = text.index(FINDINGS_BEGIN, text.index(f"\n## {section}\n"))
+        end = text.index(FINDINGS_END, begin)
+        body = [
+            [f"`{kind.name}`", kind.seen, kind.advice]
+            for kind in findings.FINDINGS
+            if kind.section == section
+        ]
+        rows = table(["code", "seen when", "what to do"], body)
+        text = f"{text[:begin]}{FINDINGS_BEGIN}\n{rows}\n{text[end:]}"
+    return text
+
+
 def charts_page() -> str:
     """The pictures of a report."""
     charts: Any = importlib.import_module("iolab.report.charts")
@@ -331,6 +381,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/metrics.md": metrics_page,
     "docs/reference/methods.md": methods_page,
     "docs/reference/charts.md": charts_page,
+    "docs/reference/findings.md": findings_page,
+    HONESTY: honesty_page,
     "docs/reference/library.md": lambda: page("Library", "python/iolab", *library_page.blocks()),
     "docs/reference/engines.md": rust_list_page(
         "Engines",

@@ -14,7 +14,10 @@ from iolab.cli.main import main
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EXPECTED = sorted(EXAMPLES.glob("*/expected/verdict.json"))
 PERSONAL = ("study_id", "created_at_unix_ns", "iolab_version")
-DETAILS = ("cells", "treatments", "request_times", "closer", "methods", "environment", "citation")
+DETAILS = (
+    *("cells", "treatments", "request_times", "closer", "findings"),
+    *("methods", "environment", "citation"),
+)
 """Left out, to be small: what is pooled follows from it, and texts follow from the study."""
 
 

@@ -28,7 +28,7 @@ def judged(tmp_path, name, **wishes):
 
 
 def caveats(verdict):
-    return {c.code: c.sentences for c in verdict.caveats}
+    return {c.kind: c.sentences for c in verdict.caveats}
 
 
 def test_d2_cfq_is_slower_than_both(tmp_path):
@@ -148,10 +148,10 @@ def test_d1_remark_is_only_for_its_document(tmp_path):
 
 def test_d3_littles_law_is_seven_percent_off_for_ufs_only(tmp_path):
     _, verdict = judged(tmp_path, "solaris_iostat")
-    found = [c for c in verdict.caveats if c.code == "littles_law"]
+    found = [c for c in verdict.caveats if c.kind == "littles_law"]
     assert len(found) == 1
-    assert "actv is 39.5 (line 7), but 39.8 requests/s x 924.0 ms are 36.8" in found[0].message
-    assert "7 % apart" in found[0].message
+    assert "actv is 39.5 (line 7), but 39.8 requests/s x 924.0 ms are 36.8" in found[0].says
+    assert "7 % apart" in found[0].says
     assert verdict.headline_word == "undecided"
     assert "each testbed was measured with one option only" in verdict.sentence
 

@@ -248,7 +248,7 @@ def test_terminal_fits(study: StudyData, width: int, is_unicode: bool) -> None:
     assert text.isascii() or is_unicode
     assert " ".join(text.split()).replace("- ", "-")[:20] == verdict.sentence[:20]
     for caveat in verdict.caveats:
-        assert text.count(f"- {caveat.code.replace('_', ' ')}") == 1
+        assert text.count(f"- {caveat.kind.replace('_', ' ')}") == 1
 
 
 def test_terminal_bars_lean_the_right_way(canned: ModuleType) -> None:
@@ -314,7 +314,7 @@ def test_rounds_that_are_equal_are_explained(canned: ModuleType) -> None:
     }
     intervals = [c.effect.interval_95 for c in verdict.pooled]
     assert all(interval and interval.low == pytest.approx(interval.high) for interval in intervals)
-    message = next(c.message for c in verdict.caveats if c.code == "rounds_by_seed")
+    message = next(c.says for c in verdict.caveats if c.kind == "rounds_by_seed")
     assert "rounds differ only by seed" in message
     assert "In 4 of 4 comparisons" in message
     assert verdict.position is None

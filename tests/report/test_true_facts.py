@@ -492,9 +492,9 @@ def test_a_simulation_explains_what_is_equal_and_what_is_far_apart(canned: Modul
     data = canned.make_study(
         levels=("noop", "bfq", "cfq"), throughput={"cfq": 64.0}, noise=0.0, kind="simulated"
     )
-    found = {c.code: c for c in judge(data).caveats}
-    assert "equal to noop to the last digit, in every round: bfq" in found["equal_in_model"].message
-    assert "in this model cfq is 64 times as fast as noop" in found["far_apart"].message
-    assert "half of the operations end within" in found["far_apart"].message
+    found = {c.kind: c for c in judge(data).caveats}
+    assert "equal to noop to the last digit, in every round: bfq" in found["equal_in_model"].says
+    assert "in this model cfq is 64 times as fast as noop" in found["far_apart"].says
+    assert "half of the operations end within" in found["far_apart"].says
     real = replace(data, study=replace(data.study, kind="real"))
-    assert not {"equal_in_model", "far_apart"} & {c.code for c in judge(real).caveats}
+    assert not {"equal_in_model", "far_apart"} & {c.kind for c in judge(real).caveats}

@@ -14,11 +14,12 @@ import pytest
 from iolab import units
 from iolab.report.both_units import is_same, merged
 from iolab.report.chart import ChartSpec, Table
-from iolab.report.collect import caveat_text, draw_all, throughput_mode
+from iolab.report.collect import draw_all, throughput_mode
 from iolab.report.html import render_html
 from iolab.report.markdown import render_markdown
 from iolab.report.markup import Markup, tag
 from iolab.report.scale import make_scale
+from iolab.report.shown_text import shown_text
 from iolab.report.terminal import render
 from iolab.report.verdict_json import render_json
 from iolab.report.xlsx import render_xlsx
@@ -79,8 +80,8 @@ def test_numbers_in_groups_are_reworded_whole_or_not_at_all() -> None:
 
 def test_a_source_is_quoted_and_sizes_of_the_kernel_are_not() -> None:
     with units.shown_in("si"):
-        assert caveat_text("imported", "16 KiB and 32 KiB rows") == "16 KiB and 32 KiB rows"
-        assert caveat_text("page_cache", "in 16 KiB") == "in 16.4 kB"
+        assert shown_text("imported", "16 KiB and 32 KiB rows") == "16 KiB and 32 KiB rows"
+        assert shown_text("page_cache", "in 16 KiB") == "in 16.4 kB"
         assert readable_fact("24684092 kB") == "25.3 GB"
     assert readable_fact("24684092 kB") == "23.5 GiB"
     assert readable_fact("6.1 kB-like") == "6.1 kB-like"

@@ -16,7 +16,7 @@ from iolab.store.rows import Caveat, StudyData
 
 
 def _told(verdict: StudyVerdict) -> dict[str, str]:
-    return {c.code: c.message for c in verdict.caveats}
+    return {c.kind: c.says for c in verdict.caveats}
 
 
 def _one(canned: ModuleType, **changes: object) -> StudyData:

@@ -27,8 +27,8 @@ def test_a_change_between_rounds_is_explained(canned: ModuleType) -> None:
     (change,) = environment_changes(data, IDENTITY)
     assert change.values == ("6.14.0", "6.17.0")
     assert change.mixed_rounds == ()
-    (caveat,) = [c for c in judge(data).caveats if c.code == "environment_changed"]
-    assert "6.14.0 then 6.17.0" in caveat.message
+    (caveat,) = [c for c in judge(data).caveats if c.kind == "environment_changed"]
+    assert "6.14.0 then 6.17.0" in caveat.says
     assert "ratios are fair" in caveat.hint
 
 
@@ -38,7 +38,7 @@ def test_a_round_that_spans_the_change_is_named(canned: ModuleType) -> None:
     (caveat,) = [
         c
         for c in judge(_with_kernels(data, 4, extra=first_of_third.trial_id)).caveats
-        if c.code == "environment_changed"
+        if c.kind == "environment_changed"
     ]
     assert "Inside round 3" in caveat.hint
 
@@ -48,7 +48,7 @@ def test_what_changes_by_nature_is_no_caveat(canned: ModuleType, fact: str) -> N
     data = canned.make_study(rounds=3)
     values = {trial.trial_id: str(trial.ordinal) for trial in data.trials}
     data = dataclasses.replace(data, varying_facts={fact: values})
-    codes = {caveat.code for caveat in judge(data).caveats}
+    codes = {caveat.kind for caveat in judge(data).caveats}
     assert not codes & {"environment_changed", "conditions_changed"}
 
 
@@ -56,4 +56,4 @@ def test_conditions_have_a_code_of_their_own(canned: ModuleType) -> None:
     data = canned.make_study(rounds=3)
     values = {trial.trial_id: "tsc" if trial.round < 3 else "hpet" for trial in data.trials}
     data = dataclasses.replace(data, varying_facts={"clocksource": values})
-    assert "conditions_changed" in {caveat.code for caveat in judge(data).caveats}
+    assert "conditions_changed" in {caveat.kind for caveat in judge(data).caveats}

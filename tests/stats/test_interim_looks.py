@@ -72,8 +72,8 @@ def test_a_study_that_was_seen_before_has_less_to_spend(canned: ModuleType) -> N
     levels = [look_of(seen, 40).level for seen in looks]
     assert levels == pytest.approx([0.04, 0.005, 0.0025, 0.00125, 0.000625])
     assert look_of(dataclasses.replace(data, looks=(5,)), 5).resumed == 0, "the same rounds again"
-    told = {c.code: c for c in judge(dataclasses.replace(data, looks=(3,))).caveats}
-    assert "was seen 1 time before, and continued" in told["seen_before"].message
+    told = {c.kind: c for c in judge(dataclasses.replace(data, looks=(3,))).caveats}
+    assert "was seen 1 time before, and continued" in told["seen_before"].says
 
 
 def test_an_early_look_has_wider_intervals_and_says_so(canned: ModuleType) -> None:
@@ -84,9 +84,9 @@ def test_an_early_look_has_wider_intervals_and_says_so(canned: ModuleType) -> No
     assert after.effect.interval_95 is not None
     assert after.effect.interval_95.low < before.effect.interval_95.low
     assert after.effect.interval_95.confidence == pytest.approx(1 - 0.00517, abs=1e-4)
-    caveats = {c.code: c for c in looking.caveats}
-    assert "it stands at look 1" in caveats["planned_looks"].message
-    assert "planned_looks" not in {c.code for c in plain.caveats}
+    caveats = {c.kind: c for c in looking.caveats}
+    assert "it stands at look 1" in caveats["planned_looks"].says
+    assert "planned_looks" not in {c.kind for c in plain.caveats}
 
 
 def test_looking_and_stopping_finds_no_more_than_promised(canned: ModuleType) -> None:

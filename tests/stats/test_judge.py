@@ -29,7 +29,7 @@ def _of(verdict: StudyVerdict, kind: str) -> Comparison:
 
 
 def _codes(verdict: StudyVerdict) -> dict[str, int]:
-    return {caveat.code: caveat.count for caveat in verdict.caveats}
+    return {caveat.kind: caveat.count for caveat in verdict.caveats}
 
 
 def test_worse_level_is_found_with_its_trade_off(canned: ModuleType) -> None:
@@ -140,8 +140,8 @@ def test_one_level_in_the_page_cache_is_not_the_whole_cell(canned: ModuleType) -
     verdict = judge(dataclasses.replace(study, measurements=durable))
     assert "All cells have a level that is page cache" in verdict.sentence
     assert "are page cache" not in verdict.sentence
-    (caveat,) = [c for c in verdict.caveats if c.code == "page_cache"]
-    assert "that level measures memory" in caveat.message
+    (caveat,) = [c for c in verdict.caveats if c.kind == "page_cache"]
+    assert "that level measures memory" in caveat.says
 
 
 def test_cells_that_the_factor_cannot_affect_are_shown_and_not_pooled(canned: ModuleType) -> None:
@@ -251,9 +251,9 @@ def test_a_cache_that_is_compared_is_no_mistake(canned: ModuleType) -> None:
     verdict = judge(canned.make_study(compared="cache", levels=("cold", "warm"), cache_share=0.9))
     assert "compare memory" not in verdict.sentence
     assert "All cells have a level that is page cache" in verdict.sentence
-    (caveat,) = [c for c in verdict.caveats if c.code == "page_cache"]
-    assert "cache decides that" in caveat.message
-    assert "never reached" not in caveat.message
+    (caveat,) = [c for c in verdict.caveats if c.kind == "page_cache"]
+    assert "cache decides that" in caveat.says
+    assert "never reached" not in caveat.says
 
 
 def test_what_is_unfinished_is_finished_by_the_same_command(canned: ModuleType) -> None:
@@ -261,7 +261,7 @@ def test_what_is_unfinished_is_finished_by_the_same_command(canned: ModuleType) 
     study = canned.make_study()
     trials = [dataclasses.replace(t, status=None) if t.round == 5 else t for t in study.trials]
     verdict = judge(dataclasses.replace(study, trials=trials))
-    (caveat,) = [c for c in verdict.caveats if c.code == "unfinished"]
+    (caveat,) = [c for c in verdict.caveats if c.kind == "unfinished"]
     assert "study.toml" not in caveat.hint
     assert "--resume" in caveat.hint
 

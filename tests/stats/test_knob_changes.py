@@ -10,8 +10,9 @@ import pytest
 from iolab.report import terminal
 from iolab.report.charts import CHARTS
 from iolab.report.collect import draw_all
+from iolab.report.findings import blocks
 from iolab.report.html import render_html
-from iolab.report.streams import change_table, stream_table
+from iolab.report.streams import stream_table
 from iolab.report.verdict_json import verdict_document
 from iolab.stats.judge import judge
 from iolab.store.rows import ChangeMark, Measurement, StudyData
@@ -72,9 +73,8 @@ def test_segments_are_not_pooled_with_the_whole(canned: ModuleType) -> None:
 def test_changes_are_shown_everywhere(canned: ModuleType) -> None:
     data = with_segments(canned)
     verdict = judge(data)
-    table = change_table(verdict)
-    assert table is not None
-    assert len(table.rows) == len(verdict.changes)
+    (block,) = [b for b in blocks(data, verdict, "page") if b.kind.name == "change_midway"]
+    assert len(block.table().rows) == len(verdict.changes)
     page = render_html(data, verdict, draw_all(data, verdict))
     assert "Changed while it ran" in page
     assert "nomerges = 2" in page, "the mark in the picture of the time series"
@@ -124,8 +124,8 @@ def test_a_metric_that_nobody_measured_is_said_to_be_missing(canned: ModuleType)
     data = canned.make_study(workloads=(_mixed(canned),))
     study = dataclasses.replace(data.study, metric="flush_ns_p99", metric_of="reader")
     verdict = judge(dataclasses.replace(data, study=study))
-    assert "metric_missing" in {caveat.code for caveat in verdict.caveats}
-    assert "metric_missing" not in {caveat.code for caveat in judge(data).caveats}
+    assert "metric_missing" in {caveat.kind for caveat in verdict.caveats}
+    assert "metric_missing" not in {caveat.kind for caveat in judge(data).caveats}
 
 
 def test_more_of_an_index_is_higher_not_faster(canned: ModuleType) -> None:

@@ -22,7 +22,7 @@ from iolab.store.continuing import finish_hint, rounds_hint
 
 
 def caveats(verdict):
-    return {c.code: c.sentences for c in verdict.caveats}
+    return {c.kind: c.sentences for c in verdict.caveats}
 
 
 def without(study, metric, level):

@@ -98,9 +98,9 @@ def test_the_interval_has_the_width_that_was_asked_for_and_says_so(canned: Modul
     bounds = verdict.headline[0].effect.interval_95
     assert bounds is not None
     assert math.log(bounds.high / bounds.low) / 2 <= math.log1p(WIDTH) * (1 + 1e-9)
-    (caveat,) = [c for c in verdict.caveats if c.code == "wanted_width"]
-    assert f"asked for {wanted} rounds; with {wanted} they are" in caveat.message
-    (early,) = [c for c in _first(data, wanted - 1).caveats if c.code == "wanted_width"]
+    (caveat,) = [c for c in verdict.caveats if c.kind == "wanted_width"]
+    assert f"asked for {wanted} rounds; with {wanted} they are" in caveat.says
+    (early,) = [c for c in _first(data, wanted - 1).caveats if c.kind == "wanted_width"]
     assert "--resume" in early.hint
 
 

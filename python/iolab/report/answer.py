@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
 from iolab.stats.effect_words import percent, size_of_effect
+from iolab.stats.findings import kind_of
 from iolab.stats.ledger import level_text
 from iolab.stats.obstacles import obstacle
 from iolab.stats.sentence import (
@@ -21,7 +22,7 @@ from iolab.stats.sentence import (
 )
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.stats.winners import standing
-from iolab.store.continuing import command_again, option_past_the_cache
+from iolab.store.continuing import command_again
 from iolab.store.rows import StudyData
 from iolab.wording import counted, is_or_are, sentence_case
 
@@ -168,7 +169,6 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
 def _steps(
     data: StudyData, verdict: StudyVerdict, rows: Sequence[Condition]
 ) -> tuple[tuple[str, str], ...]:
-    codes = {c.code for c in verdict.caveats}
     steps: list[tuple[str, str]] = []
     trials = verdict.trials
     is_own = data.study.kind != "imported"
@@ -184,11 +184,9 @@ def _steps(
             command = f"{command_again(data.study)} --out DIR --resume"
             steps.append((f"Finish it: {missing}.", command))
     steps += _measure_on(data, verdict, rows, is_own=is_own)
-    if "page_cache" in codes and any(c.page_cache_cells for c in verdict.headline):
-        option = option_past_the_cache(data.study)
-        steps.append(("Take the page cache out, or ask about memory on purpose.", option))
-    if "generator_bound" in codes:
-        steps.append(("Raise the generator's limit: more workers or larger records.", ""))
+    remedies = (kind_of(f.kind).next_step for f in verdict.caveats)
+    found = (remedy(data, verdict) for remedy in remedies if remedy is not None)
+    steps += [step for step in found if step is not None]
     steps += _settle(data, verdict)
     return tuple(steps[:STEPS_MAX])
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Final
+from typing import Any
 
-from iolab import units
 from iolab.report.chart import ChartSpec, Table, Value
 from iolab.report.charts import CHARTS, ChartRow
+from iolab.report.shown_text import shown_text
 from iolab.report.side_by_side import tidied
 from iolab.stats.sentence import source_text
 from iolab.stats.verdict import StudyVerdict
@@ -82,22 +82,14 @@ def _order(data: StudyData) -> str:
     return f"random in each round, seed {data.study.seed}"
 
 
-_QUOTING: Final = ("imported", "outliers", "two_modes", "closed_loop")
-
-
-def caveat_text(code: str, text: str) -> str:
-    """Return what a caveat says in the units shown now; sources and names of levels are quoted."""
-    return text if code in _QUOTING else units.reworded(text)
-
-
 def kind_figures(data: StudyData) -> list[tuple[str, str]]:
     """Return where the numbers of a study that did not run come from; real: nothing."""
     if data.study.kind == "imported":
-        told = [caveat_text(c.code, c.message) for c in data.caveats if c.code == "imported"]
+        told = [shown_text(c.code, c.message) for c in data.caveats if c.code == "imported"]
         return [("results", source_text(data.study)), *(("source", message) for message in told)]
     if not data.study.is_simulated:
         return []
-    said = [caveat_text(c.code, c.message) for c in data.caveats if c.code == "simulated"]
+    said = [shown_text(c.code, c.message) for c in data.caveats if c.code == "simulated"]
     return [("results", "simulated"), *(("model", message) for message in said[:1])]
 
 

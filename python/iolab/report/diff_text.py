@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from iolab.report.terminal import clean_text, fold_text
+from iolab.report.folding import clean_text, fold_text
 from iolab.stats.diff import KIND, CellChange, StudyDiff
 from iolab.stats.gate import GateResult
 from iolab.stats.metrics import METRIC_BY_NAME

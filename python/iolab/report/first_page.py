@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from iolab.report.answer import Answer, Take, answer
 from iolab.report.chart import ChartSpec
-from iolab.report.collect import caveat_text
 from iolab.report.conditions import (
     Condition,
     amount_text,
@@ -16,6 +15,7 @@ from iolab.report.conditions import (
     stall_texts,
 )
 from iolab.report.figures import command, figure
+from iolab.report.findings import first_screen_list
 from iolab.report.markup import Markup, join, tag
 from iolab.report.tables import data_table, word_cell
 from iolab.report.trust import SIGNS, reasons
@@ -26,11 +26,9 @@ from iolab.stats.sentence import bounds_text, mode_text, size_text, unit_of
 from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.rows import StudyData
-from iolab.wording import sentence_case
 
 ROWS_FIRST = 8
 """More rows than this are folded; shown are winners, the baseline and the farthest."""
-CAVEATS_ON_FIRST_PAGE = 6
 COLUMNS = 8
 """Of the verdict table."""
 
@@ -231,23 +229,11 @@ def trust_box(data: StudyData, verdict: StudyVerdict, order: Sequence[ChartSpec]
         )
         for reason in reasons(data, verdict)
     )
-    items = [
-        tag("li", caveat_text(c.code, sentence_case(c.message)), times(c.count))
-        for c in verdict.caveats[:CAVEATS_ON_FIRST_PAGE]
-    ]
-    rest = len(verdict.caveats) - len(items)
-    if rest:
-        items.append(tag("li", f"{rest} more below."))
     return tag(
         "section",
         tag("h3", "How far to trust this"),
         tag("dl", *lines),
         *(figure([spec], data) for spec in order),
-        tag("ul", *items) if items else tag("p", "No caveats.", class_="soft"),
+        first_screen_list(verdict),
         class_="trust",
     )
-
-
-def times(count: int) -> Markup | None:
-    """Say how often, above once."""
-    return tag("span", f" ({count} times)", class_="soft") if count > 1 else None

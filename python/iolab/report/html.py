@@ -13,20 +13,19 @@ from typing import Final
 from iolab import units
 from iolab.report.appendix import configuration, environment, raw_data
 from iolab.report.both_units import is_same, merged, switch
-from iolab.report.chart import Table
 from iolab.report.collect import (
     DrawnChart,
-    caveat_text,
     draw_all,
     kind_figures,
     throughput_mode,
 )
 from iolab.report.figures import by_figure, figure
-from iolab.report.first_page import answer_part, times, trust_box
+from iolab.report.findings import page_blocks, page_list
+from iolab.report.first_page import answer_part, trust_box
 from iolab.report.markup import Markup, join, tag
 from iolab.report.methods import citation_bibtex, methods_paragraph
 from iolab.report.secondary_tables import closer_parts
-from iolab.report.streams import NOTE, ONE_RUN, change_table, stream_table
+from iolab.report.streams import NOTE, stream_table
 from iolab.report.tables import cell_table, data_table, plain_table, verdict_table
 from iolab.stats.judge import said_again
 from iolab.stats.methods import METHODS
@@ -36,7 +35,7 @@ from iolab.store.continuing import FILE, command_again
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.units import System
-from iolab.wording import counted, sentence_case
+from iolab.wording import sentence_case
 
 COMPARISONS_SHOWN = 24
 ANNEXED = ("forest_cells", "main_effects", "residuals")
@@ -163,19 +162,18 @@ def _sections(
             cell_table(verdict),
         )
         parts.append(_section("Single cells (exploratory)", cells))
-    streams, changes = stream_table(verdict), change_table(verdict)
+    streams = stream_table(verdict)
     if streams is not None:
         note = tag("p", NOTE, class_="soft")
         parts.append(_section("Streams", join(plain_table(streams.columns, streams.rows), note)))
-    if changes is not None:
-        parts.append(_section("Changed while it ran", _change_section(data, changes)))
+    parts += [_section(*block) for block in page_blocks(data, verdict, charts)]
     closer = closer_parts(verdict)
     if closer:
         parts.append(_section("A closer look", *(content for _, content in closer)))
     threads = throughput_mode(data)
     if threads is not None:
         parts.append(_section("Throughput mode", data_table(threads, "throughput_mode")))
-    parts.append(_section("Caveats", _caveats(verdict)))
+    parts.append(_section("Caveats", page_list(verdict)))
     titles = {"simulated": "Simulated stack", "imported": "What the table says of itself"}
     title = titles.get(data.study.kind, "Environment")
     parts.append(_section(title, environment(data)))
@@ -236,18 +234,6 @@ def _pictures(data: StudyData, charts: list[DrawnChart]) -> dict[str, list[Marku
     return parts
 
 
-def _change_section(data: StudyData, changes: Table) -> Markup:
-    """Draw what changed, before and after, and when the changes really happened."""
-    late = [(mark.began_ns - mark.asked_ns) / 1e6 for mark in data.marks]
-    took = [(mark.done_ns - mark.began_ns) / 1e6 for mark in data.marks]
-    note = (
-        f"{counted(len(data.marks), 'change')}; began at most {max(late):.3g} ms late and"
-        f" took at most {max(took):.3g} ms. Segments include the moment of switching. Where there"
-        f" is no interval, {ONE_RUN}: anything else that happened then looks the same."
-    )
-    return join(plain_table(changes.columns, changes.rows), tag("p", note, class_="soft"))
-
-
 def _by_hand(data: StudyData) -> list[Markup]:
     """Return the treatments for fio and IOzone, if they are few enough to be read."""
     note = (
@@ -273,23 +259,6 @@ def _by_hand(data: StudyData) -> list[Markup]:
 
 def _section(title: str, *content: Markup) -> Markup:
     return tag("section", tag("h2", title), *content)
-
-
-def _caveats(verdict: StudyVerdict) -> Markup:
-    if not verdict.caveats:
-        return tag("p", "None.")
-    return tag(
-        "ul",
-        *(
-            tag(
-                "li",
-                tag("b", c.code.replace("_", " ")),
-                f": {caveat_text(c.code, c.sentences)}",
-                times(c.count),
-            )
-            for c in verdict.caveats
-        ),
-    )
 
 
 _OVER_TIME: Final = ("mser", "steady_state", "change_points", "trial_shape", "stalls")

@@ -11,10 +11,12 @@ from typing import Final
 
 from iolab.report.chart import Value
 from iolab.report.charts.common import group_title
-from iolab.report.collect import caveat_text, trust_figures
+from iolab.report.collect import trust_figures
+from iolab.report.findings import markdown_blocks, markdown_list
+from iolab.report.folding import clean_text
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.report.tables import cell_text
-from iolab.report.terminal import UNICODE, bar, bar_span, clean_text
+from iolab.report.terminal import UNICODE, bar, bar_span
 from iolab.stats.ledger import factor_head, level_text
 from iolab.stats.longest_latencies import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -51,6 +53,10 @@ def render_markdown(data: StudyData, verdict: StudyVerdict) -> str:
         *(f"- {escape(text)}" for text in verdict.trade_offs),
         _values(verdict) if not data.study.is_comparison else "",
         _cells(verdict),
+        *(
+            _folded(title, f"{table(found.columns, found.rows)}\n\n{escape(closing)}".rstrip())
+            for title, found, closing in markdown_blocks(data, verdict)
+        ),
         _folded("How far to trust this", _trust(data, verdict)),
         _folded("Values of every treatment", _values(verdict)) if data.study.is_comparison else "",
         _folded("Methods", escape(methods_paragraph(data, verdict))),
@@ -201,11 +207,7 @@ def _values(verdict: StudyVerdict) -> str:
 
 def _trust(data: StudyData, verdict: StudyVerdict) -> str:
     lines = [table(("", ""), trust_figures(data, verdict)), ""]
-    for c in verdict.caveats:
-        times = f" ({c.count} times)" if c.count > 1 else ""
-        said = escape(caveat_text(c.code, c.sentences))
-        lines.append(f"- **{escape(c.code.replace('_', ' '))}**{times}: {said}")
-    return "\n".join(lines).rstrip()
+    return "\n".join([*lines, *markdown_list(verdict, escape)]).rstrip()
 
 
 def _folded(title: str, content: str) -> str:

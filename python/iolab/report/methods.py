@@ -332,9 +332,9 @@ def _families(verdict: StudyVerdict) -> str:
 
 def _checked(verdict: StudyVerdict) -> Iterator[str]:
     """Say what was checked of trials: order, steadiness, looks."""
-    looks = next((c for c in verdict.caveats if c.code == "planned_looks"), None)
+    looks = next((c for c in verdict.caveats if c.kind == "planned_looks"), None)
     if looks is not None:
-        yield sentence_case(looks.message)
+        yield sentence_case(looks.says)
     if verdict.position is not None:
         change = (verdict.position.ratio - 1) * 100
         yield (

@@ -1,4 +1,4 @@
-"""Competing streams side by side, and what changed while they ran: tables for all renderers."""
+"""Competing streams side by side: a table for all renderers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from iolab.report.chart import Table, Value
 from iolab.stats import longest_latencies
 from iolab.stats.ledger import factor_head, is_segment
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.verdict import MidwayChange, StudyVerdict, TreatmentSummary
+from iolab.stats.verdict import StudyVerdict, TreatmentSummary
 
 COLUMNS: Final = (
     ("throughput_bytes_per_s", ""),
@@ -33,7 +33,6 @@ NOTE: Final = (
     "or over streams that do the same."
 )
 _TRIAL: Final = ("trial of the longest",)
-ONE_RUN: Final = "one run is no experiment"
 
 
 def stream_table(verdict: StudyVerdict) -> Table | None:
@@ -94,47 +93,3 @@ def _row(
         return row
     t = by_metric.get(longest_latencies.METRIC)
     return (*row, None if t is None else t.maximum_trial)
-
-
-def change_table(verdict: StudyVerdict) -> Table | None:
-    """What changed while workloads ran, with before, after and their ratio; None without."""
-    if not verdict.changes:
-        return None
-    return Table(
-        (
-            "stream",
-            factor_head(verdict.compared_factor),
-            "after (s)",
-            "change",
-            "metric",
-            "before",
-            "after",
-            "after / before",
-            "95 % interval",
-            "trials",
-        ),
-        tuple(_change_row(c) for c in verdict.changes),
-    )
-
-
-def _change_row(c: MidwayChange) -> tuple[Value, ...]:
-    metric = METRIC_BY_NAME[c.metric]
-    return (
-        c.operation,
-        c.level or "all",
-        c.at_ns / 1e9,
-        c.change,
-        metric.label,
-        metric.format(c.before),
-        metric.format(c.after),
-        c.ratio,
-        interval_text(c),
-        c.n,
-    )
-
-
-def interval_text(c: MidwayChange) -> str:
-    """Write the interval of a ratio, or why there is none."""
-    if c.interval is None:
-        return ONE_RUN
-    return f"{c.interval.low:.3g} to {c.interval.high:.3g}"

@@ -7,32 +7,27 @@ names are cleaned of unprintable characters.
 from __future__ import annotations
 
 import math
-import re
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from iolab.report.collect import caveat_text
+from iolab.report.findings import terminal_blocks, terminal_list
+from iolab.report.folding import FIXED_SPACES, clean_text, fit_text, fold_text
 from iolab.report.labels import fitted
 from iolab.report.secondary_tables import factor_text
-from iolab.report.streams import interval_text, stream_table
+from iolab.report.streams import stream_table
 from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.longest_latencies import longest_sentence
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.request_time import line_text, request_time_sentence
 from iolab.stats.sentence import kind_word, level_shown, margin_text, mode_text, source_text
-from iolab.stats.upper_bound import upper_bound_sentence
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict, TreatmentSummary
 from iolab.stats.winners import winner_text
 from iolab.store.rows import StudyData
 
-_FIXED_SPACES: Final = re.compile("[\N{NARROW NO-BREAK SPACE}\N{NO-BREAK SPACE}]")
 _C = TypeVar("_C", Comparison, CellComparison)
 CELLS_MAX: Final = 40
 POOLED_MAX: Final = 40
 SECONDARY_MAX: Final = 12
-REQUEST_TIMES_MAX: Final = 12
 TREATMENTS_MAX: Final = 40
 WIDTH_MIN: Final = 60
 BAR_SPAN_MIN: Final = 1.25
@@ -81,19 +76,17 @@ def render(
     width = max(WIDTH_MIN, width)
     glyphs = UNICODE if is_unicode else PLAIN
     blocks = [
-        _wrap(verdict.sentence, width),
+        fold_text(verdict.sentence, width),
         _pooled(data, verdict, width, glyphs)
         if data.study.is_comparison
         else _alone(verdict, width),
         _streams(verdict, width),
-        _changes(verdict, width),
         _cells(verdict, width, glyphs),
         _closer(verdict, width),
-        _request_times(verdict, width),
-        _upper_bounds(verdict, width),
+        *terminal_blocks(data, verdict, width),
         _caveats(data, verdict, width),
     ]
-    text = _FIXED_SPACES.sub(" ", "\n\n".join(block for block in blocks if block)) + "\n"
+    text = FIXED_SPACES.sub(" ", "\n\n".join(block for block in blocks if block)) + "\n"
     return text if is_unicode else to_ascii(text)
 
 
@@ -102,42 +95,6 @@ def to_ascii(text: str) -> str:
     for character, plain in ASCII.items():
         text = text.replace(character, plain)
     return text.encode("ascii", "replace").decode()
-
-
-def _wrap(text: str, width: int, indent: str = "") -> str:
-    """Fold a text; a percent sign stays with its number."""
-    parts = (_clean(part) for part in _FIXED_SPACES.split(text))
-    kept = "\N{NO-BREAK SPACE}".join(parts).replace(" %", "\N{NO-BREAK SPACE}%")
-    folded = textwrap.fill(kept, width, subsequent_indent=indent, break_on_hyphens=False)
-    return folded.replace("\N{NO-BREAK SPACE}", " ")
-
-
-def _clean(text: str) -> str:
-    """Replace what could move the cursor or break a line; every kind of space is an ordinary one.
-
-    Not every terminal can show the narrow space inside large numbers.
-    """
-    plain = _FIXED_SPACES.sub(" ", text)
-    return "".join(c if c.isprintable() else "?" for c in plain)
-
-
-def clean_text(text: str) -> str:
-    """Replace what could move the cursor or break a line."""
-    return _clean(text)
-
-
-def fold_text(text: str, width: int, indent: str = "") -> str:
-    """Fold a text; a percent sign stays with its number."""
-    return _wrap(text, width, indent)
-
-
-def _fit(text: str, room: int) -> str:
-    """Cut in the middle, pad to the right."""
-    text = _clean(text)
-    if len(text) > room:
-        head = max(1, (room - 1) * 2 // 3)
-        text = f"{text[:head]}…{text[len(text) - (room - 1 - head) :]}" if room > 2 else text[:room]
-    return text.ljust(room)
 
 
 def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
@@ -153,7 +110,7 @@ def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) 
             label = METRIC_BY_NAME[metric].label
             title = ", ".join(dict.fromkeys(t for t in (workload, mode, kind, label) if t))
             header = f"{title} (1 = {verdict.baseline}, above 1 = better) [{level_shown(verdict)}]"
-            lines += ["", _fit(header, width).rstrip()]
+            lines += ["", fit_text(header, width).rstrip()]
             shown = members
             most = POOLED_MAX if members[0] in verdict.pooled else SECONDARY_MAX
             if len(members) > most:
@@ -180,7 +137,7 @@ def _alone(verdict: StudyVerdict, width: int) -> str:
     if len(shown) < len(verdict.treatments):
         lines.append(f"The first {len(shown)} of {len(verdict.treatments)} rows:")
     name_room = max(12, width - room - 46)
-    names = fitted([_clean(_summary_name(row, is_one_workload)) for row in shown], name_room)
+    names = fitted([clean_text(_summary_name(row, is_one_workload)) for row in shown], name_room)
     for row, label, name in zip(shown, labels, names, strict=True):
         metric = METRIC_BY_NAME[row.metric]
         text = metric.format(row.value)
@@ -190,7 +147,7 @@ def _alone(verdict: StudyVerdict, width: int) -> str:
                 metric.format(row.value_interval.high),
             )
             text += f" [{low}, {high}]"
-        lines.append(f"  {name:{name_room}} {_fit(label, room)} {text}"[:width].rstrip())
+        lines.append(f"  {name:{name_room}} {fit_text(label, room)} {text}"[:width].rstrip())
     return "\n".join(lines)
 
 
@@ -213,7 +170,7 @@ def _effect_lines(
     span: float,
 ) -> list[str]:
     """Align name, ratio, interval, bar, word."""
-    names = [_clean(_name(verdict, c)) for c in members]
+    names = [clean_text(_name(verdict, c)) for c in members]
     words = [_word(verdict, c) for c in members]
     word_room, number_room = max(map(len, words)), 20
     name_room = min(max(len(name) for name in names), max(12, width - number_room - word_room - 16))
@@ -224,7 +181,7 @@ def _effect_lines(
     lines: list[str] = []
     for name, word, c in zip(names, words, members, strict=True):
         drawn = bar(c.effect, verdict.margin, bar_room, glyphs, span)
-        line = f"{_fit(name, name_room)} {_numbers(c.effect):<{number_room}} {drawn} {word}"
+        line = f"{fit_text(name, name_room)} {_numbers(c.effect):<{number_room}} {drawn} {word}"
         lines.append(line[:width].rstrip())
     return lines
 
@@ -319,7 +276,7 @@ def _cells(verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
     lines = [title]
     span = bar_span([c.effect for c in shown])
     levels = list(dict.fromkeys(c.level for c in shown))
-    texts = [_clean(level_text(verdict.compared_factor, level)) for level in levels]
+    texts = [clean_text(level_text(verdict.compared_factor, level)) for level in levels]
     for level, text in zip(levels, fitted(texts, width - 1), strict=True):
         members = [c for c in shown if c.level == level]
         lines.append(f"{text}:")
@@ -340,32 +297,8 @@ def _closer(verdict: StudyVerdict, width: int) -> str:
         if said:
             mode = mode_text(verdict.compared_factor, is_direct)
             name = ", ".join(text for text in (workload, mode, kind) if text)
-            lines.append(_wrap(f"{name}: {said}.", width, "  "))
+            lines.append(fold_text(f"{name}: {said}.", width, "  "))
     return "\n".join(["A closer look", *lines]) if lines else ""
-
-
-def _upper_bounds(verdict: StudyVerdict, width: int) -> str:
-    """Say how near the results came to what was possible."""
-    sentence = upper_bound_sentence(verdict.upper_bounds)
-    return _wrap(sentence, width) if sentence else ""
-
-
-def _request_times(verdict: StudyVerdict, width: int) -> str:
-    """List time per request = a + b x size, where record size is a factor."""
-    if not verdict.request_times:
-        return ""
-    fits = verdict.request_times[:REQUEST_TIMES_MAX]
-    room = min(max(len(fit.label) for fit in fits), 24)
-    lines = ["Time per request = a + b x record size [95 % intervals]"]
-    names = fitted([_clean(fit.label) for fit in fits], room)
-    for fit, name in zip(fits, names, strict=True):
-        line = f"  {name:{room}} {line_text(fit)}"
-        lines.append(line[:width].rstrip())
-    rest = len(verdict.request_times) - len(fits)
-    if rest:
-        lines.append(f"  {rest} more are in the report.")
-    sentence = request_time_sentence(verdict)
-    return "\n".join([*lines, _wrap(sentence, width)] if sentence else lines)
 
 
 def _streams(verdict: StudyVerdict, width: int) -> str:
@@ -415,31 +348,13 @@ def _streams(verdict: StudyVerdict, width: int) -> str:
     for operation, label, level in keys:
         if (operation, label) != place:
             place = (operation, label)
-            lines.append(_fit(" · ".join(part for part in place if part), width).rstrip())
+            lines.append(fit_text(" · ".join(part for part in place if part), width).rstrip())
         cells = ((values.get((operation, label, level, name), "-"), name) for name, _ in shown)
         row = "".join(f"{cell:>{rooms[name]}}" for cell, name in cells)
-        lines.append(f"{_fit('  ' + level, name_room)}{row}"[:width].rstrip())
+        lines.append(f"{fit_text('  ' + level, name_room)}{row}"[:width].rstrip())
     streams = [t for t in verdict.treatments if any(t.operation == key[0] for key in keys)]
     said = longest_sentence(verdict, streams)
-    return "\n".join([*lines, *([_wrap(said, width)] if said else [])])
-
-
-def _changes(verdict: StudyVerdict, width: int) -> str:
-    """Write what changed while it ran: each stream after against before."""
-    if not verdict.changes:
-        return ""
-    lines = ["Changed while it ran (after / before, above 1 = more)"]
-    for at_ns, level in dict.fromkeys((c.at_ns, c.level) for c in verdict.changes):
-        members = [c for c in verdict.changes if (c.at_ns, c.level) == (at_ns, level)]
-        title = f"after {at_ns / 1e9:g} s: {members[0].change}"
-        if level is not None:
-            title += f" ({level_text(verdict.compared_factor, level)})"
-        lines.append(_fit(title, width).rstrip())
-        for c in members:
-            label = METRIC_BY_NAME[c.metric].label
-            line = f"  {c.operation}, {label}: {c.ratio:.3g} [{interval_text(c)}], n = {c.n}"
-            lines.append(_fit(line, width).rstrip())
-    return "\n".join(lines)
+    return "\n".join([*lines, *([fold_text(said, width)] if said else [])])
 
 
 def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
@@ -454,9 +369,4 @@ def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
         runs = "run" if trials.ok == 1 else "runs"
         said = f"{source_text(data.study)}: {trials.ok} {runs}, order not known"
         first = f"{said}; margin {margin_text(verdict.margin)}."
-    lines = [_wrap(first, width)]
-    for c in verdict.caveats:
-        times = f" ({c.count} times)" if c.count > 1 else ""
-        name = c.code.replace("_", " ")
-        lines.append(_wrap(f"- {name}{times}: {caveat_text(c.code, c.sentences)}", width, "  "))
-    return "\n".join(lines)
+    return "\n".join([fold_text(first, width), *terminal_list(verdict, width)])

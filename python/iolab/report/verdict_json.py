@@ -10,6 +10,7 @@ import json
 from typing import Any, Final
 
 from iolab import units
+from iolab.report.findings import findings_document
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.stats.judge import said_again
 from iolab.stats.verdict import StudyVerdict
@@ -40,6 +41,7 @@ def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
             "metric_of": study.metric_of,
         },
         **verdict.to_dict(),
+        "findings": findings_document(verdict),
         "methods": methods_paragraph(data, verdict),
         "environment": [{"what": what, "value": value} for what, value in environment_rows(data)],
         "citation": citation_bibtex(data),

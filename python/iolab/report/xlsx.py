@@ -17,15 +17,15 @@ from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import group_title, summary_columns, summary_point, summary_row
 from iolab.report.collect import (
     DrawnChart,
-    caveat_text,
     kind_figures,
     throughput_mode,
     trust_figures,
 )
 from iolab.report.facts import same_rows, setting_rows, varying_rows
+from iolab.report.findings import write_findings
 from iolab.report.html import question
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
-from iolab.report.streams import change_table, stream_table
+from iolab.report.streams import stream_table
 from iolab.report.xlsx_cells import (
     Links,
     Place,
@@ -93,7 +93,7 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
         out.sheet.fit_to_pages(1, 0)
     links = Links()
     lines = write_rounds(sheets["Rounds"], verdict, links)
-    _verdict_sheet((sheets["Verdict"], links), data, verdict, specs["Verdict"], lines)
+    _verdict_sheet((sheets["Verdict"], links), data, verdict, charts, lines)
     _runs_sheet((sheets["Runs"], links), data, verdict, specs["Runs"])
     _percentiles_sheet((sheets["Percentiles"], links), verdict, specs["Percentiles"])
     _series_sheet(sheets["TimeSeries"], specs["TimeSeries"])
@@ -128,7 +128,7 @@ def _verdict_sheet(
     sheet: tuple[SheetWriter, Links],
     data: StudyData,
     verdict: StudyVerdict,
-    specs: list[ChartSpec],
+    charts: list[DrawnChart],
     lines: list[int],
 ) -> None:
     out, links = sheet
@@ -178,8 +178,8 @@ def _verdict_sheet(
         out.text(row, 0, label)
         out.text(row, 1, value)
         row += 1
-    caveats = [(c.code, c.count, caveat_text(c.code, c.sentences)) for c in verdict.caveats]
-    row = write_table(out, row + 1, ("caveat", "count", "message and what to do"), caveats) + 1
+    row = write_findings(out, row + 1, data, verdict, charts)
+    specs = [s for d in charts if d.row.sheet == out.name for s in d.specs]
     below = row + layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, row, 0), links)
 
@@ -219,12 +219,11 @@ def _runs_sheet(
     verdict: StudyVerdict,
     specs: list[ChartSpec],
 ) -> None:
-    """Write the tables of rounds, then streams, changes and throughput mode, then the charts."""
+    """Write the tables of rounds, then streams and throughput mode, then the charts."""
     out, links = sheet
     row = write_runs(out, data, verdict, links)
     for title, table in (
         ("Streams", stream_table(verdict)),
-        ("Changed while it ran", change_table(verdict)),
         ("Throughput mode", throughput_mode(data)),
     ):
         if table is not None:

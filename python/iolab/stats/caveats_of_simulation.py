@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from iolab.stats.effect_words import size_of_effect
-from iolab.stats.ledger import level_text
+from iolab.stats.finding import Evidence, Finding
+from iolab.stats.ledger import Ledger, level_text
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary
-from iolab.store.rows import Caveat, StudyData
 
 FAR: Final = 10.0
 """From this ratio on a difference asks for its reason."""
@@ -22,22 +22,22 @@ EQUAL: Final = 1e-9
 MEDIAN: Final = "latency_ns_p50"
 
 
-def about_surprises(data: StudyData, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+def about_surprises(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
     """Yield what to know about levels of a simulation that are equal, or far apart."""
-    if not data.study.is_simulated:
+    if not ledger.data.study.is_simulated:
         return
     known = [c for c in verdict.headline if c.effect.ratio]
     equal = [c for c in known if all(abs(r - 1) <= EQUAL for r in c.round_ratios.values())]
     if equal:
-        yield _equal(verdict, equal), len(equal)
+        yield _equal(verdict, equal)
     # Of sizes and numbers of streams it is no surprise: a larger request carries more.
     is_order = verdict.compared_factor == "scheduler"
     far = [c for c in known if is_order and not 1 / FAR < (c.effect.ratio or 1) < FAR]
     if far:
-        yield _far(verdict, far), len(far)
+        yield _far(verdict, far)
 
 
-def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Caveat:
+def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
     names = _names(verdict, [c.level for c in found])
     baseline = level_text(verdict.compared_factor, verdict.baseline)
     hint = "Nothing that this factor changes came up in this workload."
@@ -46,15 +46,17 @@ def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Caveat:
             "A scheduler decides only among requests that wait: ask for more of them than the drive"
             " takes at once (more workers or depth, or a small --driver-queue-depth)."
         )
-    return Caveat(
+    return Finding(
         "equal_in_model",
         f"equal to {baseline} to the last digit, in every round: {names}; the model made no other"
         " decision with them.",
         hint,
+        count=len(found),
+        strength="shown",
     )
 
 
-def _far(verdict: StudyVerdict, found: Sequence[Comparison]) -> Caveat:
+def _far(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
     from iolab.stats.metrics import METRIC_BY_NAME
 
     c = max(found, key=lambda c: max(c.effect.ratio or 1, 1 / (c.effect.ratio or 1)))
@@ -67,13 +69,16 @@ def _far(verdict: StudyVerdict, found: Sequence[Comparison]) -> Caveat:
             f": half of the operations end within {format_ns(medians[0])} with {ours} and within"
             f" {format_ns(medians[1])} with {theirs}"
         )
-    return Caveat(
+    return Finding(
         "far_apart",
         f"in this model {ours} is {size}{' as' if 'times as' in size else ' than'} {theirs}{told}."
         " Only what is compared differs between them: when each request was sent, and after"
         " which other.",
         "`iolab sim trace STUDY.toml --trial ID` writes the order of the requests of either; do not"
         " expect a real device to differ as much.",
+        count=len(found),
+        evidence=(Evidence("ratio", c.effect.ratio or 1.0, "ratio"),),
+        strength="shown",
     )
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iolab.stats.closer_types import CloserLook, StalledTrial, TimeCourse
+from iolab.stats.closer_types import StalledTrial, TimeCourse
+from iolab.stats.finding import About, Evidence, Finding
+from iolab.stats.ledger import Ledger
 from iolab.stats.longest_latencies import trial_text
 from iolab.stats.metrics.metric import format_ns
-from iolab.store.rows import Caveat
+from iolab.stats.verdict import StudyVerdict
 
 TRIALS_MIN: Final = 2
 NAMED_MAX: Final = 3
@@ -44,14 +46,22 @@ _SHAPES: Final = (
 )
 
 
-def about_time(look: CloserLook) -> Iterator[tuple[Caveat, int]]:
-    """Yield the caveats, with the number of trials (times operations) they were seen in."""
+def about_time(_: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
+    """Yield the doubts, with the number of trials (times operations) they were seen in."""
+    look = verdict.closer
     courses = look.time_courses
     for shape, what, hint in _SHAPES:
         places = [course for course in courses if _is_typical(course, shape)]
         if places:
             count = sum(course.shapes[shape] for course in places)
-            yield Caveat(shape, f"trials {what} ({_named(places)}).", hint), count
+            yield Finding(
+                shape,
+                f"trials {what} ({_named(places)}).",
+                hint,
+                count=count,
+                evidence=(Evidence("trials", count), Evidence("places", len(places))),
+                strength="suggested",
+            )
     stalled = [course for course in courses if course.stalled_trials]
     if stalled and look.stalled:
         total = sum(course.stalled_trials for course in stalled)
@@ -60,7 +70,25 @@ def about_time(look: CloserLook) -> Iterator[tuple[Caveat, int]]:
         more = f"; {rest} more" if rest > 0 else ""
         message = f"trials stalled, with next to no completion: {named}{more}."
         hint = "Averages hide stalls: look at throughput over time and at the longest latencies."
-        yield Caveat("stalls", message, hint), sum(course.stalled_trials for course in stalled)
+        longest = look.stalled[0]
+        yield Finding(
+            "stalls",
+            message,
+            hint,
+            count=total,
+            evidence=(
+                Evidence("longest", longest.longest_ns, "ns"),
+                Evidence("began", longest.began_ns, "ns"),
+                Evidence("share of its time", longest.share, "share"),
+            ),
+            about=About(
+                "trial",
+                workload=longest.workload,
+                operation=longest.operation,
+                level=longest.level or "",
+                trial_id=longest.trial_id,
+            ),
+        )
 
 
 def stall_text(s: StalledTrial) -> str:

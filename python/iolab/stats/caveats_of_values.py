@@ -9,11 +9,12 @@ from statistics import median
 from typing import Final
 
 from iolab.stats.effect_words import percent
+from iolab.stats.finding import About, Evidence, Finding
 from iolab.stats.ledger import Ledger, Samples, is_segment, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import StudyVerdict
-from iolab.store.rows import Caveat, Measurement
+from iolab.store.rows import Measurement
 from iolab.wording import counted
 
 FAR: Final = 5.0
@@ -38,7 +39,7 @@ class _Value:
     where: str
 
 
-def about_values(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat, int]]:
+def about_values(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
     """Yield what is to be said of single trials of the headline, and of percentiles."""
     values: list[_Value] = []
     modes: list[str] = []
@@ -55,14 +56,14 @@ def about_values(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
     yield from _about_outliers(values)
     if modes:
         more = f" and {len(modes) - 1} more" if len(modes) > 1 else ""
-        yield (
-            Caveat(
-                "two_modes",
-                f"trials of one treatment fall into two groups: {modes[0]}{more}.",
-                "Something has two states (where files lie, which core, a cache); a mean of both"
-                " describes neither. Look for it in the facts of the trials.",
-            ),
-            len(modes),
+        yield Finding(
+            "two_modes",
+            f"trials of one treatment fall into two groups: {modes[0]}{more}.",
+            "Something has two states (where files lie, which core, a cache); a mean of both"
+            " describes neither. Look for it in the facts of the trials.",
+            count=len(modes),
+            evidence=(Evidence("treatments", len(modes)),),
+            strength="suggested",
         )
     yield from _about_closed_loops(ledger)
 
@@ -75,7 +76,7 @@ def _distances(samples: Samples, where: str) -> list[_Value]:
     return [_Value(m, math.log(m.value) - middle, where) for m in found]
 
 
-def _about_outliers(values: Sequence[_Value]) -> Iterator[tuple[Caveat, int]]:
+def _about_outliers(values: Sequence[_Value]) -> Iterator[Finding]:
     if len(values) < VALUES_MIN:
         return
     usual = MAD_SCALE * median(abs(value.distance) for value in values)
@@ -86,17 +87,21 @@ def _about_outliers(values: Sequence[_Value]) -> Iterator[tuple[Caveat, int]]:
     m = first.measurement
     size = percent(abs(math.expm1(first.distance)))
     side = "above" if first.distance > 0 else "below"
-    yield (
-        Caveat(
-            "outliers",
-            f"{counted(len(far), 'value')} of {len(values)} {'lies' if len(far) == 1 else 'lie'}"
-            f" more than {FAR:.0f} median"
-            f" deviations from their like; farthest: trial {m.trial_id} ({first.where}, round"
-            f" {m.round}, place {m.position + 1} in it), {size} {side} the median.",
-            "They are part of the mean, and widen its interval; the median stands beside it where"
-            " the two differ. Look at what else happened in that trial.",
+    yield Finding(
+        "outliers",
+        f"{counted(len(far), 'value')} of {len(values)} {'lies' if len(far) == 1 else 'lie'}"
+        f" more than {FAR:.0f} median"
+        f" deviations from their like; farthest: trial {m.trial_id} ({first.where}, round"
+        f" {m.round}, place {m.position + 1} in it), {size} {side} the median.",
+        "They are part of the mean, and widen its interval; the median stands beside it where"
+        " the two differ. Look at what else happened in that trial.",
+        count=len(far),
+        evidence=(
+            Evidence("values", len(values)),
+            Evidence("ratio of the farthest to the median", math.exp(first.distance), "ratio"),
         ),
-        len(far),
+        about=About("trial", label=first.where, workload=m.workload, trial_id=m.trial_id),
+        strength="suggested",
     )
 
 
@@ -124,7 +129,7 @@ def two_modes(values: Sequence[float], margin: float) -> float | None:
     return means[1] - means[0]
 
 
-def _about_closed_loops(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
+def _about_closed_loops(ledger: Ledger) -> Iterator[Finding]:
     """Say what percentiles hide of streams that wait for each answer before they ask again."""
     rated = ledger.cells.get("response_ns_p99", {})
     found: list[tuple[float, str]] = []
@@ -149,15 +154,13 @@ def _about_closed_loops(ledger: Ledger) -> Iterator[tuple[Caveat, int]]:
             where = " · ".join(t for t in (level, key.operation, ledger.label(key)) if t)
             found.append((max(timed, longest / LONGEST_TIMES) / p99, f"{where}: {', '.join(said)}"))
     if found:
-        yield (
-            Caveat(
-                "closed_loop",
-                "percentiles of streams that wait for each answer count a stall as one operation;"
-                f" most is hidden in {max(found)[1]}.",
-                "Judge waiting by the longest, the gap or the time-weighted p99, or give the"
-                " stream a rate: its response times hold what a stall delays.",
-            ),
-            len(found),
+        yield Finding(
+            "closed_loop",
+            "percentiles of streams that wait for each answer count a stall as one operation;"
+            f" most is hidden in {max(found)[1]}.",
+            "Judge waiting by the longest, the gap or the time-weighted p99, or give the"
+            " stream a rate: its response times hold what a stall delays.",
+            count=len(found),
         )
 
 

@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from iolab.store.rows import Caveat, StudyData
+from iolab.stats.finding import Finding
+from iolab.stats.ledger import Ledger
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import StudyData
 
 IDENTITY: Final = (
     "kernel.release",
@@ -67,35 +70,32 @@ def environment_changes(data: StudyData, facts: tuple[str, ...]) -> list[Change]
     return changes
 
 
-def about_environment(data: StudyData) -> Iterator[tuple[Caveat, int]]:
-    """Yield the caveats of an environment that changed."""
+def about_environment(ledger: Ledger, _: StudyVerdict) -> Iterator[Finding]:
+    """Yield the doubts about an environment that changed."""
+    data = ledger.data
     identity = environment_changes(data, IDENTITY)
     if identity:
-        yield (
-            Caveat(
-                "environment_changed",
-                f"trials ran on more than one machine or kernel ({_listed(identity)}).",
-                _hint(
-                    identity,
-                    "absolute values of different rounds are not comparable",
-                    "on one machine and kernel",
-                ),
+        yield Finding(
+            "environment_changed",
+            f"trials ran on more than one machine or kernel ({_listed(identity)}).",
+            _hint(
+                identity,
+                "absolute values of different rounds are not comparable",
+                "on one machine and kernel",
             ),
-            len(identity),
+            count=len(identity),
         )
     conditions = environment_changes(data, CONDITIONS)
     if conditions:
-        yield (
-            Caveat(
-                "conditions_changed",
-                f"conditions of the machine changed between trials ({_listed(conditions)}).",
-                _hint(
-                    conditions,
-                    "rounds before and after may differ in level",
-                    "with these settings held",
-                ),
+        yield Finding(
+            "conditions_changed",
+            f"conditions of the machine changed between trials ({_listed(conditions)}).",
+            _hint(
+                conditions,
+                "rounds before and after may differ in level",
+                "with these settings held",
             ),
-            len(conditions),
+            count=len(conditions),
         )
 
 

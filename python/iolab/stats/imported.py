@@ -15,11 +15,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from iolab.stats import sentence as wording
-from iolab.stats.caveats import collect_caveats
 from iolab.stats.closer_types import CloserLook
+from iolab.stats.collect_findings import find_caveats
 from iolab.stats.effect import discovery_divisor, exploratory_effect, undecided
 from iolab.stats.effect_words import percent
 from iolab.stats.families import Family, all_estimates
+from iolab.stats.findings import kind_of
 from iolab.stats.judge_pooled import headline_groups
 from iolab.stats.ledger import (
     CellKey,
@@ -58,8 +59,6 @@ from iolab.store.rows import StudyData, StudyRow
 ASSUMED_SPREAD: Final = 0.05
 """Standard deviation of ln between runs, where nobody measured one: more than a quarter of the
 configurations of Cao et al. (FAST'17) varied by over 10 % from run to run."""
-_SILENT: Final = ("few_rounds", "incomplete_rounds", "cells_excluded")
-"""Caveats that speak of rounds, which a table does not have."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ def judge_imported(data: StudyData) -> StudyVerdict:
         is_paired=False,
         request_times=request_times(ledger),
     )
-    caveats = [c for c in collect_caveats(ledger, draft) if c.code not in _SILENT]
+    caveats = [f for f in find_caveats(ledger, draft) if not kind_of(f.kind).is_of_rounds]
     return dataclasses.replace(
         draft,
         sentence=imported_answer(data, draft),
@@ -468,8 +467,8 @@ def _refusal(ledger: Ledger) -> str:
         reasons.append(f"no operation was measured with {study.baseline} and another {factor}")
     if _is_single(ledger.data):
         reasons.append("each value is one run, so that chance cannot be told from a difference")
-    told = ("mixed_average", "confounded")
-    reasons += [c.message.rstrip(".") for c in ledger.data.caveats if c.code in told]
+    barring = (c for c in ledger.data.caveats if kind_of(c.code).bars_answer)
+    reasons += [c.message.rstrip(".") for c in barring]
     if not values:
         reasons.append("no value has a unit of which iolab knows whether more or less is better")
     return f"It does not say which {factor} is best: {'; '.join(reasons)}."

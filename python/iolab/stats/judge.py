@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from iolab.errors import AnalysisError
 from iolab.stats import request_time
 from iolab.stats import sentence as wording
-from iolab.stats.caveats import collect_caveats
+from iolab.stats.collect_findings import find_caveats
 from iolab.stats.effect import discovery_divisor, exploratory_effect
 from iolab.stats.judge_pooled import comparison, judge_pooled, other_levels, qualify
 from iolab.stats.knob_changes import midway_changes
@@ -106,7 +106,7 @@ def judge(data: StudyData) -> StudyVerdict:
     return dataclasses.replace(
         draft,
         sentence=_answer(data, draft),
-        caveats=collect_caveats(ledger, draft),
+        caveats=find_caveats(ledger, draft),
         request_times=request_times(ledger),
         upper_bounds=upper_bounds(data),
     )

@@ -9,20 +9,24 @@ segments before and after include the moment of switching itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from iolab.stats.ledger import SEGMENT
+from iolab.stats.finding import About, Evidence, Finding
+from iolab.stats.ledger import SEGMENT, level_text
 from iolab.stats.methods.log_ratio import (
     geometric_interval,
     geometric_mean,
     is_usable,
     log_ratio,
 )
-from iolab.stats.verdict import Interval, MidwayChange
+from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.verdict import Interval, MidwayChange, StudyVerdict
 from iolab.store.rows import ChangeMark, Measurement, StudyData
+from iolab.wording import counted
 
 METRICS_SHOWN = ("throughput_bytes_per_s", "latency_ns_p99")
 CONFIDENCE = 0.95
+ONE_RUN = "one run is no experiment"
 _Key = tuple[str, str, str, str]
 """Workload, stream, level, metric."""
 
@@ -46,6 +50,48 @@ def midway_changes(data: StudyData) -> list[MidwayChange]:
             if before and after:
                 found.setdefault((key, at_ns), []).append((before[0], after[0], text))
     return [_effect(key, at_ns, pairs) for (key, at_ns), pairs in found.items()]
+
+
+def change_findings(verdict: StudyVerdict) -> Iterator[Finding]:
+    """Write the effect of every change on every stream as a finding."""
+    for c in verdict.changes:
+        metric, bounds = METRIC_BY_NAME[c.metric], c.interval
+        heading = f"after {c.at_ns / 1e9:g} s: {c.change}"
+        if c.level is not None:
+            heading += f" ({level_text(verdict.compared_factor, c.level)})"
+        interval = ONE_RUN if bounds is None else f"{bounds.low:.3g} to {bounds.high:.3g}"
+        brief = f"{c.ratio:.3g} [{interval}], n = {c.n}"
+        label = f"{c.operation}, {metric.label}"
+        ends = (None, None) if bounds is None else (bounds.low, bounds.high)
+        yield Finding(
+            "change_midway",
+            f"{label}, {heading}: {metric.format(c.before)} before, {metric.format(c.after)}"
+            f" after, ratio {brief}.",
+            evidence=(
+                Evidence("before", c.before, metric.unit),
+                Evidence("after", c.after, metric.unit),
+                Evidence("after / before", c.ratio, "ratio", *ends),
+                Evidence("95 % interval", interval),
+                Evidence("trials", c.n),
+            ),
+            about=About("knob", label, c.workload, c.operation, c.level or "", knob=c.change),
+            strength="suggested" if bounds is None else "shown",
+            brief=brief,
+            heading=heading,
+        )
+
+
+def change_closing(data: StudyData, _: StudyVerdict) -> str:
+    """Say when the changes really happened, and what one run of them shows."""
+    if not data.marks:
+        return ""
+    late = max((mark.began_ns - mark.asked_ns) / 1e6 for mark in data.marks)
+    took = max((mark.done_ns - mark.began_ns) / 1e6 for mark in data.marks)
+    return (
+        f"{counted(len(data.marks), 'change')}; began at most {late:.3g} ms late and took at most"
+        f" {took:.3g} ms. Segments include the moment of switching. Where there is no interval,"
+        f" {ONE_RUN}: anything else that happened then looks the same."
+    )
 
 
 def _segments(

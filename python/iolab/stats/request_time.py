@@ -16,17 +16,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from iolab import units
+from iolab.stats.finding import About, Evidence, Finding
 from iolab.stats.ledger import CellKey, Ledger, Samples, is_average_of_operations, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean, t_quantile
 from iolab.stats.metrics.metric import format_bytes_per_s, format_ns, format_significant
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.verdict import Interval, RequestTime, StudyVerdict
+from iolab.store.rows import StudyData
 
 FACTOR: Final = "record_size"
 METRIC: Final = "throughput_bytes_per_s"
@@ -95,6 +97,33 @@ def request_time_sentence(verdict: StudyVerdict) -> str:
             f" ({largest}) is time per byte: larger requests gain little more."
         )
     return ""
+
+
+def line_findings(verdict: StudyVerdict) -> Iterator[Finding]:
+    """Write every line as a finding, in the units shown now."""
+    for fit in verdict.request_times:
+        request, byte = fit.request_ns_interval, fit.byte_ns_interval
+        yield Finding(
+            "request_time",
+            fit.sentence,
+            evidence=(
+                Evidence("time per request", fit.request_ns, "ns", *_ends(request)),
+                Evidence("time per byte", fit.byte_ns, "ns/byte", *_ends(byte)),
+                Evidence("runs", fit.n_runs),
+            ),
+            about=About("treatment", fit.label, fit.workload, fit.operation, fit.level or ""),
+            strength="shown" if _is_shown(request) or _is_shown(byte) else "suggested",
+            brief=line_text(fit),
+        )
+
+
+def request_time_closing(_: StudyData, verdict: StudyVerdict) -> str:
+    """Say what the lines of a study mean together."""
+    return request_time_sentence(verdict)
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
 
 
 def _two_sizes(fits: Sequence[RequestTime]) -> str:

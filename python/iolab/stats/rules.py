@@ -40,7 +40,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleAnswer:
     """A rule and its answer."""
 
     number: int
@@ -76,11 +76,11 @@ class Case:
         return self.data.facts.get("source.printed_means", "")
 
 
-def check_rules(data: StudyData, verdict: StudyVerdict) -> list[Finding]:
+def check_rules(data: StudyData, verdict: StudyVerdict) -> list[RuleAnswer]:
     """Ask all twelve rules."""
     case = Case(data, verdict)
     answers = [(number, title, ask(case)) for number, title, ask in RULES]
-    return [Finding(n, title, a.status, a.evidence, a.advice) for n, title, a in answers]
+    return [RuleAnswer(n, title, a.status, a.evidence, a.advice) for n, title, a in answers]
 
 
 def _base_case(case: Case) -> Answer:

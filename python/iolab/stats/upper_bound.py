@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from iolab.stats.finding import About, Evidence, Finding
 from iolab.stats.lookups import of_metric
 from iolab.stats.metrics.metric import format_bytes_per_s
 from iolab.store.rows import StudyData, StudyRow
 from iolab.units import format_bytes, parse_bytes, parse_rate
+
+if TYPE_CHECKING:
+    from iolab.stats.verdict import StudyVerdict
 
 METRIC: Final = "throughput_bytes_per_s"
 GENERATOR: Final = "load generator alone (null target)"
@@ -165,6 +169,31 @@ def upper_bound_sentence(bounds: list[UpperBound]) -> str:
             )
         said.append(text)
     return f"Upper bounds: {'; '.join(said)}." if said else ""
+
+
+def bound_findings(verdict: StudyVerdict) -> Iterator[Finding]:
+    """Write every bound as a finding, with the share of it that was reached."""
+    for bound in verdict.upper_bounds:
+        where = " · ".join(t for t in (bound.workload, bound.operation, bound.record) if t)
+        said = f"{format_bytes_per_s(bound.best_bytes_per_s)} of at most"
+        said += f" {format_bytes_per_s(bound.bytes_per_s)}, {_percent(bound.share)}"
+        yield Finding(
+            "upper_bound",
+            f"{where}: {said} ({bound.name}).",
+            evidence=(
+                Evidence("bound", bound.name),
+                Evidence("at most", bound.bytes_per_s, "bytes/s"),
+                Evidence("best", bound.best_bytes_per_s, "bytes/s"),
+                Evidence("reached", bound.share, "share"),
+            ),
+            about=About("cell", where, bound.workload, bound.operation),
+            brief=said,
+        )
+
+
+def upper_bound_closing(_: StudyData, verdict: StudyVerdict) -> str:
+    """Say how near the results came to what was possible."""
+    return upper_bound_sentence(verdict.upper_bounds)
 
 
 def _bounds(

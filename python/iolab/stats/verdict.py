@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from iolab.stats.closer_types import CloserLook
+from iolab.stats.finding import Finding
 from iolab.stats.methods.verdict_rule import Sign, Word
 from iolab.stats.upper_bound import UpperBound
-from iolab.wording import sentence_case
 
 Statistic = Literal["geometric mean", "maximum"]
 
@@ -304,27 +304,6 @@ class RequestTime:
     sentence: str
 
 
-def _sentence(text: str) -> str:
-    """Begin with a capital, unless it is a flag or a path, and end with a full stop."""
-    start = sentence_case(text)
-    return start if start.endswith((".", "!", "?")) else f"{start}."
-
-
-@dataclass(frozen=True, slots=True)
-class CountedCaveat:
-    """A caveat, with the number of places (trial and operation) it was seen at."""
-
-    code: str
-    message: str
-    hint: str
-    count: int
-
-    @property
-    def sentences(self) -> str:
-        """Message and hint as sentences, whatever their authors ended them with."""
-        return " ".join(_sentence(part) for part in (self.message, self.hint) if part)
-
-
 @dataclass(frozen=True, slots=True)
 class TrialCounts:
     """What became of the planned trials."""
@@ -356,7 +335,8 @@ class StudyVerdict:
     trade_offs: list[str]
     trials: TrialCounts
     position: PositionNote | None
-    caveats: list[CountedCaveat] = field(default_factory=list)
+    caveats: list[Finding] = field(default_factory=list[Finding])
+    """Doubts and notes, those found by judging first."""
     closer: CloserLook = field(default_factory=CloserLook)
     """Tables beside the verdict: trials over time, winner sets, pairs, factors, quantiles."""
     is_paired: bool = True
@@ -386,7 +366,11 @@ class StudyVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: finite numbers, strings, lists, dicts with text keys."""
-        return cast("dict[str, Any]", to_plain(self))
+        caveats = [
+            {"code": f.kind, "message": f.says, "hint": f.hint, "count": f.count}
+            for f in self.caveats
+        ]
+        return cast("dict[str, Any]", to_plain(self)) | {"caveats": caveats}
 
 
 def mode_word(is_direct: bool | None) -> str:
