@@ -17,7 +17,7 @@ from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, CountedCaveat, StudyVerdict
 from iolab.stats.warmth import has_cold_level
 from iolab.stats.width import rounds_for_width, width_of
-from iolab.store.continuing import device_hint, finish_hint, rounds_hint
+from iolab.store.continuing import command_on, device_hint, finish_hint, rounds_hint
 from iolab.store.rows import Caveat, StudyData, StudyRow
 from iolab.study.model import PILOT_ROUNDS
 from iolab.wording import counted, sentence_case
@@ -180,7 +180,8 @@ def _about_width(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
         )
     hint = "Intervals rest on the pilot's spread (Stein); do not end such a study by eye."
     if wanted is None or rounds < wanted:
-        hint = "Continue with --resume and more rounds or budget for the width that was asked for."
+        command = command_on(ledger.data.study)
+        hint = f"For the width that was asked for: `{command}`, with more --rounds or --budget."
     yield Caveat("wanted_width", message, hint), 1
 
 
