@@ -40,7 +40,11 @@ def iolab(tmp_path, monkeypatch):
     ("line", "again", "advised"),
     [
         (IMPORT, IMPORT, "`iolab report o` shows it; choose another --out"),
-        (IOZONE.replace("iozone", "iozone --out o"), COMPARE, "add more rounds with --resume"),
+        (
+            IOZONE.replace("iozone", "iozone --out o"),
+            COMPARE,
+            "as with `iolab run o --resume --rounds 2`",
+        ),
         (f"{COMPARE} --rounds 1", IMPORT, "it is finished: `iolab report o` shows it"),
         (f"{COMPARE} --budget 0.01s --rounds 3", COMPARE, "and a larger --budget if that is spent"),
     ],
@@ -66,7 +70,9 @@ def test_failed_trials_are_to_be_corrected_first(iolab):
     assert len(statuses) == 4
     failed = {**statuses, "t0002": "failed"}
     assert way_on(study, Path("o"), failed, 4).startswith("correct why 1 trial failed, then")
-    assert way_on(study, Path("o"), {"t0001": "ok"}, 4).startswith("continue it with --resume")
+    assert way_on(study, Path("o"), {"t0001": "ok"}, 4).startswith(
+        "continue it with `iolab run o --resume`"
+    )
 
 
 def test_an_extracted_archive_is_continued_only_if_it_can_be(iolab):

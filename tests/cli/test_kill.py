@@ -120,7 +120,7 @@ def test_first_ctrl_c_keeps_what_is_finished_and_exits_130(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "continue with --resume" in err
+    assert f"continue with `iolab run {cli.out} --resume`" in err
     assert "Traceback" not in err
     assert "trials were judged" in out
     assert {"t0001", "t0002", "t0003", "t0004"} <= cli.finished()
@@ -167,12 +167,12 @@ def test_what_is_advised_after_a_kill_works():
 
 def test_who_lost_the_agent_is_told_what_works():
     lost = LostAgentError("the agent was killed", "check with `iolab restore`")
-    told = str(_with_next_step(lost, is_begun_anew=True))
+    told = str(_with_next_step(lost, "`on`", is_begun_anew=True))
     assert told.endswith("check with `iolab restore`, then type the same command again")
-    told = str(_with_next_step(lost, is_begun_anew=False))
-    assert told.endswith("check with `iolab restore`, then continue with --resume")
+    told = str(_with_next_step(lost, "`on`", is_begun_anew=False))
+    assert told.endswith("check with `iolab restore`, then continue with `on`")
     other = StudyError("x", "y")
-    assert _with_next_step(other, is_begun_anew=True) is other
+    assert _with_next_step(other, "`on`", is_begun_anew=True) is other
 
 
 def test_an_agent_that_dies_before_the_first_record_leaves_the_same_command_to_type(tmp_path):

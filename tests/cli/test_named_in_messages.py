@@ -88,7 +88,8 @@ def test_point_8_after_a_level_that_always_fails_a_budget_is_told_of(iolab, budg
     levels = ["--record-size", "4k", "--scheduler", "none,bfq"]
     run = iolab(*COMPARE, *levels, *budget, mode="fail-scheduler=bfq")
     assert run.code == 1
-    assert f"correct the cause, then continue with --resume{more}" in run.err
+    assert f" --resume`{more}" in run.err
+    assert "correct the cause, then continue with `iolab run " in run.err
     assert "what cannot work here is left out in a new study" in run.err
 
 

@@ -115,7 +115,7 @@ def test_point_6_after_ctrl_c_nobody_looks_for_failures(canned):
     assert verdict.trials.failed == 0
     assert "incomplete_rounds" in told
     assert not any("failed" in text for text in told.values())
-    assert "type the command that began the study again, with --resume" in told["unfinished"]
+    assert "Finish them: `iolab run DIR --resume`" in told["unfinished"]
     failed = caveats(judge(canned.make_study(is_failed=lambda t: t.ordinal == 0)))
     assert "failed" in failed["incomplete_rounds"]
     assert "--resume" not in failed["incomplete_rounds"]
@@ -123,10 +123,11 @@ def test_point_6_after_ctrl_c_nobody_looks_for_failures(canned):
 
 def test_point_6_every_hint_has_a_verb_and_names_what_continues(canned):
     study = dataclasses.replace(canned.make_study().study, rounds_planned=3)
-    assert rounds_hint(study, 5).endswith("again, with --resume and --rounds 5.")
-    assert finish_hint(study).startswith("Finish them: type the command")
+    assert rounds_hint(study, 5).endswith(": `iolab run DIR --resume --rounds 5`.")
+    assert finish_hint(study).startswith("Finish them: `iolab run DIR --resume`")
     limited = dataclasses.replace(study, spec_toml='budget = "1m"')
-    assert rounds_hint(limited, 5).endswith("with --resume, --rounds 5 and a larger --budget.")
+    more = "`iolab run DIR --resume --rounds 5` and a larger --budget."
+    assert rounds_hint(limited, 5).endswith(more)
     assert "If its budget is used up, give a larger one" in finish_hint(limited)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolab import units
 from iolab.cli import flags
-from iolab.cli.conduct import conduct
+from iolab.cli.conduct import Shown, conduct, run_options
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.errors import IolabError, StudyError
@@ -99,19 +99,24 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     planned = _planned_rounds(arguments.for_rounds)
     study = _study(arguments)
     _check_rounds(study)
-    if arguments.dry_run:
-        return conduct(study, arguments, services, console)
-    if arguments.out is None:
-        choose = outputs.latest_directory if arguments.resume else outputs.fresh_directory
-        arguments.out = str(choose(study.name))
-    allowed, out_dir = Allowed.of(arguments.overwrite), Path(arguments.out)
+    options, shown = run_options(arguments), Shown.of(arguments)
+    if options.is_dry_run:
+        return conduct(study, options, shown, services, console)
+    choose = outputs.latest_directory if options.is_resumed else outputs.fresh_directory
+    out_dir = options.out or choose(study.name)
+    allowed = Allowed.of(options.overwrite)
     testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
     reports = outputs.reports_in(out_dir)
     allowed.refuse_useless([*reports, out_dir / RESULT_NAME, calibrations.file_of(testbed)])
-    arguments.overwrite = [str(path) for path in reports if allowed.has(path)]
+    options = replace(
+        options,
+        out=out_dir,
+        overwrite=tuple(str(path) for path in reports if allowed.has(path)),
+        continued_by="the same command and --resume",
+    )
     refuse_foreign_results(out_dir, [RESULT_NAME], allowed)
     calibrations.check(testbed, allowed)
-    code = conduct(study, arguments, services, console)
+    code = conduct(study, options, shown, services, console)
     with Store.open_reader(out_dir / STORE_NAME) as store:
         data = store.load_data()
     from iolab.stats.calibration import calibrate

@@ -7,6 +7,7 @@ none of it.
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from iolab.cli.services import Services
 from iolab.errors import IolabError, StoreError
 from iolab.library.stored import copied, find_database, is_archive, unpacked, usable
 from iolab.store import users_files
-from iolab.store.continuing import is_continuable
+from iolab.store.continuing import command_on, is_continuable
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.owner import make_directories
 from iolab.store.users_files import Allowed, refuse_existing
@@ -162,8 +163,10 @@ def _extract(target: Path, out: Path | None, console: Console) -> int:
         study = store.study
         unpack(found, out)
     console.result(f"{out}: {counted(len(found.contents), 'file')}")
-    more = ", `iolab run` with --resume continues" if is_continuable(study) else ""
-    console.result(f"`iolab report {out}` shows the results{more}")
+    place = shlex.quote(str(out))
+    more = f", `{command_on(study, place=place)}` continues it"
+    more = more if is_continuable(study) else ""
+    console.result(f"`iolab report {place}` shows the results{more}")
     return 0
 
 

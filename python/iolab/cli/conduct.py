@@ -11,6 +11,7 @@ from iolab.cli.finish import Place, show_results_of
 from iolab.cli.forecast import forecast, short_text
 from iolab.cli.services import Services
 from iolab.errors import AnalysisError
+from iolab.frozen import frozen
 from iolab.run import conduct as conductor
 from iolab.run.dry_run import rehearse
 from iolab.run.options import RunOptions
@@ -18,6 +19,21 @@ from iolab.run.prepare import prepare
 from iolab.run.stop import pressed_by_signals
 from iolab.store.users_files import Allowed
 from iolab.study.model import Study
+from iolab.units import System
+
+
+@frozen
+class Shown:
+    """How the answer is printed."""
+
+    units: System = "iec"
+    is_strict: bool = False
+    """Whether an answer that is open ends with an exit code of its own."""
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Shown:
+        """What the flags of `iolab.cli.flags.add_run_flags` say."""
+        return cls(arguments.units, arguments.strict)
 
 
 def run_options(arguments: argparse.Namespace) -> RunOptions:
@@ -40,10 +56,9 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
 
 
 def conduct(
-    study: Study, arguments: argparse.Namespace, services: Services, console: Console
+    study: Study, options: RunOptions, shown: Shown, services: Services, console: Console
 ) -> int:
     """Run, continue or rehearse `study`; returns the exit code."""
-    options = run_options(arguments)
     is_drawn = study.seed is None and not options.is_resumed
     prepared = prepare(study, options, services.load_core(), services.analysis, console)
     if options.is_dry_run:
@@ -58,21 +73,24 @@ def conduct(
         return 0
     with ExitStack() as stack:
         done = conductor.conduct(prepared, stack.enter_context(pressed_by_signals()))
-    code = _show(done, services, console, arguments)
+    code = _show(done, Allowed.of(options.overwrite), shown, services, console)
     if done.problem is not None:
         raise done.problem
     return code
 
 
 def _show(
-    done: conductor.Conducted, services: Services, console: Console, arguments: argparse.Namespace
+    done: conductor.Conducted,
+    allowed: Allowed,
+    shown: Shown,
+    services: Services,
+    console: Console,
 ) -> int:
     """Print the answer; a study that ended early may have none yet."""
     outcome, database = done.outcome, done.database
-    allowed = Allowed.of(arguments.overwrite)
-    place = Place(database, database.parent, database, units=arguments.units, allowed=allowed)
+    place = Place(database, database.parent, database, units=shown.units, allowed=allowed)
     try:
-        return show_results_of(place, services, console, is_strict=arguments.strict)
+        return show_results_of(place, services, console, is_strict=shown.is_strict)
     except AnalysisError as error:
         if outcome is not None and outcome.ending == "complete" and not outcome.mismatches:
             raise

@@ -8,11 +8,20 @@ from typing import Any, Final
 from iolab import units
 from iolab.errors import IolabError
 from iolab.store.users_files import FLAG
-from iolab.study.factors import FACTORS, FactorDefinition, FactorKind, Scope, find_factor
+from iolab.study.factors import (
+    FACTORS,
+    FactorDefinition,
+    FactorKind,
+    Scope,
+    find_factor,
+    nearest,
+)
 from iolab.study.source import FlagSource
+from iolab.study.typed_workloads import typed_workloads
 from iolab.study.workloads import DEFAULT_TESTS
 
 DEFAULT_RECORD_SIZES: Final = "4k,16k,64k"
+DEFAULT_UNITS: Final = units.SYSTEMS[0]
 _BUFFERED_FLAG: Final = "--buffered"
 _STUDY_FLAGS: Final = {
     "testbed": (
@@ -97,7 +106,7 @@ def add_units_flag(group: Any) -> None:
     group.add_argument(
         "--units",
         choices=units.SYSTEMS,
-        default=units.SYSTEMS[0],
+        default=DEFAULT_UNITS,
         help="bytes in the report: iec is KiB and MiB, si is kB and MB (iec)",
     )
 
@@ -132,16 +141,19 @@ def add_factor_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--workload",
         metavar="WHAT",
-        help="instead of IOzone's tests: a command such as 'iozone -s 64m -i 0 -i 1' or "
-        "'bonnie++ -s 64 -r 32 -f', a workload file, or competing streams (`iolab workloads`)",
+        action="append",
+        default=[],
+        help="instead of IOzone's tests: a command such as 'iozone -s 64m -i 0 -i 1', "
+        "'bonnie++ -s 64 -r 32 -f' or 'fio job.fio', a workload file, or competing streams (`iolab "
+        "workloads`); may be repeated, and the first one carries the verdict",
     )
     group.add_argument(
         "--vary",
         metavar="WORKLOAD:WORD=V1,V2",
         action="append",
         default=[],
-        help="a word of the command of --workload at several levels, as in 'iozone:-r=4k,64k'; "
-        "'iozone:-I=off,on' leaves it out and writes it",
+        help="a word of the command of --workload at several levels, as in 'iozone:-r=4k,64k' or, "
+        "of every job of fio, 'fio:bs=4k,64k'; 'iozone:-I=off,on' leaves it out and writes it",
     )
     group.add_argument(
         "--duration", metavar="TIME", help="how long the streams of --workload run (10s)"
@@ -173,18 +185,17 @@ def study_table(arguments: argparse.Namespace) -> dict[str, Any]:
         if definition.name in factors:
             raise IolabError(f"{definition.name} is given twice", "keep one of them")
         factors[definition.name] = levels
-    workload = _workload(arguments, factors)
-    is_iozone = workload.get("kind") == "iozone"
-    if is_iozone and compares_record_sizes(arguments):
+    workloads = _workloads(arguments, factors)
+    if workloads[0].get("kind") == "iozone" and compares_record_sizes(arguments):
         factors["record_size"] = DEFAULT_RECORD_SIZES
     varied = [name for name, levels in factors.items() if _has_levels(levels)]
-    varied += list(workload.get("vary", {}))
+    varied += [path for workload in workloads for path in workload.get("vary", {})]
     named = (name.replace("_", "-").strip("-+") for name in varied)
     name = "-".join(filter(None, named)) or "compare"
     return {
         "name": name[:64],
         "factors": factors,
-        "workloads": [workload],
+        "workloads": workloads,
         **overrides(arguments),
     }
 
@@ -195,7 +206,7 @@ def compares_record_sizes(arguments: argparse.Namespace) -> bool:
     Of a scheduler, a file system or another knob or layer that is named with one level it is asked
     how it does, not how record sizes do under it: it is held, and nothing is compared.
     """
-    if arguments.workload is not None:
+    if arguments.workload:
         return False
     named = {row.name: row for row in FACTORS if getattr(arguments, row.name, None)}
     if "record_size" in named or arguments.knob:
@@ -212,71 +223,84 @@ def _levels(arguments: argparse.Namespace, definition: FactorDefinition) -> Any:
     return levels if is_list else ",".join(levels)
 
 
-def _workload(arguments: argparse.Namespace, factors: dict[str, Any]) -> dict[str, Any]:
-    """IOzone's tests, or a preset; the file size of a preset is taken out of `factors`."""
-    if arguments.workload is None:
+def _workloads(arguments: argparse.Namespace, factors: dict[str, Any]) -> list[dict[str, Any]]:
+    """IOzone's tests, or what `--workload` names, each as an entry of a study."""
+    if not arguments.workload:
         if arguments.duration is not None:
             raise IolabError("--duration belongs to --workload", "IOzone's tests end by themselves")
-        _refuse_vary(arguments)
+        if arguments.vary:
+            raise IolabError(
+                f"--vary {arguments.vary[0]}: there is no command whose word it could be",
+                "write --workload 'iozone ...', or give an option several levels",
+            )
         tests = list(DEFAULT_TESTS) if arguments.test is None else arguments.test
-        return {"name": "iozone", "kind": "iozone", "tests": tests}
+        return [{"name": "iozone", "kind": "iozone", "tests": tests}]
     if arguments.test is not None:
         raise IolabError("--test and --workload exclude each other", "give one of them")
-    described = _described(arguments)
-    if described is not None:
-        return described
-    _refuse_vary(arguments)
-    workload = {"kind": "contention", "preset": arguments.workload}
+    entries = typed_workloads(arguments.workload, "--workload")
+    presets = [entry for entry in entries if "preset" in entry]
+    if presets:
+        _take_sizes(presets, factors)
     if arguments.duration is not None:
-        workload["duration"] = arguments.duration
+        _take_duration(presets, arguments.duration)
+    for text in arguments.vary:
+        _take_varied(entries, text)
+    return entries
+
+
+def _take_sizes(presets: list[dict[str, Any]], factors: dict[str, Any]) -> None:
+    """Move the size of files from `factors` to presets; refuse other patterns."""
     for name in list(factors):
         if find_factor(name).scope is not Scope.PATTERN:
             continue
+        preset = presets[0]["preset"]
         if name != "file_size":
             raise IolabError(
                 f"{find_factor(name).flag} belongs to IOzone's tests: the streams of "
-                f"{arguments.workload} have their own",
-                f"`iolab workloads {arguments.workload}` prints them as a study file to change",
+                f"{preset} have their own",
+                f"`iolab workloads {preset}` prints them as a study file to change",
             )
         if _has_levels(factors[name]):
             raise IolabError(
                 "--file-size of --workload is one size", "use a study file to compare several"
             )
-        workload["file_size"] = factors.pop(name)
-    return workload
+        size = factors.pop(name)
+        for entry in presets:
+            entry["file_size"] = size
 
 
-def _refuse_vary(arguments: argparse.Namespace) -> None:
-    if arguments.vary:
+def _take_duration(presets: list[dict[str, Any]], duration: str) -> None:
+    if not presets:
         raise IolabError(
-            f"--vary {arguments.vary[0]}: there is no command whose word it could be",
-            "write --workload 'iozone ...', or give an option several levels",
-        )
-
-
-def _described(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """A command or a file as an entry of a study; None of a preset's name."""
-    from iolab.study.dialects import described_entry
-
-    entry: dict[str, Any] | None = described_entry(arguments.workload)
-    if entry is None:
-        return None
-    if arguments.duration is not None:
-        raise IolabError(
-            f"--duration {arguments.duration}: the workload says itself when it ends",
+            f"--duration {duration}: the workload says itself when it ends",
             "leave it out, or name a preset of `iolab workloads`",
         )
-    for text in arguments.vary:
-        owner, _, rest = text.partition(":")
-        path, equals, levels = rest.rpartition("=")
-        if not path or not equals:
-            raise IolabError(f"--vary {text} is not complete", "as in --vary 'iozone:-r=4k,64k'")
-        if owner != entry["name"]:
-            raise IolabError(
-                f"--vary {text}: there is no workload '{owner}'", f"it is called {entry['name']}"
-            )
-        entry.setdefault("vary", {})[path] = levels.split(",")
-    return entry
+    for entry in presets:
+        entry["duration"] = duration
+
+
+def _take_varied(entries: list[dict[str, Any]], text: str) -> None:
+    """Add the levels of ``WORKLOAD:WORD=V1,V2`` to the entry that it names."""
+    owner, _, rest = text.partition(":")
+    path, equals, levels = rest.rpartition("=")
+    if not path or not equals:
+        raise IolabError(f"--vary {text} is not complete", "as in --vary 'iozone:-r=4k,64k'")
+    names = [entry["name"] for entry in entries]
+    if owner not in names:
+        raise IolabError(
+            f"--vary {text}: there is no workload '{owner}'{nearest(owner, names)}",
+            f"{'it is' if len(names) == 1 else 'they are'} called {', '.join(names)}",
+        )
+    entry = entries[names.index(owner)]
+    if "preset" in entry:
+        raise IolabError(
+            f"--vary {text}: {owner} is a preset, which has no words",
+            f"`iolab workloads {entry['preset']}` prints it as a study file to change",
+        )
+    varied = entry.setdefault("vary", {})
+    if path in varied:
+        raise IolabError(f"--vary {text}: {path} is varied twice", "name all levels at once")
+    varied[path] = levels.split(",")
 
 
 def flag_source() -> FlagSource:

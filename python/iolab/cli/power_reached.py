@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import AnalysisError
+from iolab.store.continuing import command_on
 from iolab.wording import counted
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def look_back_text(data: StudyData, found: LookBack) -> str:
     if not found.levels:
         raise AnalysisError(
             f"study '{data.study.name}' has no two complete rounds of a comparison",
-            "finish it with --resume, or plan from its study.toml",
+            f"finish it with `{command_on(data.study)}`, or plan from its study.toml",
         )
     study = data.study
     lines = [

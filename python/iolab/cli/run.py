@@ -1,38 +1,85 @@
-"""``iolab run``: a study from a file."""
+"""``iolab run``: a study from a file, or a stored one again."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 from iolab.cli import flags
 from iolab.cli.console import Console
 from iolab.cli.services import Services
 from iolab.errors import StudyError
-from iolab.store.db import STORE_NAME
+from iolab.library.stored import directory_of, is_stored, stored_study
+from iolab.run.options import RunOptions
 from iolab.study.load import load_study
 
 NAME = "run"
-HELP = "run a study file"
+HELP = "run a study file, or a stored study again"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
-    parser.add_argument("study", metavar="STUDY.toml", help="the study; flags below override it")
+    parser.add_argument(
+        "study",
+        metavar="STUDY",
+        help="a study file (.toml), or the directory or archive of a stored study, which runs again"
+        " into a new directory (with --resume it goes on in its own); flags below override it",
+    )
     flags.add_study_flags(parser, is_testbed_required=False)
     flags.add_run_flags(parser)
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    """Run the study in the file."""
-    from iolab.cli.conduct import conduct
+    """Run the study in the file, or the stored one."""
+    from iolab.cli.conduct import Shown, conduct, run_options
 
-    path = Path(arguments.study)
-    if (path / STORE_NAME).exists():
+    path, asked, source = Path(arguments.study), flags.overrides(arguments), flags.flag_source()
+    options = run_options(arguments)
+    if not is_stored(path):
+        study = load_study(path, asked, override_source=source)
+        return conduct(study, options, Shown.of(arguments), services, console)
+    study = stored_study(path, asked, source)
+    options = _stored_options(path, options)
+    if study.command and not options.is_dry_run:
+        from iolab.cli.dialect.run import conduct_line
+
+        _refuse_shown(path, arguments)
+        return conduct_line(study, options, services, console)
+    return conduct(study, options, Shown.of(arguments), services, console)
+
+
+def _stored_options(path: Path, options: RunOptions) -> RunOptions:
+    """Options of a stored study: continued in its own directory unless another one is named.
+
+    Raises
+    ------
+    StudyError : an archive is to be continued.
+    """
+    if not options.is_resumed or options.out is not None:
+        return options
+    directory = directory_of(path)
+    if directory is None:
         raise StudyError(
-            f"{path} holds results, not a study file",
-            f"`iolab report {path}` shows them, `iolab run STUDY.toml --out {path} --resume` "
-            "continues them",
+            f"{path} is an archive, in which nothing can be continued",
+            f"unpack it first, as with `iolab archive --extract {quote(str(path))} --out DIR`, then "
+            "`iolab run DIR --resume`",
         )
-    study = load_study(path, flags.overrides(arguments), override_source=flags.flag_source())
-    return conduct(study, arguments, services, console)
+    return replace(options, out=directory)
+
+
+def _refuse_shown(path: Path, arguments: argparse.Namespace) -> None:
+    """Refuse flags about the report: the command of another program prints its own table.
+
+    Raises
+    ------
+    StudyError : one was given.
+    """
+    given = "--strict" if arguments.strict else f"--units {arguments.units}"
+    if arguments.strict or arguments.units != flags.DEFAULT_UNITS:
+        raise StudyError(
+            f"{given} is about the report, and {path} holds the command line of another program, "
+            "which prints its own table",
+            f"leave it out here; `iolab report DIR {given}` shows the report",
+        )

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import RefusedError
+from iolab.library.placed import placed
 from iolab.library.rejudged import rejudged
-from iolab.library.stored import is_archive
+from iolab.library.stored import directory_of, is_archive
 from iolab.library.study import Study
 from iolab.library.table import Cell, ResultTable, Row, table_of
 from iolab.store.rows import Caveat, Measurement, StudyData, TrialRow
@@ -111,7 +112,8 @@ class Result:
         """
         from iolab.report import terminal
 
-        return terminal.render(self._data, self.verdict, width=width).rstrip("\n")
+        shown = placed(self.verdict, directory_of(self.path))
+        return terminal.render(self._data, shown, width=width).rstrip("\n")
 
     def judged_by(self, metric: str, *, of: str | None = None) -> Result:
         """The same trials, judged by another metric.

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from iolab.errors import IolabError
+from iolab.errors import IolabError, StudyError
 from iolab.library import calibrations
+from iolab.store.continuing import command_again
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.read import without_collecting
 from iolab.store.rows import ByHand, StudyData
+from iolab.study.load import parse_study
 
 if TYPE_CHECKING:
     from iolab.archive.format import Manifest
     from iolab.archive.read import Inspection
+    from iolab.study import model
+    from iolab.study.source import Source
 
 
 def find_database(path: Path) -> Path:
@@ -36,6 +41,52 @@ def find_database(path: Path) -> Path:
 def is_archive(path: Path) -> bool:
     """Whether a path means an archive: a file that is no database."""
     return path.is_file() and path.suffix != Path(STORE_NAME).suffix
+
+
+def directory_of(path: Path) -> Path | None:
+    """Directory in which a stored study lies; None of an archive, which holds a copy."""
+    return None if is_archive(path) else find_database(path).parent
+
+
+def is_stored(path: Path) -> bool:
+    """Whether a path means a stored study: its directory, its database or an archive."""
+    from iolab.archive.format import SUFFIX
+
+    is_file = path.is_file() and path.suffix in (Path(STORE_NAME).suffix, SUFFIX)
+    return is_file or (path / STORE_NAME).is_file()
+
+
+def stored_study(path: Path, overrides: Mapping[str, Any], override_source: Source) -> model.Study:
+    """The study that is stored, to be run again or continued.
+
+    Parameters
+    ----------
+    path : a results directory, its database or an archive.
+    overrides : top-level keys that replace those of its study file.
+    override_source : names the place of the overrides in messages.
+
+    Raises
+    ------
+    StudyError : an imported table is stored there, of which nothing can be run; or the overrides
+        do not fit.
+    StoreError : it cannot be read.
+    """
+    with (
+        unpacked(path) if is_archive(path) else nullcontext((find_database(path), None)) as found,
+        Store.open_reader(found[0]) as store,
+    ):
+        study = store.study
+    if study.kind == "imported":
+        raise StudyError(
+            f"{path} holds an imported table, which nothing here has measured",
+            f"`iolab report {shlex.quote(str(path))}` shows it; `{command_again(study)}` imports "
+            "it again",
+        )
+    asked = parse_study(study.spec_toml, str(path), overrides, override_source=override_source)
+    if "rounds" in overrides or asked.rounds is None:
+        return asked
+    # Rounds that were added later stand in the plan only.
+    return replace(asked, rounds=max(asked.rounds, study.rounds_planned))
 
 
 def load_stored(path: Path) -> StudyData:

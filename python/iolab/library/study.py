@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
-from iolab.errors import StudyError
 from iolab.study import model
-from iolab.study.factors import nearest
 from iolab.study.load import load_study, parse_study, study_from_table
-from iolab.study.presets import PRESETS
 from iolab.study.render import spec_toml
 from iolab.study.source import KeyPath
 from iolab.study.treatment import treatments_of
+from iolab.study.typed_workloads import typed_workloads
 from iolab.study.workloads import DEFAULT_TESTS
 
 Level: TypeAlias = str | int | float | bool
@@ -206,24 +204,9 @@ def _workload_tables(workload: Workload | None) -> list[Any]:
     if workload is None:
         return [_DEFAULT]
     given = [workload] if isinstance(workload, str | Mapping) else list(workload)
-    return [_named(item) if isinstance(item, str) else item for item in given]
-
-
-def _named(text: str) -> dict[str, Any]:
-    """Table of a workload in one text."""
-    from iolab.study.dialects import described_entry
-
-    entry = described_entry(text)
-    if entry is not None:
-        return entry
-    known = [preset.name for preset in PRESETS]
-    if text not in known:
-        raise StudyError(
-            f"Study(workload=...): '{text}' is not a workload{nearest(text, known)}",
-            f"presets are {', '.join(known)}; or give a command such as 'iozone -s 64m -i 0', a "
-            "file, or a table as a study file has it",
-        )
-    return {"kind": "contention", "preset": text}
+    texts = [item for item in given if isinstance(item, str)]
+    named = iter(typed_workloads(texts, "Study(workload=...)"))
+    return [next(named) if isinstance(item, str) else item for item in given]
 
 
 def _as_toml(value: Any) -> Any:

@@ -22,7 +22,7 @@ from iolab.stats.sentence import (
 )
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.stats.winners import standing
-from iolab.store.continuing import command_again
+from iolab.store.continuing import can_get_rounds, command_again, command_on, is_continuable
 from iolab.store.rows import StudyData
 from iolab.wording import counted, is_or_are, sentence_case
 
@@ -175,14 +175,13 @@ def _steps(
     if is_own and trials.not_run + trials.interrupted:
         rest = trials.not_run + trials.interrupted
         missing = f"{counted(rest, 'trial')} {is_or_are(rest)} missing"
-        if data.study.command:
+        if not is_continuable(data.study):
             text = f"Measure it again: {missing}, and it cannot be continued."
             steps.append((text, command_again(data.study)))
         elif hindrance := obstacle(data):
             steps.append((f"{sentence_case(missing)}: {hindrance}.", ""))
         else:
-            command = f"{command_again(data.study)} --out DIR --resume"
-            steps.append((f"Finish it: {missing}.", command))
+            steps.append((f"Finish it: {missing}.", command_on(data.study)))
     steps += _measure_on(data, verdict, rows, is_own=is_own)
     remedies = (kind_of(f.kind).next_step for f in verdict.caveats)
     found = (remedy(data, verdict) for remedy in remedies if remedy is not None)
@@ -215,7 +214,8 @@ def _measure_on(
     c = max(open_ones or undecided, key=lambda c: c.effect.further_rounds or 0)
     command = ""
     if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
-        command = command_again(data.study, rounds=c.rounds_used + c.effect.further_rounds)
+        say = command_on if can_get_rounds(data.study) else command_again
+        command = say(data.study, rounds=c.rounds_used + c.effect.further_rounds)
     level = level_text(verdict.compared_factor, c.level)
     if c.effect.further_rounds is None and not c.effect.is_further_rounds_above_limit:
         return []  # No number of rounds would decide it: trials fail, or both are one setting.

@@ -33,7 +33,7 @@ def command(data: StudyData, name: str) -> str:
     made = command_again(data.study)
     if data.study.command:
         return f"{made}   # then iolab report, report.html#{name}"
-    return f"{made} --out DIR   # then DIR/report.html#{name}"
+    return f"{made} --out NEW   # then NEW/report.html#{name}"
 
 
 def by_figure(specs: Iterable[ChartSpec]) -> list[list[ChartSpec]]:

@@ -131,7 +131,8 @@ def measure(
                     _close_testbed(runner, outcome)
         except IolabError as caught:
             is_nothing_new = len(store.finished_trials()) == n_known
-            error = _with_next_step(caught, is_begun_anew=is_nothing_new and not n_known)
+            is_begun_anew = is_nothing_new and not n_known
+            error = _with_next_step(caught, prepared.way_on, is_begun_anew=is_begun_anew)
             if is_nothing_new:
                 stack.close()
                 # A full disk is told to be resumed from.
@@ -139,7 +140,7 @@ def measure(
                     outputs.discard(prepared.database, made)
                 raise error from caught
             return outcome, error
-        return outcome, _error_of(outcome) or _not_measured(prepared, store)
+        return outcome, _error_of(outcome, prepared) or _not_measured(prepared, store)
 
 
 def _not_measured(prepared: Prepared, store: Store) -> IolabError | None:
@@ -148,7 +149,7 @@ def _not_measured(prepared: Prepared, store: Store) -> IolabError | None:
         return None
     from iolab.run.not_measured import not_measured
 
-    return not_measured(store, prepared.plan.study)
+    return not_measured(store, prepared.plan.study, prepared.way_on)
 
 
 def _counted(prepared: Prepared, stop: StopSwitch, stack: ExitStack) -> WriteBudget | None:
@@ -169,12 +170,12 @@ def _opened(prepared: Prepared, runner: Runner, stop: StopSwitch) -> OpenTestbed
     return open_counted(runner, prepared.testbed, prepared.writes, stop)
 
 
-def _with_next_step(error: IolabError, *, is_begun_anew: bool) -> IolabError:
+def _with_next_step(error: IolabError, way_on: str, *, is_begun_anew: bool) -> IolabError:
     """The same error; of a lost agent with what works: --resume needs something to continue."""
     if not isinstance(error, LostAgentError):
         return error
     return error.with_next_step(
-        "type the same command again" if is_begun_anew else "continue with --resume"
+        "type the same command again" if is_begun_anew else f"continue with {way_on}"
     )
 
 
@@ -335,7 +336,7 @@ def _announcement(prepared: Prepared) -> str:
     )
 
 
-def _error_of(outcome: Outcome | None) -> IolabError | None:
+def _error_of(outcome: Outcome | None, prepared: Prepared) -> IolabError | None:
     if outcome is None:
         return None
     if outcome.mismatches:
@@ -347,11 +348,14 @@ def _error_of(outcome: Outcome | None) -> IolabError | None:
             "know why",
         )
     if outcome.ending == "interrupted":
-        return StoppedError(outcome.message, "finished trials are kept; continue with --resume")
+        kept = f"finished trials are kept; continue with {prepared.way_on}"
+        return StoppedError(outcome.message, kept)
     if outcome.ending == "writes":
         return RefusedError(f"stopped by the accepted amount: {outcome.message}", outcome.hint)
     if outcome.ending == "failing":
-        return TestbedError(outcome.message, "correct the cause, then continue with --resume")
+        return TestbedError(
+            outcome.message, f"correct the cause, then continue with {prepared.way_on}"
+        )
     if outcome.ending == "budget" and outcome.rounds_complete == 0:
         return StudyError(outcome.message)
     return None

@@ -20,6 +20,8 @@ class RunOptions:
     """Directory of the results; None is a new one below ``iolab-out``."""
     is_resumed: bool = False
     """Continue what `out` holds, or the newest study of this name."""
+    continued_by: str = ""
+    """How it is continued, for messages; empty: by `iolab run` of its directory."""
     is_dry_run: bool = False
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that may be replaced."""

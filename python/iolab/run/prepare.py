@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -74,6 +75,12 @@ class Prepared:
     def database(self) -> Path:
         """Where the records go."""
         return self.out_dir / STORE_NAME
+
+    @property
+    def way_on(self) -> str:
+        """The command that continues it."""
+        place = shlex.quote(str(self.out_dir))
+        return self.options.continued_by or f"`iolab run {place} --resume`"
 
     @property
     def is_resumed(self) -> bool:

@@ -14,7 +14,13 @@ from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.stats.warmth import has_cold_level
 from iolab.stats.width import rounds_for_width, width_of
-from iolab.store.continuing import device_hint, finish_hint, option_past_the_cache, rounds_hint
+from iolab.store.continuing import (
+    command_on,
+    device_hint,
+    finish_hint,
+    option_past_the_cache,
+    rounds_hint,
+)
 from iolab.store.rows import StudyData
 from iolab.study.model import PILOT_ROUNDS
 from iolab.wording import counted, sentence_case
@@ -131,7 +137,8 @@ def about_width(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
         )
     hint = "Intervals rest on the pilot's spread (Stein); do not end such a study by eye."
     if wanted is None or rounds < wanted:
-        hint = "Continue with --resume and more rounds or budget for the width that was asked for."
+        command = command_on(ledger.data.study)
+        hint = f"For the width that was asked for: `{command}`, with more --rounds or --budget."
     yield Finding("wanted_width", message, hint)
 
 

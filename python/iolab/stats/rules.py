@@ -20,6 +20,7 @@ from iolab.stats.methods.holm import holm_steps
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.upper_bound import SPECIFICATION
 from iolab.stats.verdict import StudyVerdict, to_plain
+from iolab.store.continuing import command_on, is_continuable
 from iolab.store.rows import Caveat, StudyData
 from iolab.wording import counted
 
@@ -107,8 +108,8 @@ def _subsets(case: Case) -> Answer:
             "broken",
             f"{rest} of {trials.planned} planned trials have no result",
             "Say why the rest does not count."
-            if case.data.study.command
-            else "Resume the study with --resume, or say why the rest does not count.",
+            if not is_continuable(case.data.study)
+            else f"`{command_on(case.data.study)}`, or say why the rest does not count.",
         )
     if case.is_table:
         return Answer(

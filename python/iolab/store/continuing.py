@@ -12,6 +12,8 @@ from iolab.wording import counted
 
 FILE = "study.toml"
 """Where the study is taken to be saved, if it is one that can be."""
+PLACE = "DIR"
+"""Stands in reports for the directory that holds the study; what is printed names it."""
 _PAST_THE_CACHE = {"iozone": "-I", "bonnie++": "-D"}
 
 
@@ -28,6 +30,20 @@ def command_again(study: StudyRow, *, rounds: int | None = None) -> str:
             words = ["--repeat", str(rounds), *without_options(words, ["--repeat", "--rounds"])]
         return shlex.join(["iolab", dialect, *without_options(words, ["--out"])])
     return f"iolab run {FILE}" + (f" --rounds {rounds}" if rounds is not None else "")
+
+
+def command_on(study: StudyRow, *, rounds: int | None = None, place: str = PLACE) -> str:
+    """Return the command that continues a stored study in its directory, `place`.
+
+    `rounds` are those it is to have in the end; None leaves those that were planned.
+    """
+    more = f" --rounds {rounds}" if rounds is not None and rounds > study.rounds_planned else ""
+    return f"iolab run {place} --resume{more}"
+
+
+def named(text: str, directory: Path) -> str:
+    """Return a text of a report with the study's directory named in its commands."""
+    return text.replace(f"`iolab run {PLACE} ", f"`iolab run {shlex.quote(str(directory))} ")
 
 
 def option_past_the_cache(study: StudyRow) -> str:
@@ -49,23 +65,26 @@ def way_on(
 
     `statuses` are those of the trials that were tried, of `n_planned`.
     """
-    other = f"`iolab report {shlex.quote(str(directory))}` shows it; choose another --out"
+    place = shlex.quote(str(directory))
+    other = f"`iolab report {place}` shows it; choose another --out"
     if not is_continuable(study):
         return other
+    on = command_on(study, place=place)
     n_failed = sum(1 for status in statuses.values() if status == "failed")
     if n_failed:
         return (
-            f"correct why {counted(n_failed, 'trial')} failed, then continue it with --resume, or "
+            f"correct why {counted(n_failed, 'trial')} failed, then continue it with `{on}`, or "
             "choose another --out"
         )
     if _has_budget(study):
         return (
-            "continue it with --resume, and a larger --budget if that is spent, or choose another "
+            f"continue it with `{on}`, and a larger --budget if that is spent, or choose another "
             "--out"
         )
     if n_planned and len(statuses) == n_planned and set(statuses.values()) == {"ok"}:
-        return f"it is finished: {other}, or add more rounds with --resume --rounds"
-    return "continue it with --resume, or choose another --out"
+        more = command_on(study, rounds=2 * study.rounds_planned, place=place)
+        return f"it is finished: {other}, or add rounds, as with `{more}`"
+    return f"continue it with `{on}`, or choose another --out"
 
 
 def finish_hint(study: StudyRow) -> str:
@@ -75,23 +94,20 @@ def finish_hint(study: StudyRow) -> str:
             f"A command line cannot be continued: measure it again with `{command_again(study)}`."
         )
     more = " If its budget is used up, give a larger one, too." if _has_budget(study) else ""
-    return f"Finish them: type the command that began the study again, with --resume added.{more}"
+    return f"Finish them: `{command_on(study)}`.{more}"
 
 
 def rounds_hint(study: StudyRow, rounds: int) -> str:
     """Say how to get so many rounds."""
-    if study.command:
+    if not can_get_rounds(study):
         return f"Measure at least {rounds} rounds: `{command_again(study, rounds=rounds)}`."
-    added = ["--resume"]
-    if study.rounds_planned < rounds:
-        added.append(f"--rounds {rounds}")
-    if _has_budget(study):
-        added.append("a larger --budget")
-    options = " and ".join([", ".join(added[:-1]), added[-1]] if len(added) > 1 else added)
-    return (
-        f"Measure at least {rounds} rounds: type the command that began the study again, with"
-        f" {options}."
-    )
+    more = " and a larger --budget" if _has_budget(study) else ""
+    return f"Measure at least {rounds} rounds: `{command_on(study, rounds=rounds)}`{more}."
+
+
+def can_get_rounds(study: StudyRow) -> bool:
+    """Return whether rounds can be added to what is stored: not where looks divide their number."""
+    return is_continuable(study) and "looks" not in _spec(study)
 
 
 def _has_budget(study: StudyRow) -> bool:

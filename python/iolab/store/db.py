@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, Self
 
 from iolab.errors import DamageError, RefusedError, StoreError
@@ -87,7 +88,7 @@ class Store:
             lock.release()
             raise StoreError(
                 f"{path} exists already",
-                f"`iolab report {path.parent}` shows it; choose another --out",
+                f"`iolab report {quote(str(path.parent))}` shows it; choose another --out",
             )
         try:
             _refuse_leftovers(path)

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from iolab.errors import DamageError, StoreError
@@ -50,8 +51,8 @@ def errors_named(path: Path) -> Generator[None, None, None]:
             raise StoreError(
                 f"{path}: the disk is full, or failed ({reason}); the last record was not stored, "
                 "earlier ones are safe",
-                "free some space; then `iolab run` and `compare` continue with --resume, other "
-                "commands are typed again",
+                "free some space, then continue with `iolab run "
+                f"{quote(str(path.parent))} --resume`",
             ) from error
         if any(sign in reason for sign in _DAMAGES):
             raise DamageError(f"{path} is damaged or not a study ({reason})", PUT_BACK) from error

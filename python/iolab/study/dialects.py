@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from iolab import units
 from iolab.errors import DialectError, IolabError, StudyError
@@ -37,7 +38,13 @@ if TYPE_CHECKING:
 
 
 Json = Mapping[str, Any]
+_Made = TypeVar("_Made")
 TEXT_BYTES_MAX: Final = 256 << 10
+_NO_NAME: Final = re.compile(r"[^A-Za-z0-9.+-]+")
+_NAME_MAX: Final = 60
+"""A number may follow."""
+_JOB, _SHOW_JOBS = "--name", "--showcmd"
+"""The word that begins a job, and that which prints the jobs of a file as words."""
 PRESENT, ABSENT = "on", "off"
 """Levels of a word that has no value."""
 _SHORT: Final = 2
@@ -79,6 +86,8 @@ class Dialect:
     """Advice where a file that is read is missing."""
     is_told_by_records: bool = False
     """Whether its results are made of whole records, not of sums per worker."""
+    has_jobs: bool = False
+    """Whether its words belong to the jobs that they follow, and may stand in a file of jobs."""
     keeps_files: bool = False
     """Whether its files are what it is run for; a file that cannot be made stops no other."""
 
@@ -124,6 +133,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         direct_hint="write direct=1, or use --on loop:1g",
         file_hint="name one that exists, or a size that a job makes it with",
         is_told_by_records=True,
+        has_jobs=True,
     ),
     Dialect("iolab", _plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )
@@ -159,11 +169,17 @@ def described_entry(text: str) -> dict[str, Any] | None:
     words = words_of(text)
     for dialect in DIALECTS:
         if dialect.has_file and text.endswith(dialect.suffixes):
-            name = text.rpartition("/")[2].rpartition(".")[0]
+            name = _name_of(text.rpartition("/")[2].rpartition(".")[0])
             return {"name": name, "dialect": dialect.name, "file": text}
         if not dialect.has_file and words[:1] == [dialect.name]:
             return {"name": dialect.name, "dialect": dialect.name, "command": words[1:]}
     return None
+
+
+def _name_of(stem: str) -> str:
+    """A name for a workload whose file is called so."""
+    name = _NO_NAME.sub("-", stem).strip("-.+")[:_NAME_MAX]
+    return name or "workload"
 
 
 def words_of(command: str) -> list[str]:
@@ -227,12 +243,42 @@ def with_level(dialect: Dialect, text: str, path: str, level: str) -> str:
         if named not in text:
             raise StudyError(f"there is no {named} in the file", f"write {named} where it belongs")
         return text.replace(named, level)
+    if dialect.has_jobs:
+        return shlex.join(_with_job_option(words_of(text), f"--{path.removeprefix('--')}", level))
     kept = _without_word(words_of(text), path, has_value=level not in (PRESENT, ABSENT))
     if level == PRESENT:
         kept.append(path)
     elif level != ABSENT:
         kept += [f"{path}={level}"] if path.startswith("--") else [path, level]
     return shlex.join(kept)
+
+
+def _with_job_option(words: Sequence[str], option: str, level: str) -> list[str]:
+    """The words with an option at a level in every job; the last word about it counts."""
+    written = [] if level == ABSENT else [option if level == PRESENT else f"{option}={level}"]
+    found = list[str]()
+    has_job = False
+    for word in _without_word(words, option, has_value=level not in (PRESENT, ABSENT)):
+        if word.partition("=")[0] == _JOB:
+            found += written if has_job else []
+            has_job = True
+        found.append(word)
+    return [*found, *written]
+
+
+def _settled(entry: Entry, core: DialectCore) -> Entry:
+    """The entry with its jobs as words, so that no file is needed to run it again.
+
+    Raises
+    ------
+    DialectError : the dialect refuses the words.
+    """
+    words = without_ours(words_of(entry.text))
+    if entry.is_line or not entry.dialect.has_jobs or all(word[:1] == "-" for word in words):
+        return entry
+    shown: Json = json.loads(core.dialect_parse(entry.dialect.name, [*words, _SHOW_JOBS]))
+    text = " ".join(str(shown["only_text"] or "").split("\n"))
+    return replace(entry, text=shlex.join(words_of(text)[1:]))
 
 
 def _without_word(words: Sequence[str], path: str, *, has_value: bool) -> list[str]:
@@ -278,7 +324,10 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
     DialectError : the dialect refuses the words; says at which level.
     StudyError : the command asks for what a study cannot do.
     """
+    if not entry.is_line:
+        entry = replace(entry, text=_checked(entry, (), lambda: _settled(entry, core).text))
     plans = [(levels, _plan_at(entry, levels, core)) for levels in _combinations(entry)]
+    _refuse_idle_words(entry, plans)
     rows = [(levels, row) for levels, plan in plans for row in plan["rows"]]
     if not rows:
         raise StudyError(f"{entry.name}: the command measures nothing", "name something to do")
@@ -306,7 +355,7 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
     if not is_table:
         # A line has nothing beside its rows that they could be taken for.
         prefix = "" if entry.is_line else f"{entry.name}/"
-        names = _different([f"{prefix}{row['name']}" for _, row in rows])
+        names = different([f"{prefix}{row['name']}" for _, row in rows])
         return tuple(
             replace(base, name=name, rows=(_row(row, ()),))
             for name, (_, row) in zip(names, rows, strict=True)
@@ -314,7 +363,7 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
     return (replace(base, rows=tuple(_row(row, (*at, *_of(row, own))) for at, row in rows)),)
 
 
-def _different(names: Sequence[str]) -> list[str]:
+def different(names: Sequence[str]) -> list[str]:
     """The same names, those that came before with a number: ``2m`` and ``2m-2``."""
     counts: dict[str, int] = {}
     found = list[str]()
@@ -357,10 +406,20 @@ def _plan_at(entry: Entry, levels: Levels, core: DialectCore) -> Json:
     text = entry.text
     for factor, (_, level) in zip(entry.vary, levels, strict=True):
         text = with_level(entry.dialect, text, factor.name, level)
-    try:
+
+    def make() -> Json:
         plan = entry.dialect.make_plan(core, entry.file or entry.name, text)
         if not entry.is_line:
             _check_plan(entry, plan)
+        return plan
+
+    return _checked(entry, levels, make)
+
+
+def _checked(entry: Entry, levels: Levels, make: Callable[[], _Made]) -> _Made:
+    """What is made of an entry; an error names the entry and the levels."""
+    try:
+        return make()
     except DialectError as error:
         # Its lines are the reason, the command with a mark below the word, and what to do.
         reason, *rest = str(error).splitlines()
@@ -371,7 +430,30 @@ def _plan_at(entry: Entry, levels: Levels, core: DialectCore) -> Json:
         if not levels:
             raise
         raise StudyError(f"{_place(entry, levels)}: {error.message}", error.hint) from None
-    return plan
+
+
+def _refuse_idle_words(entry: Entry, plans: Sequence[tuple[Levels, Json]]) -> None:
+    """Refuse to vary a word that changes nothing.
+
+    Raises
+    ------
+    StudyError : the command does the same at all levels of a word.
+    """
+    done = {
+        at: json.dumps([*(row["workload"] for row in plan["rows"]), plan["cache"]])
+        for at, plan in plans
+    }
+    for place, factor in enumerate(entry.vary):
+        # Levels of the other words, to everything that is done with them.
+        found: dict[Levels, set[str]] = {}
+        for at, text in done.items():
+            found.setdefault((*at[:place], *at[place + 1 :]), set()).add(text)
+        if all(len(texts) == 1 for texts in found.values()):
+            raise StudyError(
+                f"{entry.name}: {factor.name} changes nothing: the same is done at all of "
+                f"{', '.join(factor.levels)}",
+                "vary another word, or write the command so that it counts",
+            )
 
 
 def _place(entry: Entry, levels: Levels) -> str:

@@ -43,11 +43,8 @@ from iolab.study.settings import parse_name, read_settings
 from iolab.study.source import FileSource, OverriddenSource, Source
 from iolab.study.testbeds import TESTBED_KINDS
 from iolab.study.treatment import is_varied_by
-from iolab.study.workloads import (
-    CONTENTION,
-    RESERVED_STREAM_NAME,
-    read_workloads,
-)
+from iolab.study.typed_workloads import CONTENTION
+from iolab.study.workloads import RESERVED_STREAM_NAME, read_workloads
 from iolab.wording import counted
 
 DEFAULT_MARGIN: Final = 0.05
@@ -117,17 +114,23 @@ def load_study(
         raise StudyError(f"{path} is a directory", _studies_in(path)) from None
     except OSError as error:
         raise StudyError(f"{path} cannot be read: {error.strerror}", "check the file") from None
-    table, source = _parsed(text, str(path))
+    return parse_study(text, str(path), overrides, override_source=override_source)
+
+
+def parse_study(
+    text: str,
+    file_name: str = "study.toml",
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    override_source: Source | None = None,
+) -> Study:
+    """The study in a TOML text; `file_name` is for messages, the rest as in :func:`load_study`."""
+    table, source = _parsed(text, file_name)
     if overrides and override_source:
         return study_from_table(
             {**table, **overrides}, OverriddenSource(source, override_source, frozenset(overrides))
         )
     return study_from_table(table, source)
-
-
-def parse_study(text: str, file_name: str = "study.toml") -> Study:
-    """The study in a TOML text; `file_name` is for messages."""
-    return study_from_table(*_parsed(text, file_name))
 
 
 def _read_text(path: Path) -> str:

@@ -32,6 +32,7 @@ from iolab.study.presets import find_preset, preset_workload
 from iolab.study.read_dialect import read_dialect
 from iolab.study.reader import Reader
 from iolab.study.settings import SURROUNDINGS, merged, parse_name, read_settings
+from iolab.study.typed_workloads import CONTENTION
 
 IOZONE_TESTS: Final = tuple(test.name for test in TESTS)
 DEFAULT_TESTS: Final = ("write", "read", "random-read", "random-write")
@@ -40,8 +41,6 @@ PATTERNS: Final[tuple[Pattern, ...]] = get_args(Pattern)
 FLUSHES: Final[tuple[Flush, ...]] = get_args(Flush)
 LOCKS: Final[tuple[Lock, ...]] = get_args(Lock)
 RESERVED_STREAM_NAME: Final = "all"
-CONTENTION: Final = "contention"
-"""Kind of a workload that is named only: a preset, which becomes a mixed workload."""
 _SHARED_SCOPES: Final = (Scope.ACCESS, *SURROUNDINGS)
 _STREAM_KEYS: Final = (
     "name",

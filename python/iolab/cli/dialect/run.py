@@ -11,7 +11,9 @@ import os
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 
 from iolab.cli.console import Console
@@ -23,10 +25,13 @@ from iolab.errors import IolabError, TestbedError
 from iolab.run import outputs
 from iolab.run.attendant import Attendant
 from iolab.run.conduct import measure
+from iolab.run.options import RunOptions
 from iolab.run.prepare import Prepared, confirmed, prepare
 from iolab.run.progress import Progress
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.store.db import Store
+from iolab.store.users_files import Allowed
+from iolab.study.model import Study
 from iolab.study.plan import Trial
 from iolab.testbed.agent import LostAgentError
 from iolab.testbed.runner import Runner
@@ -177,13 +182,34 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Con
     if bonnie.set_semaphores(plan, console):
         return 0
     check_workbook(plan.asked.get("workbook"), plan.allowed)
-    study = study_of(plan)
+    return _conduct(plan, study_of(plan), plan.options, services, console)
+
+
+def conduct_line(study: Study, options: RunOptions, services: Services, console: Console) -> int:
+    """Run a stored command line again, or continue it; prints what the line itself would.
+
+    Parameters
+    ----------
+    study : the stored study, with the words of the command line.
+    options : how it is run; the options among the words are those of an earlier run.
+    """
+    dialect, *words = study.command
+    plan = DialectPlan.of_words(services.load_core(), dialect, words)
+    check_workbook(plan.asked.get("workbook"), Allowed.of(options.overwrite))
+    options = replace(options, is_announced=False, failures_max=None)
+    return _conduct(plan, study, options, services, console)
+
+
+def _conduct(
+    plan: DialectPlan, study: Study, options: RunOptions, services: Services, console: Console
+) -> int:
+    core: Any = services.load_core()
     line = Line(plan, core, console)
     observer = LineConsole(console)
     for note in plan.values["notes"]:
         console.note(f"iolab: note: {note}")
-    prepared = prepare(study, plan.options, core, services.analysis, observer, line)
-    if dialect == bonnie.NAME:
+    prepared = prepare(study, options, core, services.analysis, observer, line)
+    if plan.dialect == bonnie.NAME:
         bonnie.tell_user(plan, prepared.testbed, console)
     return _run(prepared, line, console)
 
@@ -250,6 +276,6 @@ def row_phases(plan: DialectPlan, row: Json, record: Json) -> list[dict[str, Any
 
 def _tell_stored(out_dir: Path, console: Console) -> None:
     console.note(
-        f"iolab: stored as run {out_dir.name} in {out_dir}: `iolab report {out_dir}` "
+        f"iolab: stored as run {out_dir.name} in {out_dir}: `iolab report {quote(str(out_dir))}` "
         "shows latencies, what reached the device, and intervals"
     )
