@@ -22,7 +22,7 @@ CRATES: Final[Picture] = {
     "iolab-sim": frozenset({"iolab-model"}),
     "iolab-trace": frozenset({"iolab-model"}),
     "iolab-kv": frozenset({"iolab-model"}),
-    "iolab-agent": frozenset({"iolab-drive", "iolab-real", "iolab-kv"}),
+    "iolab-agent": frozenset({"iolab-drive", "iolab-real", "iolab-kv", "iolab-trace"}),
     "iolab-py": frozenset({"iolab-dialect", "iolab-drive", "iolab-sim", "iolab-trace"}),
 }
 """Crate to the crates it points at."""

@@ -39,6 +39,7 @@ mod session;
 #[allow(unsafe_code, reason = "the system calls are here; every block says why it is sound")]
 mod sys;
 mod testbed;
+mod trace;
 mod trial;
 mod trusted;
 mod watchdog;
@@ -59,6 +60,7 @@ iolab-agent prepares testbeds, runs trials and restores the machine, for `iolab`
 
 usage: iolab-agent [serve]      speak JSON lines on standard input and output (default)
        iolab-agent measure      run one trial's workload (started by serve)
+       iolab-agent capture      record block events (started by serve)
        iolab-agent watchdog STATE_DIR RUN
                                 restore when standard input ends (started by serve)
        iolab-agent semaphores make N | remove
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
     match words[..] {
         [] | ["serve"] => serve::main(caller),
         ["measure"] => measure::main(),
+        ["capture"] => trace::main(),
         [watchdog::NAME, _, run] => watchdog::main(given[1].as_ref(), run),
         ["semaphores", ref words @ ..] => match semaphores::command(words) {
             Ok(()) => ExitCode::SUCCESS,
@@ -120,7 +123,8 @@ fn admitted(words: &[&str]) -> error::Result<Option<RunAs>> {
     let caller = boundary::caller()?;
     if caller.is_some() {
         boundary::check_program()?;
-        if let Some(word @ (&"measure" | &"watchdog" | &"semaphores")) = words.first() {
+        if let Some(word @ (&"measure" | &"capture" | &"watchdog" | &"semaphores")) = words.first()
+        {
             let what = format!("'{word}' is for the agent itself, or for root");
             return Err(error::Error::refused(what, "leave it to `iolab`"));
         }

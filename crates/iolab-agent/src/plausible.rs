@@ -11,6 +11,7 @@ use crate::disk::BYTES_MIN;
 use crate::error::{Error, Result};
 use crate::journal::Change;
 use crate::machine::DeviceIdentity;
+use crate::trace;
 
 /// Longest value of any knob; the longest real one is a 20-digit number.
 const VALUE_MAX: usize = 32;
@@ -32,6 +33,7 @@ pub fn check(run: &str, change: &Change) -> Result<()> {
                 let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file());
                 !is_link && name.is_some_and(|name| is_image_of(name, run))
             }
+            Change::TraceInstance { name } => trace::is_name_of(name, run),
             Change::DeviceErased { device, erased } => {
                 is_device(device)
                     && erased.serial.len() < 256
@@ -116,6 +118,9 @@ mod tests {
             Change::CgroupCreated { path: path("/somewhere/iolab-run-1") },
             Change::CgroupCreated { path: path("/sys/fs/cgroup/memory/other") },
             Change::DirectoryCreated { path: path("/somewhere/data"), token: token() },
+            Change::TraceInstance { name: "of-somebody".to_owned() },
+            Change::TraceInstance { name: "iolab-run-2-abc".to_owned() },
+            Change::TraceInstance { name: "iolab-run-1-../x".to_owned() },
         ];
         for change in foreign {
             assert!(check("run-1", &change).is_err(), "{change:?}");
@@ -127,6 +132,7 @@ mod tests {
             Change::MountPointCreated { path: path("/run/iolab/run-1/mnt") },
             Change::CgroupCreated { path: path("/sys/fs/cgroup/memory/iolab-run-1") },
             Change::DirectoryCreated { path: path("/tank/.iolab-t1"), token: token() },
+            Change::TraceInstance { name: "iolab-run-1-1a2b3c".to_owned() },
         ];
         for change in ours {
             assert!(check("run-1", &change).is_ok(), "{change:?}");

@@ -13,6 +13,7 @@ use serde_json::Value;
 pub use iolab_drive::record::Warning;
 
 use crate::error::{Error, Result};
+use crate::trace::RecordSpec;
 
 mod programs;
 
@@ -44,6 +45,8 @@ pub enum Call {
     OpenTestbed(Value),
     /// Run one trial.
     RunTrial(Box<TrialSpec>),
+    /// Record block events, outside of any testbed.
+    RecordTrace(RecordSpec),
     /// Take the testbed apart and restore.
     CloseTestbed,
     /// Undo what earlier runs left.
@@ -248,6 +251,8 @@ pub enum ActionKind {
     RemoveDirectory,
     CreateCgroup,
     RemoveCgroup,
+    CreateTraceInstance,
+    RemoveTraceInstance,
     ClaimDevice,
     WriteDevice,
     WriteMarker,
@@ -551,6 +556,7 @@ impl Request {
             "doctor" => typed(&method, params).map(Call::Doctor),
             "open_testbed" => Ok(Call::OpenTestbed(params)),
             "run_trial" => typed(&method, params).map(|spec| Call::RunTrial(Box::new(spec))),
+            "record_trace" => typed(&method, params).map(Call::RecordTrace),
             "close_testbed" => typed(&method, params).map(|Nothing {}| Call::CloseTestbed),
             "restore" => typed(&method, params).map(Call::Restore),
             "interrupt" => typed(&method, params).map(|Nothing {}| Call::Interrupt),
@@ -566,6 +572,7 @@ const METHODS: &[&str] = &[
     "doctor",
     "open_testbed",
     "run_trial",
+    "record_trace",
     "close_testbed",
     "restore",
     "interrupt",

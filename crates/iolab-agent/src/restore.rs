@@ -26,6 +26,7 @@ use crate::owned_directory;
 use crate::plausible;
 use crate::protocol::{ActionKind, RunAs};
 use crate::sys;
+use crate::trace;
 use crate::trusted::{Shared, weakness};
 
 pub use dead_runs::{adopt, undo_dead_runs};
@@ -176,6 +177,7 @@ fn describe(change: &Change) -> String {
             format!("directory {} removed", path.display())
         }
         Change::CgroupCreated { path } => format!("cgroup {} removed", path.display()),
+        Change::TraceInstance { name } => format!("recording {name} removed"),
         Change::DeviceErased { device, .. } => format!(
             "{}: both ends are blank but for iolab's marker; what was written between them is \
              still there",
@@ -238,6 +240,13 @@ fn undo_one(
         }
         Change::CgroupCreated { path } => {
             remove(machine, ActionKind::RemoveCgroup, path, |path| fs::remove_dir(path))
+        }
+        Change::TraceInstance { name } => {
+            let target = name.clone();
+            let removed = machine.act(ActionKind::RemoveTraceInstance, target, "", || {
+                trace::remove_instance(name)
+            })?;
+            Ok(if removed == Some(false) { Undone::Obsolete } else { Undone::Restored })
         }
         Change::DeviceErased { device, erased } => {
             Ok(match disk::settle(machine, device, erased, run)? {

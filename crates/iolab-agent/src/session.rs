@@ -25,6 +25,7 @@ use crate::request;
 use crate::restore::{self, Outcome};
 use crate::run_name;
 use crate::testbed::{self, Opening, Testbed};
+use crate::trace::{self, RecordSpec, Recording};
 use crate::trial::{self, Context, MeasureProgram};
 use crate::watchdog::Watchdog;
 
@@ -98,6 +99,7 @@ impl Session {
             }
             Call::OpenTestbed(spec) => self.open_testbed(spec, control),
             Call::RunTrial(spec) => self.run_trial(&spec, control),
+            Call::RecordTrace(spec) => self.record_trace(&spec, control),
             Call::CloseTestbed => self.close_testbed(),
             Call::Restore(params) => self.restore(&params),
             Call::Interrupt | Call::Proceed => Ok(json!({})), // Nothing runs.
@@ -216,6 +218,30 @@ impl Session {
         let mut record = trial::run(context, spec, control)?;
         record.warnings.extend(warning);
         Ok(serde_json::to_value(record).expect("a record has only text keys"))
+    }
+
+    fn record_trace(&mut self, spec: &RecordSpec, control: &mut dyn Control) -> Result<Value> {
+        if self.open.is_some() {
+            return Err(Error::protocol("a testbed is open; close it first"));
+        }
+        let greeting = self.greeting()?;
+        if greeting.is_dry_run {
+            return Err(Error::protocol("a dry run records nothing"));
+        }
+        let mut machine = Machine::new(false);
+        machine.set_class("C");
+        machine.work_for(self.caller.clone());
+        let watchdog = begin_journal(&mut machine, greeting)?;
+        let Greeting { run, state_dir, boot_id, boundary, .. } = greeting;
+        let how = Recording { machine: &mut machine, run, state_dir, boundary: boundary.as_ref() };
+        let recorded = trace::record(how, spec, control);
+        let problems = put_back(&mut machine, watchdog, &boot_id.clone());
+        if problems.is_empty() {
+            return recorded;
+        }
+        self.is_unrestored = true;
+        let cause = recorded.err().map_or_else(|| "recorded".to_owned(), |it| it.to_string());
+        Err(Error::RestoreIncomplete { cause, problems })
     }
 
     fn close_testbed(&mut self) -> Result<Value> {

@@ -247,6 +247,29 @@ pub fn nvme_health(device: &File) -> io::Result<[u8; NVME_HEALTH_BYTES]> {
     Ok(log)
 }
 
+/// A file system that needs no device, attached to nothing but the descriptor (fsopen(2), Linux
+/// 5.2): it ends when that is closed.
+pub fn open_file_system(kind: &std::ffi::CStr) -> io::Result<OwnedFd> {
+    // include/uapi/linux/mount.h: FSOPEN_CLOEXEC, FSCONFIG_CMD_CREATE, FSMOUNT_CLOEXEC.
+    const CLOSE_ON_EXEC: libc::c_uint = 1;
+    const CREATE: libc::c_uint = 6;
+    let owned = |number: libc::c_long| {
+        if number < 0 {
+            return Err(last_error());
+        }
+        // SAFETY: the kernel has just opened this descriptor for us.
+        Ok(unsafe { OwnedFd::from_raw_fd(number as libc::c_int) })
+    };
+    // SAFETY: `kind` is a string that ends with a zero and outlives the call.
+    let context = owned(unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), CLOSE_ON_EXEC) })?;
+    let (no_text, fd) = (std::ptr::null::<libc::c_char>(), context.as_raw_fd());
+    // SAFETY: this command takes neither key nor value.
+    let made = unsafe { libc::syscall(libc::SYS_fsconfig, fd, CREATE, no_text, no_text, 0) };
+    check(made as libc::c_int)?;
+    // SAFETY: the call takes numbers only.
+    owned(unsafe { libc::syscall(libc::SYS_fsmount, fd, CLOSE_ON_EXEC, 0) })
+}
+
 fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(last_error()) } else { Ok(()) }
 }

@@ -2,7 +2,8 @@
 //!
 //! Every format is read into the same [`Event`]s, one at a time, so that memory does not grow with
 //! the length of a trace. What a reader finds wrong is a [`Caveat`](error::Caveat) with its place;
-//! what comes before it can be used. Nothing here prints. Left out: capture.
+//! what comes before it can be used. Nothing here prints. Left out: capture, of which
+//! only the decoding of the kernel's pages (`ring`) is here.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ pub mod format;
 pub mod names;
 pub mod native;
 pub mod number;
+pub mod ring;
 pub mod show;
 pub mod source;
 pub mod stages;

@@ -1,4 +1,4 @@
-"""``iolab trace``: block traces shown, converted, measured and compared."""
+"""``iolab trace``: block traces recorded, shown, converted, measured and compared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
+from iolab.cli import trace_record
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.parser import Parser
@@ -18,7 +19,7 @@ from iolab.store.users_files import Allowed, opened_new
 from iolab.study.factors import nearest
 
 NAME = "trace"
-HELP = "read block traces: show, convert, stages, summary, diff"
+HELP = "record and read block traces: record, show, convert, stages, summary, diff"
 
 EXIT_DAMAGED: Final = 5
 STANDARD: Final = "-"
@@ -226,6 +227,11 @@ _Subject = tuple[
     str,
 ]
 _SUBJECTS: Final[dict[str, _Subject]] = {
+    "record": (
+        trace_record.declare,
+        trace_record.record,
+        "Record what devices do, until a command ends, a time is over, or Ctrl-C.",
+    ),
     "show": (_declare_show, _show, "Print a trace as blkparse does, with its sums at the end."),
     "convert": (_declare_convert, _convert, "Write a trace in another format."),
     "stages": (

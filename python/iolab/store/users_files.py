@@ -218,6 +218,34 @@ def opened_new(path: Path, allowed: Allowed) -> Generator[BinaryIO]:
             raise refused(path) from None
 
 
+def made_empty(path: Path, allowed: Allowed) -> os.stat_result:
+    """Make an empty file for another process to fill, which has its name from the beginning.
+
+    Raises
+    ------
+    RefusedError : something has the name, and the user did not name it.
+    OSError : it cannot be made.
+    """
+    refuse_existing([path], allowed)
+    with Folder.opened(path.parent) as folder:
+        if allowed.has(path):
+            return folder.replace(path.name, b"")
+        try:
+            return folder.create(path.name, b"")
+        except FileExistsError:
+            raise refused(path) from None
+
+
+def removed_if_empty(path: Path, made: os.stat_result) -> bool:
+    """Remove a file of `made_empty` that nobody has filled; whether it is gone."""
+    with suppress(OSError), Folder.opened(path.parent) as folder:
+        now = folder.status(path.name)
+        if now is not None and os.path.samestat(now, made) and now.st_size == 0:
+            os.unlink(path.name, dir_fd=folder.fd)
+            return True
+    return False
+
+
 def refuse_existing(paths: Iterable[Path], allowed: Allowed) -> None:
     """Refuse if one of the files is there and was not named, even if iolab made it.
 

@@ -33,7 +33,7 @@ _EXIT_RESTORE_INCOMPLETE: Final = 3
 _STDERR_LINES: Final = 20
 _CHUNK_BYTES: Final = 1 << 16
 _PRESSES_MEANING_NOW: Final = 2
-_INTERRUPTIBLE: Final = ("run_trial", "open_testbed")
+_INTERRUPTIBLE: Final = ("run_trial", "open_testbed", "record_trace")
 _STOPPED_WARNING: Final = {
     "code": "stopped",
     "message": "the agent or its measuring was stopped by a signal during the trial",
@@ -220,6 +220,18 @@ class Agent:
         if self._was_stopped:
             record.setdefault("warnings", []).append(_STOPPED_WARNING)
         return record
+
+    def record_trace(
+        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
+    ) -> dict[str, Any]:
+        """Record block events until the user stops it, or its time is over.
+
+        Raises
+        ------
+        AgentError : it could not begin, or the recorder failed.
+        RefusedError : the device or the file is not for this user.
+        """
+        return self._request("record_trace", spec, on_progress)
 
     def proceed(self) -> None:
         """Let the running trial, which waits, begin its next phase."""

@@ -59,6 +59,11 @@ pub enum Change {
         /// Contains the run.
         path: PathBuf,
     },
+    /// A tracing instance of its own.
+    TraceInstance {
+        /// Name; contains the run.
+        name: String,
+    },
     /// A whole device was erased, as its serial was typed.
     DeviceErased {
         /// The device.
@@ -103,6 +108,7 @@ impl Change {
             Self::Knob { .. }
             | Self::LoopAdded { .. }
             | Self::CgroupCreated { .. }
+            | Self::TraceInstance { .. }
             // After a reboot a name or number says nothing: the device is looked at like any other.
             | Self::DeviceErased { .. }
             | Self::CachesDropped { .. } => true,

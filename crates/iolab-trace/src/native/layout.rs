@@ -6,10 +6,14 @@ pub const FILE_FRAME: u32 = 0x184d_2a50;
 pub const BLOCK_FRAME: u32 = 0x184d_2a51;
 /// See [`FILE_FRAME`].
 pub const INDEX_FRAME: u32 = 0x184d_2a52;
+/// Facts that became known after the head was written, see [`FILE_FRAME`].
+pub const FACTS_FRAME: u32 = 0x184d_2a53;
 /// Seek table of zstd's seekable format (`contrib/seekable_format`, version 0.1.0).
 pub const SEEK_FRAME: u32 = 0x184d_2a5e;
 /// Last four bytes of such a table.
 pub const SEEK_MAGIC: u32 = 0x8f92_eab1;
+/// Name of the fact that says how many events the recorder lost.
+pub const LOST_FACT: &str = "lost events";
 /// First bytes of the head's content.
 pub const NAME: &[u8; 8] = b"IOLTRACE";
 /// Last bytes of the index's content.

@@ -2,8 +2,8 @@
 
 use super::codec::Decoder;
 use super::layout::{
-    BLOCK_FRAME, BLOCK_HEAD_BYTES, BlockHead, FILE_FRAME, FRAME_BYTES, INDEX_FRAME, NAME, READ_MAX,
-    SEEK_FRAME, VERSION, is_file, word,
+    BLOCK_FRAME, BLOCK_HEAD_BYTES, BlockHead, FACTS_FRAME, FILE_FRAME, FRAME_BYTES, INDEX_FRAME,
+    LOST_FACT, NAME, READ_MAX, SEEK_FRAME, VERSION, is_file, word,
 };
 use crate::error::{Caveat, Error, Place};
 use crate::event::Event;
@@ -140,12 +140,43 @@ impl Reader {
                 self.window.take(FRAME_BYTES + length);
                 Ok(head)
             }
+            Some(FACTS_FRAME) if length <= READ_MAX => {
+                self.add_facts(length)?;
+                Ok(None)
+            }
             Some(INDEX_FRAME | SEEK_FRAME | FILE_FRAME) => {
                 self.has_index |= magic == Some(SEEK_FRAME);
                 self.skip(FRAME_BYTES + length)?;
                 Ok(None)
             }
             _ => Ok(self.stop("no block begins here; the rest is not used".into(), true)),
+        }
+    }
+
+    /// Facts that were added after the head.
+    fn add_facts(&mut self, length: usize) -> Result<(), Error> {
+        if !self.window.ensure(FRAME_BYTES + length)? {
+            self.stop("the last facts are cut off".into(), false);
+            return Ok(());
+        }
+        let text = &self.window.bytes()[FRAME_BYTES..FRAME_BYTES + length];
+        match serde_json::from_slice::<Facts>(text) {
+            Ok(facts) => self.facts.extend(facts),
+            Err(error) => self.tell(format!("facts that are damaged: {error}"), true),
+        }
+        self.window.take(FRAME_BYTES + length);
+        Ok(())
+    }
+
+    /// Says once, at the end, how many events the recorder lost.
+    fn tell_lost(&mut self) {
+        let Some(lost) = self.facts.get(LOST_FACT).filter(|lost| *lost != "0") else { return };
+        let what = format!(
+            "{lost} events were lost while recording: stages of requests of that time are missing \
+             or belong to others"
+        );
+        if self.caveats.iter().all(|caveat| caveat.what != what) {
+            self.tell(what, false);
         }
     }
 
@@ -167,6 +198,7 @@ impl Source for Reader {
     fn next(&mut self, event: &mut Event) -> Result<bool, Error> {
         loop {
             if self.decoder.is_empty() && !self.next_block()? {
+                self.tell_lost();
                 return Ok(false);
             }
             if self.decoder.next(event).is_some() {

@@ -3,8 +3,8 @@
 use super::codec::Encoder;
 use super::index::{Index, push_seek_table};
 use super::layout::{
-    BLOCK_BYTES, BLOCK_EVENTS, BLOCK_HEAD_BYTES, BlockHead, FILE_FRAME, FRAME_BYTES, NAME, VERSION,
-    push_frame_head,
+    BLOCK_BYTES, BLOCK_EVENTS, BLOCK_HEAD_BYTES, BlockHead, FACTS_FRAME, FILE_FRAME, FRAME_BYTES,
+    NAME, VERSION, push_frame_head,
 };
 use crate::error::Error;
 use crate::event::Event;
@@ -96,6 +96,22 @@ impl Writer {
         self.frames.push((head.packed_bytes, head.plain_bytes));
         self.written += u64::from(head_bytes) + u64::from(head.packed_bytes);
         self.events += events as u64;
+        Ok(())
+    }
+
+    /// Ends the block and adds facts that were not known at the beginning; they count instead of
+    /// earlier ones of the same names.
+    ///
+    /// # Errors
+    /// [`Error::Write`] if zstd refuses.
+    pub fn add_facts(&mut self, facts: &Facts, file: &mut Vec<u8>) -> Result<(), Error> {
+        self.end_block(file)?;
+        let text = serde_json::to_vec(facts).map_err(|error| Error::Write(error.into()))?;
+        push_frame_head(FACTS_FRAME, text.len(), file);
+        file.extend_from_slice(&text);
+        let length = FRAME_BYTES + text.len();
+        self.frames.push((length as u32, 0));
+        self.written += length as u64;
         Ok(())
     }
 

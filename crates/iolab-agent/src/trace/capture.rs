@@ -1,0 +1,214 @@
+//! The reading child: one order on standard input, the trace on standard output, words on standard
+//! error.
+//!
+//! It is a process of its own: it can be killed without the journal, and its CPU time is the cost
+//! of recording. It ends when its input ends. The trace is written block by block, so a killed one
+//! leaves a file that is readable up to its last block. Left out: making and removing the instance,
+//! which is the agent's.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use iolab_trace::ring::{Decoder, Description, EVENTS, Layout, check_event_header};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use std::os::fd::AsFd as _;
+
+use super::capture_loop::Capture;
+use super::order::{EventSet, Order, Said};
+use super::tracefs::Tracefs;
+use crate::error::{Error, Result};
+use crate::lines::LineReader;
+use crate::sys;
+
+/// How often the buffers are read: 8 MiB fill in some 200 ms at the utmost.
+const PAUSE: Duration = Duration::from_millis(40);
+/// The same while there is much to read.
+const SHORT_PAUSE: Duration = Duration::from_millis(4);
+/// Longest description of the kernel that is read.
+const DESCRIPTION_BYTES_MAX: usize = 1 << 16;
+/// Time to wait for the order.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Entry point of `iolab-agent capture`.
+pub fn main() -> ExitCode {
+    let mut input = LineReader::new(sys::standard_input());
+    let said = match capture(&mut input) {
+        Ok(said) => said,
+        Err(error) => Said::Failed { what: error.to_string(), hint: error.hint() },
+    };
+    let code = u8::from(matches!(said, Said::Failed { .. }));
+    say(&said);
+    ExitCode::from(code)
+}
+
+/// Says something to the agent; one that is gone hears nothing.
+pub(super) fn say(said: &Said) {
+    let line = serde_json::to_string(said).expect("it has only text keys");
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn capture(input: &mut LineReader) -> Result<Said> {
+    wait(input, PATIENCE);
+    let line = input.next_line().ok_or_else(|| Error::protocol("no order"))?;
+    let order: Order =
+        serde_json::from_str(&line).map_err(|error| Error::protocol(error.to_string()))?;
+    let tracefs = Tracefs::open()?;
+    let instance = Files(tracefs.root().join("instances").join(&order.instance));
+    let (decoder, layout) = describe(tracefs.root(), order.events)?;
+    set_up(&instance, &order)?;
+    let _guard = guard(&instance);
+    let mut capture = Capture::begin(&instance, &order, decoder, layout)?;
+    instance.write("tracing_on", "1")?;
+    say(&Said::Ready);
+    let mut is_busy = false;
+    while capture.goes_on() {
+        wait(input, if is_busy { SHORT_PAUSE } else { PAUSE });
+        while let Some(line) = input.next_line() {
+            capture.cut(line.trim().parse().unwrap_or(0));
+        }
+        if input.is_at_end() {
+            break;
+        }
+        is_busy = capture.round();
+    }
+    instance.write("tracing_on", "0")?;
+    Ok(Said::Recorded(capture.finish()))
+}
+
+fn wait(input: &mut LineReader, timeout: Duration) {
+    {
+        let mut fds = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut fds, PollTimeout::from(timeout.as_millis() as u16));
+    }
+    input.fill();
+}
+
+/// Files of an instance.
+#[derive(Debug)]
+pub(super) struct Files(pub PathBuf);
+
+impl Files {
+    /// Writes a setting.
+    pub fn write(&self, name: &str, value: &str) -> Result<()> {
+        let path = self.0.join(name);
+        fs::write(&path, value).map_err(|error| Error::io("write", shown(&path), error))
+    }
+
+    /// Opens a file without waiting for its content.
+    pub fn open(&self, name: &Path) -> Result<File> {
+        let path = self.0.join(name);
+        let mut options = OpenOptions::new();
+        let opened = options.read(true).custom_flags(libc::O_NONBLOCK).open(&path);
+        opened.map_err(|error| Error::io("open", shown(&path), error))
+    }
+
+    /// Content of a file, if it can be read.
+    pub fn read(&self, name: &Path) -> Option<String> {
+        fs::read_to_string(self.0.join(name)).ok()
+    }
+
+    /// CPUs that have a buffer.
+    pub fn cpus(&self) -> Vec<u32> {
+        let Ok(listing) = fs::read_dir(self.0.join("per_cpu")) else { return Vec::new() };
+        let names = listing.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let numbers = names.filter_map(|name| name.strip_prefix("cpu")?.parse().ok());
+        let mut cpus: Vec<u32> = numbers.collect();
+        cpus.sort_unstable();
+        cpus
+    }
+}
+
+/// A path as others would find it.
+fn shown(path: &Path) -> PathBuf {
+    let at = path.components().position(|part| part.as_os_str() == "instances");
+    let rest: PathBuf = path.components().skip(at.unwrap_or(0)).collect();
+    Path::new("/sys/kernel/tracing").join(rest)
+}
+
+/// Trace points of the kernel that are to be recorded.
+fn points(root: &Path, set: EventSet) -> impl Iterator<Item = (&'static str, String)> {
+    let wanted = EVENTS.iter().filter(move |it| set == EventSet::Full || it.is_basic);
+    let folder = root.join("events/block");
+    wanted.filter_map(move |point| {
+        let text = fs::read_to_string(folder.join(point.name).join("format")).ok()?;
+        Some((point.name, text))
+    })
+}
+
+/// The kernel's own description of its pages and events.
+fn describe(root: &Path, set: EventSet) -> Result<(Decoder, Layout)> {
+    let read = |name: &str| {
+        let path = root.join(name);
+        read_at_once(&path).map_err(|error| Error::io("read", shown(&path), error))
+    };
+    let unknown = |error: iolab_trace::Error| {
+        Error::failed(
+            format!("this kernel's trace points are not understood: {error}"),
+            "record with blktrace, and let `iolab trace` read that; please report it",
+        )
+    };
+    check_event_header(&read("events/header_event")?).map_err(unknown)?;
+    let layout = Layout::parse(&read("events/header_page")?).map_err(unknown)?;
+    let mut decoder = Decoder::default();
+    let mut known = 0;
+    for (name, text) in points(root, set) {
+        let file = format!("events/block/{name}/format");
+        let description = Description::parse(&file, &text).map_err(unknown)?;
+        known += usize::from(decoder.learn(&description).map_err(unknown)?);
+    }
+    if known == 0 {
+        return Err(Error::failed(
+            "this kernel has no trace points of block devices",
+            "use a kernel with CONFIG_BLK_DEV_IO_TRACE, or watch the counters: iolab iostat",
+        ));
+    }
+    Ok((decoder, layout))
+}
+
+/// Content of a file that gives nothing behind the first piece that is read, however small that was
+/// (`show_header` of Linux `kernel/trace/trace_events.c`).
+fn read_at_once(path: &Path) -> std::io::Result<String> {
+    let mut bytes = vec![0; DESCRIPTION_BYTES_MAX];
+    let count = File::open(path)?.read(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
+}
+
+/// Clock, memory and filtered events, all of this instance alone; nothing is recorded yet.
+fn set_up(instance: &Files, order: &Order) -> Result<()> {
+    instance.write("tracing_on", "0")?;
+    instance.write("trace_clock", "mono")?;
+    let kibibytes = (order.buffer_bytes >> 10).max(64);
+    instance.write("buffer_size_kb", &kibibytes.to_string())?;
+    let numbers = order.devices.iter().map(|it| format!("dev == {}", it.kernel_number()));
+    let filter = numbers.collect::<Vec<_>>().join(" || ");
+    let tracing = instance.0.parent().and_then(Path::parent).unwrap_or(&instance.0);
+    for (name, _) in points(tracing, order.events) {
+        instance.write(&format!("events/block/{name}/filter"), &filter)?;
+        instance.write(&format!("events/block/{name}/enable"), "1")?;
+    }
+    Ok(())
+}
+
+/// Held open: when the last holder is gone, however it ended, the kernel stops recording here and
+/// frees the memory.
+fn guard(instance: &Files) -> Option<File> {
+    instance.write("options/disable_on_free", "1").ok()?;
+    OpenOptions::new().write(true).open(instance.0.join("free_buffer")).ok()
+}
+
+/// Reads a page if there is one; the bytes that were read.
+pub(super) fn read_page(file: &mut File, page: &mut [u8]) -> usize {
+    loop {
+        match file.read(page) {
+            Ok(count) => return count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // Nothing there, or the CPU went away: the others are still read.
+            Err(_) => return 0,
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Recording block traces: an instance of tracefs, a child that reads it, and the user's file.
+
+mod capture;
+mod capture_loop;
+mod device;
+mod instance;
+mod order;
+mod output;
+mod record;
+mod recorder;
+mod tracefs;
+
+pub use capture::main;
+pub use instance::{is_name_of, remove as remove_instance};
+pub use record::{RecordSpec, Recording, record};

@@ -1,0 +1,160 @@
+//! The request to record, outside of any study.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use iolab_trace::source::Facts;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::device::{self, Traced};
+use super::order::{EventSet, Order, Said};
+use super::output::OutputFile;
+use super::recorder::Recorder;
+use crate::boundary::Boundary;
+use crate::control::{Control, Urgency};
+use crate::error::{Error, Result};
+use crate::facts;
+use crate::machine::Machine;
+use crate::protocol::Warning;
+
+/// Kernel memory of each CPU, unless it is said.
+const BUFFER_BYTES: u64 = 8 << 20;
+const BUFFER_BYTES_MIN: u64 = 64 << 10;
+const BUFFER_BYTES_MAX: u64 = 256 << 20;
+const DEVICES_MAX: usize = 32;
+const WAIT: Duration = Duration::from_millis(250);
+
+/// Parameters of `record_trace`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordSpec {
+    /// Names or paths of devices.
+    pub devices: Vec<String>,
+    /// Where it is written.
+    pub output: OutputFile,
+    /// Which events.
+    #[serde(default)]
+    pub events: EventSet,
+    /// Kernel memory of each CPU.
+    #[serde(default)]
+    pub buffer_bytes: Option<u64>,
+    /// When it ends by itself.
+    #[serde(default)]
+    pub time_limit_ns: Option<u64>,
+    /// The command that is recorded, for the file's facts.
+    #[serde(default)]
+    pub command: Option<String>,
+}
+
+/// Who records, for whom.
+pub struct Recording<'a> {
+    /// The machine; its journal is open.
+    pub machine: &'a mut Machine,
+    /// Name of the run on this machine.
+    pub run: &'a str,
+    /// Where journals are.
+    pub state_dir: &'a Path,
+    /// What root may do, if it works for somebody.
+    pub boundary: Option<&'a Boundary>,
+}
+
+/// Records until the front end interrupts, or the time is over.
+pub fn record(how: Recording, spec: &RecordSpec, control: &mut dyn Control) -> Result<Value> {
+    let Recording { machine, run, state_dir, boundary } = how;
+    let (devices, warnings) = found(&spec.devices, boundary, state_dir)?;
+    let buffer_bytes = buffer(spec.buffer_bytes)?;
+    let output = spec.output.open(boundary.map(Boundary::user))?;
+    let mut facts = head_facts(machine, &devices, spec.events, buffer_bytes);
+    if let Some(command) = &spec.command {
+        facts.insert("command".to_owned(), command.clone());
+    }
+    let (instance, is_cut) = (String::new(), false);
+    let events = spec.events;
+    let order = Order { instance, devices: devices.clone(), events, buffer_bytes, is_cut, facts };
+    let Some(mut recorder) = Recorder::start(machine, run, order, Some(output))? else {
+        return Err(Error::protocol("a dry run records nothing"));
+    };
+    control.progress(json!({"state": "recording"}));
+    let limit = spec.time_limit_ns.map(Duration::from_nanos);
+    let started = Instant::now();
+    while !recorder.has_ended() && control.urgency() == Urgency::Calm {
+        let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
+        if left == Some(Duration::ZERO) {
+            break;
+        }
+        control.wait(&mut [recorder.words()], left.map_or(WAIT, |left| left.min(WAIT)));
+        if let Some(Said::Progress { events, bytes, lost }) = recorder.listen() {
+            let state = "recording";
+            control
+                .progress(json!({"state": state, "events": events, "bytes": bytes, "lost": lost}));
+        }
+    }
+    let recorded = recorder.finish(machine)?;
+    let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+    Ok(json!({"recorded": recorded, "devices": names, "warnings": warnings}))
+}
+
+fn found(
+    asked: &[String],
+    boundary: Option<&Boundary>,
+    state_dir: &Path,
+) -> Result<(Vec<Traced>, Vec<Warning>)> {
+    let (mut devices, mut warnings) = (Vec::<Traced>::new(), Vec::new());
+    for asked in asked {
+        let (device, warning) = device::find(asked, boundary)?;
+        if let Some(boundary) = boundary {
+            device::check(&device, boundary, state_dir)?;
+        }
+        warnings.extend(warning);
+        if !devices.contains(&device) {
+            devices.push(device);
+        }
+    }
+    if devices.is_empty() || devices.len() > DEVICES_MAX {
+        let what = format!("{} devices cannot be recorded at once", devices.len());
+        return Err(Error::usage(what, format!("name 1 to {DEVICES_MAX}")));
+    }
+    Ok((devices, warnings))
+}
+
+fn buffer(asked: Option<u64>) -> Result<u64> {
+    let bytes = asked.unwrap_or(BUFFER_BYTES);
+    if (BUFFER_BYTES_MIN..=BUFFER_BYTES_MAX).contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(Error::usage(
+        format!("{bytes} bytes are no size of a buffer"),
+        "it has 64 KiB to 256 MiB for each CPU",
+    ))
+}
+
+/// Facts that are known before anything is recorded.
+pub(super) fn head_facts(
+    machine: &Machine,
+    devices: &[Traced],
+    events: EventSet,
+    buffer_bytes: u64,
+) -> Facts {
+    let mut told: Facts = facts::machine(machine).into_iter().collect();
+    for device in devices {
+        let Traced { name, major, minor, .. } = device;
+        told.insert(format!("device {major},{minor}"), name.clone());
+        for (fact, value) in facts::device(machine, name) {
+            told.insert(fact, value);
+        }
+    }
+    let set = match events {
+        EventSet::Full => "full",
+        EventSet::IssueComplete => "issue-complete",
+    };
+    let own = [
+        ("recorder", format!("iolab {}", env!("CARGO_PKG_VERSION"))),
+        ("backend", "tracefs instance, raw pages of each CPU".to_owned()),
+        ("clock", "CLOCK_MONOTONIC".to_owned()),
+        ("events", set.to_owned()),
+        ("buffer bytes per CPU", buffer_bytes.to_string()),
+    ];
+    told.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    told
+}

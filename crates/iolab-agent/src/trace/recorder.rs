@@ -1,0 +1,170 @@
+//! The agent's side of a recording: the instance and the child that reads it.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::instance::Instance;
+use super::order::{Order, Recorded, Said};
+use crate::error::{Error, Result};
+use crate::lines::LineReader;
+use crate::machine::{Machine, command};
+use crate::sys;
+
+/// The command by which the agent starts the child.
+const NAME: &str = "capture";
+/// How long the child may take to begin, and to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(250);
+const COMPLAINTS_MAX: usize = 8;
+
+/// A recording that is under way.
+#[derive(Debug)]
+pub struct Recorder {
+    instance: Instance,
+    child: Child,
+    /// The child ends when this is closed.
+    input: Option<ChildStdin>,
+    words: LineReader,
+    is_ready: bool,
+    last: Option<Said>,
+    complaints: VecDeque<String>,
+}
+
+impl Recorder {
+    /// Begins to record into `output`; none in a dry run. Events are recorded when it returns.
+    ///
+    /// # Errors
+    ///
+    /// It cannot begin; nothing is left.
+    pub fn start(
+        machine: &mut Machine,
+        run: &str,
+        order: Order,
+        output: Option<File>,
+    ) -> Result<Option<Self>> {
+        let Some(instance) = Instance::create(machine, run)? else { return Ok(None) };
+        let Some(output) = output else { return Ok(None) };
+        let mut recorder = match Self::spawn(instance, order, output) {
+            Ok(recorder) => recorder,
+            Err((instance, error)) => {
+                instance.remove(machine)?;
+                return Err(error);
+            }
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while !recorder.is_ready && !recorder.has_ended() && Instant::now() < deadline {
+            recorder.wait(POLL);
+            recorder.listen();
+        }
+        if recorder.is_ready {
+            return Ok(Some(recorder));
+        }
+        match recorder.finish(machine) {
+            Err(error) => Err(error),
+            Ok(_) => Err(Error::failed("the recorder did not begin", "try again")),
+        }
+    }
+
+    fn spawn(
+        instance: Instance,
+        order: Order,
+        output: File,
+    ) -> std::result::Result<Self, (Instance, Error)> {
+        let mut command = command("/proc/self/exe");
+        command
+            .arg(NAME)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(Stdio::piped())
+            .process_group(0);
+        sys::die_with_parent(&mut command);
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => return Err((instance, Error::io("start", "the recorder", error))),
+        };
+        let order = Order { instance: instance.name.clone(), ..order };
+        let mut line = serde_json::to_string(&order).expect("an order has only text keys");
+        line.push('\n');
+        let mut input = child.stdin.take().expect("it was piped");
+        // A child that is dead already tells more by how it died.
+        let _ = input.write_all(line.as_bytes());
+        let words = LineReader::new(OwnedFd::from(child.stderr.take().expect("it was piped")));
+        let (is_ready, last, complaints) = (false, None, VecDeque::new());
+        Ok(Self { instance, child, input: Some(input), words, is_ready, last, complaints })
+    }
+
+    /// What is waited for.
+    pub fn words(&mut self) -> &mut LineReader {
+        &mut self.words
+    }
+
+    /// Takes what the child has said; how far it is, if it said so.
+    pub fn listen(&mut self) -> Option<Said> {
+        self.words.fill();
+        let mut progress = None;
+        while let Some(line) = self.words.next_line() {
+            match serde_json::from_str::<Said>(&line) {
+                Ok(Said::Ready) => self.is_ready = true,
+                Ok(said @ Said::Progress { .. }) => progress = Some(said),
+                Ok(said) => self.last = Some(said),
+                Err(_) => {
+                    self.complaints.push_back(line);
+                    if self.complaints.len() > COMPLAINTS_MAX {
+                        self.complaints.pop_front();
+                    }
+                }
+            }
+        }
+        progress
+    }
+
+    /// Whether the child has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.last.is_some() || self.words.is_finished()
+    }
+
+    fn wait(&self, timeout: Duration) {
+        let mut fds = [PollFd::new(self.words.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut fds, PollTimeout::from(timeout.as_millis() as u16));
+    }
+
+    /// Ends the recording, and removes the instance.
+    ///
+    /// # Errors
+    ///
+    /// The child failed, or the instance could not be removed.
+    pub fn finish(mut self, machine: &mut Machine) -> Result<Recorded> {
+        drop(self.input.take());
+        let deadline = Instant::now() + PATIENCE;
+        while !self.has_ended() && Instant::now() < deadline {
+            self.wait(POLL);
+            self.listen();
+        }
+        if self.last.is_none() {
+            let _ = self.child.kill();
+        }
+        let status = self.child.wait();
+        self.listen();
+        self.instance.remove(machine)?;
+        match self.last {
+            Some(Said::Recorded(recorded)) => Ok(recorded),
+            Some(Said::Failed { what, hint }) => Err(Error::failed(what, hint)),
+            _ => {
+                let how = status.map_or_else(|error| error.to_string(), |it| it.to_string());
+                let said = self.complaints.make_contiguous().join(" | ");
+                Err(Error::failed(
+                    format!("the recorder ended without a result ({how}) {said}").trim_end(),
+                    "what it wrote can be read up to the last block; try again",
+                ))
+            }
+        }
+    }
+}
