@@ -192,7 +192,7 @@ def _operation(
     """Row of one stream; with `grants` that of all streams of the phase together."""
     is_total = grants is not None
     workers: list[Json] = [worker for tenant in tenants for worker in tenant["workers"]]
-    metrics = _rates(workers)
+    metrics = _rates(tenants)
     metrics |= contention_metrics(phase, tenants, is_total=is_total, grants=grants)
     if not is_total:  # Latencies of unlike streams have no common meaning.
         metrics |= _quantiles(tenants[0].get("service"), "latency_ns", core)
@@ -246,15 +246,21 @@ def _grouped(phase: Json, operation: str) -> tuple[Caveat, ...]:
     )
 
 
-def _rates(workers: Sequence[Json]) -> dict[str, float]:
-    """Sum of the workers' own rates; empty if no worker did anything in measurable time."""
-    timed = [worker for worker in workers if worker["elapsed_ns"] > 0 and worker["ops"] > 0]
-    if not timed:
+def _rates(tenants: Sequence[Json]) -> dict[str, float]:
+    """What all workers moved, by the time from the first's start to the last's end.
+
+    A sum of the workers' own rates would count time in which some had ended already: IOzone may
+    print it, for there the first that ends stops the others. Empty if nothing was done in
+    measurable time.
+    """
+    began = [int(tenant.get("began_ns") or 0) for tenant in tenants]
+    end = max((at + _length_ns(t) for at, t in zip(began, tenants, strict=True)), default=0)
+    seconds = (end - min(began, default=0)) / NS_PER_S
+    workers: list[Json] = [worker for tenant in tenants for worker in tenant["workers"]]
+    if seconds <= 0 or not any(worker["ops"] for worker in workers):
         return {}
     return {
-        f"throughput_{unit}_per_s": sum(
-            worker[unit] / (worker["elapsed_ns"] / NS_PER_S) for worker in timed
-        )
+        f"throughput_{unit}_per_s": sum(worker[unit] for worker in workers) / seconds
         for unit in ("bytes", "ops")
     }
 

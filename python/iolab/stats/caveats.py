@@ -261,7 +261,8 @@ def about_cells(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
     if bound:
         yield Finding(
             "generator_bound",
-            "the load generator was the limit in some cells; differences there may be hidden.",
+            "much of the time was the load generator's own in some cells; differences there may be"
+            " hidden.",
             "Use more workers, larger records or a faster engine.",
             count=len(bound),
         )

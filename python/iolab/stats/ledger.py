@@ -64,8 +64,9 @@ class Samples:
     """Everything measured of one metric at one level of the compared factor in one cell."""
 
     by_round: dict[int, list[Measurement]] = field(default_factory=dict[int, list[Measurement]])
-    is_generator_bound: bool = False
-    """Whether any of the trials behind it was limited by the load generator."""
+    n_all: int = 0
+    n_generator: int = 0
+    """Values, and those of trials in which much of the time was the load generator's own."""
     shares_total: float = 0.0
     shares_known: int = 0
     """Shares of bytes that never reached the device: sum and number; the mean is asked often."""
@@ -74,8 +75,15 @@ class Samples:
     )
     """Other samples (by `id`), with oriented ln-ratios by round, as far as `pairing` was asked."""
 
-    def add(self, m: Measurement) -> None:
-        """Put a measurement into its round."""
+    @property
+    def is_generator_bound(self) -> bool:
+        """Whether the load generator took much of the time in most of the trials behind it."""
+        return self.n_generator * 2 > self.n_all
+
+    def add(self, m: Measurement, *, is_generator: bool = False) -> None:
+        """Put a measurement into its round; `is_generator`: the generator took much of its time."""
+        self.n_all += 1
+        self.n_generator += is_generator
         known = self.by_round.get(m.round)
         if known is None:
             self.by_round[m.round] = [m]
@@ -256,7 +264,7 @@ class Ledger:
         )
 
     def is_generator_bound(self, samples: Iterable[Samples]) -> bool:
-        """Say whether any of the trials behind `samples` was limited by the load generator."""
+        """Say whether the load generator took much of the time in most trials of any of them."""
         return any(sample.is_generator_bound for sample in samples)
 
 
@@ -311,9 +319,7 @@ def _build(data: StudyData) -> Ledger:
         samples = here.get(m.metric)
         if samples is None:
             samples = here[m.metric] = Samples()
-        samples.add(m)
-        if is_bound:
-            samples.is_generator_bound = True
+        samples.add(m, is_generator=is_bound)
     for (key, level), by_metric in by_place.items():
         for metric, samples in by_metric.items():
             cells.setdefault(metric, {}).setdefault(key, {})[level] = samples

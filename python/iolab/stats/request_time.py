@@ -103,6 +103,8 @@ def line_findings(verdict: StudyVerdict) -> Iterator[Finding]:
     """Write every line as a finding, in the units shown now."""
     for fit in verdict.request_times:
         request, byte = fit.request_ns_interval, fit.byte_ns_interval
+        if not (_is_shown(request) or _is_shown(byte)):
+            continue  # Neither part is told from nothing: even their signs would be chance.
         yield Finding(
             "request_time",
             fit.sentence,

@@ -336,12 +336,20 @@ def _undecided(verdict: StudyVerdict, metric: Metric, ours: str, base: str, effe
     if effect.sign != "none":
         claim = _claim(metric, ours, base, effect)
         margin = margin_text(verdict.margin)
+        if effect.is_further_rounds_at_least and _is_beyond(effect, verdict.margin):
+            return f"{claim}, but in too few {unit_of(verdict)}s to judge by: undecided; {rounds}"
         return f"{claim}, but perhaps by less than {margin}: undecided; {rounds}"
     if metric.is_rate:
         question = f"{ours} is faster or slower than {base}"
     else:
         question = f"the {metric.compared_label} of {ours} is lower or higher than that of {base}"
     return f"Undecided whether {question}: measured {size_text(metric, effect)}; {rounds}"
+
+
+def _is_beyond(effect: Effect, margin: float) -> bool:
+    """Whether the whole interval lies on one side of the margin."""
+    found = effect.interval_95
+    return found is not None and (found.low > 1 + margin or found.high < 1 / (1 + margin))
 
 
 def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:
@@ -517,8 +525,8 @@ def _generator(headline: list[Comparison]) -> str:
         return ""
     which = "all" if bound >= total else f"{bound} of {total}"
     return (
-        f"In {which} cells the load generator was the limit: a difference between levels may be"
-        " hidden there."
+        f"In {which} cells much of the time was the load generator's own: a difference between"
+        " levels may be hidden there."
     )
 
 

@@ -77,9 +77,12 @@ def standing(verdict: StudyVerdict, group: Group) -> Standing:
 def winner_text(verdict: StudyVerdict, group: Group) -> str:
     """Say which levels win or may win; empty if nothing was compared."""
     found = standing(verdict, group)
-    levels = {c.level for c in verdict.pooled if c.group == group}
+    pooled = [c for c in verdict.pooled if c.group == group]
+    levels = {c.level for c in pooled}
     if not found.candidates or not levels:
         return ""
+    if all(c.effect.is_further_rounds_at_least for c in pooled):
+        return ""  # Too few rounds to judge by are too few to name the best.
     how = "95 %, all levels jointly" if found.is_joint else "95 %"
     if len(found.candidates) == 1:
         rest = [level for level in found.winners if level not in found.candidates]
