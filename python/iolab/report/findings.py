@@ -2,7 +2,8 @@
 
 Kinds without a title are listed (the caveats): name, count, what was seen, what to do. Kinds with
 one are blocks: a table with a row per finding and its evidence, and a closing sentence. Where a
-chart of the page or workbook already prints a kind, no table repeats it.
+chart of the page prints a kind as a table, no second table repeats it; where its caption has the
+closing sentence, the workbook does not repeat that.
 """
 
 from __future__ import annotations
@@ -195,11 +196,12 @@ def write_findings(
     """Write caveats and blocks into a sheet; return the first free row."""
     rows = [(f.kind, f.count, text_of(f)) for f in listed(verdict, "workbook")]
     row = write_table(out, row, ("caveat", "count", "message and what to do"), rows) + 1
-    for block in blocks(data, verdict, "workbook", _drawn(charts)):
+    drawn = _drawn(charts)
+    for block in blocks(data, verdict, "workbook"):
         out.text(row, 0, block.kind.title, "bold")
         read = block.table(are_numbers=True).for_reading()
         row = write_table(out, row + 1, read.columns, read.rows)
-        if block.closing:
+        if block.closing and not set(block.kind.charts) & drawn:  # Its caption says that.
             out.text(row, 0, block.closing, "soft")
         row += 2
     return row

@@ -126,7 +126,7 @@ class FindingKind:
     has_rows: bool = False
     """Whether the terminal shows a line per finding, not only the closing sentence."""
     charts: tuple[str, ...] = ()
-    """Rows of `CHARTS` that print it in page and workbook, so that no table repeats it."""
+    """Rows of `CHARTS` that print it: as a table in the page, as a caption in the workbook."""
     is_quoting: bool = False
     """Whether sizes in its text are quoted: names of levels, or another's words."""
     is_of_rounds: bool = False
