@@ -54,7 +54,7 @@ _BY_UNIT: Final[Mapping[str, Callable[[float], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FindingBlock:
     """All findings of a kind that has a title."""
 
     kind: FindingKind
@@ -89,16 +89,16 @@ def listed(verdict: StudyVerdict, where: Format) -> list[Finding]:
 
 def blocks(
     data: StudyData, verdict: StudyVerdict, where: Format, drawn: Collection[str] = ()
-) -> list[Block]:
+) -> list[FindingBlock]:
     """Return the blocks that a format shows, but for those that one of its charts prints."""
     every = all_findings(verdict)
-    found = list[Block]()
+    found = list[FindingBlock]()
     for kind in FINDINGS:
         mine = tuple(f for f in every if f.kind == kind.name)
         if kind.is_listed or not kind.is_shown(where) or not mine or set(kind.charts) & set(drawn):
             continue
         closing = "" if kind.closing is None else kind.closing(data, verdict)
-        found.append(Block(kind, mine, closing))
+        found.append(FindingBlock(kind, mine, closing))
     return found
 
 
@@ -120,7 +120,7 @@ def terminal_blocks(data: StudyData, verdict: StudyVerdict, width: int) -> list[
     return [_terminal_block(block, width) for block in blocks(data, verdict, "terminal")]
 
 
-def _terminal_block(block: Block, width: int) -> str:
+def _terminal_block(block: FindingBlock, width: int) -> str:
     lines = list[str]()
     if block.kind.has_rows:
         shown = block.findings[:LINES_MAX]

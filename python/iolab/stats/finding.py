@@ -1,7 +1,7 @@
 """Findings: what a study says beside its verdict, as one type with one list of kinds.
 
-A finding names what it is about, carries the values it rests on with their units, says how strong
-that is, and has the sentences that every format prints. Each kind of finding is a row
+A finding names its subject, carries the values it rests on with their units, states its strength,
+and has the sentences that every format prints. Each kind of finding is a row
 (`FindingKind`) in `iolab.stats.findings`: the row says how the kind is called, how severe it is,
 and so where it is shown, what the documents say of it, and which function finds it. Renderers
 (`iolab.report.findings`) ask the row and never the name of a kind.
