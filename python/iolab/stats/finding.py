@@ -135,6 +135,8 @@ class FindingKind:
     """Whether the plan's guess gives way once there are rounds to judge."""
     bars_answer: bool = False
     """Whether an imported table with it does not say which level is best."""
+    is_in_methods: bool = False
+    """Whether the methods paragraph quotes it."""
     next_step: NextStep | None = None
 
     @property
