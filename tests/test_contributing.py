@@ -202,6 +202,37 @@ print('metric = "flush_ns_p90"' in study.to_toml())
     assert printed_by_copy(tmp_path, "Add a metric", program) == "True\n1\nTrue\n"
 
 
+def test_add_a_finding(tmp_path):
+    """It is in every format, and where its severity puts it, without a change to a renderer."""
+    program = """
+import dataclasses, json
+import canned
+from iolab.report.collect import draw_all
+from iolab.report.html import render_html
+from iolab.report.markdown import render_markdown
+from iolab.report.terminal import render
+from iolab.report.verdict_json import verdict_document
+from iolab.stats.judge import judge
+data = canned.make_study(rounds=5)
+trials = [dataclasses.replace(t, elapsed_ns=10**9) for t in data.trials]
+print([f.kind for f in judge(dataclasses.replace(data, trials=trials)).caveats if "slow" in f.kind])
+trials[3] = dataclasses.replace(trials[3], elapsed_ns=5 * 10**9)
+data = dataclasses.replace(data, trials=trials)
+verdict = judge(data)
+said = f"trial {trials[3].trial_id} took 5.00 s, the median one 1.00 s."
+page = render_html(data, verdict, draw_all(data, verdict))
+print(render(data, verdict, width=200).count(said.capitalize()), page.count(said.capitalize()))
+print(render_markdown(data, verdict).count(said.capitalize()))
+(found,) = [f for f in verdict_document(data, verdict)["findings"] if f["kind"] == "slow_trial"]
+print(found["severity"], found["about"]["trial_id"] == trials[3].trial_id, found["strength"])
+print([(e["value"], e["unit"]) for e in found["evidence"]])
+"""
+    printed = printed_by_copy(tmp_path, "Add a finding", program)
+    assert printed == (
+        "[]\n1 2\n1\ndoubt True suggested\n[(5000000000, 'ns'), (1000000000.0, 'ns')]\n"
+    )
+
+
 @needs_cargo
 @pytest.mark.timeout(COMPILING_S)
 def test_add_a_scheduler(rust_copy):

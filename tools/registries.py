@@ -94,6 +94,28 @@ METHODS = Registry(
     ),
 )
 
+_FINDING_COMPANIONS = (
+    "docs/reference/findings.md::`{name}`",
+    "docs/explanation/honesty.md::`{name}`",
+    "tests/report/test_findings.py::FINDINGS",
+)
+
+JUDGED_FINDINGS = Registry(
+    name="finding",
+    file="python/iolab/stats/findings/judged.py",
+    begin=r"JUDGED:[^=]*=\s*\(",
+    row=r"^\s*FindingKind\(\s*\"(\w+)\"",
+    companions=_FINDING_COMPANIONS,
+)
+
+RECORDED_FINDINGS = Registry(
+    name="recorded finding",
+    file="python/iolab/stats/findings/recorded.py",
+    begin=r"RECORDED:[^=]*=\s*\(",
+    row=r"^\s*FindingKind\(\s*\"(\w+)\"",
+    companions=_FINDING_COMPANIONS,
+)
+
 COMMANDS = Registry(
     name="command",
     file="python/iolab/cli/main.py",
@@ -148,6 +170,8 @@ REGISTRIES: tuple[Registry, ...] = (
     CHARTS,
     METRICS,
     METHODS,
+    JUDGED_FINDINGS,
+    RECORDED_FINDINGS,
     COMMANDS,
     SCHEDULERS,
     VOLUMES,

@@ -24,6 +24,7 @@ from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.stats.winners import standing
 from iolab.store.continuing import can_get_rounds, command_again, command_on, is_continuable
 from iolab.store.rows import StudyData
+from iolab.study.testbeds import testbed_kind
 from iolab.wording import counted, is_or_are, sentence_case
 
 NAMES_MAX = 4
@@ -225,7 +226,6 @@ def _measure_on(
 def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     """Say how to use the answer, and where it does not reach."""
     steps: list[tuple[str, str]] = []
-    kind = data.study.testbed.split(":")[0]
     if any(text.startswith("Trade-off") for text in verdict.trade_offs):
         steps.append(("Decide what counts more: the metrics point different ways.", ""))
     elif verdict.trade_offs:
@@ -233,10 +233,9 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
         steps.append((text, ""))
     if data.study.kind == "real" and data.calibration is None:
         steps.append(("Check the testbed with itself once.", f"iolab aa --on {data.study.testbed}"))
-    if data.study.is_simulated:
-        steps.append(("Repeat on a real device before you act.", ""))
-    elif kind == "loop":
-        steps.append(("A loop device is not your disk: repeat on the device that counts.", ""))
+    repeat = testbed_kind(data.study.testbed.partition(":")[0]).next_step
+    if repeat:
+        steps.append((repeat, ""))
     better = [c for c in verdict.headline if c.effect.word == "better"]
     if better and verdict.compared_factor == "scheduler" and data.study.kind == "real":
         winners = standing(verdict, better[0].group).winners

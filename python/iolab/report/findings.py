@@ -2,7 +2,8 @@
 
 Kinds without a title are listed (the caveats): name, count, what was seen, what to do. Kinds with
 one are blocks: a table with a row per finding and its evidence, and a closing sentence. Where a
-chart of the page or workbook already prints a kind, no table repeats it.
+chart of the page prints a kind as a table, no second table repeats it; where its caption has the
+closing sentence, the workbook does not repeat that.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _BY_UNIT: Final[Mapping[str, Callable[[float], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FindingBlock:
     """All findings of a kind that has a title."""
 
     kind: FindingKind
@@ -88,16 +89,16 @@ def listed(verdict: StudyVerdict, where: Format) -> list[Finding]:
 
 def blocks(
     data: StudyData, verdict: StudyVerdict, where: Format, drawn: Collection[str] = ()
-) -> list[Block]:
+) -> list[FindingBlock]:
     """Return the blocks that a format shows, but for those that one of its charts prints."""
     every = all_findings(verdict)
-    found = list[Block]()
+    found = list[FindingBlock]()
     for kind in FINDINGS:
         mine = tuple(f for f in every if f.kind == kind.name)
         if kind.is_listed or not kind.is_shown(where) or not mine or set(kind.charts) & set(drawn):
             continue
         closing = "" if kind.closing is None else kind.closing(data, verdict)
-        found.append(Block(kind, mine, closing))
+        found.append(FindingBlock(kind, mine, closing))
     return found
 
 
@@ -119,7 +120,7 @@ def terminal_blocks(data: StudyData, verdict: StudyVerdict, width: int) -> list[
     return [_terminal_block(block, width) for block in blocks(data, verdict, "terminal")]
 
 
-def _terminal_block(block: Block, width: int) -> str:
+def _terminal_block(block: FindingBlock, width: int) -> str:
     lines = list[str]()
     if block.kind.has_rows:
         shown = block.findings[:LINES_MAX]
@@ -195,11 +196,12 @@ def write_findings(
     """Write caveats and blocks into a sheet; return the first free row."""
     rows = [(f.kind, f.count, text_of(f)) for f in listed(verdict, "workbook")]
     row = write_table(out, row, ("caveat", "count", "message and what to do"), rows) + 1
-    for block in blocks(data, verdict, "workbook", _drawn(charts)):
+    drawn = _drawn(charts)
+    for block in blocks(data, verdict, "workbook"):
         out.text(row, 0, block.kind.title, "bold")
         read = block.table(are_numbers=True).for_reading()
         row = write_table(out, row + 1, read.columns, read.rows)
-        if block.closing:
+        if block.closing and not set(block.kind.charts) & drawn:  # Its caption says that.
             out.text(row, 0, block.closing, "soft")
         row += 2
     return row

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import Final
 
 from iolab import units
 from iolab.report.appendix import configuration, environment, raw_data
@@ -38,7 +37,6 @@ from iolab.units import System
 from iolab.wording import sentence_case
 
 COMPARISONS_SHOWN = 24
-ANNEXED = ("forest_cells", "main_effects", "residuals")
 ANNEX = "Diagnostics, tables and everything that is needed to repeat or to cite this."
 BY_HAND_MAX = 12
 BY_HAND_CHARACTERS_MAX = 40_000
@@ -111,7 +109,7 @@ def _first_page(
     data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
 ) -> tuple[Markup, Markup | None]:
     """Return the first page, and the whole verdict table if it shows only a part."""
-    first = {drawn.row.name: drawn.built for drawn in charts if drawn.row.is_first_page}
+    first = {drawn.row.name: drawn.built for drawn in charts if drawn.row.first_screen}
     below, whole = answer_part(data, verdict, first.get("forest", ())[:1])
     page = join(
         tag("header", tag("h1", data.study.name), tag("p", question(data), class_="question")),
@@ -219,11 +217,12 @@ def _pictures(data: StudyData, charts: list[DrawnChart]) -> dict[str, list[Marku
     """Draw every figure that is not on the first page; those of the annex apart."""
     parts: dict[str, list[Markup]] = {"main": [], "annex": []}
     for drawn in charts:
-        if drawn.row.name == "run_order":
+        row = drawn.row
+        if row.first_screen == "all figures":
             continue
-        built = drawn.built[1:] if drawn.row.name == "forest" else drawn.built
+        built = drawn.built[1:] if row.first_screen == "first figure" else drawn.built
         for views in by_figure(built):
-            is_annexed = drawn.row.name in ANNEXED or views[0].name in ANNEXED
+            is_annexed = row.is_annexed or views[0].name in row.annexed
             where = parts["annex" if is_annexed else "main"]
             content = figure(views, data)
             if views[0].is_folded:
@@ -261,24 +260,9 @@ def _section(title: str, *content: Markup) -> Markup:
     return tag("section", tag("h2", title), *content)
 
 
-_OVER_TIME: Final = ("mser", "steady_state", "change_points", "trial_shape", "stalls")
-"""Methods that look at what trials did over time."""
-
-
 def _method_list(verdict: StudyVerdict) -> Markup:
     """Name the procedures that something on the page rests on, no others."""
-    look = verdict.closer
-    is_used = {
-        "position": verdict.position,
-        "student": verdict.is_paired,
-        **dict.fromkeys(_OVER_TIME, look.time_courses),
-        "location": look.robust,
-        "hodges_lehmann": look.quantile_effects,
-        "hsu_mcb": look.winner_sets,
-        **dict.fromkeys(("sign_flip", "effect_size"), look.pairs),
-        "factor_effects": look.factor_effects,
-    }
-    used = (m for m in METHODS if m.used_for != "planning" and is_used.get(m.name, True))
+    used = (m for m in METHODS if m.used_for != "planning" and m.is_used(verdict))
     return tag("ul", *(tag("li", f"{m.does} ({m.source})") for m in used))
 
 

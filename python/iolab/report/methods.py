@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any, Final, cast
 
 from iolab import units
+from iolab.stats.findings import kind_of
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import margin_text, source_text
@@ -332,9 +333,8 @@ def _families(verdict: StudyVerdict) -> str:
 
 def _checked(verdict: StudyVerdict) -> Iterator[str]:
     """Say what was checked of trials: order, steadiness, looks."""
-    looks = next((c for c in verdict.caveats if c.kind == "planned_looks"), None)
-    if looks is not None:
-        yield sentence_case(looks.says)
+    quoted = (f.says for f in verdict.caveats if kind_of(f.kind).is_in_methods)
+    yield from map(sentence_case, quoted)
     if verdict.position is not None:
         change = (verdict.position.ratio - 1) * 100
         yield (

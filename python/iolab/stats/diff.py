@@ -154,7 +154,7 @@ def compare_studies(  # noqa: PLR0913 - a comparison and its limits
     matched: set[_Place] = set()
     for metric in chosen:
         places = [p for p in theirs.get(metric.name, {}) if p in ours.get(metric.name, {})]
-        if not metrics and metric.name == "throughput_ops_per_s":
+        if not metrics and metric.is_fallback:
             places = [p for p in places if p not in matched]
         matched |= set(places)
         pairs = [(ours[metric.name][p], theirs[metric.name][p]) for p in places]

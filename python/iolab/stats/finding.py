@@ -1,7 +1,7 @@
 """Findings: what a study says beside its verdict, as one type with one list of kinds.
 
-A finding names what it is about, carries the values it rests on with their units, says how strong
-that is, and has the sentences that every format prints. Each kind of finding is a row
+A finding names its subject, carries the values it rests on with their units, states its strength,
+and has the sentences that every format prints. Each kind of finding is a row
 (`FindingKind`) in `iolab.stats.findings`: the row says how the kind is called, how severe it is,
 and so where it is shown, what the documents say of it, and which function finds it. Renderers
 (`iolab.report.findings`) ask the row and never the name of a kind.
@@ -126,7 +126,7 @@ class FindingKind:
     has_rows: bool = False
     """Whether the terminal shows a line per finding, not only the closing sentence."""
     charts: tuple[str, ...] = ()
-    """Rows of `CHARTS` that print it in page and workbook, so that no table repeats it."""
+    """Rows of `CHARTS` that print it: as a table in the page, as a caption in the workbook."""
     is_quoting: bool = False
     """Whether sizes in its text are quoted: names of levels, or another's words."""
     is_of_rounds: bool = False
@@ -135,6 +135,8 @@ class FindingKind:
     """Whether the plan's guess gives way once there are rounds to judge."""
     bars_answer: bool = False
     """Whether an imported table with it does not say which level is best."""
+    is_in_methods: bool = False
+    """Whether the methods paragraph quotes it."""
     next_step: NextStep | None = None
 
     @property

@@ -339,7 +339,7 @@ def _build(data: StudyData) -> Ledger:
 def _kinds(ledger: Ledger, metric: Metric) -> dict[CellKey, str]:
     """Name the class of every cell of a metric; nothing where a workload has one class."""
     study = ledger.data.study
-    is_time, is_table = metric.name == "elapsed_ns_total", study.kind == "imported"
+    is_time, is_table = metric.is_whole_time, study.kind == "imported"
     natures = _natures(ledger.data)
     found: dict[CellKey, str] = {}
     for key, by_level in ledger.cells.get(metric.name, {}).items():

@@ -46,6 +46,10 @@ class TestbedKind:
     limits: tuple[simulated.Limit, ...] = ()
     alike: tuple[simulated.Alike, ...] = ()
     flags: frozenset[str] | None = None
+    is_bare_by_default: bool = False
+    """Whether a study that names no file system measures the device without any."""
+    next_step: str = ""
+    """Where to repeat a study before its answer is used; empty if it stands for itself."""
 
     @property
     def has_file_system(self) -> bool:
@@ -90,6 +94,7 @@ def _simulated() -> TestbedKind:
         limits=simulated.LIMITS,
         alike=simulated.ALIKE,
         flags=simulated.FLAGS,
+        next_step="Repeat on a real device before you act.",
     )
 
 
@@ -105,6 +110,7 @@ TESTBED_KINDS: Final = (
                 "name one, or use --on device:/dev/DISK for a device without any",
             ),
         ),
+        next_step="A loop device is not your disk: repeat on the device that counts.",
     ),
     TestbedKind(
         "dir",
@@ -125,6 +131,7 @@ TESTBED_KINDS: Final = (
                 "leave it out, or use --on loop:1g",
             ),
         ),
+        is_bare_by_default=True,
     ),
     _simulated(),
 )

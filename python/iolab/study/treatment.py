@@ -20,6 +20,7 @@ from iolab.study.model import (
     WorkloadPlan,
 )
 from iolab.study.names import ENGINES
+from iolab.study.testbeds import testbed_kind
 
 _ASYNCHRONOUS: Final = tuple(engine.name for engine in ENGINES if engine.is_asynchronous)
 DEEP_ENGINE: Final = "io_uring"
@@ -130,7 +131,7 @@ def _effective(study: Study, workload: WorkloadPlan, levels: Levels) -> Levels:
         if is_own or (is_missing_stack and definition.name not in asked):
             continue
         default = definition.default
-        if definition.name == "fs" and study.testbed.kind == "device":
+        if definition.name == "fs" and testbed_kind(study.testbed.kind).is_bare_by_default:
             default = NO_FILE_SYSTEM
         if definition.name == "cache" and is_dialect:
             default = workload.cache

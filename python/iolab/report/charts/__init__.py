@@ -23,8 +23,8 @@ from iolab.report.charts import (
 from iolab.report.charts.row import ChartRow
 
 CHARTS: Final[tuple[ChartRow, ...]] = (
-    ChartRow("forest", forest.build, "Verdict", is_first_page=True),
-    ChartRow("run_order", run_order.build, None, is_first_page=True),
+    ChartRow("forest", forest.build, "Verdict", "first figure", annexed=("forest_cells",)),
+    ChartRow("run_order", run_order.build, None, "all figures"),
     ChartRow("interaction_map", interaction_map.build, None),
     ChartRow("surface", surface.build, None),
     ChartRow("by_level", by_level.build, "Runs"),
@@ -35,8 +35,8 @@ CHARTS: Final[tuple[ChartRow, ...]] = (
     ChartRow("over_time", over_time.build, "TimeSeries"),
     ChartRow("latency_over_time", latency_over_time.build, "TimeSeries"),
     ChartRow("physics", physics.build, None),
-    ChartRow("main_effects", main_effects.build, None),
-    ChartRow("residuals", residuals.build, None),
+    ChartRow("main_effects", main_effects.build, None, is_annexed=True),
+    ChartRow("residuals", residuals.build, None, is_annexed=True),
 )
 
 __all__ = ["CHARTS", "ChartRow"]

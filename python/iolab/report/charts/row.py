@@ -21,4 +21,9 @@ class ChartRow:
     build: Callable[[StudyData, StudyVerdict], list[ChartSpec]]
     sheet: Sheet | None
     """Where Excel draws it natively; None = HTML only."""
-    is_first_page: bool = False
+    first_screen: Literal["", "first figure", "all figures"] = ""
+    """What of it stands on the first screen of the page, and not below."""
+    is_annexed: bool = False
+    """Whether the page draws it in the annex."""
+    annexed: tuple[str, ...] = ()
+    """Single figures of it that the annex has."""

@@ -202,6 +202,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "nothing; do not look in between",
         severity="note",
         find=about_looks,
+        is_in_methods=True,
     ),
     FindingKind(
         "seen_before",

@@ -318,6 +318,12 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         scope="knob",
     ),
     FindingKind(
+        "foreign_file",
+        MACHINE,
+        "a trial was refused: a file of the name that it needs exists and was not made by iolab",
+        "name another file, or allow it with `--overwrite`",
+    ),
+    FindingKind(
         "asked_in_vain",
         MACHINE,
         "an operation asked for something that its way to the data does not have; it ran without",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from iolab.stats.verdict import StudyVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +19,9 @@ class Method:
     source: str
     used_for: Literal["verdict", "closer look", "planning"] = "verdict"
     """Decides words; stands beside them; or serves before (and between) studies."""
+    results: Callable[[StudyVerdict], object] | None = None
+    """Part of a verdict that it made; None if every verdict rests on it."""
+
+    def is_used(self, verdict: StudyVerdict) -> bool:
+        """Whether something in a verdict rests on it."""
+        return self.results is None or bool(self.results(verdict))

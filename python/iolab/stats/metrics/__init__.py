@@ -8,7 +8,9 @@ from typing import Final
 
 from iolab.stats.metrics.metric import (
     BYTES_PER_S,
+    OPS_PER_S,
     Metric,
+    duration_metric,
     format_bytes_per_s,
     format_ops_per_s,
     latency_metric,
@@ -28,7 +30,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "throughput_ops_per_s",
         "operation rate",
         "Operations finished per second of the timed region, all workers added up.",
-        unit="ops/s",
+        unit=OPS_PER_S,
         text=format_ops_per_s,
     ),
     latency_metric(
@@ -105,11 +107,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         "Response time averaged over the operations (from the intended start to "
         "completion), in ns.",
     ),
-    latency_metric(
+    duration_metric(
         "elapsed_ns_total",
         "elapsed time",
         "Time that a whole operation took, as an imported table prints it.",
-        role="secondary",
     ),
     latency_metric(
         "flush_ns_p50",

@@ -7,6 +7,7 @@ obtained from histograms; that is `iolab.run`'s.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Final, Literal
 from iolab import units
 
 BYTES_PER_S: Final = "bytes/s"
+OPS_PER_S: Final = "ops/s"
 Role = Literal["primary", "secondary", "shown"]
 
 
@@ -45,6 +47,9 @@ class Metric:
     """Whether each trial yields its longest: of several trials only the longest of all says more,
     and a mean of them is the longest of nothing."""
 
+    is_whole_time: bool = False
+    """Whether it is the time that a whole operation took."""
+
     @property
     def compared_label(self) -> str:
         """Noun used where ratios are formed: those of longest times are formed trial by trial."""
@@ -64,6 +69,11 @@ class Metric:
     def is_from_histogram(self) -> bool:
         """Whether values are known to within a bucket of a histogram."""
         return re.search(r"_ns_(timed_)?p\d+$", self.name) is not None
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether two studies are compared by it only where bytes say nothing of an operation."""
+        return self.unit == OPS_PER_S
 
     @property
     def is_rate(self) -> bool:
@@ -156,3 +166,9 @@ def latency_metric(
 ) -> Metric:
     """Make the metric of a duration stored in ns and drawn in µs; lower is better."""
     return Metric(name, "ns", label, about, False, "µs", 1e-3, format_ns, role, is_maximum)
+
+
+def duration_metric(name: str, label: str, about: str) -> Metric:
+    """Make the metric of the time that a whole operation took, stored in ns; lower is better."""
+    metric = latency_metric(name, label, about, role="secondary")
+    return dataclasses.replace(metric, is_whole_time=True)
