@@ -6,7 +6,7 @@ import argparse
 
 from iolab.cli import flags
 from iolab.cli.console import Console
-from iolab.cli.services import Services
+from iolab.library.services import Services
 from iolab.study.load import study_from_table
 
 NAME = "compare"

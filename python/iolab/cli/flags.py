@@ -27,7 +27,7 @@ _STUDY_FLAGS: Final = {
     "testbed": (
         "--on",
         "TESTBED",
-        "where: loop[:SIZE], dir:PATH, device:PATH, sim:PROFILE or sim:STACK.toml",
+        "where: loop[:SIZE], dir:PATH, device:PATH, sim:PROFILE, sim:STACK.toml or null:",
     ),
     "name": ("--name", "NAME", "name of the study"),
     "rounds": ("--rounds", "N", "complete rounds (5 if there is no budget either)"),
@@ -311,7 +311,8 @@ def flag_source() -> FlagSource:
         for definition in FACTORS
     }
     own = {"tests": "--test", "preset": "--workload", "duration": "--duration"}
-    own |= {"command": "--workload", "file": "--workload", "vary": "--vary", "compare": "--compare"}
+    own |= {"command": "--workload", "file": "--workload", "workloads": "--workload"}
+    own |= {"vary": "--vary", "compare": "--compare"}
     return FlagSource({**names, **own})
 
 

@@ -25,9 +25,9 @@ from iolab.cli.disk_counters import (
     read_counters,
     solaris_figures,
 )
-from iolab.cli.services import Services
 from iolab.errors import IolabError
 from iolab.frozen import frozen
+from iolab.library.services import Services
 from iolab.study.factors import nearest
 
 NAME = "iostat"

@@ -13,8 +13,8 @@ from typing import Any, Final
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.parser import Parser
-from iolab.cli.services import Services
 from iolab.errors import IolabError, StudyError
+from iolab.library.services import Services
 from iolab.run.trial import trial_spec
 from iolab.store.users_files import Allowed, refuse_existing, write_new
 from iolab.study.factors import nearest

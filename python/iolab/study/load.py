@@ -462,7 +462,7 @@ def _parse_testbed(value: Any) -> TestbedRequest:
     if argument_key is None:
         raise ValueError(
             f"'{kind}' is not a kind of testbed{nearest(kind, _TESTBED_ARGUMENTS)}; "
-            "known are loop, dir, device, sim"
+            f"known are {', '.join(_TESTBED_ARGUMENTS)}"
         )
     known = ("kind", argument_key, *_TESTBED_OPTIONS)
     for key in table:

@@ -18,6 +18,7 @@ from iolab.testbed.device import DeviceTestbed, device_testbed
 from iolab.testbed.real import RealTestbed, only
 
 if TYPE_CHECKING:
+    from iolab.testbed.null import NullTestbed
     from iolab.testbed.sim import SimTestbed
 
 DEFAULT_LOOP_BYTES: Final = 1 << 30
@@ -151,7 +152,7 @@ class DirectoryTestbed(RealTestbed):
         )
 
 
-Testbed: TypeAlias = "LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbed"
+Testbed: TypeAlias = "LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbed | NullTestbed"
 
 
 def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
@@ -238,11 +239,18 @@ def _simulated(argument: str, options: Mapping[str, str]) -> Testbed:
     return simulated_testbed(argument, options)
 
 
+def _null(argument: str, options: Mapping[str, str]) -> Testbed:
+    from iolab.testbed.null import null_testbed
+
+    return null_testbed(argument, options)
+
+
 _MAKERS: Final[dict[str, Callable[[str, Mapping[str, str]], Testbed]]] = {
     "loop": _loop,
     "dir": _directory,
     "device": device_testbed,
     "sim": _simulated,
+    "null": _null,
 }
 _NAME_SHOWN: Final = 200
 
