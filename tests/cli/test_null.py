@@ -47,12 +47,12 @@ def test_the_report_says_that_nothing_was_stored(line):
     code, out, err = iolab("report o")
     assert code == 0, err
     text = " ".join(out.split())
-    assert "On null: nothing is stored: the speed is that of iolab itself." in text
+    assert "On null nothing is stored: the speed is that of iolab itself." in text
     assert "what was measured is iolab itself, not a device" in text
     with Store.open_reader(Path("o/study.db")) as store:
         data = store.load_data()
     assert {m.metric for m in data.measurements} >= {"throughput_ops_per_s"}
-    assert data.study.testbed == "null:"
+    assert data.study.testbed == "null"
     code, _, err = iolab("run o --out again")
     assert code == 0, err
 
@@ -61,7 +61,7 @@ def test_the_report_says_that_nothing_was_stored(line):
     ("asked", "said"),
     [
         ("--scheduler none,bfq", "asks for scheduler"),
-        ("--fs ext4 --record-size 4k,8k", "fs cannot be chosen on null:"),
+        ("--fs ext4 --record-size 4k,8k", "fs cannot be chosen on null"),
         ("--engine psync,io_uring", "the null target is an engine of its own"),
         ("--cache cold,warm", "the null target has no page cache"),
         ("--buffered --memory-limit none,64m", "limits memory"),
@@ -72,6 +72,12 @@ def test_what_lies_below_the_target_is_refused(asked, said):
     assert code == 1
     assert said in err
     assert not Path("o").exists()
+
+
+def test_a_testbed_that_is_nearly_known_is_named():
+    code, _, err = iolab("compare --on nul: --record-size 4k,8k")
+    assert code == 1
+    assert "'nul' is not a kind of testbed; did you mean 'null'?" in err
 
 
 def test_it_has_no_argument_and_no_options():

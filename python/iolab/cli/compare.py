@@ -34,6 +34,6 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     elif not study.is_comparison:
         console.note(
             "iolab: note: nothing is compared; to compare, give an option several levels, as in "
-            "--record-size 4k,64k"
+            f"{flags.example_of_levels(arguments)}"
         )
     return conduct(study, run_options(arguments), Shown.of(arguments), services, console)

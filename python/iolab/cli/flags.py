@@ -14,11 +14,11 @@ from iolab.study.factors import (
     FactorKind,
     Scope,
     find_factor,
-    nearest,
 )
 from iolab.study.source import FlagSource
 from iolab.study.typed_workloads import typed_workloads
 from iolab.study.workloads import DEFAULT_TESTS
+from iolab.wording import nearest
 
 DEFAULT_RECORD_SIZES: Final = "4k,16k,64k"
 DEFAULT_UNITS: Final = units.SYSTEMS[0]
@@ -214,6 +214,16 @@ def compares_record_sizes(arguments: argparse.Namespace) -> bool:
     if any(_has_levels(_levels(arguments, row)) for row in named.values()):
         return False
     return not any(row.scope is Scope.STACK or row.is_knob for row in named.values())
+
+
+def example_of_levels(arguments: argparse.Namespace) -> str:
+    """An option with several levels that the workload follows."""
+    if not arguments.workload:
+        return "--record-size 4k,64k"
+    entry = typed_workloads(arguments.workload, "--workload")[0]
+    if "command" in entry:
+        return f"--vary '{entry['name']}:WORD=LEVEL,LEVEL' or --scheduler none,mq-deadline"
+    return "--scheduler none,mq-deadline"
 
 
 def _levels(arguments: argparse.Namespace, definition: FactorDefinition) -> Any:

@@ -28,7 +28,7 @@ from iolab.cli.disk_counters import (
 from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.library.services import Services
-from iolab.study.factors import nearest
+from iolab.wording import nearest
 
 NAME = "iostat"
 HELP = "show what the disks do, in the layouts of iostat"

@@ -284,7 +284,7 @@ def _dialect(arguments: list[str]) -> tuple[str | None, list[str]]:
 def _command(name: str) -> ModuleType:
     modules = {command: module for command, module, _ in COMMANDS}
     if name not in modules:
-        from iolab.study.factors import nearest
+        from iolab.wording import nearest
 
         what = "option" if name.startswith("-") else "command"
         raise IolabError(

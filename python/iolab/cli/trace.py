@@ -15,7 +15,7 @@ from iolab.cli.parser import Parser
 from iolab.errors import IolabError, TraceError
 from iolab.library.services import Services
 from iolab.store.users_files import Allowed, opened_new
-from iolab.study.factors import nearest
+from iolab.wording import nearest
 
 NAME = "trace"
 HELP = "read block traces: show, convert, stages, summary, diff"

@@ -24,7 +24,6 @@ from iolab.study.factors import (
     factor_on,
     find_factor,
     is_factor,
-    nearest,
 )
 from iolab.study.metric_names import parse_metric
 from iolab.study.model import (
@@ -45,7 +44,7 @@ from iolab.study.testbeds import TESTBED_KINDS
 from iolab.study.treatment import is_varied_by
 from iolab.study.typed_workloads import CONTENTION
 from iolab.study.workloads import RESERVED_STREAM_NAME, read_workloads
-from iolab.wording import counted
+from iolab.wording import counted, nearest
 
 DEFAULT_MARGIN: Final = 0.05
 DEFAULT_ROUNDS: Final = 5

@@ -16,6 +16,7 @@ from iolab.errors import RefusedError, TestbedError
 from iolab.frozen import frozen
 from iolab.testbed.device import DeviceTestbed, device_testbed
 from iolab.testbed.real import RealTestbed, only
+from iolab.wording import nearest
 
 if TYPE_CHECKING:
     from iolab.testbed.null import NullTestbed
@@ -173,8 +174,9 @@ def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbe
     is_path = _is_directory(kind) or ("/" in kind and not _is_there(kind))
     guess = f"dir:{kind}" if is_path else "dir:PATH"
     raise TestbedError(
-        f"'{kind[:_NAME_SHOWN]}' is not a kind of testbed",
-        f"use --on loop:1g, --on {guess[:_NAME_SHOWN]}, --on device:/dev/DISK or --on sim:PROFILE",
+        f"'{kind[:_NAME_SHOWN]}' is not a kind of testbed{nearest(kind[:_NAME_SHOWN], _MAKERS)}",
+        f"use --on loop:1g, --on {guess[:_NAME_SHOWN]}, --on device:/dev/DISK, --on sim:PROFILE or "
+        "--on null:",
     )
 
 

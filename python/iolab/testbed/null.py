@@ -22,7 +22,6 @@ from iolab.testbed.real import RealTestbed
 from iolab.testbed.refusal import Abilities, Refusal, RefusalCore
 
 KIND: Final = "null"
-_TEXT: Final = "null:"
 _REASON: Final = "nothing lies below the null target"
 _HINT: Final = "leave it out, or use --on loop:1g"
 _CAVEAT: Final = {
@@ -43,7 +42,7 @@ class NullTestbed(RealTestbed):
     @property
     def text(self) -> str:
         """Canonical short form."""
-        return _TEXT
+        return KIND
 
     @property
     def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
