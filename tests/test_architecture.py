@@ -19,6 +19,37 @@ def test_packages_keep_to_the_picture():
     assert list(architecture.package_violations(ROOT / "python" / "iolab")) == []
 
 
+def test_the_command_line_imports_the_library_and_what_is_listed():
+    assert list(architecture.cli_violations(ROOT / "python" / "iolab")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "found"),
+    [
+        ("cli/x.py", "from iolab.library import result\nfrom iolab.units import parse", []),
+        ("cli/x.py", "from iolab import run", ["cli/x.py imports iolab.run: use iolab.library"]),
+        ("cli/x.py", "import iolab.run.trial", ["cli/x.py imports iolab.run.trial: use"]),
+        ("run/x.py", "import argparse", ["run/x.py imports argparse; only cli/ may"]),
+        ("run/x.py", "from argparse import Namespace", ["run/x.py imports argparse; only"]),
+        ("cli/x.py", "import argparse", []),
+    ],
+)
+def test_what_the_command_line_imports_is_seen(tmp_path, path, text, found):
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / "run").mkdir(exist_ok=True)
+    (tmp_path / path).write_text(text, encoding="utf-8")
+    told = list(architecture.cli_violations(tmp_path, frozenset()))
+    assert [len(told), *(a.startswith(b) for a, b in zip(told, found, strict=True))] == [
+        len(found),
+        *(True for _ in found),
+    ]
+
+
+def test_an_import_that_is_gone_leaves_the_list(tmp_path):
+    told = list(architecture.cli_violations(tmp_path, frozenset({"run.trial"})))
+    assert told == ["cli no longer imports iolab.run.trial: take it out of INTERNAL_TO_CLI"]
+
+
 def test_pictures_have_no_cycle():
     for picture in (architecture.CRATES, architecture.PACKAGES):
         assert [node for node in picture if node in architecture.reachable(picture, node)] == []

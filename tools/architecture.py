@@ -58,6 +58,65 @@ CORE_USERS: Final = (
 )
 """Where the compiled extension may be imported."""
 
+PUBLIC_TO_CLI: Final = SHARED_MODULES | {"library"}
+"""What `cli` is made of: the library, and the modules for everybody."""
+INTERNAL_TO_CLI: Final = frozenset(
+    {
+        "archive.format",
+        "archive.read",
+        "archive.write",
+        "export.fio",
+        "export.iozone",
+        "export.treatments",
+        "imported.foreign.join",
+        "imported.mapping",
+        "imported.study",
+        "report.diff_text",
+        "report.terminal",
+        "run.conduct",
+        "run.observer",
+        "run.options",
+        "run.outputs",
+        "run.progress",
+        "run.refusals",
+        "run.trial",
+        "stats.calibration",
+        "stats.diff",
+        "stats.effect_words",
+        "stats.gate",
+        "stats.judge",
+        "stats.power_reached",
+        "stats.rules",
+        "store.continuing",
+        "store.db",
+        "store.owner",
+        "store.read",
+        "store.rows",
+        "store.users_files",
+        "store.verify",
+        "study.checks",
+        "study.factors",
+        "study.load",
+        "study.metric_names",
+        "study.model",
+        "study.plan",
+        "study.presets",
+        "study.render",
+        "study.source",
+        "study.typed_workloads",
+        "study.workloads",
+        "testbed.agent",
+        "testbed.command",
+        "testbed.installed",
+        "testbed.model",
+        "testbed.sim",
+    }
+)
+"""Internal modules that `cli` still imports. The list gets shorter: none is added, and one that is
+no longer imported is taken out."""
+ARGPARSE_USERS: Final = ("cli/",)
+"""Where flags are read; what runs, judges and draws takes typed options."""
+
 AGENT_NAME: Final = "iolab-agent"
 AGENT_CLIENTS: Final = ("testbed/agent.py", "testbed/command.py", "testbed/installed.py")
 """The modules that know the privileged program: that talk to it, start it, install it."""
@@ -107,6 +166,49 @@ def package_violations(package: Path) -> Iterator[str]:
         yield from _import_violations(name, tree)
         if name not in AGENT_CLIENTS and _names_agent(tree):
             yield f"{name} names {AGENT_NAME}; only {', '.join(AGENT_CLIENTS)} may"
+
+
+def cli_violations(package: Path, allowed: frozenset[str] = INTERNAL_TO_CLI) -> Iterator[str]:
+    """Internal modules that `cli` imports beyond `allowed`, and allowed ones that it does not.
+
+    Also modules outside `cli` that read flags.
+    """
+    used = dict[str, str]()
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        modules = set(_modules(package, ast.parse(path.read_text(encoding="utf-8"))))
+        if "argparse" in modules and not name.startswith(ARGPARSE_USERS):
+            yield f"{name} imports argparse; only {', '.join(ARGPARSE_USERS)} may"
+        if name.startswith("cli/"):
+            used |= dict.fromkeys(modules - {"argparse"}, name)
+    for module in sorted(set(used) - allowed):
+        yield f"{used[module]} imports iolab.{module}: use iolab.library, or put it there"
+    for module in sorted(allowed - set(used)):
+        yield f"cli no longer imports iolab.{module}: take it out of INTERNAL_TO_CLI"
+
+
+def _modules(package: Path, tree: ast.Module) -> Iterator[str]:
+    """`argparse`, and modules below `iolab` other than those that `cli` is made of."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [one if _is_module(package, one) else node.module for one in whole]
+        else:
+            continue
+        for name in names:
+            top, _, rest = name.partition(".")
+            if name == "argparse":
+                yield name
+            elif top == "iolab" and rest and rest.partition(".")[0] not in {*PUBLIC_TO_CLI, "cli"}:
+                yield rest
+
+
+def _is_module(package: Path, name: str) -> bool:
+    top, *rest = name.split(".")
+    place = package.joinpath(*rest)
+    return top == "iolab" and (place.with_suffix(".py").exists() or place.is_dir())
 
 
 def _import_violations(name: str, tree: ast.Module) -> Iterator[str]:

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from iolab import _core
-from iolab.cli.dialect.plan import DialectPlan, study_of
 from iolab.errors import IolabError
 from iolab.imported.foreign.join import Named
 from iolab.imported.mapping import Wishes
 from iolab.imported.study import store_imported, understand_files
+from iolab.library.dialect.plan import DialectPlan, study_of
 from iolab.stats.judge import judge
 from iolab.store.db import Store
 from iolab.study.model import TestbedRequest

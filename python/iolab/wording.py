@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from iolab.pattern import pattern
@@ -70,3 +70,11 @@ def sentence_case(text: str) -> str:
     if first.rstrip(",:;") in _NAMES or _NAME.match(first):
         return text
     return text[:1].upper() + text[1:]
+
+
+def nearest(text: str, names: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` for the closest of `names`, or an empty text."""
+    import difflib
+
+    close = difflib.get_close_matches(text.lower(), list(names), n=1, cutoff=0.6)
+    return f"; did you mean '{close[0]}'?" if close else ""

@@ -8,7 +8,7 @@ import sys
 from types import SimpleNamespace
 
 from iolab.cli.main import main
-from iolab.cli.services import Services
+from iolab.library.services import Services
 
 
 class FakeCore:

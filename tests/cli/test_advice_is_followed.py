@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from iolab.cli import conduct as cli_conduct
 from iolab.cli.console import Console
-from iolab.cli.dialect import run as cli_line
 from iolab.cli.main import main
+from iolab.library import conducted
+from iolab.library.dialect import run as line_of_dialect
 from iolab.run.campaign import Campaign
 from iolab.run.stop import StopSwitch
 from iolab.store.db import Store
@@ -86,8 +86,8 @@ def stopped_in_the_second_trial(monkeypatch):
         return run(self, *arguments, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(cli_conduct, "pressed_by_signals", by_test)
-        patched.setattr(cli_line, "pressed_by_signals", by_test)
+        patched.setattr(conducted, "pressed_by_signals", by_test)
+        patched.setattr(line_of_dialect, "pressed_by_signals", by_test)
         patched.setattr(Campaign, "_run_trial", counted)
         yield
     switch.close()
@@ -149,7 +149,7 @@ def test_commands_of_the_page_work(line, is_stopped, monkeypatch):
     commands = [html.unescape(one).partition("   #")[0] for one in _CODE.findall(page)]
     assert commands
     if is_stopped:
-        assert "iolab run DIR --resume" in commands
+        assert "iolab run DIR --resume" in page
     for number, command in enumerate(dict.fromkeys(commands)):
         typed = command.replace(" DIR", " 'a place'").replace(" NEW", f" new-{number}")
         code, out, err = iolab(typed)

@@ -10,8 +10,8 @@ import pytest
 
 from iolab.cli.console import Console
 from iolab.cli.main import main
-from iolab.cli.services import Services
 from iolab.errors import AnalysisError
+from iolab.library.services import Services
 from iolab.store.db import Store
 from iolab.store.lock import WriterLock
 

@@ -20,9 +20,9 @@ from typing import Any, Final
 import pytest
 
 from iolab.cli.console import Console
-from iolab.cli.dialect import run as run_of_dialect
 from iolab.cli.main import main
 from iolab.errors import StoppedError, TestbedError
+from iolab.library.dialect import run as run_of_dialect
 from iolab.report.charts import by_record_size
 from iolab.stats.judge import judge
 from iolab.store.db import Store

@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from iolab.cli.power_reached import look_back_text
 from iolab.errors import AnalysisError
+from iolab.library.power_reached import look_back_text
 from iolab.stats.judge import judge
 from iolab.stats.ledger import build_ledger
 from iolab.stats.power_reached import look_back

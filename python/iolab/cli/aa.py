@@ -19,9 +19,9 @@ from iolab import units
 from iolab.cli import flags
 from iolab.cli.conduct import Shown, conduct, run_options
 from iolab.cli.console import Console
-from iolab.cli.services import Services
 from iolab.errors import IolabError, StudyError
 from iolab.library import calibrations
+from iolab.library.services import Services
 from iolab.run import outputs
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.users_files import Allowed, refuse_foreign_results, write_results
@@ -163,7 +163,7 @@ def calibration_lines(result: Calibration) -> list[str]:
 
 def _level_lines(result: Calibration) -> list[str]:
     """Where the noise is, and whether longer trials or more of them pay."""
-    from iolab.cli.power_reached import SAVING_MIN, length_text
+    from iolab.library.power_reached import SAVING_MIN, length_text
     from iolab.stats.effect_words import percent
 
     lines: list[str] = []

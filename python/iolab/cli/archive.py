@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from iolab import units
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
-from iolab.cli.services import Services
 from iolab.errors import IolabError, StoreError
+from iolab.library.services import Services
 from iolab.library.stored import copied, find_database, is_archive, unpacked, usable
 from iolab.store import users_files
 from iolab.store.continuing import command_on, is_continuable
@@ -96,7 +96,7 @@ def _pack(
 ) -> int:
     from iolab.archive.format import SUFFIX
     from iolab.archive.write import write_new
-    from iolab.cli.packing import pack_study
+    from iolab.library.packing import pack_study
 
     if is_archive(target):
         raise IolabError(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolab.cli.console import Console
-from iolab.cli.dialect import bonnie
-from iolab.cli.services import Services
 from iolab.errors import IolabError
+from iolab.library.dialect import bonnie
+from iolab.library.services import Services
 
 NAME = "bon-csv2txt"
 HELP = "CSV lines of bonnie++, versions 1.03 to 2.00, as a table"

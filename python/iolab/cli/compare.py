@@ -6,7 +6,7 @@ import argparse
 
 from iolab.cli import flags
 from iolab.cli.console import Console
-from iolab.cli.services import Services
+from iolab.library.services import Services
 from iolab.study.load import study_from_table
 
 NAME = "compare"
@@ -34,6 +34,6 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     elif not study.is_comparison:
         console.note(
             "iolab: note: nothing is compared; to compare, give an option several levels, as in "
-            "--record-size 4k,64k"
+            f"{flags.example_of_levels(arguments)}"
         )
     return conduct(study, run_options(arguments), Shown.of(arguments), services, console)

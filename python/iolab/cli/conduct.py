@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
 from pathlib import Path
 
 from iolab.cli.console import Console
 from iolab.cli.finish import Place, show_results_of
-from iolab.cli.forecast import forecast, short_text
-from iolab.cli.services import Services
 from iolab.errors import AnalysisError
 from iolab.frozen import frozen
-from iolab.run import conduct as conductor
-from iolab.run.dry_run import rehearse
+from iolab.library.conducted import conducted
+from iolab.library.services import Services
+from iolab.run.conduct import Conducted
 from iolab.run.options import RunOptions
-from iolab.run.prepare import prepare
-from iolab.run.stop import pressed_by_signals
 from iolab.store.users_files import Allowed
 from iolab.study.model import Study
 from iolab.units import System
@@ -59,20 +55,9 @@ def conduct(
     study: Study, options: RunOptions, shown: Shown, services: Services, console: Console
 ) -> int:
     """Run, continue or rehearse `study`; returns the exit code."""
-    is_drawn = study.seed is None and not options.is_resumed
-    prepared = prepare(study, options, services.load_core(), services.analysis, console)
-    if options.is_dry_run:
-        conductor.note_plan(prepared)
-        rehearse(prepared)
-        console.result(short_text(forecast(prepared.plan, prepared.testbed)))
-        if is_drawn:
-            console.result(
-                f"The order is that of seed {prepared.plan.seed}; the run draws another one, "
-                f"unless it is given --seed {prepared.plan.seed}."
-            )
+    done = conducted(study, options, services, console)
+    if done is None:
         return 0
-    with ExitStack() as stack:
-        done = conductor.conduct(prepared, stack.enter_context(pressed_by_signals()))
     code = _show(done, Allowed.of(options.overwrite), shown, services, console)
     if done.problem is not None:
         raise done.problem
@@ -80,7 +65,7 @@ def conduct(
 
 
 def _show(
-    done: conductor.Conducted,
+    done: Conducted,
     allowed: Allowed,
     shown: Shown,
     services: Services,

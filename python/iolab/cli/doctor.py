@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from iolab.cli.console import Console
-from iolab.cli.services import Services
 from iolab.errors import IolabError
+from iolab.library.services import Services
 from iolab.testbed.agent import Agent, AgentError, left_behind_text
 from iolab.testbed.command import agent_command, find_agent
 

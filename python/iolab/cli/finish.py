@@ -8,10 +8,10 @@ from typing import Any
 
 from iolab import units
 from iolab.cli.console import Console
-from iolab.cli.services import Services
 from iolab.errors import IolabError, RefusedError
 from iolab.library.placed import placed
 from iolab.library.rejudged import ON_COMMAND_LINE, rejudged
+from iolab.library.services import Services
 from iolab.library.stored import directory_of, load_database
 from iolab.store.read import without_collecting
 from iolab.store.rows import StudyData
@@ -71,7 +71,7 @@ def _show_results(place: Place, services: Services, console: Console, is_strict:
             f"the report cannot be written to {out_dir}: {error.strerror}",
             "name another directory with --out DIR",
         ) from None
-    shown = placed(verdict, directory_of(place.source))
+    shown = placed(verdict, directory_of(place.source))  # pyright: ignore[reportArgumentType]
     console.result(services.render(data, shown, console.width).rstrip("\n"))
     console.result()
     for label, path in (*written, ("data", place.source)):

@@ -14,11 +14,11 @@ from iolab.study.factors import (
     FactorKind,
     Scope,
     find_factor,
-    nearest,
 )
 from iolab.study.source import FlagSource
 from iolab.study.typed_workloads import typed_workloads
 from iolab.study.workloads import DEFAULT_TESTS
+from iolab.wording import nearest
 
 DEFAULT_RECORD_SIZES: Final = "4k,16k,64k"
 DEFAULT_UNITS: Final = units.SYSTEMS[0]
@@ -27,7 +27,7 @@ _STUDY_FLAGS: Final = {
     "testbed": (
         "--on",
         "TESTBED",
-        "where: loop[:SIZE], dir:PATH, device:PATH, sim:PROFILE or sim:STACK.toml",
+        "where: loop[:SIZE], dir:PATH, device:PATH, sim:PROFILE, sim:STACK.toml or null:",
     ),
     "name": ("--name", "NAME", "name of the study"),
     "rounds": ("--rounds", "N", "complete rounds (5 if there is no budget either)"),
@@ -216,6 +216,16 @@ def compares_record_sizes(arguments: argparse.Namespace) -> bool:
     return not any(row.scope is Scope.STACK or row.is_knob for row in named.values())
 
 
+def example_of_levels(arguments: argparse.Namespace) -> str:
+    """An option with several levels that the workload follows."""
+    if not arguments.workload:
+        return "--record-size 4k,64k"
+    entry = typed_workloads(arguments.workload, "--workload")[0]
+    if "command" in entry:
+        return f"--vary '{entry['name']}:WORD=LEVEL,LEVEL' or --scheduler none,mq-deadline"
+    return "--scheduler none,mq-deadline"
+
+
 def _levels(arguments: argparse.Namespace, definition: FactorDefinition) -> Any:
     """Levels as a study file would give them: a list, or one text."""
     levels: list[Any] = getattr(arguments, definition.name, [])
@@ -311,7 +321,8 @@ def flag_source() -> FlagSource:
         for definition in FACTORS
     }
     own = {"tests": "--test", "preset": "--workload", "duration": "--duration"}
-    own |= {"command": "--workload", "file": "--workload", "vary": "--vary", "compare": "--compare"}
+    own |= {"command": "--workload", "file": "--workload", "workloads": "--workload"}
+    own |= {"vary": "--vary", "compare": "--compare"}
     return FlagSource({**names, **own})
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from iolab.cli.console import Console
 from iolab.cli.import_ import add_table_flags, wishes_of
-from iolab.cli.services import Services
 from iolab.cli.studies import check_table_flags, read_study
 from iolab.errors import IolabError
+from iolab.library.services import Services
 from iolab.study.metric_names import parse_metric
 from iolab.visible import visible_line
 

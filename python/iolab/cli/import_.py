@@ -10,8 +10,8 @@ from iolab import units
 from iolab.cli.console import Console
 from iolab.cli.finish import Place, show_results_of
 from iolab.cli.flags import add_overwrite_flag, add_units_flag
-from iolab.cli.services import Services
 from iolab.errors import IolabError
+from iolab.library.services import Services
 from iolab.run.outputs import OUTPUT_ROOT, check_free, fresh_directory, reports_in
 from iolab.store.db import STORE_NAME
 from iolab.store.users_files import Allowed

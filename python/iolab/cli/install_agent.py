@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from iolab.cli.console import Console
-from iolab.cli.services import Services
 from iolab.errors import IolabError, RefusedError
+from iolab.library.services import Services
 from iolab.testbed import installed
 from iolab.testbed.command import find_agent
 from iolab.testbed.installed import INSTALLED_AGENT, POLICY_FILE

@@ -25,10 +25,10 @@ from iolab.cli.disk_counters import (
     read_counters,
     solaris_figures,
 )
-from iolab.cli.services import Services
 from iolab.errors import IolabError
 from iolab.frozen import frozen
-from iolab.study.factors import nearest
+from iolab.library.services import Services
+from iolab.wording import nearest
 
 NAME = "iostat"
 HELP = "show what the disks do, in the layouts of iostat"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from iolab.cli.console import Console
 from iolab.cli.import_ import add_table_flags
-from iolab.cli.services import Services
 from iolab.cli.studies import check_table_flags, read_study
+from iolab.library.services import Services
 
 NAME = "lint"
 HELP = "say which rules of sound benchmarking a study or table breaks: exit 5 if any"

@@ -18,7 +18,7 @@ from iolab.version import iolab_version
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from iolab.cli.services import Services
+    from iolab.library.services import Services
 
 COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("compare", "compare", "compare schedulers, file systems, options or record sizes"),
@@ -211,12 +211,12 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
         console.result(f"iolab {iolab_version()}")
         return 0
     _check_names(arguments)
-    from iolab.cli.services import Services
+    from iolab.library.services import Services
 
     services = services or Services()
     dialect, words = _dialect(arguments)
     if dialect is not None:
-        from iolab.cli.dialect.run import execute
+        from iolab.library.dialect.run import execute
 
         return execute(dialect, words, services, console)
     from iolab.cli.parser import Parser
@@ -284,7 +284,7 @@ def _dialect(arguments: list[str]) -> tuple[str | None, list[str]]:
 def _command(name: str) -> ModuleType:
     modules = {command: module for command, module, _ in COMMANDS}
     if name not in modules:
-        from iolab.study.factors import nearest
+        from iolab.wording import nearest
 
         what = "option" if name.startswith("-") else "command"
         raise IolabError(

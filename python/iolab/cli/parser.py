@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from iolab.errors import IolabError
-from iolab.study.factors import nearest
+from iolab.wording import nearest
 
 _MAY_BE_EMPTY: Final = ("flags", "mkfs_options", "mount_options")
 """Factors of which nothing at all is a level."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from iolab import units
 from iolab.cli import flags
 from iolab.cli.console import Console
-from iolab.cli.forecast import forecast, forecast_text
-from iolab.cli.services import Services
 from iolab.cli.studies import read_study
 from iolab.errors import AnalysisError, IolabError
+from iolab.library.forecast import forecast, forecast_text
+from iolab.library.services import Services
 from iolab.run.refusals import check_plan
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.load import load_study
@@ -67,7 +67,7 @@ def _look_back(
     path: Path, arguments: argparse.Namespace, services: Services, console: Console
 ) -> int:
     """Print what a stored study says about the next one like it."""
-    from iolab.cli.power_reached import look_back_text
+    from iolab.library.power_reached import look_back_text
     from iolab.stats.power_reached import look_back
 
     given = [*flags.overrides(arguments), *(["noise"] if arguments.noise is not None else [])]

@@ -11,9 +11,9 @@ from iolab.cli.archive import opened
 from iolab.cli.console import Console
 from iolab.cli.finish import EXIT_UNDECIDED, Place, show_results_of
 from iolab.cli.flags import add_overwrite_flag, add_units_flag
-from iolab.cli.services import Services
 from iolab.errors import IolabError
 from iolab.library.rejudged import ON_COMMAND_LINE, rejudged
+from iolab.library.services import Services
 from iolab.library.stored import find_database, is_archive
 from iolab.run.outputs import check_place_of_report, reports_in
 from iolab.store import users_files

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolab.cli.console import Console
-from iolab.cli.services import Services
 from iolab.errors import RestoreError, TestbedError
+from iolab.library.services import Services
 from iolab.testbed.agent import Agent, describe_problem
 from iolab.testbed.command import agent_command, find_agent
 

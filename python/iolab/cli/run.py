@@ -9,8 +9,8 @@ from shlex import quote
 
 from iolab.cli import flags
 from iolab.cli.console import Console
-from iolab.cli.services import Services
 from iolab.errors import StudyError
+from iolab.library.services import Services
 from iolab.library.stored import directory_of, is_stored, stored_study
 from iolab.run.options import RunOptions
 from iolab.study.load import load_study
@@ -43,7 +43,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     study = stored_study(path, asked, source)
     options = _stored_options(path, options)
     if study.command and not options.is_dry_run:
-        from iolab.cli.dialect.run import conduct_line
+        from iolab.library.dialect.run import conduct_line
 
         _refuse_shown(path, arguments)
         return conduct_line(study, options, services, console)
@@ -63,10 +63,11 @@ def _stored_options(path: Path, options: RunOptions) -> RunOptions:
     if directory is None:
         raise StudyError(
             f"{path} is an archive, in which nothing can be continued",
-            f"unpack it first, as with `iolab archive --extract {quote(str(path))} --out DIR`, then "
-            "`iolab run DIR --resume`",
+            f"unpack it first, as with `iolab archive --extract {quote(str(path))} --out DIR`, "
+            "then `iolab run DIR --resume`",
         )
-    return replace(options, out=directory)
+    # Its device was confirmed when it began; the serial or the marker on it is asked for again.
+    return replace(options, out=directory, is_testbed_from_file=False)
 
 
 def _refuse_shown(path: Path, arguments: argparse.Namespace) -> None:

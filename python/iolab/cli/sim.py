@@ -13,16 +13,16 @@ from typing import Any, Final
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.parser import Parser
-from iolab.cli.services import Services
 from iolab.errors import IolabError, StudyError
+from iolab.library.services import Services
 from iolab.run.trial import trial_spec
 from iolab.store.users_files import Allowed, refuse_existing, write_new
-from iolab.study.factors import nearest
 from iolab.study.load import load_study
 from iolab.study.model import TestbedRequest
 from iolab.study.plan import make_plan
 from iolab.testbed.model import make_testbed
 from iolab.testbed.sim import simulated_testbed
+from iolab.wording import nearest
 
 NAME = "sim"
 HELP = "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers"

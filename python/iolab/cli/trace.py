@@ -13,10 +13,10 @@ from iolab.cli import trace_record
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.parser import Parser
-from iolab.cli.services import Services
 from iolab.errors import IolabError, TraceError
+from iolab.library.services import Services
 from iolab.store.users_files import Allowed, opened_new
-from iolab.study.factors import nearest
+from iolab.wording import nearest
 
 NAME = "trace"
 HELP = "record and read block traces: record, show, convert, stages, summary, diff"

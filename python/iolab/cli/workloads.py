@@ -6,8 +6,8 @@ import argparse
 
 from iolab import units
 from iolab.cli.console import Console
-from iolab.cli.services import Services
 from iolab.errors import StudyError
+from iolab.library.services import Services
 from iolab.study.presets import PRESETS, Preset, find_preset, preset_workload
 from iolab.study.render import workload_toml
 from iolab.testbed.model import make_testbed

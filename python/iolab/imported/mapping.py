@@ -8,7 +8,8 @@ from typing import Final, Literal
 
 from iolab.imported.table import Table
 from iolab.study import simulated
-from iolab.study.factors import find_factor, is_factor, nearest
+from iolab.study.factors import find_factor, is_factor
+from iolab.wording import nearest
 
 Role = Literal["operation", "run", "value", "unit", "workload", "notes"]
 ROLES: Final[dict[Role, tuple[str, ...]]] = {

@@ -21,11 +21,11 @@ from iolab.stats.ledger import is_average_of_operations
 from iolab.store.db import Origin, Store
 from iolab.store.derived import DerivedRecord, PhaseRow
 from iolab.store.rows import Caveat
-from iolab.study.factors import find_factor, is_factor, nearest
+from iolab.study.factors import find_factor, is_factor
 from iolab.study.model import Factor, IozoneWorkload, Study, TestbedRequest
 from iolab.study.plan import Plan, Trial
 from iolab.study.treatment import Treatment
-from iolab.wording import counted
+from iolab.wording import counted, nearest
 
 KIND: Final = "imported"
 TABLE_SUFFIXES: Final = (".csv", ".tsv")

@@ -7,8 +7,8 @@ from typing import Final
 
 from iolab.errors import StudyError
 from iolab.store.rows import StudyData
-from iolab.study.factors import nearest
 from iolab.study.metric_names import parse_metric
+from iolab.wording import nearest
 
 IN_PYTHON: Final = ("metric", "of")
 ON_COMMAND_LINE: Final = ("--metric", "--metric-of")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from iolab.errors import IolabError, RefusedError
 from iolab.store.rows import StudyData
 from iolab.store.users_files import FLAG, Allowed, write_file, write_results
-from iolab.study.factors import nearest
+from iolab.wording import nearest
 
 if TYPE_CHECKING:
     from iolab.stats.verdict import StudyVerdict

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.errors import IolabError
+from iolab.library.conducted import conducted
 from iolab.library.hints import in_python
 from iolab.library.open_result import open as open_result
 from iolab.library.result import Result
+from iolab.library.services import Services
 from iolab.library.study import Study, checked_study, is_testbed_from_file
-from iolab.run.conduct import conduct
-from iolab.run.core import load_core
 from iolab.run.observer import nobody_asked
 from iolab.run.options import RunOptions
-from iolab.run.prepare import Analysis, prepare
 from iolab.run.progress import Progress
 from iolab.run.stop import StopSwitch, pressed_by_signals
 
 if TYPE_CHECKING:
-    from iolab.stats.verdict import StudyVerdict
-    from iolab.store.rows import StudyData
+    pass
 
 
 @in_python
@@ -78,9 +76,10 @@ def run(  # noqa: PLR0913 - keyword arguments, each with a name of its own
         is_testbed_from_file=is_testbed_from_file(study),
     )
     listener = Listener(progress)
-    prepared = prepare(checked_study(study), options, load_core(), _ANALYSIS, listener)
     with _switch(stop) as pressed:
-        done = conduct(prepared, pressed)
+        done = conducted(checked_study(study), options, Services(), listener, pressed)
+    if done is None:
+        raise AssertionError("this is no rehearsal")
     if done.problem is not None:
         raise _with_place(done.problem, done.database.parent)
     return open_result(done.database.parent)
@@ -146,18 +145,3 @@ def _with_place(problem: IolabError, folder: Path) -> IolabError:
     seen = f"iolab.open({str(folder)!r}) shows what is stored"
     problem.hint = f"{problem.hint}; {seen}" if problem.hint else seen
     return problem
-
-
-def _judge(data: StudyData) -> StudyVerdict:
-    from iolab.stats.judge import judge
-
-    return judge(data)
-
-
-def _rounds_for_width(headline: Sequence[Any], width: float) -> int | None:
-    from iolab.stats.width import rounds_for_width
-
-    return rounds_for_width(headline, width)
-
-
-_ANALYSIS = Analysis(_judge, _rounds_for_width)

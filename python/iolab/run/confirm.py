@@ -143,7 +143,8 @@ def check_key(testbed: DeviceTestbed, device: Device, *, is_from_file: bool) -> 
     if not named and is_from_file:
         raise RefusedError(
             f"the study file erases {device.node} but does not name its serial",
-            f'add allow_destructive = "{device.serial}" to its testbed, if you mean that device',
+            f'add allow_destructive = "{device.serial}" to its testbed, or name the device with '
+            f"--on device:{device.node}, if you mean that one",
         )
     if named and named != device.serial:
         raise RefusedError(

@@ -18,10 +18,10 @@ from typing import Any, Final
 from iolab.errors import DialectError, StudyError
 from iolab.run.attendant import Attendant
 from iolab.run.observer import Observer
-from iolab.study.factors import nearest
 from iolab.study.model import DialectRow, DialectWorkload, Study
 from iolab.study.plan import Trial
 from iolab.testbed.model import Testbed
+from iolab.wording import nearest
 
 _NOBODYS_GROUP: Final = "nogroup"
 _NUMBER_BYTES: Final = 4

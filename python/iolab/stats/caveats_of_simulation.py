@@ -38,7 +38,7 @@ def about_surprises(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
 
 
 def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
-    names = _names(verdict, [c.level for c in found])
+    names = _names(verdict, list(dict.fromkeys(c.level for c in found)))
     baseline = level_text(verdict.compared_factor, verdict.baseline)
     hint = "Nothing that this factor changes came up in this workload."
     if verdict.compared_factor == "scheduler":

@@ -186,6 +186,8 @@ def kind_sentence(study: StudyRow) -> str:
     """Say in a sentence of its own where the numbers of a study that did not run come from."""
     if study.kind == "imported":
         return f"{source_text(study)}."
+    if study.stores_nothing:
+        return f"On {study.testbed} nothing is stored: the speed is that of iolab itself."
     return f"Simulated on {study.testbed}." if study.is_simulated else ""
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from iolab.frozen import frozen
+from iolab.study.testbeds import testbed_kind
 
 Kind = Literal["real", "simulated", "imported"]
 TrialStatus = Literal["ok", "failed", "interrupted"]
@@ -72,6 +73,11 @@ class StudyRow:
     def is_simulated(self) -> bool:
         """Whether its trials ran on models, in virtual time."""
         return self.kind == "simulated"
+
+    @property
+    def stores_nothing(self) -> bool:
+        """Whether its operations completed at once: what was measured is iolab itself."""
+        return testbed_kind(self.testbed.partition(":")[0]).stores_nothing
 
     @property
     def is_comparison(self) -> bool:

@@ -362,7 +362,7 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[PlanN
         if alike is not None:
             what = " and ".join(alike.levels) or name
             raise StudyError(
-                f"in simulation {alike.reason}: {what} cannot be compared on {study.testbed.text}",
+                f"{alike.reason}: {what} cannot be compared on {study.testbed.text}",
                 alike.hint,
             )
         notes += _inert_notes(study, name, treatments)

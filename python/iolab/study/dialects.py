@@ -151,7 +151,7 @@ def find_dialect(name: Any) -> Dialect:
     for dialect in DIALECTS:
         if dialect.name == name:
             return dialect
-    from iolab.study.factors import nearest
+    from iolab.wording import nearest
 
     names = [dialect.name for dialect in DIALECTS]
     raise ValueError(
@@ -273,8 +273,10 @@ def _settled(entry: Entry, core: DialectCore) -> Entry:
     ------
     DialectError : the dialect refuses the words.
     """
+    if entry.is_line or not entry.dialect.has_jobs:
+        return entry
     words = without_ours(words_of(entry.text))
-    if entry.is_line or not entry.dialect.has_jobs or all(word[:1] == "-" for word in words):
+    if all(word[:1] == "-" for word in words):
         return entry
     shown: Json = json.loads(core.dialect_parse(entry.dialect.name, [*words, _SHOW_JOBS]))
     text = " ".join(str(shown["only_text"] or "").split("\n"))
@@ -327,7 +329,6 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
     if not entry.is_line:
         entry = replace(entry, text=_checked(entry, (), lambda: _settled(entry, core).text))
     plans = [(levels, _plan_at(entry, levels, core)) for levels in _combinations(entry)]
-    _refuse_idle_words(entry, plans)
     rows = [(levels, row) for levels, plan in plans for row in plan["rows"]]
     if not rows:
         raise StudyError(f"{entry.name}: the command measures nothing", "name something to do")
@@ -352,6 +353,7 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
             "word of it can be varied",
             "write one workload for each",
         )
+    _refuse_idle_words(entry, plans)
     if not is_table:
         # A line has nothing beside its rows that they could be taken for.
         prefix = "" if entry.is_line else f"{entry.name}/"

@@ -10,7 +10,7 @@ queue has schedulers of its own, older ones among them (:mod:`iolab.study.simula
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 from typing import Any, Final
@@ -22,6 +22,7 @@ from iolab.pattern import pattern
 from iolab.study import simulated
 from iolab.study.names import ENGINES, KNOBS, KnobName
 from iolab.study.testbeds import testbed_kind
+from iolab.wording import nearest
 
 DEFAULT_OPTIONS: Final = "defaults"
 """Level of an option list that adds nothing."""
@@ -230,14 +231,6 @@ _PARSERS: Final[dict[FactorKind, Callable[[Any], tuple[str, ...]]]] = {
     FactorKind.KNOB: lambda value: (_parse_knob(value),),
     FactorKind.LABEL: lambda value: (_parse_label(value),),
 }
-
-
-def nearest(text: str, names: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` for the closest of `names`, or an empty text."""
-    import difflib
-
-    close = difflib.get_close_matches(text.lower(), list(names), n=1, cutoff=0.6)
-    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 _ALIASES: Final = {"scheduler": ("schedulers", "sched")}

@@ -24,7 +24,6 @@ from iolab.study.factors import (
     factor_on,
     find_factor,
     is_factor,
-    nearest,
 )
 from iolab.study.metric_names import parse_metric
 from iolab.study.model import (
@@ -45,7 +44,7 @@ from iolab.study.testbeds import TESTBED_KINDS
 from iolab.study.treatment import is_varied_by
 from iolab.study.typed_workloads import CONTENTION
 from iolab.study.workloads import RESERVED_STREAM_NAME, read_workloads
-from iolab.wording import counted
+from iolab.wording import counted, nearest
 
 DEFAULT_MARGIN: Final = 0.05
 DEFAULT_ROUNDS: Final = 5
@@ -462,7 +461,7 @@ def _parse_testbed(value: Any) -> TestbedRequest:
     if argument_key is None:
         raise ValueError(
             f"'{kind}' is not a kind of testbed{nearest(kind, _TESTBED_ARGUMENTS)}; "
-            "known are loop, dir, device, sim"
+            f"known are {', '.join(_TESTBED_ARGUMENTS)}"
         )
     known = ("kind", argument_key, *_TESTBED_OPTIONS)
     for key in table:

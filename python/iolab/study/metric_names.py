@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from iolab.study.factors import nearest
+from iolab.wording import nearest
 
 METRIC_NAMES: Final = (
     "throughput_bytes_per_s",

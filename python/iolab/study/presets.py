@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from iolab.study.factors import nearest
 from iolab.study.model import MixedWorkload, Priority, Stream
+from iolab.wording import nearest
 
 _SMALL: Final = 4 << 10
 _FRAME: Final = 256 << 10

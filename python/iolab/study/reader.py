@@ -9,8 +9,9 @@ from datetime import date, time
 from typing import Any, Final, NoReturn, TypeVar
 
 from iolab.errors import IolabError, StudyError
-from iolab.study.factors import FactorDefinition, find_factor, nearest
+from iolab.study.factors import FactorDefinition, find_factor
 from iolab.study.source import KeyPath, Source
+from iolab.wording import nearest
 
 T = TypeVar("T")
 _KINDS: Final = (

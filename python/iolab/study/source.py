@@ -63,10 +63,11 @@ class FlagSource:
 
     def where(self, path: KeyPath) -> str:
         """Return the flag as the user typed it."""
-        for part in reversed(path):
-            if isinstance(part, str):
-                return self.flags.get(part, "--" + part.replace("_", "-"))
-        return "command line"
+        names = [part for part in reversed(path) if isinstance(part, str)]
+        if not names:
+            return "command line"
+        known = (self.flags[name] for name in names if name in self.flags)
+        return next(known, "--" + names[0].replace("_", "-"))
 
     def written(self, key: str, value: str) -> str:
         """Return the flag with its value."""

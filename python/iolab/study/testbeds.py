@@ -40,6 +40,8 @@ class TestbedKind:
     """Key of its argument in a study file."""
     is_simulated: bool = False
     """Whether trials run in virtual time, on models."""
+    stores_nothing: bool = False
+    """Whether operations complete at once: what is measured is iolab itself."""
     no_file_system: tuple[str, str] | None = None
     """Why it makes no file system that could be chosen, and what to do instead."""
     possible: tuple[Possible, ...] = ()
@@ -134,6 +136,35 @@ TESTBED_KINDS: Final = (
         is_bare_by_default=True,
     ),
     _simulated(),
+    TestbedKind(
+        "null",
+        "name",
+        stores_nothing=True,
+        no_file_system=(
+            "nothing lies below the null target",
+            "use --on loop:1g, which makes a file system",
+        ),
+        alike=(
+            simulated.Alike(
+                "engine",
+                (),
+                "the null target is an engine of its own",
+                "compare engines on a device, as with --on loop:1g",
+            ),
+            simulated.Alike(
+                "cache",
+                (),
+                "the null target has no page cache",
+                "compare them on a device, as with --on loop:1g",
+            ),
+            simulated.Alike(
+                "workers_as",
+                (),
+                "workers of the null target are threads",
+                "compare them on a device, as with --on loop:1g",
+            ),
+        ),
+    ),
 )
 """All of them, in the order in which they are listed for people."""
 _BY_NAME: Final = {kind.name: kind for kind in TESTBED_KINDS}

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from iolab.errors import StudyError
 from iolab.study.dialects import DIALECTS, described_entry, different, words_of
-from iolab.study.factors import nearest
 from iolab.study.presets import PRESETS
+from iolab.wording import nearest
 
 CONTENTION: Final = "contention"
 """Kind of a workload that is named only: a preset, which becomes a mixed workload."""
@@ -44,5 +44,5 @@ def _typed(text: str, place: str) -> dict[str, Any]:
     raise StudyError(
         f"{place}: '{text}' is not a workload{nearest(first, known)}",
         f"write a command of {', '.join(programs[:-1])} or {programs[-1]} (as in 'iozone -s 64m "
-        f"-i 0'), the name of a workload file (.toml), or one of {', '.join(presets)}",
+        f"-i 0'), or the name of a workload file (.toml); presets are {', '.join(presets)}",
     )

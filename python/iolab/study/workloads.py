@@ -13,7 +13,6 @@ from iolab.study.factors import (
     MAX_COUNT,
     Scope,
     find_factor,
-    nearest,
 )
 from iolab.study.model import (
     LIMITS,
@@ -33,6 +32,7 @@ from iolab.study.read_dialect import read_dialect
 from iolab.study.reader import Reader
 from iolab.study.settings import SURROUNDINGS, merged, parse_name, read_settings
 from iolab.study.typed_workloads import CONTENTION
+from iolab.wording import nearest
 
 IOZONE_TESTS: Final = tuple(test.name for test in TESTS)
 DEFAULT_TESTS: Final = ("write", "read", "random-read", "random-write")

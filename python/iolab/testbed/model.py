@@ -16,8 +16,10 @@ from iolab.errors import RefusedError, TestbedError
 from iolab.frozen import frozen
 from iolab.testbed.device import DeviceTestbed, device_testbed
 from iolab.testbed.real import RealTestbed, only
+from iolab.wording import nearest
 
 if TYPE_CHECKING:
+    from iolab.testbed.null import NullTestbed
     from iolab.testbed.sim import SimTestbed
 
 DEFAULT_LOOP_BYTES: Final = 1 << 30
@@ -151,7 +153,7 @@ class DirectoryTestbed(RealTestbed):
         )
 
 
-Testbed: TypeAlias = "LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbed"
+Testbed: TypeAlias = "LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbed | NullTestbed"
 
 
 def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
@@ -172,8 +174,9 @@ def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbe
     is_path = _is_directory(kind) or ("/" in kind and not _is_there(kind))
     guess = f"dir:{kind}" if is_path else "dir:PATH"
     raise TestbedError(
-        f"'{kind[:_NAME_SHOWN]}' is not a kind of testbed",
-        f"use --on loop:1g, --on {guess[:_NAME_SHOWN]}, --on device:/dev/DISK or --on sim:PROFILE",
+        f"'{kind[:_NAME_SHOWN]}' is not a kind of testbed{nearest(kind[:_NAME_SHOWN], _MAKERS)}",
+        f"use --on loop:1g, --on {guess[:_NAME_SHOWN]}, --on device:/dev/DISK, --on sim:PROFILE or "
+        "--on null:",
     )
 
 
@@ -238,11 +241,18 @@ def _simulated(argument: str, options: Mapping[str, str]) -> Testbed:
     return simulated_testbed(argument, options)
 
 
+def _null(argument: str, options: Mapping[str, str]) -> Testbed:
+    from iolab.testbed.null import null_testbed
+
+    return null_testbed(argument, options)
+
+
 _MAKERS: Final[dict[str, Callable[[str, Mapping[str, str]], Testbed]]] = {
     "loop": _loop,
     "dir": _directory,
     "device": device_testbed,
     "sim": _simulated,
+    "null": _null,
 }
 _NAME_SHOWN: Final = 200
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, TypeAlias
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.command import agent_command
 from iolab.testbed.model import Testbed
+from iolab.testbed.null import NullRunner, NullTestbed
 
 
 class Runner(Protocol):
@@ -64,4 +65,6 @@ def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
 
         return lambda stop, _tell: SimRunner(stop=stop)
     command = agent_command(needs_root=needs_root)
+    if isinstance(testbed, NullTestbed):
+        return lambda stop, tell: NullRunner(command, stop=stop, tell=tell)
     return lambda stop, tell: Agent(command, stop=stop, tell=tell)

@@ -19,7 +19,7 @@ from typing import Final
 from iolab.imported.foreign.found import Found, Source
 from iolab.imported.foreign.recognise import read_foreign
 from iolab.imported.table import Origin, Row, Table, TableError, read_content
-from iolab.study.factors import nearest
+from iolab.wording import nearest
 
 LEVEL: Final = "option"
 """Column of the files' levels; schedulers are recognised in it."""

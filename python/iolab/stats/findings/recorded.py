@@ -283,6 +283,13 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         scope="cell",
     ),
     FindingKind(
+        "nothing_stored",
+        STUDY,
+        "the study ran on `null:`: operations complete at once, and what was measured is iolab "
+        "itself",
+        "measure on `loop:`, `dir:` or `device:`",
+    ),
+    FindingKind(
         "records_grouped",
         STUDY,
         "one call moves several records (IOzone's tests `pwritev` and `preadv`: up to 16): "

@@ -16,15 +16,15 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-from iolab.cli.console import Console
-from iolab.cli.dialect import bonnie, fio, side
-from iolab.cli.dialect.files import check_workbook, write_files
-from iolab.cli.dialect.plan import DialectCore, DialectPlan, study_of
-from iolab.cli.services import Services
 from iolab.errors import IolabError, TestbedError
+from iolab.library.dialect import bonnie, fio, side
+from iolab.library.dialect.files import check_workbook, write_files
+from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
+from iolab.library.services import Services
 from iolab.run import outputs
 from iolab.run.attendant import Attendant
 from iolab.run.conduct import measure
+from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.prepare import Prepared, confirmed, prepare
 from iolab.run.progress import Progress
@@ -45,7 +45,7 @@ Json = Mapping[str, Any]
 class LineConsole:
     """The console of a command line: no lines about trials, which are the dialect's to show."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Observer) -> None:
         self._console = console
         self.note = console.note
         self.result = console.result
@@ -61,7 +61,7 @@ class LineConsole:
 class Line(Attendant):
     """Prints each row as it ends, and ends the run if one fails."""
 
-    def __init__(self, plan: DialectPlan, core: Any, console: Console) -> None:
+    def __init__(self, plan: DialectPlan, core: Any, console: Observer) -> None:
         self.n_ok = 0
         """Rows that this start measured."""
         self.n_failed = 0
@@ -172,7 +172,7 @@ class Line(Attendant):
         self._show({"event": "row", **row})
 
 
-def execute(dialect: str, words: Sequence[str], services: Services, console: Console) -> int:
+def execute(dialect: str, words: Sequence[str], services: Services, console: Observer) -> int:
     """Run one command line of a dialect; returns the exit code."""
     core: Any = services.load_core()
     plan = DialectPlan.of_words(core, dialect, words)
@@ -185,7 +185,7 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Con
     return _conduct(plan, study_of(plan), plan.options, services, console)
 
 
-def conduct_line(study: Study, options: RunOptions, services: Services, console: Console) -> int:
+def conduct_line(study: Study, options: RunOptions, services: Services, console: Observer) -> int:
     """Run a stored command line again, or continue it; prints what the line itself would.
 
     Parameters
@@ -194,14 +194,15 @@ def conduct_line(study: Study, options: RunOptions, services: Services, console:
     options : how it is run; the options among the words are those of an earlier run.
     """
     dialect, *words = study.command
-    plan = DialectPlan.of_words(services.load_core(), dialect, words)
+    core: Any = services.load_core()
+    plan = DialectPlan.of_words(core, dialect, words)
     check_workbook(plan.asked.get("workbook"), Allowed.of(options.overwrite))
     options = replace(options, is_announced=False, failures_max=None)
     return _conduct(plan, study, options, services, console)
 
 
 def _conduct(
-    plan: DialectPlan, study: Study, options: RunOptions, services: Services, console: Console
+    plan: DialectPlan, study: Study, options: RunOptions, services: Services, console: Observer
 ) -> int:
     core: Any = services.load_core()
     line = Line(plan, core, console)
@@ -214,7 +215,7 @@ def _conduct(
     return _run(prepared, line, console)
 
 
-def _run(prepared: Prepared, line: Line, console: Console) -> int:
+def _run(prepared: Prepared, line: Line, console: Observer) -> int:
     start_runner = prepared.choose_runner()
     prepared = confirmed(prepared, start_runner)
     made = outputs.missing_directories(prepared.out_dir)
@@ -274,7 +275,7 @@ def row_phases(plan: DialectPlan, row: Json, record: Json) -> list[dict[str, Any
     return found
 
 
-def _tell_stored(out_dir: Path, console: Console) -> None:
+def _tell_stored(out_dir: Path, console: Observer) -> None:
     console.note(
         f"iolab: stored as run {out_dir.name} in {out_dir}: `iolab report {quote(str(out_dir))}` "
         "shows latencies, what reached the device, and intervals"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from iolab.cli.dialect.files import check_written
-from iolab.cli.dialect.plan import DialectPlan
 from iolab.errors import IolabError
+from iolab.library.dialect.files import check_written
+from iolab.library.dialect.plan import DialectPlan
 from iolab.store.users_files import write_file
 
 _NS_PER_S: Final = 1_000_000_000

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from iolab.cli.dialect.plan import DialectCore, DialectPlan
 from iolab.errors import IolabError
+from iolab.library.dialect.plan import DialectCore, DialectPlan
 from iolab.store.users_files import Allowed, refuse_foreign, write_file
 
 WORKBOOK_ENDING: Final = ".xlsx"

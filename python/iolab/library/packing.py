@@ -13,13 +13,13 @@ from typing import Final
 
 from iolab.archive.format import DATABASE, Manifest, members_of
 from iolab.archive.write import pack
-from iolab.cli.console import Console
-from iolab.cli.services import Services
 from iolab.errors import AnalysisError, IolabError
 from iolab.export.fio import file_name, fio_job
 from iolab.export.iozone import iozone_script
 from iolab.export.treatments import exported_treatments
+from iolab.library.services import Services
 from iolab.library.stored import by_hand_of
+from iolab.run.observer import Observer
 from iolab.store.contents import Contents
 from iolab.store.db import Store
 from iolab.store.lock import WriterLock
@@ -45,7 +45,7 @@ manifest.json  size and SHA-256 of each file
 """
 
 
-def pack_study(database: Path, services: Services, console: Console) -> tuple[Manifest, bytes]:
+def pack_study(database: Path, services: Services, console: Observer) -> tuple[Manifest, bytes]:
     """Archive of a study that nobody is writing.
 
     Raises
@@ -96,7 +96,7 @@ def _facts(data: StudyData, contents: Contents) -> bytes:
 
 
 def _commands(
-    data: StudyData, contents: Contents, services: Services, console: Console
+    data: StudyData, contents: Contents, services: Services, console: Observer
 ) -> dict[str, bytes]:
     try:
         items = exported_treatments(data, contents, services.load_core())
@@ -108,7 +108,7 @@ def _commands(
     return found
 
 
-def _reports(data: StudyData, services: Services, console: Console) -> dict[str, bytes]:
+def _reports(data: StudyData, services: Services, console: Observer) -> dict[str, bytes]:
     """The report as `iolab report` would write it now; what lies in the directory may be older."""
     try:
         verdict = services.judge(data)

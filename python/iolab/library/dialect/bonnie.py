@@ -13,11 +13,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from iolab.cli.console import Console
-from iolab.cli.dialect.plan import DialectCore, DialectPlan, Json
 from iolab.errors import DialectError
+from iolab.library.dialect.plan import DialectCore, DialectPlan, Json
 from iolab.readable import wait_readable
 from iolab.run.dialect_requests import ids_of
+from iolab.run.observer import Observer
 from iolab.run.stop import StopSwitch
 from iolab.testbed.command import tell_agent
 from iolab.testbed.model import Testbed
@@ -29,7 +29,7 @@ _NUMBERS_MAX: Final = 1 << 16
 _LINE_BYTES_MAX: Final = 4096
 
 
-def tell_user(plan: DialectPlan, testbed: Testbed, console: Console) -> None:
+def tell_user(plan: DialectPlan, testbed: Testbed, console: Observer) -> None:
     """Tell the name of the user that measures.
 
     Raises
@@ -45,13 +45,13 @@ def tell_user(plan: DialectPlan, testbed: Testbed, console: Console) -> None:
         _say_root(plan, console)
 
 
-def _say_who(plan: DialectPlan, console: Console, ids: tuple[int, int]) -> None:
+def _say_who(plan: DialectPlan, console: Observer, ids: tuple[int, int]) -> None:
     """Tell user and group as the original does, if they were asked for."""
     if any(plan.asked["user"]) and not plan.values["show"]["is_quiet"]:
         console.note(f"Using uid:{ids[0]}, gid:{ids[1]}.")
 
 
-def _say_root(plan: DialectPlan, console: Console) -> None:
+def _say_root(plan: DialectPlan, console: Observer) -> None:
     """Root measures what root may: not without anybody noticing.
 
     Raises
@@ -68,7 +68,7 @@ def _say_root(plan: DialectPlan, console: Console) -> None:
     )
 
 
-def set_semaphores(plan: DialectPlan, console: Console) -> bool:
+def set_semaphores(plan: DialectPlan, console: Observer) -> bool:
     """Make or remove the semaphores, if that is all that is asked.
 
     Raises
@@ -93,7 +93,7 @@ def set_semaphores(plan: DialectPlan, console: Console) -> bool:
 
 
 def answer_prompts(
-    stop: StopSwitch, console: Console, proceed: Callable[[], None]
+    stop: StopSwitch, console: Observer, proceed: Callable[[], None]
 ) -> Callable[[Mapping[str, Any]], None]:
     """What is done when the measuring waits: its number is printed and a line is read."""
 
@@ -137,7 +137,7 @@ def with_latencies(phases: Sequence[Json], record: Json) -> list[dict[str, Any]]
     return [{**phase, "latency_ns_max": longest[phase["name"]]} for phase in phases]
 
 
-def show_aside(plan: DialectPlan, core: DialectCore, row: Json, console: Console) -> None:
+def show_aside(plan: DialectPlan, core: DialectCore, row: Json, console: Observer) -> None:
     """Write to standard error what the original writes there."""
     event = json.dumps({"event": "row_aside", **row})
     text = core.dialect_render(plan.dialect, plan.text, event)

@@ -18,9 +18,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from iolab.cli.dialect.plan import DialectCore, DialectPlan
 from iolab.errors import IolabError
 from iolab.frozen import frozen
+from iolab.library.dialect.plan import DialectCore, DialectPlan
 from iolab.store.users_files import append_file, refuse_foreign
 
 _ENTRY: Final = struct.Struct("<QQII")
