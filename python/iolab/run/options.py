@@ -21,6 +21,8 @@ class RunOptions:
     is_resumed: bool = False
     """Continue what `out` holds, or the newest study of this name."""
     is_dry_run: bool = False
+    is_traced: bool = False
+    """Whether block events are recorded during each trial."""
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that may be replaced."""
     is_other_machine_allowed: bool = False

@@ -20,6 +20,7 @@ from iolab.run.in_place import in_place
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.refusals import check_plan
+from iolab.run.traces import Traces, refuse_without_devices
 from iolab.store.db import STORE_NAME
 from iolab.store.rows import StudyData
 from iolab.store.users_files import Allowed
@@ -84,7 +85,7 @@ class Prepared:
     def needs_root(self) -> bool:
         """Whether the testbed, or a factor in use, needs it."""
         is_asked = self.testbed.can_need_root and bool(root_factors(self.plan.study))
-        return self.testbed.needs_root or is_asked
+        return self.testbed.needs_root or is_asked or self.options.is_traced
 
     def choose_runner(self) -> StartRunner:
         """What starts the runner of its testbed; a password is asked here, if one is needed.
@@ -144,6 +145,9 @@ def prepare(
         outputs.check_free(named)
         if study.seed is None:
             study = study.with_seed(int.from_bytes(os.urandom(8)) % _SEED_MAX)
+    if options.is_traced:
+        refuse_without_devices(testbed.text, is_simulated=testbed.is_simulated)
+        attendants = Attendants([attendants, Traces(named, core)])
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)
     if isinstance(testbed, DeviceTestbed):
