@@ -59,6 +59,24 @@ def test_every_trial_has_its_trace_and_stage_times(
     assert "holds 2 traces" in several.stderr
 
 
+def test_a_study_file_may_ask_for_it(iolab: Run, tmp_path: Path) -> None:
+    study, out = tmp_path / "s.toml", tmp_path / "out"
+    study.write_text(
+        "name = 't'\ntestbed = 'loop:300m'\nrounds = 1\ntrace = true\n"
+        "metric = 'd2c_ns_p50'\n[settings]\ndirect = true\nfs = 'ext4'\n"
+        "[factors]\nscheduler = ['none', 'bfq']\n"
+        "[[workloads]]\nname = 'w'\nkind = 'iozone'\ntests = ['write']\nfile_size = '8m'\n"
+    )
+    done = iolab("run", study, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "median time in the device" in done.stdout
+    assert len(list((out / "traces").iterdir())) == 2
+    study.write_text(study.read_text().replace("trace = true", "trace = 'yes'"))
+    refused = iolab("run", study, "--out", tmp_path / "other")
+    assert refused.returncode == 1
+    assert "neither true nor false" in refused.stderr
+
+
 def test_a_simulated_study_has_no_kernel_to_trace(iolab: Run, tmp_path: Path) -> None:
     words = ("compare", "--on", "sim:sata-2009", "--scheduler", "none,bfq", "--trace")
     done = iolab(*words, "--out", tmp_path / "out")

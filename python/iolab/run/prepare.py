@@ -85,7 +85,7 @@ class Prepared:
     def needs_root(self) -> bool:
         """Whether the testbed, or a factor in use, needs it."""
         is_asked = self.testbed.can_need_root and bool(root_factors(self.plan.study))
-        return self.testbed.needs_root or is_asked or self.options.is_traced
+        return self.testbed.needs_root or is_asked or self.plan.study.is_traced
 
     def choose_runner(self) -> StartRunner:
         """What starts the runner of its testbed; a password is asked here, if one is needed.
@@ -130,7 +130,9 @@ def prepare(
     """
     started_ns = time.monotonic_ns()
     testbed = _testbed(study, options)
-    study = fulfilled(replace(study, testbed=TestbedRequest(*testbed.request)))
+    is_traced = study.is_traced or options.is_traced
+    request = TestbedRequest(*testbed.request)
+    study = fulfilled(replace(study, testbed=request, is_traced=is_traced))
     allowed = Allowed.of(options.overwrite)
     files = in_place(study, testbed, allowed)
     attendants = Attendants([*([files] if files else []), asked(study, testbed, observer), *more])
@@ -145,7 +147,7 @@ def prepare(
         outputs.check_free(named)
         if study.seed is None:
             study = study.with_seed(int.from_bytes(os.urandom(8)) % _SEED_MAX)
-    if options.is_traced:
+    if study.is_traced:
         refuse_without_devices(testbed.text, is_simulated=testbed.is_simulated)
         attendants = Attendants([attendants, Traces(named, core)])
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
