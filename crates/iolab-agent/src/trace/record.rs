@@ -90,9 +90,9 @@ pub fn record(how: Recording, spec: &RecordSpec, control: &mut dyn Control) -> R
                 .progress(json!({"state": state, "events": events, "bytes": bytes, "lost": lost}));
         }
     }
-    let recorded = recorder.finish(machine)?;
+    let found = recorder.finish(machine)?;
     let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-    Ok(json!({"recorded": recorded, "devices": names, "warnings": warnings}))
+    Ok(json!({"recorded": found, "devices": names, "warnings": warnings}))
 }
 
 fn found(

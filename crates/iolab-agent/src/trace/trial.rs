@@ -58,9 +58,9 @@ pub fn begin(machine: &mut Machine, asked: &Asked) -> Result<Option<Recorder>> {
 ///
 /// The instance could not be removed, or the recorder failed.
 pub fn end(machine: &mut Machine, recorder: Recorder) -> Result<(Recorded, Vec<Warning>)> {
-    let recorded = recorder.finish(machine)?;
+    let found = recorder.finish(machine)?;
     let mut warnings = Vec::new();
-    let lost: u64 = recorded.lost.values().sum();
+    let lost: u64 = found.lost.values().sum();
     if lost > 0 {
         warnings.push(Warning::new(
             "trace_lost_events",
@@ -68,12 +68,12 @@ pub fn end(machine: &mut Machine, recorder: Recorder) -> Result<(Recorded, Vec<W
             "its stage times may belong to other requests; record issues and completions only",
         ));
     }
-    if let Some(problem) = &recorded.problem {
+    if let Some(problem) = &found.problem {
         warnings.push(Warning::new(
             "trace_ends_early",
             format!("the trace could not be written any more: {problem}"),
             "make room; its stage times are those of the part that was written",
         ));
     }
-    Ok((recorded, warnings))
+    Ok((found, warnings))
 }

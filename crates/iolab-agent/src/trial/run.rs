@@ -160,9 +160,9 @@ fn measure_traced(
     let Some(recorder) = recorder else { return Ok((measured?, None)) };
     let ended = trace::end(machine, recorder);
     let mut measured = measured?;
-    let (recorded, warnings) = ended?;
+    let (found, warnings) = ended?;
     measured.warnings.extend(warnings);
-    Ok((measured, Some(recorded)))
+    Ok((measured, Some(found)))
 }
 
 /// Measures within the control groups that the trial asks for.
