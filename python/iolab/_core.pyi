@@ -512,7 +512,10 @@ def trace_output_of(name: str) -> str | None:
     """Format that the ending of a file's name stands for; None if it stands for none."""
 
 def trace_stages(
-    inputs: list[tuple[str, Callable[[int], bytes] | None]], by: str, style: str
+    inputs: list[tuple[str, Callable[[int], bytes] | None]],
+    by: str,
+    style: str,
+    span_ns: tuple[int, int] | None = None,
 ) -> str:
     """Measure the stages of a trace; the interpreter is free meanwhile.
 
@@ -522,6 +525,7 @@ def trace_stages(
     by : ``device``, ``process``, ``direction`` or ``size``.
     style : of the text: ``stages``, ``summary``, ``btt`` or ``btt-short``; the last two count as
         btt does.
+    span_ns : only events from the first time on and before the second, on the trace's clock.
 
     Returns
     -------

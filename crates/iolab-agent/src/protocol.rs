@@ -13,7 +13,7 @@ use serde_json::Value;
 pub use iolab_drive::record::Warning;
 
 use crate::error::{Error, Result};
-use crate::trace::RecordSpec;
+use crate::trace::{EventSet, OutputFile, RecordSpec, Recorded};
 
 mod programs;
 
@@ -154,8 +154,22 @@ pub struct TrialSpec {
     /// What may become of files that the user has, where it works in a directory of the user's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileRules>,
+    /// Block events of the testbed's devices are recorded while it is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TrialTrace>,
     /// Passed to the measuring child as it is.
     pub workload: Value,
+}
+
+/// A recording beside a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrialTrace {
+    /// Where it is written.
+    pub output: OutputFile,
+    /// Which events.
+    #[serde(default)]
+    pub events: EventSet,
 }
 
 /// Knobs that change while the workload runs.
@@ -339,6 +353,9 @@ pub struct Record {
     /// Files in a directory of the user's that were made, or written as allowed, and stay.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub made: BTreeMap<String, FileMark>,
+    /// What was recorded, if that was asked for and possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Recorded>,
 }
 
 /// One line to the measuring child.

@@ -66,6 +66,8 @@ struct Watched {
     inner: Box<dyn Source>,
     raised: Raised,
     count: u32,
+    /// Events from the first time on and before the second; notes always.
+    span_ns: Option<(u64, u64)>,
 }
 
 impl Source for Watched {
@@ -77,7 +79,13 @@ impl Source for Watched {
             Python::attach(|py| py.check_signals())
                 .map_err(|e| Error::Write(self.raised.keep(e)))?;
         }
-        self.inner.next(event)
+        while self.inner.next(event)? {
+            let is_within = |(begin, end)| (begin..end).contains(&event.time_ns);
+            if event.action.is_note() || self.span_ns.is_none_or(is_within) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn caveats(&self) -> &[Caveat] {
@@ -111,7 +119,7 @@ fn open(given: Vec<Given>, raised: &Raised) -> Result<(&'static str, Watched), E
         });
     }
     let (format, inner) = format::open(inputs)?;
-    Ok((format.name, Watched { inner, raised: raised.clone(), count: 0 }))
+    Ok((format.name, Watched { inner, raised: raised.clone(), count: 0, span_ns: None }))
 }
 
 /// What every answer tells beside what was asked for.
@@ -266,11 +274,19 @@ fn measure(inputs: Vec<Given>, by: By, raised: &Raised) -> Result<(Report, Strin
 
 /// Stages of a trace; `style` is `stages`, `summary`, `btt` or `btt-short`.
 #[pyfunction]
-pub fn trace_stages(py: Python<'_>, inputs: Vec<Given>, by: &str, style: &str) -> PyResult<String> {
+#[pyo3(signature = (inputs, by, style, span_ns=None))]
+pub fn trace_stages(
+    py: Python<'_>,
+    inputs: Vec<Given>,
+    by: &str,
+    style: &str,
+    span_ns: Option<(u64, u64)>,
+) -> PyResult<String> {
     let by: By = by.parse().map_err(|e: iolab_model::Error| trace_error(py, e))?;
     let raised = Raised::default();
     let done = py.detach(|| {
         let (format, mut source) = open(inputs, &raised)?;
+        source.span_ns = span_ns;
         let rules = if style.starts_with("btt") { Rules::Btt } else { Rules::Own };
         let pairing = Pairing::of(&mut source, rules, by)?;
         let report = Report::of(&pairing);

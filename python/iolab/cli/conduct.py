@@ -39,6 +39,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         out=Path(arguments.out) if arguments.out else None,
         is_resumed=arguments.resume,
         is_dry_run=arguments.dry_run,
+        is_traced=arguments.trace,
         overwrite=tuple(arguments.overwrite),
         is_other_machine_allowed=arguments.allow_other_machine,
         image_dir=arguments.image_dir,

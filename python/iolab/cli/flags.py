@@ -69,6 +69,11 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
         help="continue although kernel or processor changed; the report says so",
     )
     group.add_argument("--dry-run", action="store_true", help="show every action, do nothing")
+    group.add_argument(
+        "--trace",
+        action="store_true",
+        help="record block events during each trial: its stage times become metrics (root)",
+    )
     group.add_argument("--strict", action="store_true", help="exit 4 if undecided or if it depends")
     add_units_flag(group)
     group.add_argument("--image-dir", metavar="DIR", help="where loop images go (/var/tmp)")

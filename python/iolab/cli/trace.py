@@ -15,6 +15,7 @@ from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.parser import Parser
 from iolab.errors import IolabError, TraceError
 from iolab.library.services import Services
+from iolab.run.traces import ENDING, FOLDER
 from iolab.store.users_files import Allowed, opened_new
 from iolab.wording import nearest
 
@@ -55,6 +56,9 @@ def _inputs(names: Sequence[str], stack: ExitStack) -> _Inputs:
     inputs: _Inputs = []
     for name in names:
         path = Path(name)
+        if path.is_dir():
+            path = _only_trace_in(path)
+            name = str(path)
         if name == STANDARD or path.exists():
             inputs.append((name, _unpacked(path, stack) if name.endswith(".gz") else None))
             continue
@@ -64,6 +68,21 @@ def _inputs(names: Sequence[str], stack: ExitStack) -> _Inputs:
         parts.sort(key=lambda part: int(part.name.rpartition(".")[2]))
         inputs.extend((str(part), None) for part in parts)
     return inputs
+
+
+def _only_trace_in(directory: Path) -> Path:
+    """The trace of a results directory, or of its folder of traces, if it has only one."""
+    found = sorted({*directory.glob(f"*{ENDING}"), *(directory / FOLDER).glob(f"*{ENDING}")})
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise TraceError(
+            f"{directory} holds no trace", "run the study with --trace, or name a file"
+        )
+    raise TraceError(
+        f"{directory} holds {len(found)} traces, one of each trial",
+        f"name one of them: {found[0]}, ... {found[-1].name}",
+    )
 
 
 def _is_part_of(part: Path, name: str) -> bool:

@@ -30,6 +30,17 @@ class Core(Protocol):
         """Everything in a workload that its engines cannot do, as JSON."""
         ...
 
+    def trace_stages(
+        self,
+        inputs: list[tuple[str, None]],
+        by: str,
+        style: str,
+        span_ns: tuple[int, int] | None,
+        /,
+    ) -> str:
+        """Stage times of a block trace, as JSON."""
+        ...
+
     def histogram_quantiles(self, histogram_json: str, quantiles: list[float], /) -> list[float]:
         """Quantiles of a recorded histogram, in ns."""
         ...

@@ -23,6 +23,8 @@ class RunOptions:
     continued_by: str = ""
     """How it is continued, for messages; empty: by `iolab run` of its directory."""
     is_dry_run: bool = False
+    is_traced: bool = False
+    """Whether block events are recorded during each trial."""
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that may be replaced."""
     is_other_machine_allowed: bool = False

@@ -21,6 +21,7 @@ from iolab.run.in_place import in_place
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.refusals import check_plan
+from iolab.run.traces import Traces, refuse_without_devices
 from iolab.store.db import STORE_NAME
 from iolab.store.rows import StudyData
 from iolab.store.users_files import Allowed
@@ -91,7 +92,7 @@ class Prepared:
     def needs_root(self) -> bool:
         """Whether the testbed, or a factor in use, needs it."""
         is_asked = self.testbed.can_need_root and bool(root_factors(self.plan.study))
-        return self.testbed.needs_root or is_asked
+        return self.testbed.needs_root or is_asked or self.plan.study.is_traced
 
     def choose_runner(self) -> StartRunner:
         """What starts the runner of its testbed; a password is asked here, if one is needed.
@@ -136,7 +137,9 @@ def prepare(
     """
     started_ns = time.monotonic_ns()
     testbed = _testbed(study, options)
-    study = fulfilled(replace(study, testbed=TestbedRequest(*testbed.request)))
+    is_traced = study.is_traced or options.is_traced
+    request = TestbedRequest(*testbed.request)
+    study = fulfilled(replace(study, testbed=request, is_traced=is_traced))
     allowed = Allowed.of(options.overwrite)
     files = in_place(study, testbed, allowed)
     attendants = Attendants([*([files] if files else []), asked(study, testbed, observer), *more])
@@ -151,6 +154,9 @@ def prepare(
         outputs.check_free(named)
         if study.seed is None:
             study = study.with_seed(int.from_bytes(os.urandom(8)) % _SEED_MAX)
+    if study.is_traced:
+        refuse_without_devices(testbed.text, is_simulated=testbed.is_simulated)
+        attendants = Attendants([attendants, Traces(named, core)])
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)
     if isinstance(testbed, DeviceTestbed):

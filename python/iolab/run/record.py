@@ -18,6 +18,7 @@ from typing import Any, Final, get_args
 from iolab.errors import TestbedError
 from iolab.run.contention import Grants, behind_its_rate, contention_metrics, cut_off
 from iolab.run.core import Core
+from iolab.run.traces import stage_metrics
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.rows import Caveat, TrialStatus
 
@@ -198,6 +199,8 @@ def _operation(
         metrics |= _quantiles(tenants[0].get("service"), "latency_ns", core)
         metrics |= _quantiles(tenants[0].get("response"), "response_ns", core)
         metrics |= _flushes(tenants[0].get("service"), core)
+    if is_total or len(phase["tenants"]) == 1:  # Devices do not know streams.
+        metrics |= stage_metrics(phase)
     devices: list[Json] = phase.get("devices") or []
     cpu: Json = phase.get("cpu") or {}
     depths = [tenant.get("depth_reached_mean") for tenant in tenants]

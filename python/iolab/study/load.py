@@ -68,6 +68,7 @@ _STUDY_KEYS: Final = (
     "baseline",
     "metric",
     "metric_of",
+    "trace",
     "factors",
     "settings",
     "workloads",
@@ -211,8 +212,15 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         specification=_read_specification(reader.table("specification")),
         metric=metric,
         metric_of=metric_of,
+        is_traced=reader.read_or("trace", _parse_truth, False),
         command=command,
     )
+
+
+def _parse_truth(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"'{value}' is neither true nor false")
 
 
 def _with_own(

@@ -272,6 +272,8 @@ class Study:
     """What the device's data sheet promises: ``read`` and ``write``, bytes per second."""
     width: float | None = None
     """Wanted half width of the headline's intervals, relative; a pilot says how many rounds."""
+    is_traced: bool = False
+    """Whether block events are recorded during each trial."""
     command: tuple[str, ...] = ()
     """The command line of another program that it stands for: dialect and words."""
 

@@ -77,6 +77,7 @@ fn a_record_has_every_field_of_the_contract() {
         actions: Vec::new(),
         phases: Vec::new(),
         made: BTreeMap::new(),
+        trace: None,
     };
     let value = serde_json::to_value(record).unwrap();
     assert_eq!(value["status"], "dry_run");

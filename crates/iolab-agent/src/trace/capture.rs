@@ -68,9 +68,6 @@ fn capture(input: &mut LineReader) -> Result<Said> {
     let mut is_busy = false;
     while capture.goes_on() {
         wait(input, if is_busy { SHORT_PAUSE } else { PAUSE });
-        while let Some(line) = input.next_line() {
-            capture.cut(line.trim().parse().unwrap_or(0));
-        }
         if input.is_at_end() {
             break;
         }

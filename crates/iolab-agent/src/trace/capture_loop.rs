@@ -1,6 +1,6 @@
 //! From pages to the file: read in rounds, merged by time, written block by block.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -25,8 +25,6 @@ use crate::error::{Error, Result};
 const PIECE_BYTES: usize = 1 << 18;
 /// After this time a block ends, so that a killed recording lacks little.
 const BLOCK_TIME: Duration = Duration::from_secs(1);
-/// Events that are kept while the time at which the file begins is not known.
-const HELD_MAX: usize = 1 << 17;
 
 /// Buffer of one CPU.
 struct Cpu {
@@ -44,9 +42,6 @@ pub(super) struct Capture {
     page: Vec<u8>,
     pages_max: usize,
     merger: Merger,
-    held: VecDeque<Event>,
-    /// Time from which on events are written, if it is known.
-    begin_ns: Option<u64>,
     file: TraceFile,
     devices: Vec<Traced>,
     folder: PathBuf,
@@ -78,8 +73,6 @@ impl Capture {
             pages_max: order.buffer_bytes as usize / layout.page_bytes + 1,
             layout,
             merger: Merger::default(),
-            held: VecDeque::new(),
-            begin_ns: (!order.is_cut).then_some(0),
             file: TraceFile::begin(&facts)?,
             devices: order.devices.clone(),
             folder: instance.0.clone(),
@@ -95,13 +88,6 @@ impl Capture {
     /// Whether there is still something to record, and somewhere to write it.
     pub fn goes_on(&self) -> bool {
         self.file.problem.is_none() && self.vanished.len() < self.devices.len()
-    }
-
-    /// Leaves out what came before a time.
-    pub fn cut(&mut self, begin_ns: u64) {
-        self.begin_ns = Some(begin_ns);
-        let held = std::mem::take(&mut self.held);
-        held.into_iter().for_each(|event| self.write(event));
     }
 
     /// Reads what is there; whether that was much.
@@ -138,9 +124,7 @@ impl Capture {
             }
             most = most.max(pages);
         }
-        let mut merger = std::mem::take(&mut self.merger);
-        merger.take_before(drained_ns).for_each(|event| self.write(event));
-        self.merger = merger;
+        self.merger.take_before(drained_ns).for_each(|event| self.file.push(&event));
         most
     }
 
@@ -164,21 +148,6 @@ impl Capture {
         }
     }
 
-    fn write(&mut self, event: Event) {
-        match self.begin_ns {
-            Some(begin_ns) if event.time_ns >= begin_ns || event.action.is_note() => {
-                self.file.push(&event);
-            }
-            Some(_) => {}
-            None => {
-                self.held.push_back(event);
-                if self.held.len() > HELD_MAX {
-                    self.held.pop_front();
-                }
-            }
-        }
-    }
-
     fn look_for_devices(&mut self) {
         let gone = self.devices.iter().filter(|device| !device.is_there());
         let names: Vec<String> = gone.map(|device| device.name.clone()).collect();
@@ -189,8 +158,7 @@ impl Capture {
     pub fn finish(mut self) -> Recorded {
         let elapsed = self.started.elapsed();
         while self.read_all() == self.pages_max {}
-        let mut merger = std::mem::take(&mut self.merger);
-        merger.take_all().for_each(|event| self.write(event));
+        self.merger.take_all().for_each(|event| self.file.push(&event));
         self.look_for_devices();
         let lost = lost(&self.folder, &self.cpus);
         let mut facts = counters(&self.devices, "after");

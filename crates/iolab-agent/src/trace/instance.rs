@@ -20,7 +20,10 @@ const TOKEN_LENGTH: usize = 12;
 
 /// A name that no instance has.
 pub fn fresh_name(run: &str) -> Result<String> {
-    let token: String = owned_directory::fresh_token()?.chars().take(TOKEN_LENGTH).collect();
+    let token = owned_directory::fresh_token()?;
+    // No hyphens: else a name of `run-1-x` could be taken for one of `run-1`.
+    let token: String =
+        token.chars().filter(char::is_ascii_alphanumeric).take(TOKEN_LENGTH).collect();
     Ok(format!("{}{token}", prefix(run)))
 }
 
@@ -106,6 +109,7 @@ mod tests {
         for name in ["iolab-run-1-", "iolab-run-1-x/y", "iolab-run-1-..", "run-1-x", "x", ""] {
             assert!(!is_name_of(name, "run-1"), "{name}");
         }
+        assert!(!is_name_of("iolab-run-1-2-abc", "run-1"), "that of run-1-2");
         assert!(!is_name_of("iolab-run-12-abc", "run-1"), "another run's");
     }
 }

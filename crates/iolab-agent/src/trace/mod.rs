@@ -9,7 +9,11 @@ mod output;
 mod record;
 mod recorder;
 mod tracefs;
+mod trial;
 
 pub use capture::main;
 pub use instance::{is_name_of, remove as remove_instance};
+pub use order::{EventSet, Recorded};
+pub use output::OutputFile;
 pub use record::{RecordSpec, Recording, record};
+pub use trial::{Asked, begin, end};

@@ -30,8 +30,6 @@ pub struct Order {
     pub events: EventSet,
     /// Kernel memory of each CPU.
     pub buffer_bytes: u64,
-    /// Events before the time that it is told later are left out.
-    pub is_cut: bool,
     /// Facts of the file's head.
     pub facts: Facts,
 }

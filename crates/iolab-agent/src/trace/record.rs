@@ -19,7 +19,7 @@ use crate::machine::Machine;
 use crate::protocol::Warning;
 
 /// Kernel memory of each CPU, unless it is said.
-const BUFFER_BYTES: u64 = 8 << 20;
+pub(super) const BUFFER_BYTES: u64 = 8 << 20;
 const BUFFER_BYTES_MIN: u64 = 64 << 10;
 const BUFFER_BYTES_MAX: u64 = 256 << 20;
 const DEVICES_MAX: usize = 32;
@@ -69,9 +69,9 @@ pub fn record(how: Recording, spec: &RecordSpec, control: &mut dyn Control) -> R
     if let Some(command) = &spec.command {
         facts.insert("command".to_owned(), command.clone());
     }
-    let (instance, is_cut) = (String::new(), false);
+    let instance = String::new();
     let events = spec.events;
-    let order = Order { instance, devices: devices.clone(), events, buffer_bytes, is_cut, facts };
+    let order = Order { instance, devices: devices.clone(), events, buffer_bytes, facts };
     let Some(mut recorder) = Recorder::start(machine, run, order, Some(output))? else {
         return Err(Error::protocol("a dry run records nothing"));
     };
@@ -90,9 +90,9 @@ pub fn record(how: Recording, spec: &RecordSpec, control: &mut dyn Control) -> R
                 .progress(json!({"state": state, "events": events, "bytes": bytes, "lost": lost}));
         }
     }
-    let recorded = recorder.finish(machine)?;
+    let found = recorder.finish(machine)?;
     let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-    Ok(json!({"recorded": recorded, "devices": names, "warnings": warnings}))
+    Ok(json!({"recorded": found, "devices": names, "warnings": warnings}))
 }
 
 fn found(

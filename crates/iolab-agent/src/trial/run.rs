@@ -26,6 +26,7 @@ use crate::protocol::{
     Warning,
 };
 use crate::testbed::{Prepared, Testbed};
+use crate::trace::{self, Recorded};
 
 /// What a trial runs in.
 pub struct Context<'a> {
@@ -79,7 +80,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     let noise = Noise::sample(machine);
     let noise = if is_first { noise } else { noise.without_averages() };
     let what = What { spec, prepared: &prepared, run, run_as, boundary };
-    let measured = measure_limited((machine, knobs), testbed, &what, program, control)?;
+    let (measured, trace) = measure_traced((machine, knobs), testbed, &what, program, control)?;
     let mut warnings = prepared.warnings;
     warnings.extend(applied.warnings);
     warnings.extend(noise.warnings_until(&Noise::sample(machine), Span::Trial));
@@ -105,6 +106,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         actions: machine.take_actions(),
         phases: measured.phases,
         made: measured.made,
+        trace,
     })
 }
 
@@ -140,6 +142,27 @@ struct What<'a> {
     run: &'a str,
     run_as: Option<RunAs>,
     boundary: Option<&'a Boundary>,
+}
+
+/// Measures, and records what reaches the devices, if the trial asks for it.
+fn measure_traced(
+    (machine, knobs): (&mut Machine, &mut KnobSet),
+    testbed: &dyn Testbed,
+    what: &What,
+    program: &MeasureProgram,
+    control: &mut dyn Control,
+) -> Result<(MeasureResult, Option<Recorded>)> {
+    let place = (testbed.class(), testbed.devices());
+    let asked =
+        trace::Asked { spec: what.spec, run: what.run, testbed: place, boundary: what.boundary };
+    let recorder = trace::begin(machine, &asked)?;
+    let measured = measure_limited((machine, knobs), testbed, what, program, control);
+    let Some(recorder) = recorder else { return Ok((measured?, None)) };
+    let ended = trace::end(machine, recorder);
+    let mut measured = measured?;
+    let (found, warnings) = ended?;
+    measured.warnings.extend(warnings);
+    Ok((measured, Some(found)))
 }
 
 /// Measures within the control groups that the trial asks for.

@@ -75,7 +75,7 @@ pub(super) fn fields_of(name: &str, text: &str) -> Result<BTreeMap<String, Field
     Ok(fields)
 }
 
-/// `char rwbs[10];	offset:34;	size:10;	signed:0;`
+/// Name and place of a field: declaration, offset, size and sign, each with a semicolon behind it.
 fn field_of(text: &str) -> Option<(String, Field)> {
     let mut parts = text.split(';').map(str::trim);
     let declaration = parts.next()?;

@@ -131,6 +131,42 @@ METRICS: Final[tuple[Metric, ...]] = (
         is_maximum=True,
     ),
     latency_metric(
+        "q2d_ns_p50",
+        "median wait before the device",
+        "Time from entering the block layer to being given to the device (Q2D of a trace), which "
+        "half of the requests did not exceed, in ns.",
+    ),
+    latency_metric(
+        "q2d_ns_p99",
+        "p99 wait before the device",
+        "Time from entering the block layer to being given to the device (Q2D of a trace), which "
+        "99 % of the requests did not exceed, in ns.",
+    ),
+    latency_metric(
+        "d2c_ns_p50",
+        "median time in the device",
+        "Time that the device had a request (D2C of a trace), which "
+        "half of the requests did not exceed, in ns.",
+    ),
+    latency_metric(
+        "d2c_ns_p99",
+        "p99 time in the device",
+        "Time that the device had a request (D2C of a trace), which "
+        "99 % of the requests did not exceed, in ns.",
+    ),
+    latency_metric(
+        "q2c_ns_p50",
+        "median time in the block layer",
+        "Time from entering the block layer to completion (Q2C of a trace), which "
+        "half of the requests did not exceed, in ns.",
+    ),
+    latency_metric(
+        "q2c_ns_p99",
+        "p99 time in the block layer",
+        "Time from entering the block layer to completion (Q2C of a trace), which "
+        "99 % of the requests did not exceed, in ns.",
+    ),
+    latency_metric(
         "completion_ns",
         "time to completion",
         "Time until the operations that a stream was given were done, its slowest worker's, in ns.",

@@ -1,0 +1,322 @@
+"""`iolab trace record` on real loop devices: what is in the file, and what is left of it after all.
+
+Conservation: a recorded workload's requests and bytes are those of the kernel's own counters.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Run
+from .machine_state import differences, machine_state
+from .test_kill_loop import agents_of, kill_all
+
+pytestmark = pytest.mark.needs_loop
+
+KILLS = 3
+"""Kills of this test; ``python -m tests.e2e.test_trace_record 30`` runs the full bar."""
+SECTORS = 4 << 11
+READS, WRITES = 23, 41
+"""Prime numbers: sums of anything else are not mistaken for them."""
+
+
+class Loop:
+    """A loop device of the test's own."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.image = folder / f"{name}.img"
+        with self.image.open("wb") as file:
+            file.truncate(SECTORS * 512)
+        argv = ["losetup", "--find", "--show", str(self.image)]
+        done = subprocess.run(argv, check=True, capture_output=True, text=True)
+        self.path = done.stdout.strip()
+        self.name = Path(self.path).name
+
+    def counters(self) -> list[int]:
+        """The kernel's own: reads, -, sectors read, -, writes, -, sectors written, ..."""
+        return [int(word) for word in Path(f"/sys/block/{self.name}/stat").read_text().split()]
+
+    def load(self) -> str:
+        """A command with a known number of requests."""
+        return (
+            f"dd if=/dev/zero of={self.path} bs=8k count={WRITES} oflag=direct status=none; "
+            f"dd if={self.path} of=/dev/null bs=4k count={READS} iflag=direct status=none"
+        )
+
+    def detach(self) -> None:
+        """Give it back; one that is gone already is fine."""
+        subprocess.run(["losetup", "--detach", self.path], capture_output=True, check=False)
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[Loop]:
+    device = Loop(tmp_path, "one")
+    yield device
+    device.detach()
+
+
+def instances() -> set[str]:
+    """Tracing instances of iolab, wherever tracefs is mounted, or is not."""
+    look = "mount -t tracefs t /sys/kernel/tracing && ls /sys/kernel/tracing/instances"
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", look], capture_output=True, text=True, check=True
+    )
+    return {name for name in done.stdout.split() if name.startswith("iolab-")}
+
+
+@pytest.fixture(autouse=True)
+def no_instance_is_left() -> Iterator[None]:
+    before = instances()
+    yield
+    assert instances() <= before
+
+
+def events_of(iolab: Run, trace: Path) -> list[str]:
+    """Actions and operations of the requests, as the default text has them."""
+    shown = iolab("trace", "show", "-q", "-f", "%a %d %n\\n", trace)
+    assert shown.returncode == 0, shown.stderr
+    return shown.stdout.splitlines()
+
+
+def test_counts_and_bytes_are_those_of_the_kernel(iolab: Run, loop: Loop, tmp_path: Path) -> None:
+    trace, before = tmp_path / "t.iotrace", loop.counters()
+    done = iolab("trace", "record", loop.path, "--for", loop.load(), "-o", trace)
+    assert done.returncode == 0, done.stderr
+    assert f"{loop.name}: " in done.stdout
+    assert "none lost" in done.stdout
+    grown = [now - then for now, then in zip(loop.counters(), before, strict=True)]
+    assert (grown[0], grown[4]) == (READS, WRITES), "nobody else uses the device"
+    events = [line.split() for line in events_of(iolab, trace)]
+    for letter, count, sectors in (("R", READS, grown[2]), ("W", WRITES, grown[6])):
+        for action in ("Q", "D", "C"):
+            found = [int(n) for kind, rwbs, n in events if kind == action and letter in rwbs]
+            assert (len(found), sum(found)) == (count, sectors), (action, letter)
+
+
+def test_the_short_set_has_issues_and_completions_only(
+    iolab: Run, loop: Loop, tmp_path: Path
+) -> None:
+    trace = tmp_path / "t.iotrace"
+    words = ("--events", "issue-complete", "--for", loop.load())
+    done = iolab("trace", "record", loop.name, *words, "-o", trace)
+    assert done.returncode == 0, done.stderr
+    actions = [line.split()[0] for line in events_of(iolab, trace)]
+    assert set(actions) == {"D", "C"}
+    assert actions.count("D") == actions.count("C") == READS + WRITES
+
+
+def test_two_recordings_at_once_see_their_own_devices(tmp_path: Path, iolab: Run) -> None:
+    loops = [Loop(tmp_path, name) for name in ("one", "two")]
+    try:
+        running = [
+            start(loop, tmp_path / f"{loop.name}.iotrace", "--for", f"sleep 1; {loop.load()}")
+            for loop in loops
+        ]
+        assert [process.wait(timeout=60) for process in running] == [0, 0]
+        for loop in loops:
+            lines = events_of(iolab, tmp_path / f"{loop.name}.iotrace")
+            assert sum(line.startswith("D ") for line in lines) == READS + WRITES
+    finally:
+        for loop in loops:
+            loop.detach()
+
+
+def test_a_file_that_is_there_stays_unless_it_is_named(
+    iolab: Run, loop: Loop, tmp_path: Path
+) -> None:
+    trace = tmp_path / "t.iotrace"
+    trace.write_text("the user's own")
+    words = ("trace", "record", loop.path, "--for", "true", "-o", trace)
+    refused = iolab(*words)
+    assert refused.returncode == 2
+    assert "--overwrite" in refused.stderr
+    assert trace.read_text() == "the user's own"
+    assert iolab(*words, "--overwrite", trace).returncode == 0
+    assert iolab("trace", "show", trace).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("nosuch", "--seconds", "1"), "nosuch is no block device"),
+        (("/etc/passwd", "--seconds", "1"), "/etc/passwd is no block device"),
+        (("loop0", "--seconds", "soon"), "--seconds soon"),
+        (("loop0", "--seconds", "-1"), "--seconds -1"),
+        (("loop0", "--seconds", "1", "--buffer", "1 TiB"), "no size of a buffer"),
+    ],
+)
+def test_what_cannot_be_recorded_is_told_and_leaves_no_file(
+    iolab: Run, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    done = iolab("trace", "record", *words, "-o", tmp_path / "t.iotrace")
+    assert done.returncode == 1, done.stderr
+    assert told in done.stderr
+    assert not (tmp_path / "t.iotrace").exists()
+
+
+def test_a_command_that_fails_is_told(iolab: Run, loop: Loop, tmp_path: Path) -> None:
+    trace = tmp_path / "t.iotrace"
+    done = iolab("trace", "record", loop.path, "--for", "exit 7", "-o", trace)
+    assert done.returncode == 1
+    assert "exit code 7" in done.stderr
+    assert iolab("trace", "show", trace).returncode == 0
+
+
+def test_a_full_disk_ends_the_recording_and_keeps_what_was_written(
+    iolab: Run, loop: Loop, tmp_path: Path
+) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "t", str(place)], check=True)
+    try:
+        trace = place / "t.iotrace"
+        load = f"while test -e {tmp_path}/one.img; do {loop.load()}; done"
+        done = iolab(
+            "trace", "record", loop.path, "--for", f"timeout 12 sh -c '{load}'", "-o", trace
+        )
+        assert done.returncode == 1
+        assert "could not be written any more" in done.stderr, done.stderr
+        assert "No space left" in done.stderr
+        shown = iolab("trace", "show", "-q", trace)
+        assert shown.returncode == 0, shown.stderr
+        assert shown.stdout.count("\n") > 100
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_device_that_goes_away_ends_the_recording(iolab: Run, loop: Loop, tmp_path: Path) -> None:
+    trace = tmp_path / "t.iotrace"
+    running = start(loop, trace, "--seconds", "50", errors=subprocess.PIPE)
+    begun(trace)
+    loop.detach()
+    _, told = running.communicate(timeout=40)
+    assert running.returncode == 1
+    assert f"{loop.name} went away" in told
+    assert iolab("trace", "show", trace).returncode == 0
+
+
+def test_ctrl_c_ends_with_a_whole_file(iolab: Run, loop: Loop, tmp_path: Path) -> None:
+    trace = tmp_path / "t.iotrace"
+    running = start(loop, trace)
+    begun(trace)
+    subprocess.run(["sh", "-c", loop.load()], check=True)
+    os.killpg(running.pid, 2)
+    assert running.wait(timeout=40) == 0
+    shown = iolab("trace", "show", "-q", trace)
+    assert (shown.returncode, shown.stderr) == (0, ""), "the file was closed"
+    assert "dd" in shown.stdout
+
+
+def test_only_root_records(loop: Loop, tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "iolab.cli", "trace", "record", loop.path, "-o", "/tmp/never"]
+    done = subprocess.run(
+        ["setpriv", "--reuid", "65534", "--clear-groups", *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    if "Permission denied" in done.stderr or "No module" in done.stderr:
+        pytest.skip("nobody cannot reach the sources here")
+    assert done.returncode != 0
+    assert "root" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not Path("/tmp/never").exists()
+
+
+def start(loop: Loop, trace: Path, *words: str, errors: int | None = None) -> subprocess.Popen[str]:
+    """A recording in the background."""
+    argv = [sys.executable, "-m", "iolab.cli", "trace", "record", loop.path, *words, "-o", trace]
+    return subprocess.Popen(list(map(str, argv)), text=True, stderr=errors, start_new_session=True)
+
+
+def begun(trace: Path) -> None:
+    """Waits until events are recorded: the head and the first note are written."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if trace.exists() and trace.stat().st_size > 0:
+            time.sleep(0.2)
+            return
+        time.sleep(0.02)
+    raise AssertionError("the recording did not begin")
+
+
+def kill_once(loop: Loop, trace: Path, moment: float) -> tuple[str, str]:
+    """Kills all of a recording `moment` s after its start; its run, and what is wrong then."""
+    before = instances()
+    running = start(loop, trace)
+    load = subprocess.Popen(
+        ["sh", "-c", f"while :; do {loop.load()}; done"], start_new_session=True
+    )
+    try:
+        time.sleep(moment)
+        agents = agents_of(running)
+        words = " ".join(agents.values())
+        kill_all([*reversed(agents), running.pid])
+        running.wait(timeout=60)
+        left = [pid for pid in agents if is_alive(pid)]
+    finally:
+        os.killpg(load.pid, 9)
+        load.wait()
+    run = re.search(r"trace-[0-9a-f]{12}", words)
+    argv = [sys.executable, "-m", "iolab.cli", "restore", *(["--run", run[0]] if run else [])]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=100)
+    problems = [f"process {pid} is left" for pid in left]
+    if done.returncode:
+        problems.append(done.stdout + done.stderr)
+    problems += [f"instance {name} is left" for name in instances() - before]
+    return (run[0] if run else ""), "; ".join(problems)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process goes on."""
+    for _ in range(100):
+        try:
+            text = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return False
+        if text.rpartition(")")[2].split()[0] in "ZX":
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_a_killed_recording_leaves_nothing_but_a_readable_file(
+    iolab: Run, loop: Loop, tmp_path: Path
+) -> None:
+    before: dict[str, Any] = machine_state()
+    moments = random.Random(17)
+    for number in range(KILLS):
+        trace = tmp_path / f"{number}.iotrace"
+        _, problem = kill_once(loop, trace, moments.uniform(0.2, 4.0))
+        assert not problem, problem
+        if trace.exists() and trace.stat().st_size > 0:
+            assert iolab("trace", "show", "-q", trace).returncode == 0
+    assert not differences(before, machine_state())
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        device = Loop(Path(place), "kill")
+        chosen = random.Random(99)
+        n_kills, n_bad = int(sys.argv[1]) if len(sys.argv) > 1 else 30, 0
+        for count in range(n_kills):
+            seconds = chosen.uniform(0.05, 4.0)
+            _, wrong = kill_once(device, Path(place) / f"{count}.iotrace", seconds)
+            n_bad += bool(wrong)
+            print(f"kill {count + 1:2} after {seconds:.2f} s: {wrong or 'ok'}", flush=True)
+        device.detach()
+        print(f"{n_kills - n_bad} of {n_kills} left nothing")
