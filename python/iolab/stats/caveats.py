@@ -14,6 +14,7 @@ from iolab.stats.interim_looks import ALPHA, look_of, spent_share
 from iolab.stats.ledger import Ledger, decides_cache
 from iolab.stats.obstacles import always_failed, equal_levels, obstacle
 from iolab.stats.shared import shared_cells
+from iolab.stats.slices import about_slices
 from iolab.stats.verdict import Comparison, CountedCaveat, StudyVerdict
 from iolab.stats.warmth import has_cold_level
 from iolab.stats.width import rounds_for_width, width_of
@@ -79,6 +80,7 @@ def _statistical(ledger: Ledger, verdict: StudyVerdict) -> Iterator[tuple[Caveat
     yield from _about_looks(ledger, verdict)
     yield from _about_resumes(ledger, verdict)
     yield from _about_width(ledger, verdict)
+    yield from about_slices(ledger.data)
     yield from _about_equal_levels(ledger)
     yield from about_surprises(ledger.data, verdict)
     yield from _about_metric(ledger, verdict)

@@ -272,6 +272,8 @@ class Study:
     """What the device's data sheet promises: ``read`` and ``write``, bytes per second."""
     width: float | None = None
     """Wanted half width of the headline's intervals, relative; a pilot says how many rounds."""
+    design: str | None = None
+    """How levels are brought together: ``trials`` or ``pairs``; None is the usual one."""
     command: tuple[str, ...] = ()
     """The command line of another program that it stands for: dialect and words."""
 

@@ -32,6 +32,8 @@ def spec_toml(study: Study) -> str:
         lines.append(f"seed = {study.seed}")
     if study.rounds is not None:
         lines.append(f"rounds = {study.rounds}")
+    if study.design is not None:
+        lines.append(f"design = {_text(study.design)}")
     if study.looks is not None:
         lines.append(f"looks = {study.looks}")
     if study.width is not None:
