@@ -92,6 +92,7 @@ def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
         ({"settings": {"fsync": "timed"}}, "flushes inside"),
         ({"metric": "latency_ns_p999"}, "valid for record_size"),
         ({"factors": {}}, "nothing is varied"),
+        ({"width": "2%", "budget": "1h"}, "a wanted width"),
         (
             {"workloads": [{"kind": "iozone", "tests": ["write"], "file_size": "1m"}]},
             "test write makes new files",

@@ -18,7 +18,8 @@ mod pairs;
 mod programs;
 
 pub use pairs::{
-    ChosenBy, PairsCell, PairsRecord, PairsSlices, PairsSpec, PairsTenant, PairsTreatment, PairsUnit,
+    ChosenBy, PairsCell, PairsRecord, PairsSlices, PairsSpec, PairsTenant, PairsTreatment,
+    PairsUnit,
 };
 pub use programs::{FileBirth, FileMark, FileRules, Replaceable, RunAs, WaitFor, Waits};
 

@@ -144,6 +144,8 @@ def _rows(study: Study) -> Iterator[tuple[str, ValidityRow | None]]:
 
 def _problems(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
     trials = "leave design out, which compares whole trials"
+    if study.width is not None:
+        yield "a wanted width counts rounds by a pilot of trials", "give a budget instead of width"
     if not study.factors:
         yield "nothing is varied", "give a factor at least two levels"
     for name, row in _rows(study):

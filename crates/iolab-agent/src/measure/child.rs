@@ -29,9 +29,9 @@ use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
 use super::files::run_files;
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
+use super::pairs;
 use super::probe;
 use super::processes::run_processes;
-use super::pairs;
 use super::request::{Answer, PairsSpec, Request, RunAs, Status};
 use super::slices::{Sliced, Table};
 use super::users_files::{self, UsersFiles};
@@ -173,7 +173,7 @@ fn alternate(request: &Request, spec: &PairsSpec, mut warnings: Vec<Warning>) ->
             warnings.extend(ended.warnings);
             let status = match (&ended.record, ended.why.as_deref()) {
                 (Some(_), None) => Status::Ok,
-                (_, Some("interrupted")) => Status::Interrupted,
+                (_, Some(pairs::INTERRUPTED)) => Status::Interrupted,
                 _ => Status::Failed,
             };
             let error = ended.why.filter(|_| status == Status::Failed);

@@ -22,7 +22,7 @@ use iolab_model::{Error, Ns, Target};
 use iolab_real::{Engine, EngineVisitor};
 use serde_json::json;
 
-use self::cast::{Actor, Cast};
+use self::cast::{Cast, CastMember};
 use super::child::{pin, print};
 use super::observer::PhaseObserver;
 use super::request::Request;
@@ -39,6 +39,8 @@ const SWITCH_TENTHS: u64 = 25;
 const PILOT: Duration = Duration::from_millis(100);
 /// Changes of knobs that are timed before the first unit, for each treatment.
 const SWITCHES_TRIED: u32 = 3;
+/// Why a session ended that somebody wanted to end.
+pub const INTERRUPTED: &str = "interrupted";
 const TOLD_EVERY: Duration = Duration::from_millis(500);
 
 /// What the coordinator hears of a worker.
@@ -102,7 +104,7 @@ impl EngineVisitor for LayingOut<'_, '_, '_> {
 }
 
 /// How a session ended.
-pub struct Ended {
+pub struct SessionEnd {
     /// What it left; none if it failed.
     pub record: Option<PairsRecord>,
     /// Why it was stopped or failed.
@@ -116,7 +118,7 @@ pub struct Ended {
 /// # Errors
 ///
 /// What is asked cannot be alternated, or a file cannot be made.
-pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<Ended, Error> {
+pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<SessionEnd, Error> {
     let cast = Cast::of(spec)?;
     let table = request.device.as_ref();
     let table = table.map(|device| Table::new(device, &request.directory, &cast.everything));
@@ -131,7 +133,7 @@ pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<Ended,
     ))?;
     if laid == iolab_drive::pump::Laid::Stopped {
         let why = observer.stopped_because.clone();
-        return Ok(Ended { record: None, why, warnings: observer.warnings });
+        return Ok(SessionEnd { record: None, why, warnings: observer.warnings });
     }
     let (news, heard) = channel();
     let actors = cast.actors();
@@ -152,7 +154,8 @@ pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<Ended,
                 }
             });
         }
-        let mut session = Session { spec, cast: &cast, actors: &actors, turns, heard, now_at: None };
+        let mut session =
+            Session { spec, cast: &cast, actors: &actors, turns, heard, now_at: None };
         session.run(request, &mut observer)
         // The senders go with the session, which ends every worker.
     });
@@ -160,14 +163,14 @@ pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<Ended,
         Ok((record, why)) => (Some(record), why),
         Err(why) => (None, Some(why)),
     };
-    Ok(Ended { record, why, warnings: observer.warnings })
+    Ok(SessionEnd { record, why, warnings: observer.warnings })
 }
 
 /// The coordinator.
 struct Session<'a> {
     spec: &'a PairsSpec,
     cast: &'a Cast,
-    actors: &'a [Actor<'a>],
+    actors: &'a [CastMember<'a>],
     turns: Vec<Sender<Turn>>,
     heard: Receiver<(usize, News)>,
     /// The treatment whose knobs are in effect.
@@ -211,6 +214,8 @@ impl Session<'_> {
             let unit_began = monotonic();
             let is_whole = self.unit(unit, &chosen, began, &mut record.slices, observer)?;
             if !is_whole {
+                // Who was stopped while knobs changed does not know yet why.
+                observer.should_stop();
                 record.slices.truncate(kept);
                 break;
             }
@@ -254,7 +259,9 @@ impl Session<'_> {
             if observer.should_stop() {
                 return Ok(false);
             }
-            self.switch_to(treatment)?;
+            if !self.switch_to(treatment)? {
+                return Ok(false);
+            }
             let cell = self.cast.cell(treatment, phase);
             for (tenant, counts) in self.slice(cell, chosen.length)?.into_iter().enumerate() {
                 slices.add((unit, cell, tenant), &counts, began);
@@ -312,8 +319,9 @@ impl Session<'_> {
         failed.unwrap_or_else(|| "a worker ended without saying why".into())
     }
 
-    /// Has the parent put the knobs of a treatment into effect, if others are.
-    fn switch_to(&mut self, treatment: usize) -> Result<(), String> {
+    /// Has the parent put the knobs of a treatment into effect, if others are; answers whether they
+    /// are: not if somebody wants the session to end.
+    fn switch_to(&mut self, treatment: usize) -> Result<bool, String> {
         let knobs = |index: usize| &self.spec.treatments[index].knobs;
         let is_same = match self.now_at {
             Some(now) => knobs(now) == knobs(treatment),
@@ -321,14 +329,15 @@ impl Session<'_> {
         };
         self.now_at = Some(treatment);
         if is_same {
-            return Ok(());
+            return Ok(true);
         }
         print(&json!({"event": "switch", "params": {"treatment": treatment}}));
-        match wait_for_line() {
-            Ok(Passed::Together) => Ok(()),
-            Ok(Passed::Stopped) => Err("interrupted while knobs were changed".into()),
-            Err(why) => Err(why),
-        }
+        wait_for_line().map(|passed| passed == Passed::Together)
+    }
+
+    /// The same before the first unit, where an end leaves nothing.
+    fn try_switch(&mut self, treatment: usize) -> Result<(), String> {
+        if self.switch_to(treatment)? { Ok(()) } else { Err(INTERRUPTED.into()) }
     }
 
     /// Tries every cell and every change of knobs, and chooses the length of slices.
@@ -337,11 +346,10 @@ impl Session<'_> {
         let mut slowest_ns = 0;
         let pilot = SliceLength { slice: Ns(PILOT.as_nanos() as u64), washout: Ns(0) };
         for cell in 0..self.cast.cells() {
-            self.switch_to(self.cast.treatment(cell))?;
+            self.try_switch(self.cast.treatment(cell))?;
             for counts in self.slice(cell, pilot)? {
-                let per_op = counts.iter().map(|count| {
-                    (count.end_ns - count.begin_ns) / count.ops.max(1)
-                });
+                let per_op =
+                    counts.iter().map(|count| (count.end_ns - count.begin_ns) / count.ops.max(1));
                 slowest_ns = per_op.max().unwrap_or(0).max(slowest_ns);
             }
         }
@@ -363,11 +371,11 @@ impl Session<'_> {
         let treatments = self.spec.treatments.len();
         // The first time, each one is checked and noted in the journal.
         for treatment in 0..treatments {
-            self.switch_to(treatment)?;
+            self.try_switch(treatment)?;
         }
         let began = Instant::now();
         for treatment in (0..treatments).cycle().take(treatments * SWITCHES_TRIED as usize) {
-            self.switch_to(treatment)?;
+            self.try_switch(treatment)?;
         }
         let tried = u64::from(SWITCHES_TRIED) * treatments as u64;
         Ok(began.elapsed().as_nanos() as u64 / tried)
@@ -421,7 +429,6 @@ impl PairsSlices {
         }
     }
 }
-
 
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,8 @@ use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-pub use crate::protocol::{PairsRecord, PairsSpec};
 pub use crate::protocol::{FileBirth, FileMark, FileRules, RawDevice, RunAs, Waits};
+pub use crate::protocol::{PairsRecord, PairsSpec};
 
 /// One trial's work.
 #[derive(Clone, Debug, Deserialize)]

@@ -91,8 +91,7 @@ impl Sliced<'_> {
         let Part::Slice { counted_from, longest_uncounted, .. } = self.part else { return false };
         let took = completed.since(submitted);
         // One that is longer than a slice is a stall: it belongs to who has asked for it.
-        let is_washout = completed < counted_from || !self.is_counting;
-        if is_washout && took <= longest_uncounted {
+        if !self.is_counting && took <= longest_uncounted {
             self.is_counting = completed >= counted_from;
             (self.count.begin_ns, self.count.end_ns) = (completed.0, completed.0);
             return false;

@@ -25,7 +25,7 @@ pub struct Cast {
 }
 
 /// A worker, and where it belongs.
-pub struct Actor<'a> {
+pub struct CastMember<'a> {
     /// Index of its cell.
     pub cell: usize,
     /// Who it is.
@@ -104,7 +104,7 @@ impl Cast {
     }
 
     /// All workers, cell by cell.
-    pub fn actors(&self) -> Vec<Actor<'_>> {
+    pub fn actors(&self) -> Vec<CastMember<'_>> {
         let mut found = Vec::new();
         for cell in 0..self.cells() {
             let workload = &self.workloads[self.treatment(cell)];
@@ -112,7 +112,7 @@ impl Cast {
             let name = workload.engine_of(phase);
             let engine: Engine = name.parse().expect("its name was parsed before");
             let of_cell = seats(workload, phase, None).into_iter();
-            found.extend(of_cell.map(|seat| Actor { cell, seat, engine }));
+            found.extend(of_cell.map(|seat| CastMember { cell, seat, engine }));
         }
         found
     }

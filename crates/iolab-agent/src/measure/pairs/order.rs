@@ -62,7 +62,9 @@ mod tests {
     #[test]
     fn each_of_two_treatments_goes_first_about_half_of_the_time() {
         let firsts: usize = (0..50)
-            .flat_map(|unit| of_unit(3, unit, (1, 2, 20)).chunks(2).map(|g| g[0].1).collect::<Vec<_>>())
+            .flat_map(|unit| {
+                of_unit(3, unit, (1, 2, 20)).chunks(2).map(|g| g[0].1).collect::<Vec<_>>()
+            })
             .sum();
         assert!((450..=550).contains(&firsts), "{firsts} of 1000");
     }

@@ -60,8 +60,13 @@ fn a_session_has_every_cell_equally_often_in_every_unit() {
         assert_eq!(slices.bytes[index], slices.ops[index] * size);
         assert!(slices.length_ns[index] > 0 && slices.ops[index] > 0);
     }
-    let recorded: u64 = record.units.iter().flat_map(|unit| unit.service.iter().flatten())
-        .filter_map(|service| service.read.as_ref()).map(|histogram| histogram.count()).sum();
+    let recorded: u64 = record
+        .units
+        .iter()
+        .flat_map(|unit| unit.service.iter().flatten())
+        .filter_map(|service| service.read.as_ref())
+        .map(|histogram| histogram.count())
+        .sum();
     assert_eq!(recorded, slices.ops.iter().sum::<u64>());
 }
 

