@@ -68,7 +68,7 @@ _OF_CALLS: Final = "a property of the call: nothing of it is left when the call 
 VALIDITY: Final = (
     *(
         ValidityRow(name, _BOTH, ("loop", "dir", "device"), metrics, "short", why=_OF_CALLS)
-        for name in ("record_size", "engine", "depth")
+        for name in ("record_size", "engine", "depth", "label")
         for metrics in (_RATES, _QUANTILES)
     ),
     ValidityRow(
