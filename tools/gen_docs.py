@@ -147,6 +147,35 @@ def _factor_row(definition: Any) -> list[str]:
     ]
 
 
+def validity_page() -> str:
+    """What may be compared in alternating slices."""
+    validity: Any = importlib.import_module("iolab.study.validity")
+    body = [
+        [
+            f"`{row.factor}`" + (f" ({', '.join(row.levels)} only)" if row.levels else ""),
+            ", ".join(row.programs),
+            ", ".join(row.testbeds),
+            ", ".join(f"`{metric}`" for metric in row.metrics),
+            row.slices,
+            "shown" if row.is_shown else "not shown",
+            row.why,
+        ]
+        for row in validity.VALIDITY
+    ]
+    heads = ["factor", "workload", "testbed", "metric", "compared in", "equivalence", "why"]
+    return page(
+        "Where alternating slices are valid",
+        "python/iolab/study/validity.py",
+        "The first row that fits decides; what is in no row gets whole trials. `tests` are IOzone's"
+        " tests on an existing file, `streams` are single streams for a fixed time; both with"
+        " direct I/O, one worker and no flushes. *short* is 12 to 65 ms (130 ms where a knob is"
+        " written before each slice). *shown* means that slices and at least 30 rounds of trials"
+        " agreed within the margin by an equivalence test; only such a row is compared in slices"
+        " unless `--design pairs` asks for it.",
+        table(heads, body),
+    )
+
+
 def metrics_page() -> str:
     """The quantities that are judged and shown."""
     metrics: Any = importlib.import_module("iolab.stats.metrics")
@@ -379,6 +408,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/factors.md": factors_page,
     "docs/reference/mkfs-and-mount-options.md": options_page,
     "docs/reference/metrics.md": metrics_page,
+    "docs/reference/validity.md": validity_page,
     "docs/reference/methods.md": methods_page,
     "docs/reference/charts.md": charts_page,
     "docs/reference/findings.md": findings_page,

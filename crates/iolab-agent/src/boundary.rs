@@ -220,6 +220,8 @@ impl Boundary {
         spec: &TrialSpec,
     ) -> Result<()> {
         let names = spec.knobs.keys().chain(spec.changes.iter().flat_map(|it| it.knobs.keys()));
+        let treatments = spec.pairs.iter().flat_map(|pairs| &pairs.treatments);
+        let names = names.chain(treatments.clone().flat_map(|it| it.knobs.keys()));
         let mut is_on_device = false;
         for name in names {
             self.policy.check_knob(name)?;
@@ -232,7 +234,14 @@ impl Boundary {
         self.check_run_as(spec.run_as.as_ref())?;
         let measures_as_root = self.measures_as(class, spec).is_none();
         let bytes = request::check_workload(spec, has_paths, measures_as_root)?;
-        self.policy.check_bytes(bytes)
+        self.policy.check_bytes(bytes)?;
+        for treatment in treatments {
+            let alone =
+                TrialSpec { workload: treatment.workload.clone(), pairs: None, ..spec.clone() };
+            let bytes = request::check_workload(&alone, has_paths, measures_as_root)?;
+            self.policy.check_bytes(bytes)?;
+        }
+        Ok(())
     }
 
     fn check_run_as(&self, asked: Option<&RunAs>) -> Result<()> {

@@ -15,8 +15,13 @@ pub use iolab_drive::record::Warning;
 use crate::error::{Error, Result};
 use crate::trace::{EventSet, OutputFile, RecordSpec, Recorded};
 
+mod pairs;
 mod programs;
 
+pub use pairs::{
+    ChosenBy, PairsCell, PairsRecord, PairsSlices, PairsSpec, PairsTenant, PairsTreatment,
+    PairsUnit,
+};
 pub use programs::{FileBirth, FileMark, FileRules, Replaceable, RunAs, WaitFor, Waits};
 
 /// Version of the protocol.
@@ -157,7 +162,10 @@ pub struct TrialSpec {
     /// Block events of the testbed's devices are recorded while it is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TrialTrace>,
-    /// Passed to the measuring child as it is.
+    /// Alternating slices, in place of running the workload once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<PairsSpec>,
+    /// Passed to the measuring child as it is; with alternating slices that of the first treatment.
     pub workload: Value,
 }
 
@@ -350,6 +358,9 @@ pub struct Record {
     pub actions: Vec<Action>,
     /// What was measured, as the child wrote it.
     pub phases: Vec<Value>,
+    /// What alternating slices measured, as the child wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<Value>,
     /// Files in a directory of the user's that were made, or written as allowed, and stay.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub made: BTreeMap<String, FileMark>,
@@ -395,6 +406,8 @@ pub struct MeasureOrder<'a> {
     pub is_favoured: bool,
     /// The directory is the user's: what may become of files in it.
     pub files: Option<FileRules>,
+    /// Alternating slices, in place of running the workload once.
+    pub pairs: Option<&'a PairsSpec>,
     /// What to do.
     pub workload: &'a Value,
 }
@@ -428,7 +441,8 @@ pub struct Counter {
 pub enum MeasureLine {
     /// Forwarded to the front end.
     Progress {
-        /// `progress`, or `released` when the timed region has begun.
+        /// `progress`, `released` when the timed region has begun, or `switch` when other knobs
+        /// are wanted.
         event: String,
         /// As in the contract.
         params: Value,
@@ -450,6 +464,9 @@ pub struct MeasureResult {
     pub error: Option<String>,
     /// Phase records.
     pub phases: Vec<Value>,
+    /// What alternating slices measured.
+    #[serde(default)]
+    pub pairs: Option<Value>,
     /// What to know.
     pub warnings: Vec<Warning>,
     /// Files of the user's directory that were made and stay.

@@ -42,8 +42,10 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
 /// Refuses names of a trial that are not plain; anybody's.
 pub fn check_names(spec: &TrialSpec) -> Result<()> {
     check_name("trial", &spec.trial)?;
-    let phases = spec.workload.get("phases").and_then(Value::as_array);
-    for phase in phases.into_iter().flatten() {
+    let treatments = spec.pairs.iter().flat_map(|pairs| &pairs.treatments);
+    let workloads = treatments.map(|treatment| &treatment.workload).chain([&spec.workload]);
+    let phases = workloads.filter_map(|workload| workload.get("phases")?.as_array());
+    for phase in phases.flatten() {
         // What has no name is refused by who reads it as a workload.
         if let Some(name) = phase.get("name").and_then(Value::as_str) {
             check_name("phase", name)?;

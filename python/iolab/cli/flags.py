@@ -30,6 +30,11 @@ _STUDY_FLAGS: Final = {
         "where: loop[:SIZE], dir:PATH, device:PATH, sim:PROFILE, sim:STACK.toml or null:",
     ),
     "name": ("--name", "NAME", "name of the study"),
+    "design": (
+        "--design",
+        "HOW",
+        "pairs (alternating slices of milliseconds) or trials; pairs is not possible everywhere",
+    ),
     "rounds": ("--rounds", "N", "complete rounds (5 if there is no budget either)"),
     "budget": ("--budget", "TIME", "stop before a round that would not fit, as in 30m"),
     "margin": ("--margin", "SHARE", "smallest difference that matters (5%%)"),

@@ -11,8 +11,10 @@ from iolab.stats.effect_words import percent
 from iolab.stats.environment import CONDITIONS, IDENTITY, environment_changes
 from iolab.stats.rules import check_rules
 from iolab.stats.sentence import margin_text
+from iolab.stats.slices import CARRY_OVER_P, carry_over, design_of
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
+from iolab.study.validity import NS_PER_MS
 
 Sign = Literal["good", "mind", "unknown", "plain"]
 SIGNS: dict[Sign, str] = {"good": "✓", "mind": "!", "unknown": "?", "plain": "·"}
@@ -32,6 +34,7 @@ def reasons(data: StudyData, verdict: StudyVerdict) -> list[Reason]:
     figures = dict(trust_figures(data, verdict))
     found = [Reason(label, text) for label, text in kind_figures(data)[:1]]
     found.append(_rounds(verdict, figures))
+    found += _design(data)
     if verdict.is_paired:
         trials = verdict.trials
         is_whole = trials.ok == trials.planned
@@ -61,6 +64,24 @@ def _rounds(verdict: StudyVerdict, figures: dict[str, str]) -> Reason:
     label = "rounds used" if verdict.is_paired else "runs a side"
     rounds = max((c.rounds_used for c in verdict.headline), default=0)
     return Reason(label, figures.get(label, "0"), "good" if rounds >= 5 else "mind")
+
+
+def _design(data: StudyData) -> list[Reason]:
+    """How levels alternated, if they did."""
+    design = design_of(data)
+    if design is None:
+        return []
+    switches = f", a switch costs {design.switch_cost_ns / NS_PER_MS:.0f} ms"
+    found = [
+        Reason("design", design.text + (switches if design.switch_cost_ns else "")),
+        Reason("the interval holds for", "this session and layout", "mind"),
+    ]
+    carried = carry_over(data)
+    if carried is not None:
+        value = f"{(carried.ratio - 1) * 100:+.1f} % after itself (p = {carried.p:.2g})"
+        sign: Sign = "mind" if carried.p < CARRY_OVER_P else "good"
+        found.append(Reason("carry-over between slices", value, sign))
+    return found
 
 
 def _floor(data: StudyData, verdict: StudyVerdict) -> Reason:

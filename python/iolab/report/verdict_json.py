@@ -7,13 +7,15 @@ docs/reference/verdict-json.md. Adding a key keeps the version, changing a meani
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Final
 
 from iolab import units
 from iolab.report.findings import findings_document
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.stats.judge import said_again
-from iolab.stats.verdict import StudyVerdict
+from iolab.stats.slices import carry_over, design_of, total_log_ratio
+from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.rows import StudyData
 
 SCHEMA_VERSION: Final = 3
@@ -40,12 +42,48 @@ def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
             "metric": study.metric,
             "metric_of": study.metric_of,
         },
+        **_slices(data, verdict),
         **verdict.to_dict(),
         "findings": findings_document(verdict),
         "methods": methods_paragraph(data, verdict),
         "environment": [{"what": what, "value": value} for what, value in environment_rows(data)],
         "citation": citation_bibtex(data),
     }
+
+
+def _slices(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
+    """How levels alternated, with the ratios of totals; no key of a study in trials."""
+    design = design_of(data)
+    if design is None:
+        return {}
+    carried = carry_over(data)
+    totals = [
+        {
+            "workload": c.workload,
+            "level": c.level,
+            "baseline": c.baseline,
+            "ratio": None if (log := _total(data, c)) is None else math.exp(log),
+        }
+        for c in verdict.headline
+    ]
+    slices = {
+        "design": design.text,
+        "holds_for": "this session and layout",
+        "slice_ns": design.slice_ns,
+        "sessions": design.sessions,
+        "slices": design.slices,
+        "switch_cost_ns": design.switch_cost_ns,
+        "stalls": design.stalls,
+        "totals": totals,
+        "carry_over": None
+        if carried is None
+        else {"ratio": carried.ratio, "p": carried.p, "units": carried.units},
+    }
+    return {"slices": slices}
+
+
+def _total(data: StudyData, c: Comparison) -> float | None:
+    return total_log_ratio(data, c.level, c.baseline, c.metric)
 
 
 def render_json(data: StudyData, verdict: StudyVerdict) -> str:

@@ -30,11 +30,13 @@ from iolab.run.prepare import Analysis, Prepared, confirmed, greet, note_tiny_bu
 from iolab.run.record import caveats_of
 from iolab.run.rehearsal import probe_stacks, rehearse_stacks
 from iolab.run.same_machine import check_same_machine
+from iolab.run.slices import SlicedCampaign
 from iolab.run.stop import StopSwitch
 from iolab.store.db import Origin, Store
 from iolab.store.rows import Caveat
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.model import Study
+from iolab.study.validity import PAIRS
 from iolab.testbed.agent import LostAgentError, OpenTestbed
 from iolab.testbed.model import DirectoryTestbed
 from iolab.testbed.runner import Runner, StartRunner
@@ -213,7 +215,9 @@ def _run_campaign(
         attendant=prepared.attendant,
         failures_max=prepared.options.failures_max,
     )
-    campaign = Campaign(prepared.plan, store, runner, prepared.core, start)
+    is_sliced = prepared.plan.design == PAIRS
+    kind = SlicedCampaign if is_sliced else Campaign
+    campaign = kind(prepared.plan, store, runner, prepared.core, start)
     try:
         return campaign.run()
     finally:

@@ -11,6 +11,7 @@ Left out: simulation; statistics over trials, which begin in `iolab.stats`.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, get_args
@@ -194,6 +195,8 @@ def _operation(
     is_total = grants is not None
     workers: list[Json] = [worker for tenant in tenants for worker in tenant["workers"]]
     metrics = _rates(tenants)
+    if not is_total:
+        metrics |= _slice_rates(tenants[0])
     metrics |= contention_metrics(phase, tenants, is_total=is_total, grants=grants)
     if not is_total:  # Latencies of unlike streams have no common meaning.
         metrics |= _quantiles(tenants[0].get("service"), "latency_ns", core)
@@ -266,6 +269,29 @@ def _rates(tenants: Sequence[Json]) -> dict[str, float]:
         f"throughput_{unit}_per_s": sum(worker[unit] for worker in workers) / seconds
         for unit in ("bytes", "ops")
     }
+
+
+def _slice_rates(tenant: Json) -> dict[str, float]:
+    """Geometric means of the rates of a tenant's slices; empty if it had none.
+
+    Their logarithms are what a balanced unit pairs: a moment in which the machine was busy counts
+    as one slice among many, and not as long as it lasted.
+    """
+    slices: Json | None = tenant.get("slices")
+    if not slices:
+        return {}
+    found = dict[str, float]()
+    for unit in ("bytes", "ops"):
+        pairs = zip(slices[unit], slices["length_ns"], strict=True)
+        rates = [amount * NS_PER_S / length for amount, length in pairs if amount and length]
+        if rates:
+            found[f"throughput_{unit}_per_s"] = geometric_mean(rates)
+    return found
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Geometric mean of values above zero."""
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
 def _quantiles(histograms: Json | None, prefix: str, core: Core) -> dict[str, float]:

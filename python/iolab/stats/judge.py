@@ -43,6 +43,7 @@ from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
 from iolab.stats.qualified import Censored, without_censored
 from iolab.stats.request_time import request_times
 from iolab.stats.secondary_analyses import closer_look
+from iolab.stats.slices import design_of, where_totals_agree
 from iolab.stats.summaries import summaries, value_over
 from iolab.stats.trade_offs import trade_offs
 from iolab.stats.upper_bound import upper_bounds
@@ -73,7 +74,7 @@ def judge(data: StudyData) -> StudyVerdict:
         return judge_imported(data)
     ledger = build_ledger(data)
     judged = judge_pooled(ledger)
-    pooled = without_promise(data, judged.comparisons)
+    pooled = where_totals_agree(data, without_promise(data, judged.comparisons))
     secondary = without_promise(data, _judge_secondary(ledger, pooled))
     cells = without_promise(data, _judge_cells(ledger))
     closer = closer_look(ledger, pooled, judged.families)
@@ -140,6 +141,7 @@ def _answer(data: StudyData, draft: StudyVerdict) -> str:
         said,
         _unknown(data) if data.study.is_comparison else "",
         _without_effect(data),
+        _design(data),
     )
     return " ".join(part for part in parts if part)
 
@@ -168,6 +170,12 @@ def _instead(data: StudyData, draft: StudyVerdict) -> str:
 def _held(study: StudyRow) -> dict[str, str]:
     """Levels of a study of one configuration."""
     return study.settings | {name: levels[0] for name, levels in study.factors.items() if levels}
+
+
+def _design(data: StudyData) -> str:
+    """Say of slices what their intervals hold for."""
+    design = design_of(data)
+    return f"Measured in {design.text}; the interval holds for these." if design else ""
 
 
 def _without_effect(data: StudyData) -> str:

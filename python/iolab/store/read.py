@@ -27,7 +27,9 @@ from iolab.store.rows import (
     StudyRow,
     TrialRow,
 )
+from iolab.store.slices import read_slices
 from iolab.study.operations import ACCESSES, KINDS
+from iolab.study.validity import PAIRS
 
 _TOGETHER: Final = 2000
 """Rows whose JSON cells are read together."""
@@ -92,6 +94,7 @@ def _load_study_data(connection: sqlite3.Connection) -> StudyData:
             phase_details=_phase_details(connection, finished, natures),
             marks=_marks(connection, finished),
             looks=_looks(connection),
+            slices=read_slices(connection) if study.is_in_slices else [],
         )
     finally:
         connection.execute("ROLLBACK")
@@ -164,7 +167,15 @@ def _asked(spec_toml: str) -> dict[str, Any]:
     command: Any = asked.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         raise CellError("table study, row 1, column spec_toml: command is no list of words")
-    return {"metric": metric, "metric_of": metric_of, "command": tuple(command)}
+    design: Any = asked.get("design")
+    if not isinstance(design, str | None):
+        raise CellError("table study, row 1, column spec_toml: design is no text")
+    return {
+        "metric": metric,
+        "metric_of": metric_of,
+        "command": tuple(command),
+        "is_in_slices": design == PAIRS,
+    }
 
 
 class ReadBack(NamedTuple):

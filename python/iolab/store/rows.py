@@ -69,6 +69,9 @@ class StudyRow:
     Its treatments are rows of a table and run in their order, in every round.
     """
 
+    is_in_slices: bool = False
+    """Whether levels alternated in slices; a round is then a balanced unit of them."""
+
     @property
     def is_simulated(self) -> bool:
         """Whether its trials ran on models, in virtual time."""
@@ -148,6 +151,27 @@ class SeriesRow:
 
 
 @frozen
+class SlicesRow:
+    """The slices of one operation of one trial of a study in slices, in order of time."""
+
+    trial_id: str
+    operation: str
+    session: int
+    """Of the agent; each has a layout of its own."""
+    slice_ns: int
+    """Length of a slice, as chosen."""
+    chosen_by: str
+    washout_ns: int
+    switch_cost_ns: int
+    begin_ns: Sequence[int]
+    """From the beginning of the first unit of its session."""
+    length_ns: Sequence[int]
+    ops: Sequence[int]
+    bytes: Sequence[int]
+    longest_ns: Sequence[int]
+
+
+@frozen
 class CurveRow:
     """The latency distribution of one operation of one trial, at fixed quantiles."""
 
@@ -221,6 +245,8 @@ class StudyData:
     looks: tuple[int, ...] = ()
     """Rounds that were complete when an earlier session ended at the end of a round: its results
     were seen, and whoever resumed the study knew them."""
+    slices: list[SlicesRow] = field(default_factory=list[SlicesRow])
+    """Of a study in slices: what every slice gave."""
     by_hand: tuple[ByHand, ...] = ()
     """The same treatments for fio and IOzone; empty where nobody translated them."""
     calibration: dict[str, Any] | None = None

@@ -43,6 +43,7 @@ from iolab.study.source import FileSource, OverriddenSource, Source
 from iolab.study.testbeds import TESTBED_KINDS
 from iolab.study.treatment import is_varied_by
 from iolab.study.typed_workloads import CONTENTION
+from iolab.study.validity import BUDGET_NS, DESIGNS_ASKED, PAIRS
 from iolab.study.workloads import RESERVED_STREAM_NAME, read_workloads
 from iolab.wording import counted, nearest
 
@@ -58,6 +59,7 @@ _STUDY_KEYS: Final = (
     "name",
     "testbed",
     "seed",
+    "design",
     "rounds",
     "budget",
     "margin",
@@ -195,6 +197,9 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
     metric, metric_of = _read_metric(reader, workloads[0])
     rounds = reader.read_or("rounds", _parse_rounds, None)
     budget_ns = reader.read_or("budget", units.parse_duration_ns, None)
+    design = reader.read_or("design", _parse_design, None)
+    if design == PAIRS and rounds is None and budget_ns is None:
+        budget_ns = BUDGET_NS
     return Study(
         name=reader.read_or("name", parse_name, "study"),
         testbed=testbed or reader.read("testbed", _parse_testbed),
@@ -213,6 +218,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
         metric=metric,
         metric_of=metric_of,
         is_traced=reader.read_or("trace", _parse_truth, False),
+        design=design,
         command=command,
     )
 
@@ -253,6 +259,13 @@ def _refuse_unfollowed(
                 f"{name} cannot be chosen for '{workloads[0].name}', which says it itself",
                 "write it into the command or the file, or leave it out",
             )
+
+
+def _parse_design(value: Any) -> str:
+    if value in DESIGNS_ASKED:
+        return str(value)
+    known = ", ".join(DESIGNS_ASKED)
+    raise ValueError(f"'{value}' is no design{nearest(str(value), DESIGNS_ASKED)}; known: {known}")
 
 
 def _parse_command(value: Any) -> tuple[str, ...]:

@@ -274,6 +274,8 @@ class Study:
     """Wanted half width of the headline's intervals, relative; a pilot says how many rounds."""
     is_traced: bool = False
     """Whether block events are recorded during each trial."""
+    design: str | None = None
+    """How levels are brought together: ``trials`` or ``pairs``; None is the usual one."""
     command: tuple[str, ...] = ()
     """The command line of another program that it stands for: dialect and words."""
 

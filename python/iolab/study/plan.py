@@ -19,6 +19,7 @@ from iolab.study.estimate import Cost, cost_of, ops_of
 from iolab.study.model import Levels, Study
 from iolab.study.render import spec_toml
 from iolab.study.treatment import Place, Treatment, treatments_of
+from iolab.study.validity import PAIRS, check_pairs, is_shown
 
 RANDOM, TABLE = "factorial", "table"
 
@@ -152,6 +153,9 @@ def make_plan(study: Study, table: Sequence[Place] | None = None) -> Plan:
     if study.seed is None:
         raise AssertionError("draw a seed before planning: study.with_seed(...)")
     treatments, design = treatments_of(study), TABLE if study.command else RANDOM
+    if study.design == PAIRS or (study.design is None and is_shown(study, treatments)):
+        check_pairs(study, treatments)
+        design = PAIRS
     if table is not None:
         placed = {treatment.place: treatment for treatment in treatments}
         treatments, design = tuple(placed[place] for place in table), TABLE

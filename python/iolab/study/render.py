@@ -23,19 +23,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def spec_toml(study: Study) -> str:
     """Render `study` so that :func:`iolab.study.load.parse_study` gives it back."""
-    lines = _question(study)
-    if study.metric is not None:
-        lines.append(f"metric = {_text(study.metric)}")
-    if study.metric_of is not None:
-        lines.append(f"metric_of = {_text(study.metric_of)}")
-    if study.seed is not None:
-        lines.append(f"seed = {study.seed}")
-    if study.rounds is not None:
-        lines.append(f"rounds = {study.rounds}")
-    if study.looks is not None:
-        lines.append(f"looks = {study.looks}")
-    if study.width is not None:
-        lines.append(f"width = {_margin(study.width)}")
+    lines = [*_question(study), *_how(study)]
     if study.specification:
         rates = ", ".join(f'{name} = "{rate}B/s"' for name, rate in study.specification)
         lines.append(f"specification = {{ {rates} }}")
@@ -66,6 +54,21 @@ def _question(study: Study) -> list[str]:
         lines.append(f"baseline = {_text(study.baseline)}")
     if study.command:
         lines.append(f"command = {_list(study.command)}")
+    return lines
+
+
+def _how(study: Study) -> list[str]:
+    """What decides, and how often it is repeated."""
+    texts = {"metric": study.metric, "metric_of": study.metric_of}
+    lines = [f"{key} = {_text(value)}" for key, value in texts.items() if value is not None]
+    counts = {"seed": study.seed, "rounds": study.rounds}
+    lines += [f"{key} = {value}" for key, value in counts.items() if value is not None]
+    if study.design is not None:
+        lines.append(f"design = {_text(study.design)}")
+    if study.looks is not None:
+        lines.append(f"looks = {study.looks}")
+    if study.width is not None:
+        lines.append(f"width = {_margin(study.width)}")
     return lines
 
 

@@ -73,6 +73,24 @@ impl KnobSet {
         Ok(applied)
     }
 
+    /// Writes what differs between two sets of values that were both in effect before: checked,
+    /// noted in the journal, and compared with what the kernel made of them. Nothing else is looked
+    /// at, because it happens many times a second.
+    pub fn switch(&mut self, machine: &mut Machine, from: &Values, to: &Values) -> Result<()> {
+        let differing = to.iter().filter(|(name, value)| from.get(*name) != Some(value));
+        let named: Values = differing.map(|(name, value)| (name.clone(), value.clone())).collect();
+        for place in self.places(Scope::Device) {
+            // What is in effect later is looked at when somebody applies values again.
+            self.in_effect.remove(&place);
+            for (name, value) in in_order(&named) {
+                let site = Site { device: place.as_deref(), knob: name };
+                let (_, knob) = find(name)?;
+                machine.unlisted(|machine| knob.write(machine, site, value))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Every knob of the list as it is now; of several devices the first one's.
     pub fn read_back(&self, machine: &Machine) -> Values {
         let mut found = Values::new();

@@ -231,6 +231,14 @@ impl Machine {
         self.write_file(path, value).map_err(|error| Error::io("write", path, error))
     }
 
+    /// Does something that was listed when it was done for the first time.
+    pub fn unlisted<T>(&mut self, perform: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let listed = self.actions.len();
+        let done = perform(self);
+        self.actions.truncate(listed);
+        done
+    }
+
     /// Says of the last action what is not known of it in advance.
     pub fn remark(&mut self, text: &str) {
         if let Some(action) = self.actions.last_mut() {

@@ -29,9 +29,10 @@ use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
 use super::files::run_files;
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
+use super::pairs;
 use super::probe;
 use super::processes::run_processes;
-use super::request::{Answer, Request, RunAs, Status};
+use super::request::{Answer, PairsSpec, Request, RunAs, Status};
 use super::slices::{Sliced, Table};
 use super::users_files::{self, UsersFiles};
 use super::waits::wait;
@@ -62,7 +63,7 @@ pub fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn print(value: &serde_json::Value) {
+pub(super) fn print(value: &serde_json::Value) {
     let mut out = std::io::stdout().lock();
     // If nobody listens any more there is nobody to tell.
     let _ = writeln!(out, "{value}").and_then(|()| out.flush());
@@ -83,7 +84,7 @@ fn on_sigterm_finish_early() {
 fn failed(message: String) -> Answer {
     let (phases, warnings) = (Vec::new(), Vec::new());
     let made = BTreeMap::new();
-    Answer { status: Status::Failed, error: Some(message), phases, warnings, made }
+    Answer { status: Status::Failed, error: Some(message), phases, pairs: None, warnings, made }
 }
 
 /// Works inside the directory, not below its name: whoever may rename it cannot lead us elsewhere.
@@ -146,6 +147,9 @@ fn run(request: &mut Request) -> Answer {
         Ok(checked) => checked,
         Err(error) => return failed(error.to_string()),
     };
+    if let Some(spec) = &request.pairs {
+        return alternate(request, spec, warnings);
+    }
     let users_files = match UsersFiles::take(request) {
         Ok(taken) => taken,
         Err(why) => return Answer { warnings: vec![users_files::refusal(&why)], ..failed(why) },
@@ -157,6 +161,27 @@ fn run(request: &mut Request) -> Answer {
     answer.made = users_files.map_or_else(BTreeMap::new, UsersFiles::made);
     answer.warnings.splice(0..0, warnings);
     answer
+}
+
+/// Runs a session of slices.
+fn alternate(request: &Request, spec: &PairsSpec, mut warnings: Vec<Warning>) -> Answer {
+    if request.files.is_some() {
+        return failed("alternating slices need a testbed of their own, as --on loop:1g".into());
+    }
+    match pairs::run(request, spec, Instant::now()) {
+        Ok(ended) => {
+            warnings.extend(ended.warnings);
+            let status = match (&ended.record, ended.why.as_deref()) {
+                (Some(_), None) => Status::Ok,
+                (_, Some(pairs::INTERRUPTED)) => Status::Interrupted,
+                _ => Status::Failed,
+            };
+            let error = ended.why.filter(|_| status == Status::Failed);
+            let pairs = ended.record;
+            Answer { status, error, pairs, warnings, ..failed(String::new()) }
+        }
+        Err(error) => Answer { warnings, ..failed(error.to_string()) },
+    }
 }
 
 fn is_without_device(engine: &str) -> bool {
@@ -495,7 +520,7 @@ fn is_kernel<T: Target>(target: &T) -> bool {
 }
 
 /// Pins a worker to its CPU, if the workload names any; failure is visible in the facts, not fatal.
-fn pin(seat: &Seat<'_>) {
+pub(super) fn pin(seat: &Seat<'_>) {
     let cpus = &seat.workload.pin_cpus;
     if !cpus.is_empty() {
         let _ = affinity::pin_to(cpus[seat.ordinal as usize % cpus.len()]);

@@ -10,6 +10,7 @@ mod child;
 mod counters;
 mod files;
 mod observer;
+mod pairs;
 mod probe;
 mod processes;
 mod request;

@@ -10,6 +10,7 @@ use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 pub use crate::protocol::{FileBirth, FileMark, FileRules, RawDevice, RunAs, Waits};
+pub use crate::protocol::{PairsRecord, PairsSpec};
 
 /// One trial's work.
 #[derive(Clone, Debug, Deserialize)]
@@ -58,6 +59,9 @@ pub struct Request {
     /// The directory is the user's: what may become of files in it.
     #[serde(default)]
     pub files: Option<FileRules>,
+    /// Alternating slices, in place of running the workload once.
+    #[serde(default)]
+    pub pairs: Option<PairsSpec>,
     /// What to do.
     pub workload: Workload,
 }
@@ -130,6 +134,9 @@ pub struct Answer {
     pub error: Option<String>,
     /// What was measured.
     pub phases: Vec<PhaseRecord>,
+    /// What alternating slices measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<PairsRecord>,
     /// Caveats about the trial as a whole.
     pub warnings: Vec<Warning>,
     /// Files of the user's directory that were made and stay.

@@ -33,7 +33,7 @@ pub fn wait(waits: &Waits, phase: &str, ask: impl FnOnce(u16)) -> Result<Passed,
 }
 
 /// Each line says that one phase may begin.
-fn wait_for_line() -> Result<Passed, String> {
+pub(super) fn wait_for_line() -> Result<Passed, String> {
     let input = std::io::stdin();
     loop {
         if is_interrupted() {

@@ -76,6 +76,7 @@ fn a_record_has_every_field_of_the_contract() {
         warnings: Vec::new(),
         actions: Vec::new(),
         phases: Vec::new(),
+        pairs: None,
         made: BTreeMap::new(),
         trace: None,
     };

@@ -76,6 +76,10 @@ pub trait Testbed {
     /// Refuses knobs that may not change here.
     fn check_knobs(&self, machine: &Machine, knobs: &BTreeMap<String, String>) -> Result<()>;
 
+    /// Refuses to change knobs more often than once a second, as alternating slices do, where
+    /// others use the devices: the running system, or file systems that are not ours.
+    fn check_fast_switching(&self) -> Result<()>;
+
     /// Makes ready for a trial.
     fn prepare(&mut self, machine: &mut Machine, spec: &TrialSpec) -> Result<Prepared>;
 

@@ -185,6 +185,17 @@ impl Testbed for DirectoryTestbed {
         ))
     }
 
+    fn check_fast_switching(&self) -> Result<()> {
+        let shown = self.devices.join(", ");
+        Err(Error::refused(
+            format!(
+                "{shown} carries a mounted file system: its settings are not changed more often \
+                 than once a second"
+            ),
+            "compare on --on loop:1g, or by whole trials: --design trials",
+        ))
+    }
+
     fn prepare(&mut self, _machine: &mut Machine, spec: &TrialSpec) -> Result<Prepared> {
         if spec.stack.is_some() {
             return Err(Error::protocol("a directory has the file system it lies on, no stack"));

@@ -3,15 +3,15 @@
 //! The parent changes them, because it owns the journal: each change is intended there before it
 //! is made, read back after, and undone with everything else. Left out: changes of the workload.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use iolab_drive::clock::monotonic;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::knob::KnobSet;
 use crate::machine::Machine;
-use crate::protocol::{KnobChange, Mark, TrialSpec, Warning};
+use crate::protocol::{KnobChange, Mark, PairsTreatment, TrialSpec, Warning};
 
 /// What happens beside a child that measures.
 pub trait Midway {
@@ -23,6 +23,9 @@ pub trait Midway {
 
     /// Does what is due.
     fn act(&mut self) -> Result<()>;
+
+    /// Puts the knobs of a treatment into effect, between two slices.
+    fn switch_to(&mut self, treatment: usize) -> Result<()>;
 }
 
 /// The changes of one trial.
@@ -35,6 +38,10 @@ pub struct Changes<'a> {
     released_ns: Option<u64>,
     marks: Vec<Mark>,
     warnings: Vec<Warning>,
+    /// Treatments that alternate.
+    treatments: &'a [PairsTreatment],
+    /// Those whose knobs were checked, noted in the journal and put into effect once.
+    known: BTreeSet<usize>,
 }
 
 impl<'a> Changes<'a> {
@@ -48,6 +55,8 @@ impl<'a> Changes<'a> {
             released_ns: None,
             marks: Vec::new(),
             warnings: Vec::new(),
+            treatments: spec.pairs.as_ref().map_or(&[], |pairs| &pairs.treatments),
+            known: BTreeSet::new(),
         }
     }
 
@@ -112,5 +121,19 @@ impl Midway for Changes<'_> {
             self.make(change)?;
         }
         Ok(())
+    }
+
+    fn switch_to(&mut self, treatment: usize) -> Result<()> {
+        let Some(wanted) = self.treatments.get(treatment) else {
+            return Err(Error::protocol(format!("there is no treatment {treatment}")));
+        };
+        if self.known.insert(treatment) {
+            let applied = self.knobs.apply(self.machine, &wanted.knobs)?;
+            self.warnings.extend(applied.warnings);
+            self.values = wanted.knobs.clone();
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut self.values, wanted.knobs.clone());
+        self.knobs.switch(self.machine, &before, &wanted.knobs)
     }
 }

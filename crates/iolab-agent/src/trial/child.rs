@@ -20,7 +20,7 @@ use crate::control::{Control, Urgency};
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
 use crate::machine::command;
-use crate::protocol::{MeasureLine, MeasureOrder, MeasureResult, Status};
+use crate::protocol::{MeasureLine, MeasureOrder, MeasureResult, PairsSpec, Status};
 use crate::sys;
 use crate::trial::changes::Midway;
 
@@ -56,6 +56,8 @@ struct Running {
     result: Option<MeasureResult>,
     /// When its timed region began, until that is passed on.
     released_ns: Option<u64>,
+    /// The treatment whose knobs it waits for.
+    wants: Option<usize>,
     /// Where it is told to go on, if it waits for that.
     input: Option<ChildStdin>,
     /// Why it was killed.
@@ -81,6 +83,12 @@ pub fn measure(
         running.listen(control, midway.due_in().map_or(POLL, |due| due.min(POLL)));
         if let Some(at_ns) = running.released_ns.take() {
             midway.released(at_ns);
+        }
+        if let Some(treatment) = running.wants.take() {
+            match midway.switch_to(treatment) {
+                Ok(()) => running.proceed(),
+                Err(error) => running.end(&format!("other knobs could not be set: {error}")),
+            }
         }
         if let Err(error) = midway.act() {
             running.end(&format!("a change while it ran failed: {error}"));
@@ -124,6 +132,7 @@ impl Running {
             last_complaints: VecDeque::new(),
             result: None,
             released_ns: None,
+            wants: None,
             input: None,
             killed: None,
             is_asked_to_end: false,
@@ -145,7 +154,8 @@ impl Running {
         let mut pipe = self.child.stdin.take().expect("it was piped");
         // A child that is dead already tells more by how it died.
         let _ = pipe.write_all(line.as_bytes());
-        self.input = order.waits.is_some().then_some(pipe);
+        let is_asking = order.pairs.is_some_and(PairsSpec::is_switching);
+        self.input = (order.waits.is_some() || is_asking).then_some(pipe);
         Ok(())
     }
 
@@ -165,6 +175,10 @@ impl Running {
                 }
                 Ok(MeasureLine::Progress { event, params }) if event == "released" => {
                     self.released_ns = params["at_ns"].as_u64();
+                }
+                Ok(MeasureLine::Progress { event, params }) if event == "switch" => {
+                    // An index is small.
+                    self.wants = params["treatment"].as_u64().map(|index| index as usize);
                 }
                 Ok(MeasureLine::Progress { event, .. }) => {
                     self.complain(format!("'{event}' is no event of the contract"));
@@ -233,7 +247,7 @@ impl Running {
             self.is_asked_to_end || self.killed.as_deref() == Some("the front end aborted it");
         let status = if is_wanted { Status::Interrupted } else { Status::Failed };
         let (phases, warnings, made) = (Vec::new(), Vec::new(), BTreeMap::new());
-        MeasureResult { status, error: Some(error), phases, warnings, made }
+        MeasureResult { status, error: Some(error), phases, pairs: None, warnings, made }
     }
 }
 
@@ -285,6 +299,10 @@ mod tests {
             self.released_ns.map(|_| Duration::ZERO)
         }
 
+        fn switch_to(&mut self, _: usize) -> Result<()> {
+            Ok(())
+        }
+
         fn act(&mut self) -> Result<()> {
             match self.released_ns {
                 Some(7) => Err(Error::failed("no such knob", "")),
@@ -316,6 +334,7 @@ mod tests {
             enters_as_user: false,
             is_favoured: true,
             files: None,
+            pairs: None,
             workload: &workload,
         };
         let mut control = Script { urgency, heard: Vec::new(), idle_waits: 0 };

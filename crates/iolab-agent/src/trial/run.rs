@@ -22,8 +22,8 @@ use crate::memory;
 use crate::noise::{Noise, Span};
 use crate::owned_directory;
 use crate::protocol::{
-    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, Record, RunAs, Status, TrialSpec,
-    Warning,
+    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, PairsSpec, Record, RunAs, Status,
+    TrialSpec, Warning,
 };
 use crate::testbed::{Prepared, Testbed};
 use crate::trace::{self, Recorded};
@@ -58,6 +58,12 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     testbed.check_knobs(machine, &spec.knobs)?;
     for change in &spec.changes {
         testbed.check_knobs(machine, &change.knobs)?;
+    }
+    for treatment in spec.pairs.iter().flat_map(|pairs| &pairs.treatments) {
+        testbed.check_knobs(machine, &treatment.knobs)?;
+    }
+    if spec.pairs.as_ref().is_some_and(PairsSpec::is_switching) {
+        testbed.check_fast_switching()?;
     }
     let prepared = testbed.prepare(machine, spec)?;
     let run_as = match boundary {
@@ -105,6 +111,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         warnings,
         actions: machine.take_actions(),
         phases: measured.phases,
+        pairs: measured.pairs,
         made: measured.made,
         trace,
     })
@@ -227,6 +234,7 @@ fn measure_now(
         enters_as_user: boundary.is_some() && class == "A+",
         is_favoured: boundary.is_none(),
         files: testbed.is_users().then(|| spec.files.clone().unwrap_or_default()),
+        pairs: spec.pairs.as_ref(),
         workload: &spec.workload,
     };
     let shown = prepared.folder.display().to_string();
@@ -264,7 +272,7 @@ fn counter(name: &str) -> Counter {
 fn rehearsal() -> MeasureResult {
     let (phases, warnings) = (Vec::new(), Vec::new());
     let made = BTreeMap::new();
-    MeasureResult { status: Status::DryRun, error: None, phases, warnings, made }
+    MeasureResult { status: Status::DryRun, error: None, phases, pairs: None, warnings, made }
 }
 
 /// A device that does not exist cannot be read back: the record shows what was asked for.

@@ -29,6 +29,7 @@ from iolab.stats.finding import FindingKind
 from iolab.stats.findings.sections import ESTIMATES, GENERATOR, MEMORY, OVER_TIME, STUDY
 from iolab.stats.knob_changes import change_closing, change_findings
 from iolab.stats.request_time import line_findings, request_time_closing
+from iolab.stats.slices import about_slices
 from iolab.stats.upper_bound import bound_findings, upper_bound_closing
 
 JUDGED: Final[tuple[FindingKind, ...]] = (
@@ -211,6 +212,22 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "nothing; each further look costs more rounds",
         severity="note",
         find=about_resumes,
+    ),
+    FindingKind(
+        "stalls_in_slices",
+        STUDY,
+        'an operation outlasted its slice of a study in alternating slices (`design = "pairs"`); '
+        "it was finished and charged to its level",
+        "compare whole trials if stalls are the question",
+        severity="note",
+        find=about_slices,
+    ),
+    FindingKind(
+        "carry_over",
+        STUDY,
+        "slices after one of the same level differ from those after another level's (p < .01)",
+        "compare whole trials: slices are too short for what is compared",
+        find=about_slices,
     ),
     FindingKind(
         "wanted_width",

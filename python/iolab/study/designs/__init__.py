@@ -9,5 +9,6 @@ from iolab.study.designs.table import order_table_round
 
 DESIGNS: Final = {
     "factorial": order_factorial_round,
+    "pairs": order_factorial_round,
     "table": order_table_round,
 }

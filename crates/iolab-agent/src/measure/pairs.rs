@@ -1,0 +1,434 @@
+//! A session of alternating slices: all treatments on files that were made once.
+//!
+//! Each worker of each cell (a treatment's phase) is a thread with a lane of its own, which keeps
+//! its file open from the first slice to the last and sleeps while others have theirs. One
+//! coordinator says who is next. Knobs are the parent's business: it is asked before a slice of a
+//! treatment that has others than the one before.
+//!
+//! Left out: workers that are processes, programs, sets of files, and files of the user's own.
+
+mod cast;
+mod order;
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use iolab_drive::clock::monotonic;
+use iolab_drive::coordinate::Observer;
+use iolab_drive::pump::{Seat, SliceCount, SliceDriver, SliceLength, Turn, lay_out, run_slices};
+use iolab_drive::recorder::ClassHistograms;
+use iolab_model::{Error, Ns, Target};
+use iolab_real::{Engine, EngineVisitor};
+use serde_json::json;
+
+use self::cast::{Cast, CastMember};
+use super::child::{pin, print};
+use super::observer::PhaseObserver;
+use super::request::Request;
+use super::slices::{Sliced, Table};
+use super::waits::wait_for_line;
+use crate::protocol::{ChosenBy, PairsRecord, PairsSlices, PairsSpec, PairsUnit};
+use crate::semaphores::Passed;
+
+/// Operations that a slice should hold.
+const OPS_MIN: u64 = 20;
+/// A slice is so many tenths of a change of knobs long at least.
+const SWITCH_TENTHS: u64 = 25;
+/// Each cell is tried so long before the first unit.
+const PILOT: Duration = Duration::from_millis(100);
+/// Changes of knobs that are timed before the first unit, for each treatment.
+const SWITCHES_TRIED: u32 = 3;
+/// Why a session ended that somebody wanted to end.
+pub const INTERRUPTED: &str = "interrupted";
+const TOLD_EVERY: Duration = Duration::from_millis(500);
+
+/// What the coordinator hears of a worker.
+enum News {
+    Done(SliceCount),
+    Recorded(Box<ClassHistograms>),
+    Failed(String),
+}
+
+/// The worker's end of the wire.
+struct Wire {
+    index: usize,
+    turns: Receiver<Turn>,
+    news: Sender<(usize, News)>,
+}
+
+impl SliceDriver for Wire {
+    fn next(&mut self, count: Option<SliceCount>) -> Turn {
+        if let Some(count) = count {
+            // Who does not listen any more has ended, and so does the worker.
+            let _ = self.news.send((self.index, News::Done(count)));
+        }
+        self.turns.recv().unwrap_or(Turn::End)
+    }
+
+    fn collect(&mut self, service: ClassHistograms) {
+        let _ = self.news.send((self.index, News::Recorded(Box::new(service))));
+    }
+}
+
+/// One worker's life, on the target that its engine's name stands for.
+struct Living<'a, 'b>(&'b Seat<'a>, &'b Path, Option<&'b Table>, Wire);
+
+impl EngineVisitor for Living<'_, '_> {
+    type Output = Result<(), Error>;
+
+    fn visit<T: Target + Sync>(self, target: &T) -> Self::Output {
+        let Self(seat, directory, table, mut wire) = self;
+        match table {
+            Some(table) => run_slices(seat, &Sliced::new(target, table), directory, &mut wire),
+            None => run_slices(seat, target, directory, &mut wire),
+        }
+    }
+}
+
+/// Makes the files, all of them at once.
+struct LayingOut<'a, 'b, 'c>(&'b Cast, &'b Request, Option<&'b Table>, &'c mut PhaseObserver<'a>);
+
+impl EngineVisitor for LayingOut<'_, '_, '_> {
+    type Output = Result<iolab_drive::pump::Laid, Error>;
+
+    fn visit<T: Target + Sync>(self, target: &T) -> Self::Output {
+        let Self(cast, request, table, observer) = self;
+        let (all, directory) = (&cast.everything, request.directory.as_path());
+        let what = (all, &all.phases[0], None);
+        match table {
+            Some(table) => lay_out(&Sliced::new(target, table), what, directory, observer),
+            None => lay_out(target, what, directory, observer),
+        }
+    }
+}
+
+/// How a session ended.
+pub struct SessionEnd {
+    /// What it left; none if it failed.
+    pub record: Option<PairsRecord>,
+    /// Why it was stopped or failed.
+    pub why: Option<String>,
+    /// The observer's warnings.
+    pub warnings: Vec<iolab_drive::record::Warning>,
+}
+
+/// Runs the session that `spec` asks for.
+///
+/// # Errors
+///
+/// What is asked cannot be alternated, or a file cannot be made.
+pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<SessionEnd, Error> {
+    let cast = Cast::of(spec)?;
+    let table = request.device.as_ref();
+    let table = table.map(|device| Table::new(device, &request.directory, &cast.everything));
+    let table = table.transpose()?;
+    let all = &cast.everything.phases[0];
+    let mut observer = PhaseObserver::new(request, all, began, false);
+    let laid = cast.everything.engine.parse::<Engine>()?.visit(LayingOut(
+        &cast,
+        request,
+        table.as_ref(),
+        &mut observer,
+    ))?;
+    if laid == iolab_drive::pump::Laid::Stopped {
+        let why = observer.stopped_because.clone();
+        return Ok(SessionEnd { record: None, why, warnings: observer.warnings });
+    }
+    let (news, heard) = channel();
+    let actors = cast.actors();
+    let ended = std::thread::scope(|scope| {
+        let mut turns = Vec::new();
+        for (index, actor) in actors.iter().enumerate() {
+            let (sender, receiver) = channel();
+            turns.push(sender);
+            let wire = Wire { index, turns: receiver, news: news.clone() };
+            let (news, table) = (news.clone(), table.as_ref());
+            let directory = request.directory.as_path();
+            scope.spawn(move || {
+                pin(&actor.seat);
+                let life = Living(&actor.seat, directory, table, wire);
+                let lived = actor.engine.visit(life);
+                if let Err(error) = lived {
+                    let _ = news.send((index, News::Failed(error.to_string())));
+                }
+            });
+        }
+        let mut session =
+            Session { spec, cast: &cast, actors: &actors, turns, heard, now_at: None };
+        session.run(request, &mut observer)
+        // The senders go with the session, which ends every worker.
+    });
+    let (record, why) = match ended {
+        Ok((record, why)) => (Some(record), why),
+        Err(why) => (None, Some(why)),
+    };
+    Ok(SessionEnd { record, why, warnings: observer.warnings })
+}
+
+/// The coordinator.
+struct Session<'a> {
+    spec: &'a PairsSpec,
+    cast: &'a Cast,
+    actors: &'a [CastMember<'a>],
+    turns: Vec<Sender<Turn>>,
+    heard: Receiver<(usize, News)>,
+    /// The treatment whose knobs are in effect.
+    now_at: Option<usize>,
+}
+
+/// The length of slices, and what it follows from.
+struct Chosen {
+    length: SliceLength,
+    by: ChosenBy,
+    switch_cost_ns: u64,
+    per_unit: u32,
+}
+
+impl Session<'_> {
+    fn run(
+        &mut self,
+        request: &Request,
+        observer: &mut PhaseObserver<'_>,
+    ) -> Result<(PairsRecord, Option<String>), String> {
+        observer.starting();
+        let chosen = self.choose()?;
+        let began = monotonic();
+        let mut record = PairsRecord {
+            slice_ns: chosen.length.slice.0,
+            chosen_by: chosen.by,
+            washout_ns: chosen.length.washout.0,
+            switch_cost_ns: chosen.switch_cost_ns,
+            slices_per_unit: chosen.per_unit,
+            elapsed_ns: 0,
+            cells: self.cast.told(),
+            units: Vec::new(),
+            slices: PairsSlices::default(),
+        };
+        let mut told = Instant::now();
+        for unit in 0..self.spec.units {
+            if self.is_time_over(&record) {
+                break;
+            }
+            let kept = record.slices.unit.len();
+            let unit_began = monotonic();
+            let is_whole = self.unit(unit, &chosen, began, &mut record.slices, observer)?;
+            if !is_whole {
+                // Who was stopped while knobs changed does not know yet why.
+                observer.should_stop();
+                record.slices.truncate(kept);
+                break;
+            }
+            record.elapsed_ns = monotonic().since(began).0;
+            record.units.push(PairsUnit {
+                began_ns: unit_began.since(began).0,
+                elapsed_ns: monotonic().since(unit_began).0,
+                service: self.collect()?,
+            });
+            if told.elapsed() >= TOLD_EVERY {
+                told = Instant::now();
+                print(&json!({"event": "progress", "params": {
+                    "trial": request.trial, "phase": "slices",
+                    "message": format!("{} balanced units", unit + 1),
+                    "share": f64::from(unit + 1) / f64::from(self.spec.units),
+                }}));
+            }
+        }
+        observer.ended();
+        Ok((record, observer.stopped_because.clone()))
+    }
+
+    /// Whether the next unit, if it takes as long as those before, would end too late.
+    fn is_time_over(&self, record: &PairsRecord) -> bool {
+        let done = record.units.len() as u64;
+        let next = record.elapsed_ns + record.elapsed_ns / done.max(1);
+        self.spec.time_ns > 0 && done > 0 && next > self.spec.time_ns
+    }
+
+    /// One balanced unit; answers whether it was complete.
+    fn unit(
+        &mut self,
+        unit: u32,
+        chosen: &Chosen,
+        began: Ns,
+        slices: &mut PairsSlices,
+        observer: &mut PhaseObserver<'_>,
+    ) -> Result<bool, String> {
+        let size = (self.cast.phases(), self.spec.treatments.len(), chosen.per_unit);
+        for (phase, treatment) in order::of_unit(self.spec.seed, unit, size) {
+            if observer.should_stop() {
+                return Ok(false);
+            }
+            if !self.switch_to(treatment)? {
+                return Ok(false);
+            }
+            let cell = self.cast.cell(treatment, phase);
+            for (tenant, counts) in self.slice(cell, chosen.length)?.into_iter().enumerate() {
+                slices.add((unit, cell, tenant), &counts, began);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lets the workers of a cell have a slice; what they did, by tenant.
+    fn slice(&self, cell: usize, length: SliceLength) -> Result<Vec<Vec<SliceCount>>, String> {
+        let range = self.cast.range(cell);
+        for index in range.clone() {
+            self.turns[index].send(Turn::Slice(length)).map_err(|_| self.epitaph())?;
+        }
+        let mut counts = vec![Vec::new(); self.cast.tenants(cell)];
+        for _ in range {
+            match self.heard.recv() {
+                Ok((index, News::Done(count))) => {
+                    counts[self.actors[index].seat.tenant_index].push(count);
+                }
+                Ok((_, News::Failed(why))) => return Err(why),
+                Ok((_, News::Recorded(_))) | Err(_) => return Err(self.epitaph()),
+            }
+        }
+        Ok(counts)
+    }
+
+    /// What every worker has recorded since it was asked last, by cell and tenant.
+    fn collect(&self) -> Result<Vec<Vec<ClassHistograms>>, String> {
+        let count = self.cast.cells();
+        let empty = |cell| vec![ClassHistograms::default(); self.cast.tenants(cell)];
+        let mut found: Vec<_> = (0..count).map(empty).collect();
+        for turns in &self.turns {
+            turns.send(Turn::Collect).map_err(|_| self.epitaph())?;
+        }
+        for _ in &self.turns {
+            match self.heard.recv() {
+                Ok((index, News::Recorded(service))) => {
+                    let actor = &self.actors[index];
+                    found[actor.cell][actor.seat.tenant_index].merge(&service);
+                }
+                Ok((_, News::Failed(why))) => return Err(why),
+                Ok((_, News::Done(_))) | Err(_) => return Err(self.epitaph()),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Why a worker does not listen any more.
+    fn epitaph(&self) -> String {
+        let failed = self.heard.try_iter().find_map(|(_, news)| match news {
+            News::Failed(why) => Some(why),
+            News::Done(_) | News::Recorded(_) => None,
+        });
+        failed.unwrap_or_else(|| "a worker ended without saying why".into())
+    }
+
+    /// Has the parent put the knobs of a treatment into effect, if others are; answers whether they
+    /// are: not if somebody wants the session to end.
+    fn switch_to(&mut self, treatment: usize) -> Result<bool, String> {
+        let knobs = |index: usize| &self.spec.treatments[index].knobs;
+        let is_same = match self.now_at {
+            Some(now) => knobs(now) == knobs(treatment),
+            None => !self.spec.is_switching(),
+        };
+        self.now_at = Some(treatment);
+        if is_same {
+            return Ok(true);
+        }
+        print(&json!({"event": "switch", "params": {"treatment": treatment}}));
+        wait_for_line().map(|passed| passed == Passed::Together)
+    }
+
+    /// The same before the first unit, where an end leaves nothing.
+    fn try_switch(&mut self, treatment: usize) -> Result<(), String> {
+        if self.switch_to(treatment)? { Ok(()) } else { Err(INTERRUPTED.into()) }
+    }
+
+    /// Tries every cell and every change of knobs, and chooses the length of slices.
+    fn choose(&mut self) -> Result<Chosen, String> {
+        let switch_cost_ns = self.time_switches()?;
+        let mut slowest_ns = 0;
+        let pilot = SliceLength { slice: Ns(PILOT.as_nanos() as u64), washout: Ns(0) };
+        for cell in 0..self.cast.cells() {
+            self.try_switch(self.cast.treatment(cell))?;
+            for counts in self.slice(cell, pilot)? {
+                let per_op =
+                    counts.iter().map(|count| (count.end_ns - count.begin_ns) / count.ops.max(1));
+                slowest_ns = per_op.max().unwrap_or(0).max(slowest_ns);
+            }
+        }
+        self.collect()?;
+        let spec = self.spec;
+        let (slice_ns, by) = slice_of(spec, slowest_ns, switch_cost_ns);
+        let length = SliceLength { slice: Ns(slice_ns), washout: Ns(spec.washout_ns) };
+        let changes = if spec.is_switching() { switch_cost_ns } else { 0 };
+        let turn = slice_ns + spec.washout_ns + changes;
+        let per_unit = spec.unit_ns / (turn * self.cast.cells() as u64).max(1);
+        Ok(Chosen { length, by, switch_cost_ns, per_unit: per_unit.clamp(2, 4096) as u32 })
+    }
+
+    /// Mean cost of a change of knobs; 0 if there are none.
+    fn time_switches(&mut self) -> Result<u64, String> {
+        if !self.spec.is_switching() {
+            return Ok(0);
+        }
+        let treatments = self.spec.treatments.len();
+        // The first time, each one is checked and noted in the journal.
+        for treatment in 0..treatments {
+            self.try_switch(treatment)?;
+        }
+        let began = Instant::now();
+        for treatment in (0..treatments).cycle().take(treatments * SWITCHES_TRIED as usize) {
+            self.try_switch(treatment)?;
+        }
+        let tried = u64::from(SWITCHES_TRIED) * treatments as u64;
+        Ok(began.elapsed().as_nanos() as u64 / tried)
+    }
+}
+
+/// Length of a slice and what decided it.
+fn slice_of(spec: &PairsSpec, slowest_ns: u64, switch_cost_ns: u64) -> (u64, ChosenBy) {
+    let asked = [
+        (spec.slice_min_ns, ChosenBy::Shortest),
+        (slowest_ns * OPS_MIN, ChosenBy::Operations),
+        (switch_cost_ns * SWITCH_TENTHS / 10, ChosenBy::Switches),
+    ];
+    let most = asked.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a });
+    match most {
+        Some((wanted, by)) if wanted <= spec.slice_max_ns => (wanted, by),
+        _ => (spec.slice_max_ns, ChosenBy::Longest),
+    }
+}
+
+impl PairsSlices {
+    /// Adds what the workers of a tenant did in a slice.
+    fn add(&mut self, (unit, cell, tenant): (u32, usize, usize), did: &[SliceCount], began: Ns) {
+        let sum = |of: fn(&SliceCount) -> u64| did.iter().map(of).sum::<u64>();
+        let first = did.iter().map(|count| count.begin_ns).min().unwrap_or(0);
+        self.unit.push(unit);
+        self.cell.push(cell as u32);
+        self.tenant.push(tenant as u32);
+        self.begin_ns.push(first.saturating_sub(began.0));
+        self.length_ns.push(sum(|count| count.end_ns - count.begin_ns));
+        self.ops.push(sum(|count| count.ops));
+        self.bytes.push(sum(|count| count.bytes));
+        self.longest_ns.push(did.iter().map(|count| count.longest_ns).max().unwrap_or(0));
+        self.workers.push(did.len() as u32);
+    }
+
+    /// Forgets all but the first `count`.
+    fn truncate(&mut self, count: usize) {
+        for column in [&mut self.unit, &mut self.cell, &mut self.tenant, &mut self.workers] {
+            column.truncate(count);
+        }
+        let long = [
+            &mut self.begin_ns,
+            &mut self.length_ns,
+            &mut self.ops,
+            &mut self.bytes,
+            &mut self.longest_ns,
+        ];
+        for column in long {
+            column.truncate(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

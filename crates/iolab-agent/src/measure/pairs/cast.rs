@@ -1,0 +1,195 @@
+//! Who works in a session of slices: every worker of every cell, on files that all share.
+
+use std::ops::Range;
+
+use iolab_drive::pump::{Seat, seats};
+use iolab_model::op::Access;
+use iolab_model::{Error, Ns};
+use iolab_real::Engine;
+use iolab_workload::Workload;
+use iolab_workload::operation::Nature;
+use iolab_workload::spec::{FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
+
+use crate::protocol::{PairsCell, PairsSpec, PairsTenant};
+
+/// Longer than any session.
+const FOR_EVER: Ns = Ns(1 << 62);
+
+/// The treatments of a session, as standing work.
+pub struct Cast {
+    workloads: Vec<Workload>,
+    /// All tenants of all cells as one phase: the files that are made.
+    pub everything: Workload,
+    /// Where the workers of each cell begin among all, with the end behind.
+    begins: Vec<usize>,
+}
+
+/// A worker, and where it belongs.
+pub struct CastMember<'a> {
+    /// Index of its cell.
+    pub cell: usize,
+    /// Who it is.
+    pub seat: Seat<'a>,
+    /// How it calls the kernel.
+    pub engine: Engine,
+}
+
+impl Cast {
+    /// Understands the treatments of `spec`.
+    pub fn of(spec: &PairsSpec) -> Result<Self, Error> {
+        let read = |treatment: &crate::protocol::PairsTreatment| -> Result<Workload, Error> {
+            let mut workload: Workload = serde_json::from_value(treatment.workload.clone())
+                .map_err(|error| wrong(format!("a treatment's workload: {error}")))?;
+            workload.workers_as = WorkersAs::Threads;
+            workload.phases.iter_mut().try_for_each(stand)?;
+            workload.check()?;
+            for phase in &workload.phases {
+                workload.engine_of(phase).parse::<Engine>()?;
+            }
+            Ok(workload)
+        };
+        let workloads = spec.treatments.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let Some(first) = workloads.first() else { return Err(wrong("no treatment".into())) };
+        let names = |workload: &Workload| -> Vec<String> {
+            workload.phases.iter().map(|phase| phase.name.clone()).collect()
+        };
+        if workloads.iter().any(|other| names(other) != names(first)) {
+            return Err(wrong("treatments whose phases differ".into()));
+        }
+        let mut everything = first.clone();
+        everything.phases.truncate(1);
+        let tenants = workloads.iter().flat_map(|w| &w.phases).flat_map(|p| &p.tenants);
+        everything.phases[0].tenants = tenants.cloned().collect();
+        check_files(&everything.phases[0])?;
+        let mut begins = vec![0];
+        for phase in workloads.iter().flat_map(|workload| &workload.phases) {
+            let workers: u32 = phase.tenants.iter().map(|tenant| tenant.workers).sum();
+            begins.push(begins.last().copied().unwrap_or(0) + workers as usize);
+        }
+        Ok(Self { workloads, everything, begins })
+    }
+
+    /// Phases of each treatment.
+    pub fn phases(&self) -> usize {
+        self.workloads[0].phases.len()
+    }
+
+    /// Cells in all.
+    pub fn cells(&self) -> usize {
+        self.workloads.len() * self.phases()
+    }
+
+    /// Index of a cell.
+    pub fn cell(&self, treatment: usize, phase: usize) -> usize {
+        treatment * self.phases() + phase
+    }
+
+    /// The treatment of a cell.
+    pub fn treatment(&self, cell: usize) -> usize {
+        cell / self.phases()
+    }
+
+    fn phase(&self, cell: usize) -> &Phase {
+        &self.workloads[self.treatment(cell)].phases[cell % self.phases()]
+    }
+
+    /// Tenants of a cell.
+    pub fn tenants(&self, cell: usize) -> usize {
+        self.phase(cell).tenants.len()
+    }
+
+    /// Indices of the workers of a cell.
+    pub fn range(&self, cell: usize) -> Range<usize> {
+        self.begins[cell]..self.begins[cell + 1]
+    }
+
+    /// All workers, cell by cell.
+    pub fn actors(&self) -> Vec<CastMember<'_>> {
+        let mut found = Vec::new();
+        for cell in 0..self.cells() {
+            let workload = &self.workloads[self.treatment(cell)];
+            let phase = self.phase(cell);
+            let name = workload.engine_of(phase);
+            let engine: Engine = name.parse().expect("its name was parsed before");
+            let of_cell = seats(workload, phase, None).into_iter();
+            found.extend(of_cell.map(|seat| CastMember { cell, seat, engine }));
+        }
+        found
+    }
+
+    /// The cells for the record.
+    pub fn told(&self) -> Vec<PairsCell> {
+        let tell = |cell: usize| {
+            let phase = self.phase(cell);
+            let nature = Nature::of_phase(phase);
+            let tenant = |tenant: &Tenant| {
+                let nature = Nature::of_tenant(tenant);
+                PairsTenant {
+                    name: tenant.name.clone(),
+                    kind: nature.kind,
+                    io_size_bytes: nature.io_size_bytes,
+                    access: nature.access,
+                }
+            };
+            PairsCell {
+                treatment: self.treatment(cell),
+                name: phase.name.clone(),
+                kind: nature.kind,
+                io_size_bytes: nature.io_size_bytes,
+                access: nature.access,
+                tenants: phase.tenants.iter().map(tenant).collect(),
+            }
+        };
+        (0..self.cells()).map(tell).collect()
+    }
+}
+
+fn wrong(problem: String) -> Error {
+    let remedy = "compare whole trials: design = \"trials\"";
+    Error::BadWorkload { problem, remedy: remedy.to_owned() }
+}
+
+/// Makes standing work of a phase: on laid-out files, without an end of its own.
+fn stand(phase: &mut Phase) -> Result<(), Error> {
+    phase.is_stonewalled = false;
+    phase.cuts_ns.clear();
+    phase.pause_after_ns = Ns(0);
+    for tenant in &mut phase.tenants {
+        let why = if tenant.access != Access::Direct {
+            Some("I/O through the page cache")
+        } else if tenant.opening == Opening::Create || tenant.opening == Opening::New {
+            Some("new files")
+        } else if tenant.program.is_some() || tenant.file_set.is_some() {
+            Some("work on many files")
+        } else if !matches!(tenant.fsync, FsyncPolicy::None | FsyncPolicy::After) {
+            Some("flushes")
+        } else if tenant.rate_ops_per_s.is_some() {
+            Some("a limited rate")
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            return Err(wrong(format!("{why} in alternating slices ({})", phase.name)));
+        }
+        tenant.opening = Opening::LaidOut;
+        tenant.fsync = FsyncPolicy::None;
+        tenant.limit = Limit::Time { duration_ns: FOR_EVER };
+        tenant.begins_ns = Ns(0);
+        tenant.primes_first_record = false;
+        tenant.is_close_timed = false;
+    }
+    Ok(())
+}
+
+/// Refuses files of one name and two sizes: whoever is second would find one of the first.
+fn check_files(all: &Phase) -> Result<(), Error> {
+    let mut sizes = std::collections::BTreeMap::new();
+    for tenant in &all.tenants {
+        for name in tenant.file_names() {
+            if *sizes.entry(name.clone()).or_insert(tenant.file_bytes) != tenant.file_bytes {
+                return Err(wrong(format!("the file {name} in two sizes")));
+            }
+        }
+    }
+    Ok(())
+}

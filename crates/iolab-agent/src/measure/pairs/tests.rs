@@ -1,0 +1,94 @@
+//! Sessions on files in a temporary directory, and how long slices become.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::{run, slice_of};
+use crate::measure::request::Request;
+use crate::protocol::{ChosenBy, PairsSpec};
+
+const MS: u64 = 1_000_000;
+
+fn workload(record_bytes: u64, access: &str, opening: &str) -> Value {
+    json!({
+        "version": 1, "name": "x", "engine": "psync", "seed": 7,
+        "phases": [{"name": "random-read", "tenants": [{
+            "name": "random-read", "workers": 1, "file": "data", "file_bytes": 1 << 20,
+            "io_size_bytes": record_bytes, "pattern": {"kind": "uniform"},
+            "direction": {"kind": "read"}, "access": access, "opening": opening,
+        }]}],
+    })
+}
+
+fn spec(workloads: &[Value], units: u32) -> PairsSpec {
+    let treatments: Vec<Value> =
+        workloads.iter().map(|workload| json!({"knobs": {}, "workload": workload})).collect();
+    serde_json::from_value(json!({
+        "treatments": treatments, "slice_min_ns": 2 * MS, "slice_max_ns": 65 * MS,
+        "washout_ns": 0, "unit_ns": 20 * MS, "units": units, "time_ns": 0, "seed": 3,
+    }))
+    .unwrap()
+}
+
+fn request(directory: &std::path::Path, workload: &Value) -> Request {
+    serde_json::from_value(json!({
+        "trial": "t0001", "directory": directory, "workload": workload,
+    }))
+    .unwrap()
+}
+
+#[test]
+fn a_session_has_every_cell_equally_often_in_every_unit() {
+    let place = tempfile::tempdir_in(".").unwrap();
+    let workloads = [workload(4096, "direct", "laid_out"), workload(8192, "direct", "existing")];
+    let (spec, request) = (spec(&workloads, 3), request(place.path(), &workloads[0]));
+    let ended = run(&request, &spec, Instant::now()).unwrap();
+    let record = ended.record.unwrap_or_else(|| panic!("{:?}", ended.why));
+    assert_eq!(record.units.len(), 3);
+    let slices = &record.slices;
+    for unit in 0..3 {
+        for cell in 0..2 {
+            let found = (0..slices.unit.len())
+                .filter(|i| (slices.unit[*i], slices.cell[*i]) == (unit, cell))
+                .count();
+            assert_eq!(found, record.slices_per_unit as usize, "unit {unit}, cell {cell}");
+        }
+    }
+    for index in 0..slices.ops.len() {
+        let size = [4096, 8192][slices.cell[index] as usize];
+        assert_eq!(slices.bytes[index], slices.ops[index] * size);
+        assert!(slices.length_ns[index] > 0 && slices.ops[index] > 0);
+    }
+    let recorded: u64 = record
+        .units
+        .iter()
+        .flat_map(|unit| unit.service.iter().flatten())
+        .filter_map(|service| service.read.as_ref())
+        .map(|histogram| histogram.count())
+        .sum();
+    assert_eq!(recorded, slices.ops.iter().sum::<u64>());
+}
+
+#[test]
+fn what_cannot_be_alternated_is_refused_with_its_reason() {
+    let place = tempfile::tempdir_in(".").unwrap();
+    for (bad, why) in [
+        (workload(4096, "plain", "laid_out"), "page cache"),
+        (workload(4096, "direct", "create"), "new files"),
+    ] {
+        let (spec, request) = (spec(&[bad.clone(), bad.clone()], 1), request(place.path(), &bad));
+        let error = run(&request, &spec, Instant::now()).err().expect("it is refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn slices_are_as_long_as_operations_and_switches_ask_within_their_limits() {
+    let mut spec = spec(&[], 1);
+    spec.slice_min_ns = 12 * MS;
+    assert_eq!(slice_of(&spec, 10_000, 0), (12 * MS, ChosenBy::Shortest));
+    assert_eq!(slice_of(&spec, MS, 0), (20 * MS, ChosenBy::Operations));
+    assert_eq!(slice_of(&spec, MS, 20 * MS), (50 * MS, ChosenBy::Switches));
+    assert_eq!(slice_of(&spec, MS, 30 * MS), (65 * MS, ChosenBy::Longest));
+}

@@ -1,0 +1,150 @@
+//! Alternating slices on the wire: what is asked of a session, and what it leaves behind.
+
+use std::collections::BTreeMap;
+
+use iolab_drive::recorder::ClassHistograms;
+use iolab_model::op::Access;
+use iolab_workload::operation::OperationKind;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A session that alternates treatments in slices, on files that are made once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairsSpec {
+    /// What is alternated, the first one first where order matters.
+    pub treatments: Vec<PairsTreatment>,
+    /// Shortest slice.
+    pub slice_min_ns: u64,
+    /// Longest slice that operations and switches may ask for.
+    pub slice_max_ns: u64,
+    /// Before each slice, driven and not counted.
+    pub washout_ns: u64,
+    /// Length of a balanced unit; it is longer where two slices of each cell take longer.
+    pub unit_ns: u64,
+    /// Balanced units after which it ends.
+    pub units: u32,
+    /// No unit is begun that would not end within this, from the beginning of the first; 0: no such
+    /// limit.
+    pub time_ns: u64,
+    /// Of the order of treatments.
+    pub seed: u64,
+}
+
+/// One of what is alternated.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairsTreatment {
+    /// Knobs by name.
+    pub knobs: BTreeMap<String, String>,
+    /// Its work; each phase is a cell.
+    pub workload: Value,
+}
+
+impl PairsSpec {
+    /// Whether knobs change from slice to slice.
+    pub fn is_switching(&self) -> bool {
+        self.treatments.windows(2).any(|pair| pair[0].knobs != pair[1].knobs)
+    }
+}
+
+/// What such a session left behind.
+#[derive(Debug, Serialize)]
+pub struct PairsRecord {
+    /// Length of a slice, as chosen.
+    pub slice_ns: u64,
+    /// Why it is so long.
+    pub chosen_by: ChosenBy,
+    /// Before each slice.
+    pub washout_ns: u64,
+    /// What a change of knobs cost on average, measured before the first unit.
+    pub switch_cost_ns: u64,
+    /// Slices of each treatment and phase in a unit.
+    pub slices_per_unit: u32,
+    /// From the first unit to the last.
+    pub elapsed_ns: u64,
+    /// What was measured side by side.
+    pub cells: Vec<PairsCell>,
+    /// Complete units only.
+    pub units: Vec<PairsUnit>,
+    /// All slices of them, in order.
+    pub slices: PairsSlices,
+}
+
+/// What decided the length of slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChosenBy {
+    /// The shortest that was allowed is enough.
+    Shortest,
+    /// So that a slice holds enough operations.
+    Operations,
+    /// So that changes of knobs do not cost too much.
+    Switches,
+    /// The longest that was allowed.
+    Longest,
+}
+
+/// A phase of a treatment: one cell of the comparison.
+#[derive(Debug, Serialize)]
+pub struct PairsCell {
+    /// Index of the treatment.
+    pub treatment: usize,
+    /// Name of the phase.
+    pub name: String,
+    /// Of all its tenants.
+    pub kind: OperationKind,
+    /// Bytes per operation; absent: several sizes.
+    pub io_size_bytes: Option<u64>,
+    /// The way to the data.
+    pub access: Option<Access>,
+    /// In order.
+    pub tenants: Vec<PairsTenant>,
+}
+
+/// A tenant of a cell.
+#[derive(Debug, Serialize)]
+pub struct PairsTenant {
+    /// Its name.
+    pub name: String,
+    /// What its operations do.
+    pub kind: OperationKind,
+    /// Bytes per operation.
+    pub io_size_bytes: Option<u64>,
+    /// The way to the data.
+    pub access: Option<Access>,
+}
+
+/// A balanced unit: every cell as often as any other.
+#[derive(Debug, Serialize)]
+pub struct PairsUnit {
+    /// From the beginning of the first unit.
+    pub began_ns: u64,
+    /// How long it took, changes of knobs included.
+    pub elapsed_ns: u64,
+    /// By cell, then by tenant: times of operations.
+    pub service: Vec<Vec<ClassHistograms>>,
+}
+
+/// All slices, column by column.
+#[derive(Debug, Default, Serialize)]
+pub struct PairsSlices {
+    /// Index of the unit.
+    pub unit: Vec<u32>,
+    /// Index of the cell.
+    pub cell: Vec<u32>,
+    /// Index of the tenant.
+    pub tenant: Vec<u32>,
+    /// From the beginning of the first unit.
+    pub begin_ns: Vec<u64>,
+    /// How long was counted; of several workers, all added up.
+    pub length_ns: Vec<u64>,
+    /// Operations.
+    pub ops: Vec<u64>,
+    /// Bytes.
+    pub bytes: Vec<u64>,
+    /// The longest operation.
+    pub longest_ns: Vec<u64>,
+    /// Workers that worked.
+    pub workers: Vec<u32>,
+}

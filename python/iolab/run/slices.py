@@ -1,0 +1,288 @@
+"""Executing a study in slices: one request of the agent measures many balanced units.
+
+A round of such a study is a balanced unit: every treatment in as many slices as any other, in
+random order. The agent's record of a session is cut into one record for each unit and treatment,
+so that store, statistics and reports know rounds and trials as ever; each keeps its own slices.
+What is interrupted keeps its complete units; what is killed keeps none of that session. Every
+session makes its files anew, and records say to which one they belong.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from iolab.errors import TestbedError
+from iolab.run.campaign import Campaign, Outcome
+from iolab.run.contention import grants_of
+from iolab.run.core import Core
+from iolab.run.record import derive, failed_record
+from iolab.run.trial import trial_spec
+from iolab.store.derived import DerivedRecord
+from iolab.store.slices import COLUMNS
+from iolab.study.factors import find_factor
+from iolab.study.plan import Plan, Trial
+from iolab.study.validity import SLICE_MIN_NS, UNIT_NS, UNITS_MAX, slice_max_ns
+from iolab.testbed.agent import AgentError
+
+GRACE_NS: Final = 120_000_000_000
+"""Beside the slices a session lays out files."""
+_OF_SESSION: Final = (
+    "slice_ns",
+    "chosen_by",
+    "washout_ns",
+    "switch_cost_ns",
+    "slices_per_unit",
+)
+Json = Mapping[str, Any]
+
+
+def session_spec(
+    plan: Plan, core: Core, *, units: int, time_ns: int, round_number: int
+) -> dict[str, Any]:
+    """Trial spec of a session that begins with a round.
+
+    Parameters
+    ----------
+    units : balanced units at most.
+    time_ns : none is begun that would end later; 0 is no such limit.
+    round_number : of the first unit, 1-based; decides the seed.
+
+    Raises
+    ------
+    StudyError : the builders refuse a workload.
+    """
+    trials = in_order(plan, round_number)
+    specs = [trial_spec(trial, core, is_fresh_fs=True) for trial in trials]
+    first = specs[0]
+    length_ns = time_ns or units * len(trials) * UNIT_NS
+    return {
+        **first,
+        "trial": trials[0].trial_id,
+        "time_limit_ns": 2 * length_ns + GRACE_NS,
+        "pairs": {
+            "treatments": [
+                {"knobs": spec["knobs"], "workload": spec["workload"]} for spec in specs
+            ],
+            "slice_min_ns": SLICE_MIN_NS,
+            "slice_max_ns": slice_max_ns(plan.study),
+            "washout_ns": 0,
+            "unit_ns": UNIT_NS,
+            "units": units,
+            "time_ns": time_ns,
+            "seed": trials[0].seed,
+        },
+    }
+
+
+def in_order(plan: Plan, round_number: int) -> list[Trial]:
+    """Trials of a round in the order of the treatments."""
+    known = {trial.treatment.place: trial for trial in plan.round_trials(round_number)}
+    return [known[treatment.place] for treatment in plan.treatments]
+
+
+def unit_records(record: Json, session: int) -> list[list[dict[str, Any]]]:
+    """Cut the record of a session into one for each unit and treatment.
+
+    Raises
+    ------
+    TestbedError : the record is not what the agent protocol promises.
+    """
+    try:
+        return list(_unit_records(record, session))
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise TestbedError(
+            f"the record of a session of slices cannot be understood "
+            f"({type(error).__name__}: {error})",
+            "install the agent and this program from the same version",
+        ) from error
+
+
+def _unit_records(record: Json, session: int) -> Iterator[list[dict[str, Any]]]:
+    pairs: Json = record["pairs"]
+    cells: list[Json] = pairs["cells"]
+    n_treatments = 1 + max(int(cell["treatment"]) for cell in cells)
+    columns = _by_place(pairs["slices"])
+    about = {key: pairs[key] for key in _OF_SESSION} | {"number": session}
+    shared = {key: value for key, value in record.items() if key not in ("pairs", "phases")}
+    for number, unit in enumerate(pairs["units"]):
+        each: list[dict[str, Any]] = []
+        for treatment in range(n_treatments):
+            phases = [
+                _phase(cell, unit["service"][index], index, number, columns)
+                for index, cell in enumerate(cells)
+                if cell["treatment"] == treatment
+            ]
+            each.append(
+                {
+                    **shared,
+                    "actions": shared.get("actions", []) if number == treatment == 0 else [],
+                    "status": "ok",
+                    "error": None,
+                    "started_at_unix_ns": int(record["started_at_unix_ns"]) + unit["began_ns"],
+                    "elapsed_ns": int(unit["elapsed_ns"]) // n_treatments,
+                    "session": about,
+                    "phases": phases,
+                }
+            )
+        yield each
+
+
+def _by_place(slices: Json) -> dict[tuple[int, int, int], dict[str, list[int]]]:
+    """Columns of the slices of each unit, cell and tenant."""
+    found: dict[tuple[int, int, int], dict[str, list[int]]] = {}
+    names = (*COLUMNS, "workers")
+    places = zip(slices["unit"], slices["cell"], slices["tenant"], strict=True)
+    values = zip(*(slices[name] for name in names), strict=True)
+    for place, row in zip(places, values, strict=True):
+        own = found.setdefault(place, {name: [] for name in names})
+        for name, value in zip(names, row, strict=True):
+            own[name].append(int(value))
+    return found
+
+
+def _phase(
+    cell: Json, service: list[Json], index: int, unit: int, columns: Mapping[Any, Any]
+) -> dict[str, Any]:
+    """Record of a phase, as a trial of its own would have it; devices are not told apart."""
+    tenants = [
+        _tenant(tenant, service[number], columns[(unit, index, number)])
+        for number, tenant in enumerate(cell["tenants"])
+    ]
+    elapsed = max(tenant["workers"][0]["elapsed_ns"] for tenant in tenants)
+    return {
+        "name": cell["name"],
+        "kind": cell["kind"],
+        "io_size_bytes": cell["io_size_bytes"],
+        "access": cell["access"],
+        "elapsed_ns": elapsed,
+        "devices": [],
+        "tenants": tenants,
+        "warnings": [],
+    }
+
+
+def _tenant(tenant: Json, service: Json, slices: Mapping[str, list[int]]) -> dict[str, Any]:
+    ops, moved = sum(slices["ops"]), sum(slices["bytes"])
+    lengths = [
+        length // workers
+        for length, workers in zip(slices["length_ns"], slices["workers"], strict=True)
+    ]
+    worker = {
+        "worker": 0,
+        "ops": ops,
+        "bytes": moved,
+        "read_bytes": moved if tenant["kind"] == "read" else 0,
+        "write_bytes": moved if tenant["kind"] == "write" else 0,
+        "elapsed_ns": sum(lengths),
+        "gap_ns_max": max(slices["longest_ns"]),
+        "call_ns": sum(lengths),
+    }
+    return {
+        **tenant,
+        "began_ns": 0,
+        "workers": [worker],
+        "service": service,
+        "response": None,
+        "slices": {**{name: slices[name] for name in COLUMNS}, "length_ns": lengths},
+        "depth_reached_mean": None,
+    }
+
+
+class SlicedCampaign(Campaign):
+    """One start of a study in slices."""
+
+    def run(self) -> Outcome:
+        """Measure the units that the plan still lacks.
+
+        Raises
+        ------
+        TestbedError : the agent is gone or refused; finished units are stored.
+        StoppedError : the user asked twice.
+        StoreError : a record could not be stored.
+        """
+        while True:
+            done = self._rounds_complete()
+            wanted = self._wanted(done)
+            if wanted <= 0:
+                return self._outcome("complete")
+            if self._start.stop.presses:
+                return self._outcome("interrupted", "stopped on request")
+            if done in self._plan.look_rounds and self._start.is_decided():
+                return self._outcome("decided", f"all is decided after unit {done}")
+            left_ns = self._left_ns()
+            if left_ns is not None and left_ns <= 0:
+                return self._outcome("budget", "the budget is spent")
+            ended = self._session(done, wanted, left_ns)
+            if ended is not None:
+                return ended
+
+    def _wanted(self, done: int) -> int:
+        """Units until the next planned look, or the end."""
+        looks = [number for number in self._plan.look_rounds if number > done]
+        return (looks[0] if looks else self._plan.rounds or UNITS_MAX) - done
+
+    def _left_ns(self) -> int | None:
+        budget_ns = self._plan.study.budget_ns
+        return None if budget_ns is None else budget_ns - self._spent_ns()
+
+    def _session(self, done: int, wanted: int, left_ns: int | None) -> Outcome | None:
+        """Measure and store up to `wanted` units; an outcome if there can be no more."""
+        first = in_order(self._plan, done + 1)[0]
+        spec = session_spec(
+            self._plan, self._core, units=wanted, time_ns=left_ns or 0, round_number=done + 1
+        )
+        started_unix_ns = time.time_ns()
+
+        def on_progress(params: Json) -> None:
+            message = str(params.get("message") or params.get("phase") or "")
+            self._tell("phase", first, message)
+
+        self._tell("phase", first, "preparing")
+        with self._store.quiet():
+            try:
+                record = self._runner.run_trial(spec, on_progress)
+            except AgentError as error:
+                record = failed_record(
+                    first.trial_id, str(error), started_at_unix_ns=started_unix_ns
+                )
+        if not record.get("pairs"):
+            return self._without_units(first, record)
+        records = unit_records(record, session=self._start.session_id)
+        for number, each in enumerate(records):
+            self._keep(done + 1 + number, each)
+        if record["status"] == "interrupted":
+            return self._outcome("interrupted", "stopped on request")
+        if len(records) < wanted:
+            return self._outcome("budget", f"{len(records)} balanced units fit the budget")
+        return None
+
+    def _keep(self, round_number: int, records: list[dict[str, Any]]) -> None:
+        """Store the records of a unit."""
+        self._store.add_trials(self._plan.round_trials(round_number))
+        for trial, record in zip(in_order(self._plan, round_number), records, strict=True):
+            own = {**record, "trial": trial.trial_id}
+            own["knobs"] = {**(record.get("knobs") or {}), **_knobs_of(trial)}
+            derived = derive(own, self._core, grants_of(trial.treatment.workload))
+            self._commit(trial, derived)
+
+    def _commit(self, trial: Trial, derived: DerivedRecord) -> None:
+        self._store.commit_record(trial.trial_id, self._start.session_id, derived)
+        self._statuses[trial.trial_id] = derived.status
+
+    def _without_units(self, first: Trial, record: dict[str, Any]) -> Outcome:
+        """Store why a session has no unit."""
+        self._store.add_trials(self._plan.round_trials(first.round))
+        status = "interrupted" if record["status"] == "interrupted" else "failed"
+        error = record.get("error") or "no reason given"
+        derived = derive({**record, "status": status, "phases": [], "error": error}, self._core)
+        self._commit(first, derived)
+        if status == "interrupted":
+            return self._outcome("interrupted", "stopped before the first unit was complete")
+        return self._outcome("failing", f"the session of slices failed: {error}")
+
+
+def _knobs_of(trial: Trial) -> dict[str, str]:
+    effective = trial.treatment.effective
+    return {name: level for name, level in effective.items() if find_factor(name).is_knob}

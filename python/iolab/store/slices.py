@@ -1,0 +1,46 @@
+"""Slices out of the records of a study whose levels alternated in them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from iolab.store.cells import unpack_record
+from iolab.store.rows import SlicesRow
+
+COLUMNS: Final = ("begin_ns", "length_ns", "ops", "bytes", "longest_ns")
+"""What is kept of every slice."""
+Json = Mapping[str, Any]
+
+
+def read_slices(connection: sqlite3.Connection) -> list[SlicesRow]:
+    """Slices of all finished trials, in the order of their records."""
+    rows = connection.execute(
+        "SELECT record_id, trial_id, record_zlib FROM record WHERE status = 'ok' ORDER BY record_id"
+    )
+    return [
+        found
+        for record_id, trial_id, record in rows
+        for found in _slices(trial_id, unpack_record(record, record_id))
+    ]
+
+
+def _slices(trial_id: str, record: Json) -> Iterator[SlicesRow]:
+    session: Json = record.get("session") or {}
+    for phase in record.get("phases") or []:
+        tenants: Sequence[Json] = phase.get("tenants") or []
+        for tenant in tenants:
+            slices: Json | None = tenant.get("slices")
+            if slices:
+                name = str(phase["name"])
+                yield SlicesRow(
+                    trial_id,
+                    name if len(tenants) == 1 else f"{name}/{tenant['name']}",
+                    session=int(session["number"]),
+                    slice_ns=int(session["slice_ns"]),
+                    chosen_by=str(session["chosen_by"]),
+                    washout_ns=int(session["washout_ns"]),
+                    switch_cost_ns=int(session["switch_cost_ns"]),
+                    **{column: tuple(slices[column]) for column in COLUMNS},
+                )

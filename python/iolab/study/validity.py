@@ -1,0 +1,249 @@
+"""Where alternating slices may stand in for trials: a table of rows, each to be earned.
+
+Two levels that alternate in slices of some milliseconds meet the same moment of a noisy machine,
+which whole trials seconds apart do not. It is not valid everywhere: a level that keeps state (an
+adaptive scheduler, a page cache, a new file) needs longer than a slice to become itself. So the
+design is offered only for the combinations of factor, program, testbed and metric below, and it is
+the default only where a row is *shown*: pairs and at least 30 rounds of trials agreed within the
+margin by an equivalence test (``make bench-aa VALIDITY=1``). What is in no row gets trials.
+
+Left out: simulated stacks, whose trials do not disturb each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+from iolab.errors import StudyError
+from iolab.frozen import frozen
+from iolab.study.factors import find_factor, is_factor
+from iolab.study.model import IozoneWorkload, MixedWorkload, Stream, Study
+from iolab.study.treatment import Treatment
+
+Slices = Literal["short", "long", "adjacent", "trials"]
+"""Short slices (12 to 65 ms), long ones (0.5 to 2 s), adjacent pairs of trials, whole trials."""
+Program = Literal["tests", "streams"]
+"""IOzone's tests, or streams for a fixed time."""
+
+NS_PER_MS: Final = 1e6
+PAIRS: Final = "pairs"
+TRIALS: Final = "trials"
+DESIGNS_ASKED: Final = (PAIRS, TRIALS)
+SLICE_MIN_NS: Final = 12_000_000
+SLICE_MAX_NS: Final = 65_000_000
+SWITCHED_SLICE_MAX_NS: Final = 130_000_000
+"""A change of a knob may cost some 30 ms: longer slices pay it less often."""
+UNIT_NS: Final = 2_500_000_000
+BUDGET_NS: Final = 180_000_000_000
+"""What a study in slices takes if it says nothing: three minutes."""
+UNITS_MAX: Final = 1000
+SCHEDULERS_WITHOUT_STATE: Final = ("none", "mq-deadline")
+NEW_FILE_TESTS: Final = ("write", "fwrite", "pwrite", "pwritev")
+STREAM_TESTS: Final = ("fwrite", "frewrite", "fread", "freread", "mix")
+"""Tests through the C library's streams, which know no direct I/O, and the one of two kinds."""
+
+
+@frozen
+class ValidityRow:
+    """One combination, and the slices that it may be compared in."""
+
+    factor: str
+    programs: tuple[Program, ...]
+    testbeds: tuple[str, ...]
+    metrics: tuple[str, ...]
+    slices: Slices
+    levels: tuple[str, ...] = ()
+    """The only levels for which it holds; empty: all."""
+    is_shown: bool = False
+    """Whether an equivalence test of pairs against trials was passed."""
+    why: str = ""
+
+
+_BOTH: Final[tuple[Program, ...]] = ("tests", "streams")
+_RATES: Final = ("throughput_bytes_per_s", "throughput_ops_per_s")
+_QUANTILES: Final = ("latency_ns_p50", "latency_ns_p90", "latency_ns_p99", "latency_ns_mean")
+_OF_CALLS: Final = "a property of the call: nothing of it is left when the call is over"
+
+VALIDITY: Final = (
+    *(
+        ValidityRow(name, _BOTH, ("loop", "dir", "device"), metrics, "short", why=_OF_CALLS)
+        for name in ("record_size", "engine", "depth", "label")
+        for metrics in (_RATES, _QUANTILES)
+    ),
+    ValidityRow(
+        "scheduler",
+        _BOTH,
+        ("loop", "device"),
+        _RATES,
+        "short",
+        levels=SCHEDULERS_WITHOUT_STATE,
+        why="neither keeps state; written before each slice, on a device that is ours",
+    ),
+    ValidityRow(
+        "scheduler",
+        _BOTH,
+        ("loop", "device"),
+        _RATES,
+        "trials",
+        why="bfq and kyber adapt within 0.1 to 0.3 s: a switch would show their first moments",
+    ),
+    ValidityRow(
+        "cache",
+        _BOTH,
+        ("loop", "dir", "device"),
+        _RATES,
+        "trials",
+        why="the page cache keeps state",
+    ),
+)
+"""Every combination that was thought of; the first row that fits decides."""
+
+
+def row_for(
+    factor: str, levels: Sequence[str], program: Program, place: tuple[str, str]
+) -> ValidityRow | None:
+    """Find the first row that fits; `place` is the kind of testbed and the metric."""
+    testbed, metric = place
+    for row in VALIDITY:
+        fits = row.factor == factor and program in row.programs and testbed in row.testbeds
+        has_levels = not row.levels or set(levels) <= set(row.levels)
+        if fits and has_levels and metric in row.metrics:
+            return row
+    return None
+
+
+def check_pairs(study: Study, treatments: Sequence[Treatment]) -> None:
+    """Refuse what slices cannot compare.
+
+    Raises
+    ------
+    StudyError : names the first reason, and what to do.
+    """
+    for problem, remedy in _problems(study, treatments):
+        raise StudyError(f"alternating slices cannot compare this: {problem}", remedy)
+
+
+def is_shown(study: Study, treatments: Sequence[Treatment]) -> bool:
+    """Whether slices are valid for a study, and every row that it needs is shown."""
+    rows = [row for _, row in _rows(study)]
+    is_earned = bool(rows) and all(row is not None and row.is_shown for row in rows)
+    return is_earned and next(_problems(study, treatments), None) is None
+
+
+def _rows(study: Study) -> Iterator[tuple[str, ValidityRow | None]]:
+    metric = study.metric or _RATES[0]
+    for factor in study.factors:
+        for workload in study.workloads:
+            program: Program = "tests" if isinstance(workload, IozoneWorkload) else "streams"
+            yield (
+                factor.name,
+                row_for(factor.name, factor.levels, program, (study.testbed.kind, metric)),
+            )
+
+
+def _problems(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
+    trials = "leave design out, which compares whole trials"
+    if study.width is not None:
+        yield "a wanted width counts rounds by a pilot of trials", "give a budget instead of width"
+    if not study.factors:
+        yield "nothing is varied", "give a factor at least two levels"
+    for name, row in _rows(study):
+        if row is None:
+            yield f"nobody has looked whether they are valid for {name} here", trials
+        elif row.slices != "short":
+            yield f"{name}: {row.why}", trials
+    for workload in study.workloads:
+        if isinstance(workload, IozoneWorkload):
+            yield from _problems_of_tests(workload)
+        elif isinstance(workload, MixedWorkload):
+            yield from _problems_of_streams(workload)
+        else:
+            yield f"'{workload.name}' is another program's workload", trials
+    yield from _problems_of_treatments(treatments)
+    yield from _problems_of_knobs(study, treatments)
+
+
+def _problems_of_tests(workload: IozoneWorkload) -> Iterator[tuple[str, str]]:
+    for test in workload.tests:
+        if test in NEW_FILE_TESTS:
+            yield f"test {test} makes new files", "leave it out: --test rewrite,random-read"
+        elif test in STREAM_TESTS:
+            yield f"test {test} has no direct I/O", "leave it out: --test rewrite,random-read"
+
+
+def _problems_of_streams(workload: MixedWorkload) -> Iterator[tuple[str, str]]:
+    trials = "leave design out, which compares whole trials"
+    if len(workload.streams) > 1:
+        yield f"'{workload.name}' has competing streams", trials
+    if workload.changes:
+        yield f"'{workload.name}' changes knobs while it runs", trials
+    for stream in workload.streams:
+        why = _why_not_standing(stream)
+        if why:
+            yield f"stream {stream.name} {why}", trials
+
+
+def _why_not_standing(stream: Stream) -> str:
+    """Why a stream cannot go on for ever at its own speed; empty if it can."""
+    if stream.rate_ops_per_s is not None:
+        return "has a rate, so that all levels have one throughput"
+    if stream.fsync_every:
+        return "flushes, which takes longer than a slice"
+    if stream.begins_ns or stream.ends_ns is not None or stream.ops is not None:
+        return "begins or ends inside the workload"
+    return "has a control group" if stream.has_cgroup else ""
+
+
+def _problems_of_treatments(treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
+    for treatment in treatments:
+        effective = treatment.effective
+        if not treatment.is_direct:
+            yield (
+                f"{treatment.name} goes through the page cache",
+                "use direct I/O: --direct true",
+            )
+        if effective.get("workers", "1") != "1" or _workers(treatment) > 1:
+            yield f"{treatment.name} has several workers", "use one worker, and depth"
+        is_timed = effective.get("fsync") == "timed"
+        if is_timed or effective.get("fsync_every", "never") != "never":
+            yield f"{treatment.name} flushes inside the timed region", "leave the flushes out"
+        if effective.get("memory_limit", "none") != "none":
+            yield f"{treatment.name} has a memory limit", "leave it out: the I/O is direct"
+        if effective.get("verify", "none") != "none":
+            yield f"{treatment.name} verifies its data", "verify in a study of its own"
+
+
+def _workers(treatment: Treatment) -> int:
+    workload = treatment.workload
+    if isinstance(workload, MixedWorkload):
+        return max(stream.workers for stream in workload.streams)
+    return 1
+
+
+def _problems_of_knobs(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
+    """A switch of the scheduler resets other settings of the queue."""
+    varied = [f.name for f in study.factors if is_factor(f.name) and find_factor(f.name).is_knob]
+    if not varied:
+        return
+    for treatment in treatments:
+        for name in treatment.effective:
+            if is_factor(name) and find_factor(name).is_knob and name not in varied:
+                yield (
+                    f"{name} would be reset whenever {varied[0]} is written",
+                    f"leave {name} out, or compare whole trials",
+                )
+
+
+def slice_max_ns(study: Study) -> int:
+    """Longest slice that is chosen for a study."""
+    is_switched = any(is_factor(f.name) and find_factor(f.name).is_knob for f in study.factors)
+    return SWITCHED_SLICE_MAX_NS if is_switched else SLICE_MAX_NS
+
+
+def design_text(slice_ns: float, sessions: int) -> str:
+    """Name the design as sentences and tables do."""
+    length = f"{slice_ns / NS_PER_MS:.0f} ms"
+    if sessions == 1:
+        return f"alternating slices of {length}, one session, one layout"
+    return f"alternating slices of {length}, {sessions} sessions, each with a layout of its own"

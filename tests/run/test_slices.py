@@ -1,0 +1,223 @@
+"""A session of slices becomes rounds: specs, the cutting of its record, what is stored."""
+
+import math
+from contextlib import contextmanager
+
+import pytest
+
+from iolab.errors import TestbedError
+from iolab.run.campaign import Start
+from iolab.run.record import derive
+from iolab.run.slices import SlicedCampaign, in_order, session_spec, unit_records
+from iolab.store.db import Origin, Store
+from iolab.study.validity import SWITCHED_SLICE_MAX_NS
+from iolab.testbed.agent import AgentError
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def sliced(plan_of):
+    def make(**changes):
+        usual = {
+            "design": "pairs",
+            "factors": {"record_size": ["4k", "8k"]},
+            "workloads": [
+                {"kind": "iozone", "tests": ["rewrite", "random-read"], "file_size": "1m"}
+            ],
+        }
+        return plan_of(**(usual | changes))
+
+    return make
+
+
+def histogram(count):
+    return {
+        "unit": "ns",
+        "count": count,
+        "min": 1000,
+        "max": 2000,
+        "sum": 1500 * count,
+        "sub_bucket_bits": 7,
+        "counts": [[300, count]],
+    }
+
+
+def session_record(units=2, cells=((0, 4096), (1, 8192)), per_unit=3):
+    """One phase of two treatments; the second is twice as fast in bytes, and slices are 10 ms."""
+    slices = {
+        name: []
+        for name in (
+            *("unit", "cell", "tenant", "begin_ns", "length_ns", "ops", "bytes"),
+            *("longest_ns", "workers"),
+        )
+    }
+    for unit in range(units):
+        for turn in range(per_unit):
+            for cell, (_, size) in enumerate(cells):
+                ops = 100 + 10 * turn
+                row = (unit, cell, 0, (10 * turn + cell) * MS, 10 * MS, ops, ops * size, 2000, 1)
+                for name, value in zip(slices, row, strict=True):
+                    slices[name].append(value)
+    tenant = {"name": "random-read", "kind": "read", "access": "direct"}
+    return {
+        "trial": "t0001",
+        "status": "ok",
+        "error": None,
+        "started_at_unix_ns": 1_000,
+        "elapsed_ns": 99 * MS,
+        "knobs": {},
+        "facts": {"kernel": "6.1"},
+        "warnings": [],
+        "actions": [{"kind": "write_knob"}],
+        "phases": [],
+        "pairs": {
+            "slice_ns": 10 * MS,
+            "chosen_by": "shortest",
+            "washout_ns": 0,
+            "switch_cost_ns": 0,
+            "slices_per_unit": per_unit,
+            "elapsed_ns": units * 60 * MS,
+            "cells": [
+                {
+                    "treatment": treatment,
+                    "name": "random-read",
+                    "kind": "read",
+                    "io_size_bytes": size,
+                    "access": "direct",
+                    "tenants": [{**tenant, "io_size_bytes": size}],
+                }
+                for treatment, size in cells
+            ],
+            "units": [
+                {
+                    "began_ns": unit * 60 * MS,
+                    "elapsed_ns": 60 * MS,
+                    "service": [[{"read": histogram(330), "write": None, "sync": None}]] * 2,
+                }
+                for unit in range(units)
+            ],
+            "slices": slices,
+        },
+    }
+
+
+def test_a_session_asks_for_every_treatment_once_and_ends_in_time(sliced, core):
+    spec = session_spec(sliced(), core, units=9, time_ns=5_000 * MS, round_number=1)
+    pairs = spec["pairs"]
+    assert [t["workload"]["io_size_bytes"] for t in pairs["treatments"]] == [4096, 8192]
+    assert (pairs["units"], pairs["time_ns"]) == (9, 5_000 * MS)
+    assert spec["time_limit_ns"] > 5_000 * MS
+    other = session_spec(sliced(), core, units=9, time_ns=0, round_number=2)
+    assert other["pairs"]["seed"] != pairs["seed"]
+
+
+def test_knobs_belong_to_their_treatments_and_may_have_longer_slices(sliced, core):
+    plan = sliced(factors={"scheduler": ["none", "mq-deadline"]})
+    pairs = session_spec(plan, core, units=1, time_ns=0, round_number=1)["pairs"]
+    assert [t["knobs"] for t in pairs["treatments"]] == [
+        {"scheduler": "none"},
+        {"scheduler": "mq-deadline"},
+    ]
+    assert pairs["slice_max_ns"] == SWITCHED_SLICE_MAX_NS
+
+
+def test_each_unit_and_treatment_gets_its_own_slices(core):
+    units = unit_records(session_record(), session=4)
+    assert [len(unit) for unit in units] == [2, 2]
+    first, second = units[1]
+    tenant = second["phases"][0]["tenants"][0]
+    assert tenant["slices"]["bytes"] == [100 * 8192, 110 * 8192, 120 * 8192]
+    assert tenant["workers"][0]["elapsed_ns"] == 30 * MS
+    assert first["session"]["number"] == 4
+    assert first["started_at_unix_ns"] == 1_000 + 60 * MS
+    assert [unit[0]["actions"] for unit in units] == [[{"kind": "write_knob"}], []]
+
+
+def test_a_trial_in_slices_is_the_geometric_mean_of_their_rates(core):
+    record = unit_records(session_record(), session=1)[0][0]
+    metrics = derive(record, core).phases[0].metrics
+    expected = math.prod(ops / 0.01 for ops in (100, 110, 120)) ** (1 / 3)
+    assert metrics["throughput_ops_per_s"] == pytest.approx(expected)
+    assert metrics["throughput_bytes_per_s"] == pytest.approx(expected * 4096)
+    assert metrics["latency_ns_p50"] > 0
+    assert "latency_ns_p99" not in metrics  # 330 operations are too few for it
+
+
+def test_a_record_of_another_version_is_refused():
+    record = session_record()
+    del record["pairs"]["slices"]["ops"]
+    with pytest.raises(TestbedError, match="session of slices cannot be understood"):
+        unit_records(record, session=1)
+
+
+class Agent:
+    def __init__(self, *answers):
+        self.answers, self.specs = list(answers), []
+
+    def run_trial(self, spec, on_progress):
+        self.specs.append(spec)
+        on_progress({"message": "1 balanced units"})
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Stop:
+    presses = 0
+
+
+@contextmanager
+def campaign(tmp_path, plan, core, agent, **start):
+    with Store.create(
+        tmp_path / "study.db", plan, Origin("0.0.0", "loop:1g", kind="real")
+    ) as store:
+        number = store.begin_session("r-1", iolab_version="0.0.0", testbed={}, caveats=[])
+        heard = []
+        begun = Start(session_id=number, stop=Stop(), report=heard.append, **start)
+        yield SlicedCampaign(plan, store, agent, core, begun), store
+
+
+def test_every_unit_of_a_session_becomes_a_round(tmp_path, sliced, core):
+    plan, agent = sliced(rounds=2), Agent(session_record(units=2))
+    with campaign(tmp_path, plan, core, agent) as (running, store):
+        outcome = running.run()
+        assert (outcome.ending, outcome.rounds_complete, outcome.n_ok) == ("complete", 2, 4)
+        data = store.load_data()
+    assert len(agent.specs) == 1
+    assert data.study.is_in_slices
+    assert len(data.slices) == 4
+    trials = {trial.trial_id: trial for trial in data.trials}
+    for row in data.slices:
+        size = {"4k": 4096, "8k": 8192}[trials[row.trial_id].levels["record_size"]]
+        assert row.bytes[0] == row.ops[0] * size
+    assert [t.trial_id for t in in_order(plan, 1)] == sorted(
+        (t.trial_id for t in in_order(plan, 1)), key=lambda i: trials[i].levels["record_size"]
+    )
+
+
+def test_a_session_that_is_interrupted_keeps_its_complete_units(tmp_path, sliced, core):
+    agent = Agent({**session_record(units=1), "status": "interrupted"})
+    with campaign(tmp_path, sliced(rounds=5), core, agent) as (running, _):
+        outcome = running.run()
+    assert (outcome.ending, outcome.rounds_complete) == ("interrupted", 1)
+
+
+@pytest.mark.parametrize("answer", [AgentError("failed", "no space"), None])
+def test_a_session_without_a_unit_is_stored_as_a_failure(tmp_path, sliced, core, answer):
+    failed = {**session_record(), "status": "failed", "error": "no space", "pairs": None}
+    with campaign(tmp_path, sliced(rounds=5), core, Agent(answer or failed)) as (running, store):
+        outcome = running.run()
+        statuses = list(store.finished_trials().values())
+    assert outcome.ending == "failing"
+    assert "no space" in outcome.message
+    assert statuses == ["failed"]
+
+
+def test_looks_end_a_session_and_may_end_the_study(tmp_path, sliced, core):
+    plan, agent = sliced(rounds=6, looks=2), Agent(session_record(units=3))
+    with campaign(tmp_path, plan, core, agent, is_decided=lambda: True) as (running, _):
+        outcome = running.run()
+    assert (outcome.ending, outcome.rounds_complete) == ("decided", 3)
+    assert agent.specs[0]["pairs"]["units"] == 3

@@ -1,0 +1,149 @@
+"""What may be compared in alternating slices, and what a study file says about it."""
+
+import pytest
+
+from iolab.errors import StudyError
+from iolab.study.load import parse_study, study_from_table
+from iolab.study.plan import make_plan
+from iolab.study.render import spec_toml
+from iolab.study.source import FlagSource
+from iolab.study.testbeds import TESTBED_KINDS
+from iolab.study.validity import BUDGET_NS, VALIDITY, design_text, row_for
+
+
+def study_of(**changes):
+    table = {
+        "name": "s",
+        "testbed": "loop:1g",
+        "seed": 7,
+        "design": "pairs",
+        "factors": {"record_size": ["4k", "64k"]},
+        "workloads": [{"kind": "iozone", "tests": ["rewrite", "random-read"], "file_size": "1m"}],
+    }
+    return study_from_table(table | changes, FlagSource({}))
+
+
+def test_a_study_in_slices_takes_three_minutes_and_is_written_back_equal():
+    study = study_of()
+    assert (study.design, study.rounds, study.budget_ns) == ("pairs", None, BUDGET_NS)
+    assert parse_study(spec_toml(study)) == study
+    assert make_plan(study).design == "pairs"
+
+
+def test_whole_trials_are_usual_as_long_as_no_row_is_shown():
+    study = study_of(design="trials", rounds=3)
+    assert make_plan(study).design == "factorial"
+    assert not any(row.is_shown for row in VALIDITY)
+    table_without = study_from_table(
+        {
+            "testbed": "loop:1g",
+            "seed": 7,
+            "factors": {"record_size": ["4k", "64k"]},
+            "workloads": [{"kind": "iozone", "tests": ["random-read"]}],
+        },
+        FlagSource({}),
+    )
+    assert make_plan(table_without).design == "factorial"
+
+
+def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
+    from dataclasses import replace
+
+    from iolab.study import validity
+
+    shown = tuple(replace(row, is_shown=True) for row in VALIDITY)
+    monkeypatch.setattr(validity, "VALIDITY", shown)
+    study = study_from_table(
+        {
+            "testbed": "loop:1g",
+            "seed": 7,
+            "rounds": 3,
+            "factors": {"record_size": ["4k", "64k"]},
+            "workloads": [{"kind": "iozone", "tests": ["random-read"], "file_size": "1m"}],
+        },
+        FlagSource({}),
+    )
+    assert make_plan(study).design == "pairs"
+    buffered = study_from_table(
+        {
+            "testbed": "loop:1g",
+            "seed": 7,
+            "rounds": 3,
+            "factors": {"record_size": ["4k", "64k"]},
+            "settings": {"direct": "false"},
+            "workloads": [{"kind": "iozone", "tests": ["random-read"], "file_size": "1m"}],
+        },
+        FlagSource({}),
+    )
+    assert make_plan(buffered).design == "factorial"
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"factors": {"scheduler": ["none", "bfq"]}}, "bfq and kyber adapt"),
+        (
+            {"testbed": "dir:/tmp", "factors": {"scheduler": ["none", "mq-deadline"]}},
+            "nobody has looked whether they are valid for scheduler",
+        ),
+        ({"factors": {"fs": ["ext4", "xfs"]}}, "nobody has looked whether they are valid for fs"),
+        ({"settings": {"direct": "false"}}, "through the page cache"),
+        ({"settings": {"workers": "2"}}, "several workers"),
+        ({"settings": {"fsync": "timed"}}, "flushes inside"),
+        ({"metric": "latency_ns_p999"}, "valid for record_size"),
+        ({"factors": {}}, "nothing is varied"),
+        ({"width": "2%", "budget": "1h"}, "a wanted width"),
+        (
+            {"workloads": [{"kind": "iozone", "tests": ["write"], "file_size": "1m"}]},
+            "test write makes new files",
+        ),
+        (
+            {
+                "factors": {"scheduler": ["none", "mq-deadline"]},
+                "settings": {"nr_requests": "64"},
+            },
+            "nr_requests would be reset",
+        ),
+    ],
+)
+def test_what_slices_cannot_compare_is_refused_with_the_reason(changes, why):
+    with pytest.raises(StudyError, match="alternating slices cannot compare this") as caught:
+        make_plan(study_of(**changes))
+    assert why in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_design_that_is_none_is_refused_by_name():
+    with pytest.raises(StudyError, match="'pair' is no design"):
+        study_of(design="pair")
+
+
+def test_the_first_row_that_fits_decides():
+    rates = "throughput_bytes_per_s"
+    without = row_for("scheduler", ("none", "mq-deadline"), "tests", ("loop", rates))
+    adaptive = row_for("scheduler", ("none", "kyber"), "tests", ("loop", rates))
+    assert without is not None
+    assert without.slices == "short"
+    assert adaptive is not None
+    assert adaptive.slices == "trials"
+    assert row_for("scheduler", ("none",), "tests", ("dir", rates)) is None
+
+
+def test_every_row_names_what_exists_and_says_why():
+    from iolab.study.factors import find_factor
+    from iolab.study.metric_names import parse_metric
+
+    kinds = {kind.name for kind in TESTBED_KINDS}
+    for row in VALIDITY:
+        assert find_factor(row.factor).name == row.factor
+        assert set(row.testbeds) <= kinds
+        assert row.why
+        assert all(parse_metric(metric) == metric for metric in row.metrics)
+        assert all(find_factor(row.factor).parse(level) for level in row.levels)
+
+
+def test_the_design_names_its_slices_sessions_and_layouts():
+    assert design_text(26e6, 1) == "alternating slices of 26 ms, one session, one layout"
+    assert design_text(12.4e6, 2) == (
+        "alternating slices of 12 ms, 2 sessions, each with a layout of its own"
+    )
