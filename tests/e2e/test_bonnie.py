@@ -276,7 +276,7 @@ def file_calls(log: Path) -> list[tuple[str, str, str]]:
         name = match[1].rsplit("/", 1)[-1] if (match := _NAMED.match(line)) else ""
         if call == "mkdir" and "Bonnie." in line:
             is_inside = True
-        if not is_inside or not line.rstrip().endswith(tuple("0123456789")) and "= 0" not in line:
+        if not is_inside or re.search(r"= -1 ", line):
             continue
         if call in ("openat", "newfstatat", "statx", "unlink") and re.search(r"0{7}\w{3}", name):
             flags = re.search(r"O_(?:RDONLY|WRONLY|RDWR)", line)

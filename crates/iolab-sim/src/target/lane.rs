@@ -253,13 +253,11 @@ impl SimLane {
             Op::Read(transfer) => self.transfer(submission, transfer, false),
             Op::Write(transfer) => self.transfer(submission, transfer, true),
             Op::Fsync { handle } | Op::Fdatasync { handle } => {
-                self.opened(handle).and_then(|_| self.flush(submission))
+                self.opened(handle).map(|_| self.flush(submission))
             }
             // Names are not kept on the device: what is flushed is its cache.
-            Op::SyncAll => self.flush(submission),
-            Op::SyncDirectory { path } => {
-                self.directory(path).and_then(|()| self.flush(submission))
-            }
+            Op::SyncAll => Ok(self.flush(submission)),
+            Op::SyncDirectory { path } => self.directory(path).map(|()| self.flush(submission)),
             Op::Deallocate { handle, at, length, how } => {
                 self.deallocate(submission, handle, (at, length), how)
             }
@@ -374,10 +372,10 @@ impl SimLane {
     }
 
     /// Makes durable what the device holds in its write cache.
-    fn flush(&mut self, submission: &Submission) -> Result<Begun, Errno> {
+    fn flush(&mut self, submission: &Submission) -> Begun {
         let mut simulation = self.simulation.borrow_mut();
         if simulation.info().write_cache == WriteCache::Through {
-            return Ok(Begun::Ended(Ok(Bytes(0))));
+            return Begun::Ended(Ok(Bytes(0)));
         }
         let op = simulation.begin(self.lane, submission.token, Bytes(0));
         let piece = Piece {
@@ -388,7 +386,7 @@ impl SimLane {
             submitter: self.submitter,
         };
         simulation.send(op, piece);
-        Ok(Begun::InFlight)
+        Begun::InFlight
     }
 
     /// Everything that takes no time here.
