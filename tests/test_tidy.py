@@ -24,6 +24,10 @@ DOCUMENTED_PYTHON = 'def long():\n    """Say.\n' + "\n" * 80 + '    """\n'
 SIX = "a: u8, b: u8, c: u8, d: u8, e: u8, f: u8"
 REAL = "crates/iolab-real/src/"
 SIM = "crates/iolab-sim/src/"
+DRIVE = "crates/iolab-drive/src/"
+MEASURE = "crates/iolab-agent/src/measure/"
+TIMED = "fn f() {\n    let begin = monotonic();\n    fs::remove_file(path);\n}\n"
+COUNTED = "use crate::Recorder;\nfn f() { fs::remove_file(path); }\n"
 MARK = "TO" + "DO"
 HOME = "/ho" + "me/alice/data"
 
@@ -65,6 +69,14 @@ CASES = [
     (tidy.banned_calls, "crates/iolab-agent/src/a.rs", "fn f() { todo!() }", "`todo!`"),
     (tidy.banned_calls, "python/iolab/run/a.py", "print(1)", "`print` outside cli/"),
     (tidy.banned_calls, "python/iolab/cli/a.py", "print(1)", None),
+    (tidy.timed_files, DRIVE + "a.rs", "fn f() { std::fs::read(p); }", "in a timed region"),
+    (tidy.timed_files, DRIVE + "op_log.rs", "fn f() { std::fs::read(p); }", None),
+    (tidy.timed_files, DRIVE + "a.rs", '/// std::fs::read\nfn f() { g("fs::read"); }', None),
+    (tidy.timed_files, MEASURE + "a.rs", TIMED, "in a timed region"),
+    (tidy.timed_files, MEASURE + "a.rs", TIMED.replace("monotonic()", "0"), None),
+    (tidy.timed_files, MEASURE + "a.rs", COUNTED, "in a timed region"),
+    (tidy.timed_files, MEASURE + "a/tests.rs", COUNTED, None),
+    (tidy.timed_files, "crates/iolab-agent/src/a.rs", TIMED, None),
     (tidy.unsafe_code, SIM + "a.rs", "fn f() { unsafe { g() } }", "`unsafe` outside"),
     (tidy.unsafe_code, SIM + "a.rs", '// unsafe\n#![deny(unsafe_code)]\nlet a = "unsafe";', None),
     (tidy.unsafe_code, REAL + "a.rs", "fn f() {\n    unsafe { g() }\n}", "without `// SAFETY:`"),

@@ -242,6 +242,45 @@ def banned_calls(tree: Tree) -> Iterator[Finding]:
                 yield Finding(name, node.lineno, rule, "`print` outside cli/; return the text")
 
 
+_FILES = re.compile(r"\bfs::|\bOpenOptions\b|\bunistd::sync\b")
+_CLOCK = re.compile(r"\bmonotonic\(|\bInstant::now\b")
+_COUNTS = re.compile(r"\b(?:Recorder|StreamReport)\b")
+TIMED_CRATES = ("iolab-workload", "iolab-drive")
+"""Crates whose workers and pumps run in the timed region."""
+LOGS = {"crates/iolab-drive/src/op_log.rs"}
+"""Files that write what was performed; they perform nothing of a workload."""
+
+
+def timed_files(tree: Tree) -> Iterator[Finding]:
+    """Check that files are touched by lanes alone where time is measured.
+
+    Nothing of the crates of workers and pumps opens a file. A function of the agent does not read
+    a clock and touch files, and a file of it that counts operations touches none.
+    """
+    rule, message = "timed-files", "a file is touched in a timed region; do it as an op of a lane"
+    for name, source in tree.rust.items():
+        if "/src/" not in name or is_test(name) or name in LOGS:
+            continue
+        lines = source.code_lines
+        files = [
+            number
+            for number, line in enumerate(lines, start=1)
+            if _FILES.search(line) and number not in source.test_lines
+        ]
+        is_agent = crate_of(name) == "iolab-agent" and "/src/measure/" in name
+        timed = [
+            number
+            for function in source.functions()
+            for number in range(function.line, function.line + function.line_count)
+            if _CLOCK.search("".join(lines[function.line - 1 :][: function.line_count]))
+        ]
+        counts = any(map(_COUNTS.search, lines))
+        everywhere = crate_of(name) in TIMED_CRATES or (is_agent and counts)
+        for number in files:
+            if everywhere or (is_agent and number in timed):
+                yield Finding(name, number, rule, message)
+
+
 _UNSAFE = re.compile(r"\bunsafe\b")
 _UNSAFE_USE = re.compile(r"\bunsafe\s*(?:\{|impl\b)|\bunsafe\s*$")
 
@@ -361,6 +400,7 @@ RULES: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     lists_only,
     open_ends,
     banned_calls,
+    timed_files,
     unsafe_code,
     machine_paths,
     cited_pages,

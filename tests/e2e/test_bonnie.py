@@ -172,7 +172,8 @@ WRONG = [
     ("-s 0 -n 1 --repeat 0", "--repeat 0"),
     ("-s 0 -n 1 --on moon", "moon"),
     ("-s 0 -n 1 -d /nonexistent", "/nonexistent"),
-    ("-s 0 -n 1 --on sim:sata7200-4tb", "-D -f -n 0"),
+    ("-r 8 -s 16 -n 1 --on sim:sata7200-4tb", "-D -f"),
+    ("-s 0 -n 1:-1 --on sim:sata7200-4tb", "files there have one name"),
 ]
 
 
@@ -258,3 +259,134 @@ def test_calls_are_those_of_the_traced_original(tmp_path):
     for before, (call, at, _) in pairwise(seeker):
         assert call == "read" or before == ("read", at, chunk), "an update is written back"
     assert log.read_text().count("fsync(") >= 4, "each phase ends with one"
+
+
+ORIGINAL = shutil.which("bonnie++", path="/usr/sbin:/usr/bin")
+_NAMED = re.compile(r'(?:openat\(\w+|newfstatat\(\w+|statx\(\w+|unlink|rmdir|mkdir)[(, ]+"([^"]+)"')
+_KINDS = {"openat": "open", "newfstatat": "stat", "statx": "stat"}
+
+
+def file_calls(log: Path) -> list[tuple[str, str, str]]:
+    """What was done to the small files, as (call, last part of the name, bytes or flags)."""
+    found: list[tuple[str, str, str]] = []
+    is_inside, opened = False, ""
+    for raw in log.read_text().splitlines():
+        line = re.sub(r"^\d+ +", "", raw)
+        call = line.split("(")[0]
+        name = match[1].rsplit("/", 1)[-1] if (match := _NAMED.match(line)) else ""
+        if call == "mkdir" and "Bonnie." in line:
+            is_inside = True
+        if not is_inside or re.search(r"= -1 ", line):
+            continue
+        if call in ("openat", "newfstatat", "statx", "unlink") and re.search(r"0{7}\w{3}", name):
+            flags = re.search(r"O_(?:RDONLY|WRONLY|RDWR)", line)
+            found.append((_KINDS.get(call, call), name, flags[0] if flags else ""))
+            opened = line.rsplit(" ", 1)[-1] if call == "openat" else ""
+        elif call in ("read", "write") and opened and line.startswith(f"{call}({opened},"):
+            found.append((call, "", line.rsplit(" ", 1)[-1]))
+        elif call == "close" and line.startswith(f"close({opened})"):
+            opened = ""
+        elif call == "sync":
+            found.append((call, "", ""))
+    return found
+
+
+def traced(tmp_path: Path, name: str, argv: list[str], **options) -> list[tuple[str, str, str]]:
+    log = tmp_path / f"{name}.txt"
+    calls = "trace=openat,close,read,write,newfstatat,statx,unlink,mkdir,rmdir,sync"
+    subprocess.run(
+        ["strace", "-f", "-s", "40", "-e", calls, "-o", str(log), *argv],
+        capture_output=True,
+        text=True,
+        check=True,
+        **options,
+    )
+    return file_calls(log)
+
+
+@pytest.mark.skipif(
+    shutil.which("strace") is None or ORIGINAL is None, reason="strace or bonnie++ is not installed"
+)
+@pytest.mark.timeout(180)
+def test_small_files_are_touched_as_the_original_touches_them(tmp_path):
+    """The same names and sizes in the same order, found as their directory lists them."""
+    from iolab import _core
+    from iolab.testbed.command import find_agent
+
+    words = ["-s", "0", "-n", "1:3000:100", "-z", "42", "-r", "0"]
+    user = ["-u", "root"] if os.geteuid() == 0 else []
+    (tmp_path / "theirs").mkdir()
+    original = [str(ORIGINAL), *user, "-d", str(tmp_path / "theirs"), "-q", *words]
+    theirs = traced(tmp_path, "theirs-log", original)
+    workload = json.loads(_core.dialect_parse("bonnie++", words))["rows"][0]["workload"]
+    (tmp_path / "ours").mkdir()
+    trial = {"trial": "t1", "directory": str(tmp_path / "ours"), "workload": workload}
+    agent = [str(find_agent()), "measure"]
+    ours = traced(tmp_path, "ours-log", agent, input=json.dumps(trial) + "\n")
+    phases = [split(calls) for calls in (ours, theirs)]
+    for place, (mine, other) in enumerate(zip(*phases, strict=True)):
+        if place in (1, 2):
+            # The directory's own order, which follows from a number of each file system's own.
+            mine, other = sorted(by_file(mine)), sorted(by_file(other))
+        assert mine == other, place
+    assert list((tmp_path / "ours").iterdir()) == []
+
+
+def split(calls: list[tuple[str, str, str]]) -> list[list[tuple[str, str, str]]]:
+    """The calls of the six phases."""
+    opens = [
+        "made" if how == "O_WRONLY" else "stat" if call == "stat" else "gone"
+        for call, _, how in calls
+        if call in ("open", "stat", "unlink") and not (call == "open" and how == "O_RDONLY")
+    ]
+    assert [kind for kind, before in zip(opens, ["", *opens], strict=False) if kind != before] == [
+        *("made", "stat", "gone"),
+        *("made", "stat", "gone"),
+    ]
+    parts: list[list[tuple[str, str, str]]] = []
+    kind = ""
+    for one in calls:
+        here = {"stat": "stat", "unlink": "gone"}.get(one[0], kind)
+        here = "made" if one[2] == "O_WRONLY" else here
+        if here != kind:
+            parts.append([])
+            kind = here
+        parts[-1].append(one)
+    return parts
+
+
+def by_file(calls: list[tuple[str, str, str]]) -> list[tuple[tuple[str, str, str], ...]]:
+    """Calls that belong to one file, file by file."""
+    files: list[list[tuple[str, str, str]]] = []
+    for one in calls:
+        if one[0] in ("stat", "unlink") or not files:
+            files.append([])
+        if one[0] != "sync":
+            files[-1].append(one)
+    return [tuple(one) for one in files]
+
+
+def test_several_workers_have_a_directory_each(tmp_path):
+    code, out, err = bonnie(tmp_path, "-s", "0", "-n", "1:512:0:2", "-c", "3", "-q", "-z", "7")
+    assert code == 0, err
+    assert "-c 3: so many workers" in err
+    with Store.open_reader(tmp_path / "stored" / "study.db") as store:
+        data = store.load_data()
+    rates = [m for m in data.measurements if m.metric == "throughput_ops_per_s"]
+    assert {m.operation for m in rates} >= {"seq_create", "seq_stat", "seq_del", "ran_del"}
+    assert (tmp_path / "place").exists()
+    assert out.count(",") == 49
+
+
+@pytest.mark.parametrize("words", ["-n 1:4096:512:2", "-n 1 -b", "-n 1:4096 -c 2"])
+def test_small_files_on_a_simulated_disk(tmp_path, words):
+    """Names cost nothing there and the user is told; data and flushes take the disk's time."""
+    arguments = ["-s", "0", "-q", "-z", "42", "-m", "box", *words.split()]
+    out_dir = tmp_path / "stored"
+    code, out, err = iolab("bonnie++", "--out", out_dir, "--on", "sim:sata7200-4tb", *arguments)
+    assert code == 0, err
+    fields = out.strip().split(",")
+    assert len(fields) == 50
+    assert iolab("report", out_dir)[0] == 0
+    again = iolab("bonnie++", "--out", tmp_path / "2", "--on", "sim:sata7200-4tb", *arguments)
+    assert again[1] == out, "the same in every run"

@@ -84,7 +84,6 @@ def test_repeated_on_another_place_with_intervals(tmp_path, place):
         (["1m", "folder"], 1, "is a directory"),
         (["1m", "x" * 256], 1, "File name too long"),
         (["999999g", "a"], 2, "would use more than 80 %"),
-        (["--on", "sim:sata7200-4tb", "1m", "a"], 1, "--on loop:1g"),
     ],
 )
 def test_wrong_command_lines_make_nothing(tmp_path, place, monkeypatch, words, code, message):
@@ -97,6 +96,11 @@ def test_wrong_command_lines_make_nothing(tmp_path, place, monkeypatch, words, c
     assert message in err
     assert {path.name for path in place.iterdir()} == {"target", "link", "folder"}
     assert (place / "target").read_text() == "mine"
+
+
+def test_a_simulated_disk_is_written(tmp_path):
+    code, out, err = mkfile(tmp_path, "-v", "--on", "sim:sata7200-4tb", "1m", "a")
+    assert (code, out) == (0, "a 1048576 bytes\n"), err
 
 
 @pytest.mark.needs_loop

@@ -140,3 +140,32 @@ def test_direct_examples_run_in_simulation_the_same_twice(name: str, profile: st
 def test_what_a_simulation_cannot_do_is_refused_by_name(name: str, missing: str) -> None:
     with pytest.raises(StudyError, match=missing):
         simulated(name, "fixed-100us")
+
+
+@pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
+def test_a_simulated_tenant_begins_when_the_other_has_ended(order: tuple[str, str]) -> None:
+    """The order of the description does not matter, and no time passes between the two."""
+    tenant = """
+[[tenants]]
+name = "{name}"
+workers = 2
+[tenants.program]
+limit = {{ time = "{time}" }}
+{more}
+steps = [{{ does = "burn", duration = "3ms" }}]
+"""
+    parts = {
+        "first": tenant.format(name="first", time="10ms", more=""),
+        "second": tenant.format(name="second", time="5ms", more='begins_after = "first"'),
+    }
+    text = "".join(parts[name] for name in order)
+    workload = json.loads(_core.workload_file("turns.toml", text))
+    spec = {"trial": "t1", "stack": None, "knobs": {}, "workload": workload}
+    stack = _core.sim_profile_stack("fixed-100us")
+    record = json.loads(_core.simulate_trial(stack, json.dumps(spec), None))
+    assert record["status"] == "ok", record
+    tenants = {one["name"]: one for one in record["phases"][0]["tenants"]}
+    ends = [w["started_ns"] + w["elapsed_ns"] for w in tenants["first"]["workers"]]
+    begins = [w["started_ns"] for w in tenants["second"]["workers"]]
+    assert set(begins) == {max(ends)}
+    assert tenants["second"]["began_ns"] >= 10_000_000

@@ -10,7 +10,7 @@ use iolab_model::Ns;
 use iolab_model::op::Access;
 use iolab_workload::operation::{Nature, OperationKind};
 use iolab_workload::program::OperationCount;
-use iolab_workload::spec::Phase;
+use iolab_workload::spec::{Phase, Tenant};
 use iolab_workload::{Gate, GroupState, StreamReport};
 use serde::{Deserialize, Serialize};
 
@@ -262,6 +262,21 @@ fn add_operations(sum: &mut Vec<OperationCount>, one: &[OperationCount]) {
     }
 }
 
+/// From the beginning of the phase's timed region to that of a tenant: as asked, or as it came
+/// about where it waits for another tenant.
+fn began_ns<'a>(
+    tenant: &Tenant,
+    started_ns: u64,
+    mine: impl Iterator<Item = &'a WorkerOutcome>,
+) -> u64 {
+    let waits = tenant.program.as_ref().is_some_and(|program| program.begins_after.is_some());
+    if !waits {
+        return tenant.begins_ns.0;
+    }
+    let began = mine.map(|outcome| outcome.report.started_ns).filter(|began| *began > 0).min();
+    began.unwrap_or(started_ns).saturating_sub(started_ns)
+}
+
 /// Puts the workers' outcomes together, tenant by tenant.
 pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -> PhaseOutcome {
     outcomes.sort_by_key(|outcome| (outcome.tenant, outcome.report.worker));
@@ -270,7 +285,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
     let started_ns = begun.clone().map(|o| o.report.started_ns).min().unwrap_or(monotonic().0);
     let ended_ns = begun.map(|o| o.report.started_ns + o.report.elapsed_ns).max();
     let lost_workers = expected.saturating_sub(outcomes.len() as u32);
-    let tenant = |(index, tenant): (usize, &iolab_workload::spec::Tenant)| {
+    let tenant = |(index, tenant): (usize, &Tenant)| {
         let mine = outcomes.iter().filter(|outcome| outcome.tenant == index);
         let nature = Nature::of_tenant(tenant);
         let mut total = TenantOutcome {
@@ -278,7 +293,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
             kind: nature.kind,
             io_size_bytes: nature.io_size_bytes,
             access: nature.access,
-            began_ns: tenant.begins_ns.0,
+            began_ns: began_ns(tenant, started_ns, mine.clone()),
             alike: phase.tenants.iter().position(|other| other.is_like(tenant)).unwrap_or(index),
             share: tenant.share,
             asked_ops: tenant.asked_ops(),

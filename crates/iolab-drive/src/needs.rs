@@ -8,6 +8,7 @@ use iolab_model::op::{Access, Durability};
 use iolab_model::target::Limit;
 use iolab_model::{Capabilities, Error, Target};
 use iolab_workload::Workload;
+use iolab_workload::file_set::{FileSetWork, LinkKind};
 use iolab_workload::program::{DataPath, Deed, Group, Node, Positioned};
 use iolab_workload::spec::{LockPolicy, Phase, Tenant};
 use iolab_workload::verify::Verify;
@@ -72,8 +73,11 @@ fn access_need(can: &Capabilities, access: Access) -> Need {
 }
 
 fn needs(can: &Capabilities, tenant: &Tenant, verify: Verify) -> impl Iterator<Item = Need> {
+    let files = tenant.file_set.as_ref().map(|work| needs_of_files(can, work));
     let access = core::iter::once(access_need(can, tenant.access));
-    access.chain(needs_of_calls(can, tenant)).chain(needs_of_data(can, tenant, verify))
+    let all = access.chain(needs_of_calls(can, tenant)).chain(needs_of_data(can, tenant, verify));
+    let is_stream = files.is_none();
+    files.into_iter().flatten().chain(all.filter(move |_| is_stream))
 }
 
 /// How each transfer is asked for.
@@ -124,7 +128,7 @@ fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 5] {
 }
 
 /// What becomes of the data.
-fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 4] {
+fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 3] {
     let is_in_memory = matches!(tenant.access, Access::Mapped | Access::Stdio);
     [
         need(
@@ -155,27 +159,36 @@ fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 
                 "leave out preallocate",
             ],
         ),
+    ]
+}
+
+/// What a set of files needs; the way to the data is whichever the target has.
+fn needs_of_files(can: &Capabilities, work: &FileSetWork) -> [Need; 2] {
+    let is_linked = match work.link {
+        LinkKind::None => true,
+        LinkKind::Hard | LinkKind::Symbolic => can.has_links,
+    };
+    [
         need(
             "many_files",
-            tenant.file_set.is_none(),
+            can.has_namespace,
             [
                 "makes and removes many files",
                 "make and remove many files",
                 "use a testbed with a file system",
             ],
         ),
+        need("links", is_linked, ["makes links", "link files", "make files in place of links"]),
     ]
 }
 
 /// Everything in `workload` that a target with these abilities cannot do, in the order of phases.
 ///
 /// Where the target has a [`Limit`] of that code, its reason and remedy are told; a worker gets the
-/// access that the engine gives to whoever asks for nothing special. Sets of many files are made by
-/// the agent itself, so that they are left out where `makes_file_sets`.
+/// access that the engine gives to whoever asks for nothing special.
 pub fn refusals(
     (name, can, limits): (&str, &Capabilities, &[Limit]),
     workload: &Workload,
-    makes_file_sets: bool,
 ) -> Vec<Refusal> {
     let mut found = Vec::new();
     for phase in &workload.phases {
@@ -184,9 +197,6 @@ pub fn refusals(
                 Access::Plain => can.default_access,
                 other => other,
             };
-            if makes_file_sets && tenant.file_set.is_some() {
-                continue;
-            }
             if let Some(program) = &tenant.program {
                 let mut lacking = program.all_nodes().filter_map(|node| {
                     let refusal = of_step((name, limits), node, missing(can, node)?);
@@ -293,9 +303,8 @@ fn missing(can: &Capabilities, node: &Node) -> Option<Missing> {
             ("deallocate", "give blocks back"),
         ),
         (
-            !matches!(does, Deed::Link | Deed::SymbolicLink | Deed::Copy | Deed::SyncDirectory)
-                || can.has_links,
-            ("links", "link or copy files, or make a directory durable"),
+            !matches!(does, Deed::Link | Deed::SymbolicLink | Deed::Copy) || can.has_links,
+            ("links", "link or copy files"),
         ),
         (
             !matches!(does, Deed::SyncFileRange) || can.has_plain,
@@ -334,7 +343,7 @@ mod tests {
     }
 
     fn codes(can: &Capabilities, tenant: &str) -> Vec<&'static str> {
-        let found = refusals(("x", can, &[]), &workload(tenant), false);
+        let found = refusals(("x", can, &[]), &workload(tenant));
         found.iter().map(|refusal| refusal.code).collect()
     }
 
@@ -363,12 +372,12 @@ mod tests {
     fn a_limit_of_the_target_gives_the_reason() {
         let can = Capabilities { has_plain: false, ..Capabilities::MINIMAL };
         let limit = Limit { code: "page_cache", reason: "it is not there yet", hint: "wait" };
-        let found = refusals(("x", &can, &[limit]), &workload(""), false);
+        let found = refusals(("x", &can, &[limit]), &workload(""));
         assert_eq!(
             (found[0].reason.as_str(), found[0].hint.as_str()),
             ("it is not there yet", "wait")
         );
-        let found = refusals(("x", &can, &[]), &workload(""), false);
+        let found = refusals(("x", &can, &[]), &workload(""));
         assert_eq!(found[0].reason, "x cannot go through a page cache");
         assert_eq!((found[0].phase.as_str(), found[0].tenant.as_str()), ("first", "main"));
     }

@@ -8,7 +8,7 @@ use iolab_drive::target::{Memory, Null};
 use iolab_model::conformance::assert_conforms;
 use iolab_model::op::{Op, PathId, Token};
 use iolab_model::target::Content;
-use iolab_model::{Bytes, Lane as _, LaneRequest, Ns, Seed, Submission, Target as _};
+use iolab_model::{Bytes, Lane as _, LaneRequest, Ns, Seed, Submission, Target};
 use iolab_workload::Workload;
 use iolab_workload::preset::{IozoneRequest, iozone};
 
@@ -123,20 +123,122 @@ fn an_update_is_one_op_of_two_calls() {
     assert!((400..600).contains(&updates), "a tenth of 5000: {updates}");
 }
 
-/// Many files need a file system: no target but the kernel takes them.
+fn small_files(link: &str, sizes: (u64, u64), directories: u64) -> Workload {
+    let phase = |order: &str, action: &str| {
+        format!(
+            r#"{{"name":"{order} {action}","keeps_files":true,"tenants":[{{"name":"main",
+            "workers":2,"file":"set","file_bytes":1000,"io_size_bytes":1000,
+            "pattern":{{"kind":"sequential"}},"opening":"existing",
+            "direction":{{"kind":"write"}},"file_set":{{"action":"{action}",
+            "order":"{order}","files":100,"directories":{directories},"link":"{link}",
+            "size_min_bytes":{},"size_max_bytes":{},"is_flushed":true}}}}]}}"#,
+            sizes.0, sizes.1
+        )
+    };
+    let orders = ["sequential", "random"];
+    let actions = ["create", "read", "remove"];
+    let phases = orders.map(|order| actions.map(|action| phase(order, action)).join(","));
+    let text = format!(
+        r#"{{"version":1,"name":"f","engine":"memory","seed":3,"phases":[{}]}}"#,
+        phases.join(",")
+    );
+    let workload: Workload = serde_json::from_str(&text).unwrap();
+    workload.check().unwrap();
+    workload
+}
+
+/// Every file of every worker is made, read and removed once, wherever lanes have names.
+fn runs_small_files<T: Target + Sync>(target: &T, directory: &Path, links: &[&str]) {
+    let kinds = [("none", (0, 0), 1), ("none", (500, 2500), 3), ("none", (2048, 2048), 1)];
+    let linked = links.iter().map(|link| (*link, (0, 0), 2));
+    for (link, sizes, directories) in kinds.into_iter().chain(linked) {
+        let workload = small_files(link, sizes, directories);
+        for (index, phase) in workload.phases.iter().enumerate() {
+            let pair = (&workload, phase);
+            let outcome = run_threads(target, pair, directory, |_| {}, &mut NoObserver).unwrap();
+            for worker in &outcome.tenants[0].workers {
+                assert_eq!(worker.first_error, None, "{} {link}", phase.name);
+                assert_eq!(worker.ops, 100, "{} {link}", phase.name);
+                let moved = [worker.write_bytes, worker.read_bytes, 0][index % 3];
+                let expected = if index % 3 == 2 { 0..=0 } else { sizes.0 * 100..=sizes.1 * 100 };
+                let keeps = !target.capabilities().keeps_nothing;
+                assert!(!keeps || expected.contains(&moved), "{}: {moved}", phase.name);
+            }
+            let service = &outcome.tenants[0].service;
+            let histogram = if index % 3 == 1 { &service.read } else { &service.write };
+            assert_eq!(histogram.as_ref().unwrap().count(), 200, "one latency of each file");
+        }
+    }
+}
+
 #[test]
-fn many_files_are_refused_by_name() {
-    let text = r#"{"version":1,"name":"f","engine":"memory","seed":3,"phases":[
-        {"name":"create","tenants":[{"name":"main","workers":1,"file":"set",
-        "file_bytes":4096,"io_size_bytes":4096,"pattern":{"kind":"sequential"},
-        "opening":"existing","direction":{"kind":"write"},
-        "file_set":{"action":"create","order":"random","files":3,"directories":1}}]}]}"#;
-    let workload: Workload = serde_json::from_str(text).unwrap();
+fn small_files_go_through_the_lanes_of_memory_and_null() {
+    runs_small_files(&Memory::default(), Path::new("/m"), &["hard"]);
+    runs_small_files(&Null, Path::new("/n"), &["hard", "symbolic"]);
+}
+
+#[test]
+fn a_name_that_is_taken_fails_with_a_place() {
+    let (memory, workload) = (Memory::default(), small_files("none", (0, 0), 1));
+    let pair = (&workload, &workload.phases[0]);
+    let run = || run_threads(&memory, pair, Path::new("/m"), |_| {}, &mut NoObserver).unwrap();
+    run();
+    let again = run();
+    let mut errors = again.tenants[0].workers.iter().filter_map(|it| it.first_error.as_deref());
+    let error = errors.next().unwrap();
+    assert!(error.starts_with("file number 0: "), "{error}");
+}
+
+#[test]
+fn one_directory_of_several_workers_is_refused() {
+    let mut workload = small_files("none", (0, 0), 1);
+    workload.phases[0].tenants[0].is_file_shared = true;
+    let error = workload.check().unwrap_err().to_string();
+    assert!(error.contains("give each its own directory"), "{error}");
+}
+
+fn in_turn(second: &str) -> Workload {
+    let tenant = |name: &str, workers: u32, more: &str| {
+        let program = format!(
+            r#"{{"steps":[{{"does":"burn","duration_ns":300000}}],"limit":{{"passes":5}}{more}}}"#
+        );
+        let program = serde_json::from_str(&program).unwrap();
+        iolab_workload::spec::Tenant::of_program(name, workers, program)
+    };
+    let mut workload = small_files("none", (0, 0), 1);
+    workload.phases.truncate(1);
+    workload.phases[0].tenants = vec![tenant("second", 2, second), tenant("first", 2, "")];
+    workload
+}
+
+#[test]
+fn a_tenant_begins_when_the_other_has_ended() {
+    let mut workload = in_turn(r#","begins_after":"first""#);
+    workload.phases[0].tenants[0].begins_ns = Ns::from_ms(1);
     workload.check().unwrap();
     let pair = (&workload, &workload.phases[0]);
-    let memory = Memory::default();
-    let error = run_threads(&memory, pair, Path::new("/m"), |_| {}, &mut NoObserver).unwrap_err();
-    assert!(error.to_string().contains("many files"), "{error}");
+    let outcome = run_threads(&Null, pair, Path::new("/n"), |_| {}, &mut NoObserver).unwrap();
+    let [second, first] = &outcome.tenants[..] else { panic!("two tenants") };
+    let ends = first.workers.iter().map(|worker| worker.started_ns + worker.elapsed_ns);
+    let ended = ends.max().unwrap();
+    for worker in &second.workers {
+        assert_eq!(worker.first_error, None);
+        assert!(worker.elapsed_ns >= 1_500_000, "five times 300 us: {worker:?}");
+        assert!(worker.started_ns >= ended + 1_000_000, "{worker:?}");
+    }
+    assert!(second.began_ns >= 1_500_000, "{}", second.began_ns);
+}
+
+#[test]
+fn turns_that_cannot_come_are_refused() {
+    let problem = |more: &str| in_turn(more).check().unwrap_err().to_string();
+    let unknown = problem(r#","begins_after":"third""#);
+    assert!(unknown.contains("third is not the name") && unknown.contains("first"), "{unknown}");
+    let own = problem(r#","begins_after":"second""#);
+    assert!(own.contains("wait for each other"), "{own}");
+    let mut cut = in_turn(r#","begins_after":"first""#);
+    cut.phases[0].is_stonewalled = true;
+    assert!(cut.check().is_err());
 }
 
 /// Stops a phase when it is asked for the fortieth time.

@@ -48,6 +48,8 @@ fn read_write<T: Target>(target: &T) -> OpenHow {
         is_writable: true,
         is_truncating: false,
         stream_buffer_bytes: Bytes(0),
+        mode: 0,
+        is_remembered: false,
     }
 }
 

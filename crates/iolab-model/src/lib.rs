@@ -8,6 +8,7 @@ pub mod completion;
 pub mod conformance;
 pub mod error;
 pub mod histogram;
+pub mod listing;
 pub mod nearest;
 pub mod op;
 pub mod priority;

@@ -162,6 +162,7 @@ pub enum Durability {
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct OpenHow {
     /// Page cache, direct, mapped ...
     pub access: Access,
@@ -175,6 +176,10 @@ pub struct OpenHow {
     pub is_truncating: bool,
     /// Buffer of a stdio stream (setvbuf(3)); 0 leaves the library's own.
     pub stream_buffer_bytes: Bytes,
+    /// Permissions of a file that it makes; 0 stands for 0640.
+    pub mode: u16,
+    /// The process keeps in mind, for as long as it lives, that it made the file.
+    pub is_remembered: bool,
 }
 
 /// Kind of a byte-range lock.
@@ -262,8 +267,14 @@ pub enum Op {
     Rename { from: PathId, to: PathId },
     /// Read a file's attributes.
     Stat { path: PathId },
+    /// Read the attributes of the file that a name leads to, through symbolic links.
+    StatTarget { path: PathId },
     /// List a directory.
     ReadDirectory { path: PathId },
+    /// Read on in a directory: up to `count` names, from its beginning unless the op before was one
+    /// of the same directory and found that many. The names are the paths behind those of the
+    /// lane's table until the next op of this kind; the answer is how many there are.
+    NextNames { path: PathId, count: u32 },
     /// Create a directory.
     MakeDirectory { path: PathId },
     /// Remove an empty directory.

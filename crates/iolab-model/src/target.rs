@@ -4,7 +4,7 @@
 //! of a batch with one of three outcomes: *done* (its completion is already in `done`), *queued*
 //! (it will come out of [`Lane::reap`]) or *busy* (not taken; submit it again after reaping).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -146,6 +146,17 @@ pub struct Blend {
 }
 
 impl Blend {
+    /// Nothing is equal to anything else.
+    pub const UNIQUE: Self = Self {
+        granule_bytes: Bytes::PAGE,
+        across_percent: 0,
+        everywhere_percent: 0,
+        within_percent: 0,
+        zero_percent: 0,
+        seed: Seed(0),
+        skew: 0,
+    };
+
     /// What is wrong with it, if anything.
     pub fn problem(&self) -> Option<String> {
         let shares =
@@ -280,6 +291,13 @@ pub trait Target {
 
     /// What is known about it: flat names and values, stored with every result.
     fn facts(&self) -> Vec<(String, String)>;
+
+    /// Preferred size of transfers to files in `directory` (`st_blksize` of stat(2)); absent: any
+    /// size is as good.
+    fn preferred_bytes(&self, directory: &Path) -> Option<Bytes> {
+        let _ = directory;
+        None
+    }
 
     /// A new lane.
     fn open(&self, request: &LaneRequest) -> Result<Self::Lane, Error>;

@@ -32,7 +32,7 @@ pub(crate) struct Asked {
 
 /// What a target with these abilities and limits cannot do of all that is asked for.
 pub(crate) fn refusals_of(can: &Capabilities, limits: &[Limit], asked: &Asked) -> Vec<Refusal> {
-    let mut found = refusals(("simulation", can, limits), &asked.workload, false);
+    let mut found = refusals(("simulation", can, limits), &asked.workload);
     let around = [
         ("file_system", asked.stack.is_some(), "makes a file system"),
         ("warm_cache", asked.cache == "warm", "begins with a warm cache"),
@@ -57,8 +57,7 @@ pub(crate) fn refusals_of(can: &Capabilities, limits: &[Limit], asked: &Asked) -
 
 /// Everything in a workload that its engine cannot do, as JSON: a list of refusals.
 ///
-/// `abilities_json` maps names of engines to their abilities, as `iolab-agent names` prints them;
-/// the agent makes sets of many files by itself, whatever the engine.
+/// `abilities_json` maps names of engines to their abilities, as `iolab-agent names` prints them.
 #[pyfunction]
 pub fn workload_refusals(
     py: Python<'_>,
@@ -74,7 +73,7 @@ pub fn workload_refusals(
         // Engines without a device (null, memory) are no rows of that list.
         if let Some(can) = abilities.get(engine) {
             let alone = Workload { phases: vec![phase.clone()], ..workload.clone() };
-            found.extend(refusals((engine, can, &[]), &alone, true));
+            found.extend(refusals((engine, can, &[]), &alone));
         }
     }
     serde_json::to_string(&found).map_err(|e| study_error(py, e))

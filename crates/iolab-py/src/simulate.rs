@@ -307,6 +307,14 @@ fn run_phase(
     let outcome = run_simulated(target, (workload, phase), directory, observer)?;
     let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
     "none".clone_into(&mut record.cache.method);
+    if phase.tenants.iter().any(|tenant| tenant.file_set.is_some()) {
+        record.warnings.push(Warning::new(
+            "names_cost_nothing",
+            "the simulated stack has no file system: making, finding and removing names takes no \
+             time, data are written past the page cache in whole sectors",
+            "compare what is read and written; for names use --on loop:1g",
+        ));
+    }
     if let [Some(before), Some(after)] = [observer.marks.first(), observer.marks.get(1)] {
         record.devices.push(between(before, after));
     }

@@ -13,7 +13,8 @@
 use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolab_model::op::{
@@ -25,11 +26,15 @@ use crate::affinity::last_errno;
 use crate::clock::{burn, monotonic, sleep_until};
 use crate::created;
 use crate::kernel;
+use crate::listing::{Listing, seen_from};
 use crate::mapping::Mapping;
 use crate::stream::Stream;
 
 /// A handle that is not mapped (yet) was used as one that is.
 const NOT_MAPPED: Errno = Errno(libc::ENXIO);
+
+/// Permissions of a directory that is made: nobody else's business.
+const DIRECTORY_MODE: u32 = 0o700;
 
 /// One open file.
 pub struct Opened {
@@ -168,10 +173,17 @@ fn place(at: Position) -> Option<u64> {
     }
 }
 
+/// Preferred size of transfers to files in a directory, where it says.
+pub fn preferred_bytes(directory: &Path) -> Option<Bytes> {
+    directory.metadata().ok().map(|found| Bytes(found.blksize())).filter(|size| size.0 > 0)
+}
+
 /// The open files of a lane, by handle.
 pub struct Files {
     paths: Arc<[PathBuf]>,
     opened: Vec<Option<Opened>>,
+    /// The directory that was listed last.
+    listing: Option<Listing>,
     can: Capabilities,
 }
 
@@ -183,7 +195,7 @@ fn answer(result: libc::c_int) -> Result<Bytes, Errno> {
 impl Files {
     /// No file is open; only what the engine can do will be done.
     pub fn new(paths: Arc<[PathBuf]>, can: Capabilities) -> Self {
-        Self { paths, opened: Vec::new(), can }
+        Self { paths, opened: Vec::new(), listing: None, can }
     }
 
     /// What the engine can do.
@@ -323,17 +335,25 @@ impl Files {
                 let found = std::fs::symlink_metadata(self.path(path)?).map_err(|e| errno(&e))?;
                 Ok(Bytes(found.len()))
             }
+            Op::StatTarget { path } => {
+                let found = std::fs::metadata(self.path(path)?).map_err(|e| errno(&e))?;
+                Ok(Bytes(found.len()))
+            }
+            Op::NextNames { path, count } => self.next_names(path, count).map_err(|e| errno(&e)),
             Op::ReadDirectory { path } => {
                 let list = |path| std::fs::read_dir(path)?.try_for_each(|entry| entry.map(drop));
                 done(list(self.path(path)?))
             }
-            Op::MakeDirectory { path } => done(std::fs::create_dir(self.path(path)?)),
+            Op::MakeDirectory { path } => {
+                done(std::fs::DirBuilder::new().mode(DIRECTORY_MODE).create(self.path(path)?))
+            }
             Op::RemoveDirectory { path } => done(std::fs::remove_dir(self.path(path)?)),
             Op::Link { from, to, is_symbolic: false } => {
                 done(std::fs::hard_link(self.path(from)?, self.path(to)?))
             }
             Op::Link { from, to, is_symbolic: true } => {
-                done(std::os::unix::fs::symlink(self.path(from)?, self.path(to)?))
+                let (from, to) = (self.path(from)?, self.path(to)?);
+                done(std::os::unix::fs::symlink(seen_from(from, to), to))
             }
             Op::SyncDirectory { path } => {
                 let sync = |path| std::fs::File::open(path)?.sync_all();
@@ -420,7 +440,25 @@ impl Files {
     }
 
     fn path(&self, id: PathId) -> Result<&PathBuf, Errno> {
-        self.paths.get(id.0 as usize).ok_or(Errno::ENOENT)
+        let number = id.0 as usize;
+        match number.checked_sub(self.paths.len()) {
+            None => self.paths.get(number),
+            Some(place) => self.listing.as_ref().and_then(|listing| listing.name(place)),
+        }
+        .ok_or(Errno::ENOENT)
+    }
+
+    /// The next names of a directory become paths; answers how many there are.
+    fn next_names(&mut self, path: PathId, count: u32) -> std::io::Result<Bytes> {
+        let listing = match self.listing.take() {
+            Some(listing) if listing.goes_on(path) => listing,
+            before => {
+                let unknown = || std::io::Error::from_raw_os_error(Errno::ENOENT.0);
+                let directory = self.paths.get(path.0 as usize).ok_or_else(unknown)?;
+                Listing::begin(path, directory, before)?
+            }
+        };
+        self.listing.insert(listing).read_on(count)
     }
 
     fn open(
@@ -433,15 +471,17 @@ impl Files {
         let flags = open_flags(how, &self.can).ok_or(Errno::EOPNOTSUPP)? | extra;
         let name = CString::new(self.path(path)?.as_os_str().as_bytes());
         let name = name.map_err(|_| Errno::EINVAL)?;
-        // SAFETY: `name` is a C string that outlives the call. Mode 0640 is IOzone's.
-        let fd = unsafe { libc::open(name.as_ptr(), flags, 0o640 as libc::c_uint) };
+        // Mode 0640 is IOzone's.
+        let mode = libc::c_uint::from(if how.mode == 0 { 0o640 } else { how.mode });
+        // SAFETY: `name` is a C string that outlives the call.
+        let fd = unsafe { libc::open(name.as_ptr(), flags, mode) };
         if fd < 0 {
             return Err(last_errno());
         }
         // SAFETY: `fd` was just opened and is owned by nobody else.
         let file = unsafe { OwnedFd::from_raw_fd(fd) };
         let raw = file.as_raw_fd();
-        if extra & libc::O_EXCL != 0 {
+        if extra & libc::O_EXCL != 0 && how.is_remembered {
             created::note(raw);
         }
         let via = match how.access {

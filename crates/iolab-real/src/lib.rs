@@ -14,6 +14,7 @@ pub mod engine;
 mod fault;
 mod files;
 mod kernel;
+mod listing;
 mod mapping;
 pub mod priority;
 pub mod shared;

@@ -134,6 +134,8 @@ impl EngineVisitor for LocksAgain<'_> {
             is_writable: true,
             is_truncating: false,
             stream_buffer_bytes: Bytes(0),
+            mode: 0,
+            is_remembered: false,
         };
         let kind = LockKind::Exclusive;
         let lock = |handle| Op::Lock { handle, kind, at: Bytes(0), length: RECORD };

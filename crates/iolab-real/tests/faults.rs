@@ -53,6 +53,8 @@ fn how(access: Access) -> OpenHow {
         is_writable: true,
         is_truncating: false,
         stream_buffer_bytes: Bytes(16 << 10),
+        mode: 0,
+        is_remembered: false,
     }
 }
 

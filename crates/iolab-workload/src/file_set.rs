@@ -6,13 +6,18 @@
 //! of numbers ([`Draws`]), so that the phases which make, read and remove a set agree on it, and
 //! the program itself on the same numbers makes the same files.
 //!
-//! Left out: performing it. A directory's own order and sync(2) give answers that an op does not
-//! carry; who runs it reads them from the kernel.
+//! [`FileSetPlan`] makes paths of it, and [`FileSetWorker`] performs it.
 
 use iolab_model::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::draws::{Draws, Numbers};
+
+mod plan;
+mod worker;
+
+pub use plan::FileSetPlan;
+pub use worker::{FileMeans, FileSetWorker};
 
 /// Random characters at most (facts of the program, as are all constants here).
 const TAIL_MAX: u64 = 12;

@@ -40,7 +40,8 @@ impl LayoutPlan {
     /// What must be made before `phase`.
     pub fn of(phase: &Phase) -> Self {
         let mut files: Vec<File> = Vec::new();
-        let made = phase.tenants.iter().filter(|tenant| tenant.opening != Opening::Existing);
+        let is_made = |t: &&Tenant| t.opening != Opening::Existing && t.file_set.is_none();
+        let made = phase.tenants.iter().filter(is_made);
         for (tenant, name) in made.flat_map(|t| t.file_names().map(move |name| (t, name))) {
             let file = File::new(tenant, name);
             // Tenants may share a file: the one who needs most of it decides.
@@ -99,6 +100,8 @@ impl File {
             is_writable: true,
             is_truncating: false,
             stream_buffer_bytes: Bytes(0),
+            mode: 0,
+            is_remembered: true,
         }
     }
 }

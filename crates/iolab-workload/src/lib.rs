@@ -19,10 +19,11 @@ pub mod verify;
 pub mod waits;
 pub mod worker;
 
+pub use file_set::FileSetWorker;
 pub use group::{Gate, GroupState};
 pub use layout::{LayoutFailure, LayoutPlan, LayoutWorker};
 pub use program::ProgramWorker;
 pub use report::StreamReport;
 pub use spec::Workload;
 pub use stream::StreamWorker;
-pub use worker::{RunKind, Step, Worker};
+pub use worker::{RunKind, Step, WholeOperation, Worker};

@@ -737,9 +737,12 @@ impl Workload {
         for phase in &self.phases {
             for tenant in phase.tenants.iter().filter(|tenant| tenant.program.is_none()) {
                 tenant.check(&phase.name)?;
-                if tenant.file_set.is_some() && (phase.tenants.len(), tenant.workers) != (1, 1) {
-                    let problem = format!("phase {}: many files by several workers", phase.name);
-                    return wrong(problem, "use one worker");
+                if tenant.file_set.is_some() && tenant.is_file_shared && tenant.workers > 1 {
+                    let problem = format!(
+                        "phase {}: one set of files of {} workers",
+                        phase.name, tenant.workers
+                    );
+                    return wrong(problem, "give each its own directory: is_file_shared = false");
                 }
                 if self.verify.is_on() {
                     verify::check(self, phase, tenant)?;

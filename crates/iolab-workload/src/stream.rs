@@ -229,6 +229,8 @@ impl<G: GroupState> StreamWorker<G> {
             is_writable: writes,
             is_truncating: false,
             stream_buffer_bytes: self.tenant.stream_buffer_bytes,
+            mode: 0,
+            is_remembered: true,
         }
     }
 

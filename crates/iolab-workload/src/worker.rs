@@ -1,6 +1,6 @@
 //! `Worker`: a passive state machine that is asked for its next op.
 
-use iolab_model::op::Transfer;
+use iolab_model::op::{OpClass, Transfer};
 use iolab_model::{Bytes, Completion, Ns, Submission};
 
 /// What a worker wants to happen next.
@@ -25,6 +25,19 @@ pub struct RunKind {
     pub is_counted_at_once: bool,
 }
 
+/// An operation of several ops, as it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WholeOperation {
+    /// Which histogram it goes into.
+    pub class: OpClass,
+    /// When its first op was submitted.
+    pub began: Ns,
+    /// When its last op ended.
+    pub ended: Ns,
+    /// What it moved.
+    pub bytes: u64,
+}
+
 /// One actor of a workload. It never blocks, sleeps or reads a clock.
 pub trait Worker {
     /// What to do at `now`, the latest reading of the target's clock.
@@ -32,6 +45,13 @@ pub trait Worker {
 
     /// Takes the end of an op; answers whether it counts (timed, and not cut off by a stonewall).
     fn complete(&mut self, completion: &Completion) -> bool;
+
+    /// The operation of several ops that ended with the last completion, if it is to be counted in
+    /// place of its ops.
+    #[inline]
+    fn whole_operation(&mut self) -> Option<WholeOperation> {
+        None
+    }
 
     /// Whether nothing but alike transfers comes next, so that the following three may be called in
     /// place of [`Worker::next`] and [`Worker::complete`]. If the timed region can begin so, it

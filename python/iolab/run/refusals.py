@@ -20,7 +20,7 @@ from iolab.testbed.model import Testbed
 from iolab.testbed.refusal import Refusal, RefusalCore
 from iolab.wording import counted
 
-_CACHED: Final = frozenset({"page_cache", "mapping", "streams", "append", "many_files"})
+_CACHED: Final = frozenset({"page_cache", "mapping", "streams", "append"})
 """Codes of refusals that a dialect's own options for direct I/O avoid."""
 
 

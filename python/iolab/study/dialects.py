@@ -124,7 +124,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(
         "bonnie++",
         _plan_of_words("bonnie++"),
-        direct_hint="add -D -f -n 0 for what is direct, or use --on loop:8g",
+        direct_hint="add -D -f for what is direct, or use --on loop:8g",
     ),
     Dialect("mkfile", _plan_of_words("mkfile"), direct_hint="use --on loop:1g", keeps_files=True),
     Dialect(

@@ -27,7 +27,6 @@ use crate::semaphores::Passed;
 
 use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
-use super::files::run_files;
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
 use super::pairs;
 use super::probe;
@@ -378,7 +377,7 @@ impl Trial<'_> {
 
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
         let workload = &self.request.workload;
-        let is_file_set = phase.tenants[0].file_set.is_some();
+        let is_file_set = phase.tenants.iter().any(|tenant| tenant.file_set.is_some());
         let has_sets = workload.sets_of(phase).next().is_some();
         if has_sets && self.table.is_some() {
             let what = "hold sets of files; use a testbed with a file system".into();
@@ -390,7 +389,7 @@ impl Trial<'_> {
                 remedy: "use a testbed, as in --on loop:1g or --on dir:PATH".into(),
             });
         }
-        if is_file_set && (self.table.is_some() || !is_kernel(target)) {
+        if is_file_set && self.table.is_some() {
             let what = "make and remove many files; use a testbed with a file system".into();
             return Err(Error::Unsupported { target: "this testbed", what });
         }
@@ -398,12 +397,11 @@ impl Trial<'_> {
         let harness_ns_per_op = (workload.is_calibrated && !is_file_set && !has_program)
             .then(|| harness_ns_per_op(workload, &phase.tenants[0]))
             .transpose()?;
-        let as_processes = workload.workers_as == WorkersAs::Processes && !is_file_set;
+        let as_processes = workload.workers_as == WorkersAs::Processes;
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
         observer.users_files = self.users_files;
         let (pair, directory) = ((workload, phase), self.request.directory.as_path());
         let outcome = match workload.workers_as {
-            _ if is_file_set => run_files(pair, &mut observer),
             WorkersAs::Threads if self.has_group(phase) => {
                 return Err(Error::BadWorkload {
                     problem: "a thread cannot be in a control group of its own".into(),

@@ -8,7 +8,6 @@
 mod caveats;
 mod child;
 mod counters;
-mod files;
 mod observer;
 mod pairs;
 mod probe;

@@ -58,13 +58,25 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
         per_char_mib = 0;
     }
     if typed.concurrency > 1 {
-        notes.push("-c starts no copies, in the original neither: it is printed only".into());
+        notes.push(if typed.is_compat {
+            "-c starts no copies, in the original neither: it is printed only".into()
+        } else {
+            format!(
+                "-c {}: so many workers make, read and remove files, each in a directory of its \
+                 own; the phases on the large file have one",
+                typed.concurrency
+            )
+        });
     }
     check_together(typed, common.repeat)?;
     let seed = typed.seed.unwrap_or(host.seed);
     let file = format!("Bonnie.{}", host.process);
     let lowering = Lowering { typed, size: &size, seed, per_char_mib, file: &file };
     let workload = lowering.workload();
+    let folders = workload.phases.iter().flat_map(|phase| &phase.tenants);
+    let mut files: Vec<String> = folders.flat_map(Tenant::file_names).collect();
+    files.sort_unstable();
+    files.dedup();
     workload.check().map_err(|error| Problem::new(error.to_string(), "see `--help`"))?;
     let rows = vec![row(typed, &size, workload)];
     let common = Common { repeat: typed.runs.unwrap_or(common.repeat), ..common };
@@ -73,7 +85,7 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
         only_text: None,
         notes,
         directory: typed.directory.clone(),
-        files: vec![file],
+        files,
         cache: "as_is".into(),
         asked: asked(typed),
         show: Show {
@@ -119,7 +131,7 @@ fn check_together(typed: &Typed, repeat: u32) -> Result<(), Problem> {
 }
 
 fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
-    let small = files_kib(&typed.files);
+    let small = files_kib(&typed.files).saturating_mul(copies(typed).into());
     let chunk = if size.mib > 0 { size.chunk } else { typed.files.chunk };
     let record_kb = (chunk >> 10).max(1);
     Row {
@@ -131,7 +143,12 @@ fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
     }
 }
 
-/// What all small files hold at most.
+/// Workers of the phases on small files.
+fn copies(typed: &Typed) -> u32 {
+    if typed.is_compat { 1 } else { u32::try_from(typed.concurrency).unwrap_or(1) }
+}
+
+/// What all small files of a worker hold at most.
 fn files_kib(files: &Files) -> u64 {
     files.thousands.saturating_mul(files.size_max.max(0).cast_unsigned())
 }
@@ -342,6 +359,8 @@ impl Lowering<'_> {
             direction: if action == FileAction::Read { Direction::Read } else { Direction::Write },
             file_set: Some(work),
             draws: Some(self.draws()),
+            workers: copies(self.typed),
+            is_file_shared: copies(self.typed) == 1,
             ..tenant(self.file)
         }
     }

@@ -160,7 +160,7 @@ pub const OPTIONS: &[Row] = &[
         ("-c", "N"),
         TOGETHER,
         "copies that run at the same time, for the check of sizes and the report (1)",
-        Differs("as the original starts none of them; a note says so"),
+        Differs("so many workers in the file phases, none more in the others; a note says so"),
         |typed, given| {
             typed.concurrency = bounded(given, 1, 200)?;
             Ok(())

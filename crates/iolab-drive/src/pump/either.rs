@@ -1,14 +1,18 @@
-//! A worker of either kind, for phases in virtual time in which both occur.
+//! A worker of any kind, for phases in virtual time in which several kinds occur.
 
 use iolab_model::{Completion, Ns};
 use iolab_workload::program::OperationCount;
-use iolab_workload::{GroupState, ProgramWorker, Step, StreamReport, StreamWorker, Worker};
+use iolab_workload::{
+    FileSetWorker, GroupState, ProgramWorker, Step, StreamReport, StreamWorker, WholeOperation,
+    Worker,
+};
 
-/// A stream or a program.
+/// A stream, a program or a set of files.
 #[allow(clippy::large_enum_variant, reason = "there is one per worker")]
 pub(super) enum Either<'a, G> {
     Stream(StreamWorker<G>),
     Program(ProgramWorker<'a, G>),
+    Files(FileSetWorker<G>),
 }
 
 impl<G: GroupState> Either<'_, G> {
@@ -17,6 +21,7 @@ impl<G: GroupState> Either<'_, G> {
         match self {
             Self::Stream(worker) => (worker.report(), Vec::new()),
             Self::Program(worker) => (worker.report(), worker.operations()),
+            Self::Files(worker) => (worker.report(), Vec::new()),
         }
     }
 }
@@ -26,6 +31,7 @@ impl<G: GroupState> Worker for Either<'_, G> {
         match self {
             Self::Stream(worker) => worker.next(now),
             Self::Program(worker) => worker.next(now),
+            Self::Files(worker) => worker.next(now),
         }
     }
 
@@ -33,6 +39,14 @@ impl<G: GroupState> Worker for Either<'_, G> {
         match self {
             Self::Stream(worker) => worker.complete(completion),
             Self::Program(worker) => worker.complete(completion),
+            Self::Files(worker) => worker.complete(completion),
+        }
+    }
+
+    fn whole_operation(&mut self) -> Option<WholeOperation> {
+        match self {
+            Self::Stream(_) | Self::Program(_) => None,
+            Self::Files(worker) => worker.whole_operation(),
         }
     }
 }

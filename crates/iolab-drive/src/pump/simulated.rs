@@ -98,8 +98,8 @@ pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
         }
     }
     group.observer.borrow_mut().laid_out();
-    if let Some(stage) = &stage {
-        let outcomes = run_mixed(target, (&seats, stage), directory, &group)?;
+    if stage.is_some() || phase.tenants.iter().any(|tenant| tenant.file_set.is_some()) {
+        let outcomes = run_mixed(target, (&seats, stage.as_ref()), directory, &group)?;
         return Ok(assemble(phase, outcomes, workload.interval_ns));
     }
     let actors: Result<Vec<_>, Error> =
@@ -114,15 +114,19 @@ pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
     Ok(assemble(phase, outcomes, workload.interval_ns))
 }
 
-/// Runs a phase in which some tenants have programs, and perhaps some are streams.
+/// Runs a phase in which some tenants have programs or sets of files, and perhaps some are streams.
 fn run_mixed<T: Target + VirtualTime, G: GroupState + Copy>(
     target: &T,
-    (seats, stage): (&[Seat<'_>], &Stage),
+    (seats, stage): (&[Seat<'_>], Option<&Stage>),
     directory: &Path,
     group: G,
 ) -> Result<Vec<WorkerOutcome>, Error> {
     let actor = |seat: &Seat<'_>| -> Result<Actor<T::Lane, Either<'_, G>>, Error> {
-        if seat.tenant.program.is_some() {
+        if seat.tenant.file_set.is_some() {
+            let Actor { lane, worker, recorder } = seat.files_actor(target, directory, group)?;
+            return Ok(Actor { lane, worker: Either::Files(worker), recorder });
+        }
+        if let (Some(stage), Some(_)) = (stage, &seat.tenant.program) {
             let Actor { lane, worker, recorder } = seat.program_actor(target, stage, group)?;
             return Ok(Actor { lane, worker: Either::Program(worker), recorder });
         }

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use iolab_model::op::{Access, OpClass};
-use iolab_model::target::Content;
+use iolab_model::target::{Blend, Content};
 use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
+use iolab_workload::file_set::{FileAction, FileMeans, FileSetPlan, FileSetWorker};
 use iolab_workload::program::Stage;
 use iolab_workload::spec::{FsyncPolicy, Phase, Tenant, Workload};
 use iolab_workload::verify::phase_index;
@@ -81,6 +82,17 @@ impl Seat<'_> {
         if let (Some(stage), Some(_)) = (self.stage, &self.tenant.program) {
             return self.run_program(target, stage, group);
         }
+        if self.tenant.file_set.is_some() {
+            let actor = self.files_actor(target, directory, group)?;
+            let Actor { mut lane, mut worker, mut recorder } = actor;
+            if let Some(composer) = self.unique_bytes() {
+                let mut lane = BlendingLane::new(lane, composer);
+                drive(&mut lane, &mut worker, &mut recorder, 1)?;
+            } else {
+                drive(&mut lane, &mut worker, &mut recorder, 1)?;
+            }
+            return Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder));
+        }
         let Actor { mut lane, mut worker, mut recorder } = self.actor(target, directory, group)?;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
         let slots = self.tenant.slots().max(depth);
@@ -138,6 +150,62 @@ impl Seat<'_> {
         let worker = ProgramWorker::new(who, self.index, seed, stage, group);
         let classes = [OpClass::Read, OpClass::Write, OpClass::Sync];
         let recorder = Recorder::new(depth, self.workload.interval_ns, None).ready_for(&classes);
+        Ok(Actor { lane, worker, recorder })
+    }
+
+    /// Who makes bytes that are nowhere twice, for a file that is extended: it stays, and whoever
+    /// compresses it looks further than a buffer reaches.
+    fn unique_bytes(&self) -> Option<Composer> {
+        let work = self.tenant.file_set.as_ref()?;
+        let is_random = self.workload.content == Content::Incompressible;
+        (work.action == FileAction::Extend && is_random).then(|| {
+            let seed = self.workload.seed;
+            let unique = seed.stream("unique", u64::from(self.ordinal));
+            Composer::new(&Blend::UNIQUE, core::iter::empty(), unique)
+        })
+    }
+
+    /// The worker of a set of files with a lane of `target`, ready to run.
+    pub(super) fn files_actor<T: Target, G: GroupState>(
+        &self,
+        target: &T,
+        directory: &Path,
+        group: G,
+    ) -> Result<Actor<T::Lane, FileSetWorker<G>>, Error> {
+        needs::check(target, self.tenant, self.workload.verify)?;
+        let can = target.capabilities();
+        let plan = FileSetPlan::of(
+            self.tenant,
+            self.index,
+            (self.workload.seed, directory),
+            target.preferred_bytes(directory),
+        );
+        let plan = plan.expect("only tenants with sets of files come here");
+        let access = match (can.has_plain, can.has_direct) {
+            (true, _) => Access::Plain,
+            (false, true) => Access::Direct,
+            (false, false) => can.default_access,
+        };
+        let lane = target.open(&LaneRequest {
+            worker: self.ordinal,
+            depth: 1,
+            buffer_bytes: plan.buffer_bytes(),
+            content: match self.unique_bytes() {
+                Some(_) => Content::Prepared,
+                None => lane_content(self.workload),
+            },
+            seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
+            priority: self.tenant.priority,
+            paths: plan.paths(),
+        })?;
+        let means = FileMeans {
+            access,
+            keeps_nothing: can.keeps_nothing,
+            is_stonewalled: self.phase.is_stonewalled,
+        };
+        let worker = FileSetWorker::new(plan, self.index, means, group);
+        let classes = [OpClass::Read, OpClass::Write];
+        let recorder = Recorder::new(1, self.workload.interval_ns, None).ready_for(&classes);
         Ok(Actor { lane, worker, recorder })
     }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use iolab_model::listing::SortedListing;
 use iolab_model::op::{Access, Handle, KeyValueKind, OpenHow, PathId, Position, Token, Transfer};
 use iolab_model::seed::Stream;
 use iolab_model::target::Content;
@@ -54,6 +55,7 @@ pub struct MemoryLane {
     buffers: Vec<Vec<u8>>,
     content: Content,
     stamps: Stream,
+    listed: SortedListing,
 }
 
 impl Target for Memory {
@@ -101,6 +103,7 @@ impl Target for Memory {
             buffers: (0..request.depth).map(buffer).collect(),
             content: request.content,
             stamps: request.seed.stream("stamp", u64::from(request.worker)),
+            listed: SortedListing::default(),
         })
     }
 }
@@ -159,7 +162,21 @@ impl MemoryLane {
     }
 
     fn path(&self, id: PathId) -> Result<PathBuf, Errno> {
-        self.paths.get(id.0 as usize).cloned().ok_or(Errno::ENOENT)
+        let listed = (id.0 as usize).checked_sub(self.paths.len());
+        let found = match listed {
+            None => self.paths.get(id.0 as usize),
+            Some(place) => self.listed.names().get(place),
+        };
+        found.cloned().ok_or(Errno::ENOENT)
+    }
+
+    fn next_names(&mut self, path: PathId, count: u32) -> Result<Bytes, Errno> {
+        let directory = self.path(path)?;
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if !names.directories.contains(&directory) {
+            return Err(Errno::ENOENT);
+        }
+        Ok(self.listed.read_on((path, &directory), count, &names.files))
     }
 
     fn opened(&mut self, handle: Handle) -> Result<&mut Opened, Errno> {
@@ -227,12 +244,13 @@ impl MemoryLane {
                 names.files.insert(to, file);
                 Ok(Bytes(0))
             }
-            Op::Stat { path } => {
+            Op::Stat { path } | Op::StatTarget { path } => {
                 let path = self.path(path)?;
                 let file = self.names().files.get(&path).cloned().ok_or(Errno::ENOENT)?;
                 let length = file.read().unwrap_or_else(PoisonError::into_inner).len();
                 Ok(Bytes(length as u64))
             }
+            Op::NextNames { path, count } => self.next_names(path, count),
             Op::MakeDirectory { path } => {
                 let path = self.path(path)?;
                 let is_new = self.names().directories.insert(path);

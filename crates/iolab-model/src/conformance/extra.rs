@@ -110,6 +110,10 @@ pub(super) fn links<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), Stri
         }
         other => return Err(format!("{copy:?} gave {other:?}")),
     }
+    let linked = probe.ok(Op::StatTarget { path: PathId(1) })?;
+    if linked != Bytes(RECORDS * RECORD.0) {
+        return Err(format!("{linked:?} long behind its second name"));
+    }
     probe.ok(Op::Unlink { path: PathId(0) })?;
     let length = probe.ok(Op::Stat { path: PathId(1) })?;
     if length != Bytes(RECORDS * RECORD.0) {

@@ -128,6 +128,10 @@ impl Target for Libaio {
         CAPABILITIES
     }
 
+    fn preferred_bytes(&self, directory: &std::path::Path) -> Option<Bytes> {
+        crate::files::preferred_bytes(directory)
+    }
+
     fn facts(&self) -> Vec<(String, String)> {
         vec![("engine".into(), NAME.into())]
     }

@@ -82,6 +82,10 @@ impl<F: Flavor> Target for Ring<F> {
         F::CAPABILITIES
     }
 
+    fn preferred_bytes(&self, directory: &std::path::Path) -> Option<Bytes> {
+        crate::files::preferred_bytes(directory)
+    }
+
     fn facts(&self) -> Vec<(String, String)> {
         vec![("engine".into(), F::NAME.into())]
     }

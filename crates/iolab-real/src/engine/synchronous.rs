@@ -129,6 +129,10 @@ impl<M: Method> Target for Synchronous<M> {
         M::CAPABILITIES
     }
 
+    fn preferred_bytes(&self, directory: &std::path::Path) -> Option<Bytes> {
+        crate::files::preferred_bytes(directory)
+    }
+
     fn facts(&self) -> Vec<(String, String)> {
         vec![("engine".into(), M::NAME.into())]
     }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use iolab_model::error::Errno;
+use iolab_model::listing::SortedListing;
 use iolab_model::op::{
     Access, Deallocation, Durability, Handle, OpenHow, PathId, Position, Transfer, TransferFlags,
 };
@@ -95,6 +96,7 @@ impl Target for SimTarget {
             in_flight: 0,
             paths: Arc::clone(&request.paths),
             handles: Vec::new(),
+            listing: SortedListing::default(),
             submitter: Submitter {
                 process: ProcessId(lane + 1),
                 priority: request.priority.unwrap_or_default(),
@@ -119,6 +121,7 @@ pub struct SimLane {
     in_flight: u32,
     paths: Arc<[PathBuf]>,
     handles: Vec<Option<Opened>>,
+    listing: SortedListing,
     submitter: Submitter,
 }
 
@@ -226,7 +229,19 @@ impl Drop for SimLane {
 
 impl SimLane {
     fn path(&self, id: PathId) -> Result<&PathBuf, Errno> {
-        self.paths.get(id.0 as usize).ok_or(Errno::ENOENT)
+        let listed = (id.0 as usize).checked_sub(self.paths.len());
+        let found = match listed {
+            None => self.paths.get(id.0 as usize),
+            Some(place) => self.listing.names().get(place),
+        };
+        found.ok_or(Errno::ENOENT)
+    }
+
+    fn next_names(&mut self, path: PathId, count: u32) -> Result<Bytes, Errno> {
+        self.directory(path)?;
+        let directory = self.path(path)?.clone();
+        let simulation = self.simulation.borrow();
+        Ok(self.listing.read_on((path, &directory), count, simulation.names.names()))
     }
 
     fn opened(&self, handle: Handle) -> Result<Opened, Errno> {
@@ -237,7 +252,12 @@ impl SimLane {
         let begun = match submission.op {
             Op::Read(transfer) => self.transfer(submission, transfer, false),
             Op::Write(transfer) => self.transfer(submission, transfer, true),
-            Op::Fsync { handle } | Op::Fdatasync { handle } => self.flush(submission, handle),
+            Op::Fsync { handle } | Op::Fdatasync { handle } => {
+                self.opened(handle).map(|_| self.flush(submission))
+            }
+            // Names are not kept on the device: what is flushed is its cache.
+            Op::SyncAll => Ok(self.flush(submission)),
+            Op::SyncDirectory { path } => self.directory(path).map(|()| self.flush(submission)),
             Op::Deallocate { handle, at, length, how } => {
                 self.deallocate(submission, handle, (at, length), how)
             }
@@ -347,11 +367,15 @@ impl SimLane {
         Begun::InFlight
     }
 
-    fn flush(&mut self, submission: &Submission, handle: Handle) -> Result<Begun, Errno> {
-        self.opened(handle)?;
+    fn directory(&self, path: PathId) -> Result<(), Errno> {
+        self.simulation.borrow().names.directory(self.path(path)?)
+    }
+
+    /// Makes durable what the device holds in its write cache.
+    fn flush(&mut self, submission: &Submission) -> Begun {
         let mut simulation = self.simulation.borrow_mut();
         if simulation.info().write_cache == WriteCache::Through {
-            return Ok(Begun::Ended(Ok(Bytes(0))));
+            return Begun::Ended(Ok(Bytes(0)));
         }
         let op = simulation.begin(self.lane, submission.token, Bytes(0));
         let piece = Piece {
@@ -362,7 +386,7 @@ impl SimLane {
             submitter: self.submitter,
         };
         simulation.send(op, piece);
-        Ok(Begun::InFlight)
+        Begun::InFlight
     }
 
     /// Everything that takes no time here.
@@ -387,7 +411,8 @@ impl SimLane {
                 let mut simulation = self.simulation.borrow_mut();
                 simulation.names.reserve(file, at + length).map(|()| Bytes(0))
             }
-            Op::Stat { path } => {
+            Op::NextNames { path, count } => self.next_names(path, count),
+            Op::Stat { path } | Op::StatTarget { path } => {
                 let path = self.path(path)?;
                 let simulation = self.simulation.borrow();
                 simulation.names.find(path).map(|file| simulation.names.length(file))
@@ -398,7 +423,7 @@ impl SimLane {
 
     fn rearrange(&mut self, op: &Op) -> Result<(), Errno> {
         let names = &mut self.simulation.borrow_mut().names;
-        let path = |id: PathId| self.paths.get(id.0 as usize).ok_or(Errno::ENOENT);
+        let path = |id| self.path(id);
         match *op {
             Op::Unlink { path: id } => names.unlink(path(id)?),
             Op::Rename { from, to } => names.rename(path(from)?, path(to)?.clone()),
@@ -486,6 +511,8 @@ mod tests {
                 is_writable: true,
                 is_truncating: false,
                 stream_buffer_bytes: Bytes(0),
+                mode: 0,
+                is_remembered: false,
             };
             let mut ask = |op: Op| {
                 let mut done = Vec::new();

@@ -104,6 +104,11 @@ impl Namespace {
         Ok(())
     }
 
+    /// All files, by name.
+    pub fn names(&self) -> &BTreeMap<PathBuf, FileId> {
+        &self.names
+    }
+
     /// Makes a directory.
     pub fn make_directory(&mut self, path: PathBuf) -> Result<(), Errno> {
         if self.directories.insert(path) { Ok(()) } else { Err(Errno::EEXIST) }

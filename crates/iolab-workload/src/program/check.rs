@@ -156,6 +156,7 @@ impl Checker<'_> {
             return self.wrong("steps", "no steps", "give at least one");
         }
         self.check_pace()?;
+        self.check_turn()?;
         let mut seen = BTreeSet::new();
         for (path, node) in self.program.nodes() {
             self.check_node(&path, node)?;
@@ -177,6 +178,28 @@ impl Checker<'_> {
             return self.wrong("before", "a repeat without end", "say how often: times = 3");
         }
         self.check_waits()
+    }
+
+    /// Tenants that begin after others: each is there, and none waits for itself.
+    fn check_turn(&self) -> Found {
+        let mut next = self.program.begins_after.as_deref();
+        if next.is_some() && self.phase.is_stonewalled {
+            let problem = "a tenant that begins after another, which stops everybody when it ends";
+            return self.wrong("begins_after", problem, "use is_stonewalled = false");
+        }
+        for _ in 0..=self.phase.tenants.len() {
+            let Some(name) = next else { return Ok(()) };
+            let programs = self.phase.tenants.iter().filter(|tenant| tenant.program.is_some());
+            let mut known = programs.clone().filter(|tenant| tenant.name == name);
+            let (Some(tenant), None) = (known.next(), known.next()) else {
+                let names = programs.map(|tenant| tenant.name.as_str()).collect::<Vec<_>>();
+                let remedy = format!("name one of: {}", names.join(", "));
+                let problem = format!("{name} is not the name of one tenant with a program");
+                return self.wrong("begins_after", problem, &remedy);
+            };
+            next = tenant.program.as_ref().and_then(|program| program.begins_after.as_deref());
+        }
+        self.wrong("begins_after", "tenants that wait for each other", "let one begin at once")
     }
 
     fn check_pace(&self) -> Found {

@@ -24,6 +24,9 @@ pub struct Program {
     /// Its passes stay in proportion to those of the other tenants of a flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
+    /// Name of another tenant of the phase: its workers begin when all of that one's have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins_after: Option<String>,
     /// When a worker ends: at whichever comes first; none: after one pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limit: Limits,

@@ -138,6 +138,8 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             is_writable: true,
             is_truncating: false,
             stream_buffer_bytes: Bytes(0),
+            mode: 0,
+            is_remembered: false,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use iolab_model::Bytes;
@@ -331,6 +331,10 @@ pub struct Stage {
     /// One per node of each program.
     pub(super) cursors: Vec<Vec<AtomicU64>>,
     codes: Vec<Option<Arc<Code>>>,
+    /// Some tenant begins after another.
+    pub(super) has_turns: bool,
+    /// Workers of each tenant whose timed region is not over.
+    working: Vec<AtomicU32>,
     /// Nothing that is made stays: nothing is looked for either.
     pub(super) keeps_nothing: bool,
 }
@@ -373,6 +377,8 @@ impl Stage {
             flows: FlowState::of(phase),
             cursors: Vec::new(),
             codes: Vec::new(),
+            has_turns: programs(phase).any(|(_, own)| own.begins_after.is_some()),
+            working: phase.tenants.iter().map(|it| AtomicU32::new(it.workers)).collect(),
             keeps_nothing: false,
         };
         for tenant in &phase.tenants {
@@ -389,6 +395,16 @@ impl Stage {
     pub fn on(mut self, keeps_nothing: bool) -> Self {
         self.keeps_nothing = keeps_nothing;
         self
+    }
+
+    /// The timed region of one of a tenant's workers is over.
+    pub(super) fn leave(&self, tenant: usize) {
+        self.working[tenant].fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether the timed region of every worker of a tenant is over.
+    pub(super) fn has_ended(&self, tenant: usize) -> bool {
+        self.working[tenant].load(Ordering::Acquire) == 0
     }
 
     /// Every path that a program may name; [`PathId`] counts in this order.

@@ -40,6 +40,7 @@ enum Life {
     Before,
     ArriveStart,
     WaitStart,
+    Delayed,
     Timed,
     ArriveEnd,
     WaitEnd,
@@ -126,7 +127,13 @@ pub struct ProgramWorker<'a, G> {
     issued: (u64, u64),
     /// It found nothing more to do.
     is_out_of_work: bool,
-    has_left_flow: bool,
+    has_left: bool,
+    /// Tenant whose workers must have ended before it begins.
+    awaited: Option<usize>,
+    /// From then on, or from the phase's beginning on, so long nothing happens.
+    begins_ns: Ns,
+    /// When its tenant's turn came.
+    turn: Option<Ns>,
     report: StreamReport,
 }
 
@@ -143,6 +150,9 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         let code = stage.code(tenant);
         let name = format!("{} of {}", described.name, phase.name);
         let is_paced = code.program.passes_per_s().is_some();
+        let before = code.program.begins_after.as_deref();
+        let awaited =
+            before.and_then(|name| phase.tenants.iter().position(|other| other.name == name));
         let mut worker = Self {
             group,
             stage,
@@ -181,7 +191,10 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             passes: 0,
             issued: (0, 0),
             is_out_of_work: false,
-            has_left_flow: false,
+            has_left: false,
+            awaited,
+            begins_ns: described.begins_ns,
+            turn: None,
             report: StreamReport { worker: index, ..StreamReport::default() },
             code,
         };
@@ -237,14 +250,19 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
                 self.go(Life::WaitStart, 1)
             }
             Life::WaitStart if self.group.is_open(Gate::Start) => {
-                self.begin(now);
-                None
+                self.go(Life::Delayed, 1);
+                // Who waits further on lets the others see first that the gate is open.
+                let is_delayed = self.stage.has_turns || self.begins_ns.0 > 0;
+                is_delayed.then_some(Step::SleepUntil(now))
             }
+            Life::Delayed => self.begin_in_turn(now),
             Life::Timed => self.timed(now),
             Life::ArriveEnd => {
-                self.leave_flow();
+                self.leave();
                 self.group.arrive(Gate::End);
-                self.go(Life::WaitEnd, 2)
+                self.go(Life::WaitEnd, 2);
+                // Whoever waits for its end is asked at this very instant.
+                self.stage.has_turns.then_some(Step::SleepUntil(now))
             }
             Life::WaitEnd if self.group.is_open(Gate::End) => self.go(Life::After, 2),
             Life::WaitStart | Life::WaitEnd => Some(Step::Await),
@@ -264,6 +282,21 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         (self.life, self.list, self.at) = (life, list, 0);
         self.frames.clear();
         self.pending = None;
+        None
+    }
+
+    /// Begins the timed region when its tenant's turn has come, or to end at once if all is over.
+    fn begin_in_turn(&mut self, now: Ns) -> Option<Step> {
+        if !self.group.is_stopped() {
+            if self.awaited.is_some_and(|tenant| !self.stage.has_ended(tenant)) {
+                return Some(Step::Await);
+            }
+            let begins = *self.turn.get_or_insert(now) + self.begins_ns;
+            if now < begins {
+                return Some(Step::SleepUntil(begins));
+            }
+        }
+        self.begin(now);
         None
     }
 
@@ -377,11 +410,15 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         self.go(Life::ArriveEnd, 2)
     }
 
-    fn leave_flow(&mut self) {
-        if let (Some(flow), false) = (self.code.flow, self.has_left_flow) {
-            self.has_left_flow = true;
+    /// Says once that others need not wait for it any more.
+    fn leave(&mut self) {
+        if std::mem::replace(&mut self.has_left, true) {
+            return;
+        }
+        if let Some(flow) = self.code.flow {
             self.stage.flows[flow].leave(self.tenant);
         }
+        self.stage.leave(self.tenant);
     }
 
     /// After a failure: let nobody wait for this worker, end.
@@ -389,7 +426,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         if self.in_flight > 0 {
             return Step::Await;
         }
-        self.leave_flow();
+        self.leave();
         self.group.stop();
         for (gate, arrived_at) in [(Gate::Start, Life::ArriveStart), (Gate::End, Life::ArriveEnd)] {
             if self.life <= arrived_at {

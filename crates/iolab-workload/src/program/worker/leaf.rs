@@ -42,6 +42,8 @@ fn how(node: &Node) -> OpenHow {
         is_writable: !node.is_read_only,
         is_truncating: node.is_truncating,
         stream_buffer_bytes: Bytes(0),
+        mode: 0,
+        is_remembered: false,
     }
 }
 
