@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument(
         "study",
-        metavar="STUDY",
+        metavar="STUDY.toml|DIR",
         help="a study file (.toml), or the directory or archive of a stored study, which runs again"
         " into a new directory (with --resume it goes on in its own); flags below override it",
     )
