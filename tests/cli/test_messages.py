@@ -85,9 +85,9 @@ def test_run_of_a_directory_names_what_is_there(iolab, tmp_path):
     assert "study.toml" not in iolab("run", str(empty)).err
     assert f"as in {some / 'disks.toml'}" in iolab("run", str(some)).err
     assert iolab(*COMPARE, "--record-size", "4k,8k", "--out", "results").code == 0
-    run = iolab("run", "results")
-    assert run.code == 1
-    assert "results holds results, not a study file: `iolab report results` shows them" in run.err
+    run = iolab("run", "results", "--dry-run")
+    assert run.code == 0, run.err
+    assert "Nothing is changed. Study 'record-size' would do this:" in run.out
 
 
 def test_aa_of_too_few_rounds_is_refused_before_it_runs(iolab):

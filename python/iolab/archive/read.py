@@ -36,7 +36,7 @@ from iolab.archive.format import (
     unpacked_bytes_max,
 )
 from iolab.store.owner import give_to_user, make_directories
-from iolab.store.users_files import LIST_NAME, list_of
+from iolab.store.users_files import LIST_NAME, REPORT_FILES, list_of
 
 _FIRST_BYTES: Final = b"PK\x03\x04"
 _NAME_AT: Final = 30
@@ -132,10 +132,6 @@ def _looked_at(path: Path, archive: zipfile.ZipFile, sealing: tuple[str, ...]) -
     return Inspection(path, manifest, Members(archive, whole), tuple(problems))
 
 
-_DRAWN: Final = ("report.html", "report.xlsx", "verdict.json")
-"""Members that `iolab report` replaces."""
-
-
 def read_archive(path: Path) -> Inspection:
     """An archive that is whole.
 
@@ -169,7 +165,7 @@ def unpack(found: Inspection, folder: Path) -> None:
         make_directories(folder.parent)
         draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
-            drawn = {name: found.contents[name] for name in _DRAWN if name in found.contents}
+            drawn = {name: found.contents[name] for name in REPORT_FILES if name in found.contents}
             for name, content in {**found.contents, LIST_NAME: list_of(drawn)}.items():
                 target = draft / name
                 target.parent.mkdir(exist_ok=True)

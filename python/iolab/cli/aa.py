@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolab import units
 from iolab.cli import flags
-from iolab.cli.conduct import Shown, conduct, run_options
+from iolab.cli.conduct import AnswerForm, conduct, run_options
 from iolab.cli.console import Console
 from iolab.errors import IolabError, StudyError
 from iolab.library import calibrations
@@ -99,7 +99,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     planned = _planned_rounds(arguments.for_rounds)
     study = _study(arguments)
     _check_rounds(study)
-    options, shown = run_options(arguments), Shown.of(arguments)
+    options, shown = run_options(arguments), AnswerForm.of(arguments)
     if options.is_dry_run:
         return conduct(study, options, shown, services, console)
     choose = outputs.latest_directory if options.is_resumed else outputs.fresh_directory

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Run the study that the flags describe."""
-    from iolab.cli.conduct import Shown, conduct, run_options
+    from iolab.cli.conduct import AnswerForm, conduct, run_options
 
     study = study_from_table(flags.study_table(arguments), flags.flag_source())
     if flags.compares_record_sizes(arguments):
@@ -36,4 +36,4 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
             "iolab: note: nothing is compared; to compare, give an option several levels, as in "
             f"{flags.example_of_levels(arguments)}"
         )
-    return conduct(study, run_options(arguments), Shown.of(arguments), services, console)
+    return conduct(study, run_options(arguments), AnswerForm.of(arguments), services, console)

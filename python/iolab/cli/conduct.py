@@ -19,7 +19,7 @@ from iolab.units import System
 
 
 @frozen
-class Shown:
+class AnswerForm:
     """How the answer is printed."""
 
     units: System = "iec"
@@ -27,7 +27,7 @@ class Shown:
     """Whether an answer that is open ends with an exit code of its own."""
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace) -> Shown:
+    def of(cls, arguments: argparse.Namespace) -> AnswerForm:
         """What the flags of `iolab.cli.flags.add_run_flags` say."""
         return cls(arguments.units, arguments.strict)
 
@@ -53,7 +53,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
 
 
 def conduct(
-    study: Study, options: RunOptions, shown: Shown, services: Services, console: Console
+    study: Study, options: RunOptions, shown: AnswerForm, services: Services, console: Console
 ) -> int:
     """Run, continue or rehearse `study`; returns the exit code."""
     done = conducted(study, options, services, console)
@@ -68,7 +68,7 @@ def conduct(
 def _show(
     done: Conducted,
     allowed: Allowed,
-    shown: Shown,
+    shown: AnswerForm,
     services: Services,
     console: Console,
 ) -> int:

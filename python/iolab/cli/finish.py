@@ -71,7 +71,7 @@ def _show_results(place: Place, services: Services, console: Console, is_strict:
             f"the report cannot be written to {out_dir}: {error.strerror}",
             "name another directory with --out DIR",
         ) from None
-    shown = placed(verdict, directory_of(place.source))  # pyright: ignore[reportArgumentType]
+    shown = placed(verdict, directory_of(place.source))
     console.result(services.render(data, shown, console.width).rstrip("\n"))
     console.result()
     for label, path in (*written, ("data", place.source)):

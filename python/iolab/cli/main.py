@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("compare", "compare", "compare schedulers, file systems, options or record sizes"),
-    ("run", "run", "run a study file"),
+    ("run", "run", "run a study file, or a stored study again"),
     ("plan", "plan", "rounds needed, chances, time, bytes and space of a study, before it runs"),
     ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),

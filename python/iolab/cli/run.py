@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument(
         "study",
-        metavar="STUDY",
+        metavar="STUDY.toml|DIR",
         help="a study file (.toml), or the directory or archive of a stored study, which runs again"
         " into a new directory (with --resume it goes on in its own); flags below override it",
     )
@@ -33,13 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Run the study in the file, or the stored one."""
-    from iolab.cli.conduct import Shown, conduct, run_options
+    from iolab.cli.conduct import AnswerForm, conduct, run_options
 
     path, asked, source = Path(arguments.study), flags.overrides(arguments), flags.flag_source()
     options = run_options(arguments)
     if not is_stored(path):
         study = load_study(path, asked, override_source=source)
-        return conduct(study, options, Shown.of(arguments), services, console)
+        return conduct(study, options, AnswerForm.of(arguments), services, console)
     study = stored_study(path, asked, source)
     options = _stored_options(path, options)
     if study.command and not options.is_dry_run:
@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
 
         _refuse_shown(path, arguments)
         return conduct_line(study, options, services, console)
-    return conduct(study, options, Shown.of(arguments), services, console)
+    return conduct(study, options, AnswerForm.of(arguments), services, console)
 
 
 def _stored_options(path: Path, options: RunOptions) -> RunOptions:

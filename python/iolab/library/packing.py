@@ -26,9 +26,9 @@ from iolab.store.lock import WriterLock
 from iolab.store.machine import machine_text
 from iolab.store.owner import distrusted
 from iolab.store.rows import StudyData
+from iolab.store.users_files import REPORT_FILES
 from iolab.version import iolab_version
 
-REPORT_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
 _README: Final = """\
 The study '{name}' as iolab stored it, measured on:
 {machine}.

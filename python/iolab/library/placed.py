@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from iolab.store.continuing import named
 
-if TYPE_CHECKING:
-    from iolab.stats.verdict import StudyVerdict
 
-
-def placed(verdict: StudyVerdict, directory: Path | None) -> StudyVerdict:
+def placed(verdict: Any, directory: Path | None) -> Any:
     """The same verdict, to be printed: hints name `directory` where stored ones write ``DIR``.
 
     Parameters
     ----------
-    verdict : the judged study.
+    verdict : the judged study; something else, of stand-ins for the statistics, stays as it is.
     directory : where the study is stored; None is an archive, which is unpacked first.
     """
-    if directory is None:
+    from iolab.stats.verdict import StudyVerdict
+
+    if directory is None or not isinstance(verdict, StudyVerdict):
         return verdict
     caveats = [replace(one, hint=named(one.hint, directory)) for one in verdict.caveats]
     return replace(verdict, caveats=caveats)

@@ -42,37 +42,6 @@ class Observer(Protocol):
         ...
 
 
-class Silence:
-    """An observer that keeps what was noted, prints nothing and answers no question."""
-
-    def __init__(self) -> None:
-        self.notes = list[str]()
-
-    def note(self, text: str) -> None:
-        """Keep a message."""
-        self.notes.append(text)
-
-    def result(self, text: str = "") -> None:
-        """Drop a line."""
-
-    def progress(self, progress: Progress) -> None:
-        """Drop it; a notice is kept."""
-        if progress.kind == "notice":
-            self.notes.append(progress.message)
-
-    def clear_line(self) -> None:
-        """Do nothing."""
-
-    def ask(self, question: str, flag: str) -> str:
-        """Refuse.
-
-        Raises
-        ------
-        RefusedError : always.
-        """
-        raise nobody_asked(flag)
-
-
 def nobody_asked(flag: str) -> RefusedError:
     """Error of a question where there is nobody who could answer it."""
     return RefusedError(

@@ -17,12 +17,11 @@ from iolab.store.lock import WriterLock
 from iolab.store.log import SIDE_SUFFIXES, size_of
 from iolab.store.owner import distrusted, refuse_distrusted, remove_directories
 from iolab.store.rows import StudyRow
-from iolab.store.users_files import LIST_NAME, Allowed, refuse_foreign_results
+from iolab.store.users_files import LIST_NAME, REPORT_FILES, Allowed, refuse_foreign_results
 from iolab.study.plan import Plan, make_plan
 from iolab.study.render import spec_toml
 
 OUTPUT_ROOT: Final = Path("iolab-out")
-REPORT_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
 OUT_BYTES_MIN: Final = 4 << 20
 """A small study with its reports; who has less cannot store one."""
 _LEFT_BY_START: Final = re.compile(

@@ -12,8 +12,6 @@ SCHEMA_VERSION: Final = 4
 FIRST_VERSION: Final = 1
 BASE_VERSION: Final = 2
 """What `schema.sql` makes."""
-READABLE_VERSION: Final = 1
-"""From this version on a study is read as it is, also where nothing may be written."""
 APPLICATION_ID: Final = 0x696F6C62
 """``iolb``: lets `file` and this program recognise a study."""
 

@@ -25,6 +25,8 @@ from iolab.store import created_files
 from iolab.store.folder import Folder, OutputError
 from iolab.store.owner import make_directories
 
+REPORT_FILES: Final = ("report.html", "report.xlsx", "verdict.json")
+"""Names of the files of a report, beside its study."""
 LIST_NAME: Final = ".iolab-made"
 FLAG: Final = "--overwrite"
 _LIST_BYTES_MAX: Final = 1 << 16

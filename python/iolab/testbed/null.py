@@ -10,7 +10,6 @@ that is mapped, locks, streams and sets of files.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final, Self
@@ -38,6 +37,7 @@ class NullTestbed(RealTestbed):
 
     needs_root: ClassVar[bool] = False
     can_need_root: ClassVar[bool] = False
+    has_null_target: ClassVar[bool] = True
 
     @property
     def text(self) -> str:
@@ -51,6 +51,8 @@ class NullTestbed(RealTestbed):
 
     def agent_spec(self) -> dict[str, Any]:
         """What the runner opens: an empty directory, in which nothing will be written."""
+        import tempfile
+
         return {"kind": "directory", "path": tempfile.gettempdir(), "allow_knobs_on": []}
 
     def check_space(self, file_bytes: int) -> None:

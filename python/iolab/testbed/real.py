@@ -21,6 +21,8 @@ class RealTestbed:
     has_knobs_on_paper: ClassVar[bool] = False
     is_simulated: ClassVar[bool] = False
     """Whether trials run in this process, on models, in virtual time."""
+    has_null_target: ClassVar[bool] = False
+    """Whether its operations complete at once and reach nothing."""
     record_kind: ClassVar[Literal["real", "simulated"]] = "real"
     """What its records are; a report never mixes the two in one comparison."""
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol, Self, TypeAlias
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.command import agent_command
 from iolab.testbed.model import Testbed
-from iolab.testbed.null import NullRunner, NullTestbed
 
 
 class Runner(Protocol):
@@ -65,6 +64,8 @@ def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
 
         return lambda stop, _tell: SimRunner(stop=stop)
     command = agent_command(needs_root=needs_root)
-    if isinstance(testbed, NullTestbed):
+    if testbed.has_null_target:
+        from iolab.testbed.null import NullRunner
+
         return lambda stop, tell: NullRunner(command, stop=stop, tell=tell)
     return lambda stop, tell: Agent(command, stop=stop, tell=tell)

@@ -75,6 +75,7 @@ class SimTestbed:
     can_need_root: ClassVar[bool] = False
     has_knobs_on_paper: ClassVar[bool] = True
     is_simulated: ClassVar[bool] = True
+    has_null_target: ClassVar[bool] = False
     record_kind: ClassVar[Literal["real", "simulated"]] = "simulated"
 
     argument: str

@@ -11,8 +11,6 @@ from iolab.imported.foreign.found import Found, Source, shown
 TOOL: Final = "bonnie++"
 IO_PHASES: Final = ("putc", "put_block", "rewrite", "getc", "get_block", "seeks")
 FILE_PHASES: Final = ("seq_create", "seq_stat", "seq_del", "ran_create", "ran_stat", "ran_del")
-TOO_SHORT: Final = "+++++"
-"""Stands for the rate of a phase that took less than half a second."""
 TOO_SHORT_NOTE: Final = "+++++: the tool gives no rate because the phase took less than 0.5 s"
 FALSE_RATE_NOTE: Final = (
     "the table of bonnie++ 2 prints the number of files where the rate should stand; its CSV"

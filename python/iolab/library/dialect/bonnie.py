@@ -23,9 +23,6 @@ from iolab.testbed.command import tell_agent
 from iolab.testbed.model import Testbed
 
 NAME: Final = "bonnie++"
-_NOBODYS_GROUP: Final = "nogroup"
-_NUMBER_BYTES: Final = 4
-_NUMBERS_MAX: Final = 1 << 16
 _LINE_BYTES_MAX: Final = 4096
 
 

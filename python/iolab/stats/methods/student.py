@@ -63,10 +63,6 @@ class MeanEstimate:
         """
         return self._tail(edge - abs(self.mean) - self.rounding)
 
-    def p_not_above(self, value: float) -> float | None:
-        """Return the one-sided p of "the mean is at most `value`"; None below two values."""
-        return self._tail(self.mean - value - self.rounding)
-
     def _tail(self, distance: float) -> float | None:
         """Return the chance of a mean at least `distance` above the true one."""
         if self.sd is None or self.n < 2:
