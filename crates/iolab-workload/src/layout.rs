@@ -40,7 +40,9 @@ impl LayoutPlan {
     /// What must be made before `phase`.
     pub fn of(phase: &Phase) -> Self {
         let mut files: Vec<File> = Vec::new();
-        let made = phase.tenants.iter().filter(|tenant| tenant.opening != Opening::Existing);
+        // The files of a program are those of its sets, which are made otherwise.
+        let streams = phase.tenants.iter().filter(|tenant| tenant.program.is_none());
+        let made = streams.filter(|tenant| tenant.opening != Opening::Existing);
         for (tenant, name) in made.flat_map(|t| t.file_names().map(move |name| (t, name))) {
             let file = File::new(tenant, name);
             // Tenants may share a file: the one who needs most of it decides.
