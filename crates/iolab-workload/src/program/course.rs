@@ -108,8 +108,7 @@ impl Way {
     pub(super) fn next(
         &mut self,
         (course, pick): (&Course, &Pick),
-        stretch: Stretch,
-        length: u64,
+        (stretch, length): (Stretch, u64),
         map: &mut Map,
         chance: &mut Chance<'_>,
     ) -> Option<(u64, u64)> {
@@ -119,7 +118,7 @@ impl Way {
             percent => chance.random.below(100) < percent,
         };
         let found = if is_random {
-            self.random((course, pick), stretch, length, map, chance)
+            self.random((course, pick), (stretch, length), map, chance)
         } else {
             self.onward(course, stretch, length)
         };
@@ -131,8 +130,7 @@ impl Way {
     fn random(
         &mut self,
         (course, pick): (&Course, &Pick),
-        stretch: Stretch,
-        length: u64,
+        (stretch, length): (Stretch, u64),
         map: &mut Map,
         chance: &mut Chance<'_>,
     ) -> Option<(u64, u64)> {
@@ -227,7 +225,7 @@ mod tests {
         let mut random = Seed(4).stream("course", 0);
         let mut chance = Chance { random: &mut random, key: 5 };
         (0..count)
-            .map_while(|_| way.next((course, pick), stretch, 4 * KIB, &mut map, &mut chance))
+            .map_while(|_| way.next((course, pick), (stretch, 4 * KIB), &mut map, &mut chance))
             .map(|(at, length)| {
                 assert_eq!(length, 4 * KIB);
                 at / KIB
@@ -279,7 +277,8 @@ mod tests {
         for turn in 0.. {
             let length = [4, 16, 64][turn % 3] * KIB;
             let step = (&course, &Pick::Permutation);
-            let Some((at, length)) = way.next(step, stretch, length, &mut map, &mut chance) else {
+            let Some((at, length)) = way.next(step, (stretch, length), &mut map, &mut chance)
+            else {
                 break;
             };
             let first = ((at - 8192) / (4 * KIB)) as usize;

@@ -107,12 +107,12 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             Ok(())
         };
     "stat_type": Choice(&["stat", "lstat", "statx"]), "stat", T2, "which call asks about a file",
-        Differs("stat") => |_, value| match value.word() {
-            0 => Ok(()),
-            _ => {
-                let what = "other calls than stat are not done".to_owned();
-                Err(crate::diagnostic::Problem::new(what, "write stat_type=stat"))
+        Differs("stat") => |_, value| {
+            if value.word() == 0 {
+                return Ok(());
             }
+            let what = "other calls than stat are not done".to_owned();
+            Err(crate::diagnostic::Problem::new(what, "write stat_type=stat"))
         };
     "rate_cycle" | "ratecycle": Count(0, i64::MAX), "1000", T2, "ms over which the lowest rate is judged",
         Ignored("no lowest rate can be asked for") => |_, _| Ok(());

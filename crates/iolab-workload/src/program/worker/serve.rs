@@ -113,6 +113,6 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let way = self.ways.entry((node, file)).or_default();
         let map = self.maps.entry(file).or_default();
         let mut chance = Chance { random: &mut self.random, key };
-        way.next((course, pick), Stretch { from, bytes, unit }, wanted, map, &mut chance)
+        way.next((course, pick), (Stretch { from, bytes, unit }, wanted), map, &mut chance)
     }
 }
