@@ -351,6 +351,16 @@ impl Trial<'_> {
         }
     }
 
+    /// Whether all sets of a phase are files that were decided about beforehand, or touch none.
+    fn has_claimed(&self, phase: &Phase, is_kernel: bool) -> bool {
+        let claimed: BTreeSet<String> = phase.tenants.iter().flat_map(Tenant::file_names).collect();
+        let is_claimed = |set: &FileSet| {
+            let mut names = set.tree.names.iter();
+            set.is_flat && (!is_kernel || names.all(|name| claimed.contains(name)))
+        };
+        self.request.workload.sets_of(phase).all(is_claimed)
+    }
+
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
         let workload = &self.request.workload;
         let is_file_set = phase.tenants[0].file_set.is_some();
@@ -359,13 +369,7 @@ impl Trial<'_> {
             let what = "hold sets of files; use a testbed with a file system".into();
             return Err(Error::Unsupported { target: "a device without a file system", what });
         }
-        // In a directory of the user's only files that were decided about beforehand.
-        let claimed: BTreeSet<String> = phase.tenants.iter().flat_map(Tenant::file_names).collect();
-        let is_claimed = |set: &FileSet| {
-            set.is_flat
-                && (!is_kernel(target) || set.tree.names.iter().all(|name| claimed.contains(name)))
-        };
-        if self.users_files.is_some() && !workload.sets_of(phase).all(is_claimed) {
+        if self.users_files.is_some() && !self.has_claimed(phase, is_kernel(target)) {
             return Err(Error::BadWorkload {
                 problem: "sets of files in a directory of yours".into(),
                 remedy: "use a testbed, as in --on loop:1g or --on dir:PATH".into(),

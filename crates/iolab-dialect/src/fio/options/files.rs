@@ -96,7 +96,8 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             job.io_size = Some(value.amount()).filter(|amount| *amount != NOTHING);
             Ok(())
         };
-    "offset" | "fileoffset": Amount, "0", T1, "where in the file the region begins", Done => |job, value| {
+    "offset" | "fileoffset": Amount, "0", T1,
+        "where in the file the region begins", Done => |job, value| {
         job.offset = value.amount();
         Ok(())
     };

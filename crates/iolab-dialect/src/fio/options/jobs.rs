@@ -74,7 +74,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.delay_ns = (low, high);
             Ok(())
         };
-    "runtime" | "timeout": Time(S), "0", T1, "ends at the latest after so long", Done => |job, value| {
+    "runtime" | "timeout": Time(S), "0", T1,
+        "ends at the latest after so long", Done => |job, value| {
         job.runtime_ns = value.number();
         Ok(())
     };
@@ -101,7 +102,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             }
             Ok(())
         };
-    "rate_process": Choice(&["linear", "poisson"]), "linear", T2, "distances of starts under a rate",
+    "rate_process": Choice(&["linear", "poisson"]), "linear", T2,
+        "distances of starts under a rate",
         Done => |job, value| {
             job.is_poisson = value.word() == 1;
             Ok(())
@@ -114,7 +116,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             let what = "other calls than stat are not done".to_owned();
             Err(crate::diagnostic::Problem::new(what, "write stat_type=stat"))
         };
-    "rate_cycle" | "ratecycle": Count(0, i64::MAX), "1000", T2, "ms over which the lowest rate is judged",
+    "rate_cycle" | "ratecycle": Count(0, i64::MAX), "1000", T2,
+        "ms over which the lowest rate is judged",
         Ignored("no lowest rate can be asked for") => |_, _| Ok(());
     "thinktime": Time(Us), "0", T1, "pause after every thinktime_blocks transfers", Done =>
         |job, value| {
