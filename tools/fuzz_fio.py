@@ -20,6 +20,9 @@ GOLDEN: Final = Path(__file__).parents[1] / "tests" / "golden" / "fio"
 _VALUES: Final = (
     *("0", "1", "-1", "4k", "4q", "1m", "16g", "9223372036854775807", "18446744073709551616"),
     *("50%", "101%", "1,2,3", ",", "1-2", "2:1", "(1+2)", "((((", "(2^99)", "10s", "1.5", ""),
+    *("4k/60:16k/", "4k/60:8k/60", "/", "4k/1e9", "zipf:1.1", "zipf:1", "zipf:1e308", "pareto:0.2"),
+    *("normal:0", "zoned:60/10:30/20:10/70", "zoned:/", "random:4", "sequential", "randread:8"),
+    *("read:-8k", "read:9223372036854775807", "randrw:0", "8k-64k", "filecreate", "poisson"),
     *("nan", "a:b:c", "\\:", "$pagesize*2", "${HOME}", "${NOT_SET}", "\u00e9", "x" * 5000, "%s"),
 )
 _LINES: Final = ("[global]", "[a]", "[]", "[", "include x", "include job.fio", "=", ";", "#", "\t")

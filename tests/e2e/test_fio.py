@@ -18,15 +18,11 @@ import pytest
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "fio"
 REFUSED: Final = {
-    "g06-bssplit-zipf": "bssplit",
-    "g09-files": "filesize as a range",
-    "g12-rw-modifiers": "rw=...:N",
     "g15-logs": "write_bw_log",
     "g16-iolog-write": "write_iolog",
     "g17-iolog-replay": "read_iolog",
     "g19-steady": "steadystate",
     "g20-lattarget": "latency_target",
-    "g21-meta-engines": "operations on names",
 }
 """Job files that are refused, with what the message names."""
 DONE: Final = tuple(sorted(path.stem for path in GOLDEN.glob("g*.fio") if path.stem not in REFUSED))
@@ -83,8 +79,8 @@ def keys(value: Any) -> Any:
 
 
 def test_every_recorded_file_is_known() -> None:
-    assert len(DONE) == 13
-    assert len(REFUSED) == 9
+    assert len(DONE) == 17
+    assert len(REFUSED) == 5
 
 
 @pytest.mark.parametrize("name", DONE)
@@ -116,6 +112,17 @@ def compare(ours: Json, theirs: Json) -> None:
         else:
             assert pair[0] == pair[1]
     options = theirs.get("job options", {})
+    if "bssplit" in options:
+        # fio 3.33 draws sizes, directions and zipf's places from numbers that depend on each other:
+        # of its 992 transfers 83 % read, where 50 % are asked for.
+        moved = sum(ours[name]["io_bytes"] for name in ("read", "write"))
+        wanted = sum(theirs[name]["io_bytes"] for name in ("read", "write"))
+        assert abs(moved - wanted) <= 65536, (moved, wanted)
+        return
+    if "-" in options.get("filesize", ""):
+        # Sizes are drawn: each file of 8k to 64k is written once.
+        assert 4 * 2 <= total[0] <= 4 * 16
+        return
     # What ends by time: a busy machine sleeps longer than it was asked to.
     slack = 0.3 * total[1] if "thinktime" in options else 0.0
     slack = max(slack, 0.05 * total[1] if {"rate", "rate_iops"} & set(options) else 0.0)
@@ -135,6 +142,44 @@ def test_what_is_not_done_is_refused_in_one_line_that_names_it(folder: Path, nam
     assert REFUSED[name] in err.splitlines()[0], err
     assert f"{name}.fio:" in err.splitlines()[0]
     assert not list(folder.iterdir()), "nothing was touched"
+
+
+def test_several_files_are_those_of_fio_in_size_and_order(folder: Path) -> None:
+    words = ("--name=m", "--rw=write", "--nrfiles=3", "--size=64k", "--numjobs=2", "--fsync=4")
+    out, _ = fio(folder, *words, "--group_reporting", "--output-format=json")
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    names = {f"m.{clone}.{file}" for clone in range(2) for file in range(3)}
+    assert set(sizes) == names
+    # 64k over 3 files with 4k transfers: 5 in each; a flush after every 4, not after the last.
+    job = json.loads(out)["jobs"][0]
+    assert (job["write"]["total_ios"], job["sync"]["total_ios"]) == (30, 6)
+    for name in names:
+        content = (folder / name).read_bytes()
+        assert all(any(content[at : at + 4096]) for at in range(0, 5 * 4096, 4096)), name
+
+
+def test_files_of_others_are_safe_from_programs(folder: Path) -> None:
+    for name in ("x.0.0", "x.0.1"):
+        (folder / name).write_text("x" * 65536)
+    many = ("--name=x", "--nrfiles=2", "--filesize=64k")
+    for words in (
+        (*many, "--rw=randwrite", "--bssplit=4k/50:8k/50"),
+        (*many, "--rw=read", "--filesize=128k"),
+        (*many, "--ioengine=filedelete"),
+        (*many, "--ioengine=filecreate"),
+    ):
+        _, err = fio(folder, *words, code=2)
+        assert "--overwrite" in err, words
+    fio(folder, *many, "--rw=randread", "--bssplit=4k/50:8k/50", "--output-format=terse")
+    fio(folder, *many, "--ioengine=filestat", "--output-format=terse")
+    for name in ("x.0.0", "x.0.1"):
+        assert (folder / name).read_text() == "x" * 65536
+    # What has the name of a set of files is not one.
+    (folder / "files0").mkdir()
+    (folder / "files0" / "kept").write_text("kept")
+    fio(folder, "--name=y", "--rw=write", "--nrfiles=2", "--size=64k", "--unlink=1")
+    assert (folder / "files0" / "kept").read_text() == "kept"
+    assert not list(folder.glob("y.*"))
 
 
 def test_files_stay_are_known_again_and_those_of_others_are_not_touched(folder: Path) -> None:

@@ -324,6 +324,18 @@ def test_what_only_command_lines_ask_for_is_said(exported, with_fields):
         assert f"no equivalent: {text}" in notes
 
 
+def test_a_part_of_a_file_is_an_offset_and_a_size(exported, with_fields):
+    region = {"from_bytes": 65_536, "bytes": 131_072, "step_bytes": 262_144}
+    item = with_fields(exported()[0], region=region, is_file_shared=True, opening="existing")
+    job = fio_job(item)
+    found = [part for part in sections(job).values() if "offset" in part]
+    assert found
+    assert all(part["offset"] == "65536" for part in found)
+    assert all(part["offset_increment"] == "262144" for part in found)
+    assert all(part["size"] == "131072" for part in found)
+    assert "no equivalent: a part of the file" not in job
+
+
 def test_lowered_workloads_have_no_field_that_nobody_translates(exported):
     """A new field of the workload spec must be looked at here before it is exported."""
     rust = (ROOT / "crates/iolab-workload/src/spec.rs").read_text(encoding="utf-8")

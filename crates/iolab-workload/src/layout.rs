@@ -40,8 +40,9 @@ impl LayoutPlan {
     /// What must be made before `phase`.
     pub fn of(phase: &Phase) -> Self {
         let mut files: Vec<File> = Vec::new();
-        let is_made = |t: &&Tenant| t.opening != Opening::Existing && t.file_set.is_none();
-        let made = phase.tenants.iter().filter(is_made);
+        // The files of a program or of a set of small files are made otherwise.
+        let streams = phase.tenants.iter().filter(|t| t.program.is_none() && t.file_set.is_none());
+        let made = streams.filter(|tenant| tenant.opening != Opening::Existing);
         for (tenant, name) in made.flat_map(|t| t.file_names().map(move |name| (t, name))) {
             let file = File::new(tenant, name);
             // Tenants may share a file: the one who needs most of it decides.

@@ -538,7 +538,7 @@ impl Tenant {
     /// Names of all its files.
     pub fn file_names(&self) -> impl Iterator<Item = String> {
         let count = match &self.program {
-            Some(_) => 0,
+            Some(_) => self.files.len() as u32,
             None if self.is_file_shared => 1,
             None => self.workers,
         };
@@ -591,7 +591,7 @@ impl Tenant {
         if let Some((problem, remedy)) = self.manner.problem(self) {
             return wrong(problem, remedy);
         }
-        let is_listed = !self.files.is_empty();
+        let is_listed = !self.files.is_empty() && self.program.is_none();
         if is_listed && (self.files.len() != self.workers as usize || self.is_file_shared) {
             let problem = format!("{} file names, {} workers", self.files.len(), self.workers);
             return wrong(problem, "name one file per worker, or give a stem");

@@ -88,7 +88,11 @@ def _parts(phase: Mapping[str, Any], tenant: Tenant) -> Iterator[tuple[str, Tena
         yield name, tenant
         return
     for number in range(tenant["workers"]):
-        place = {"file_first": first + number * step, "file_step": 1, "workers": 1}
+        place: dict[str, Any] = {"file_first": first + number * step, "file_step": 1, "workers": 1}
+        region = tenant.get("region")
+        if region is not None:
+            begins = region["from_bytes"] + number * region.get("step_bytes", 0)
+            place["region"] = {**region, "from_bytes": begins}
         yield f"{name}.{number}", {**tenant, **place}
 
 
@@ -133,8 +137,6 @@ def _of_dialects(item: Exported) -> Iterator[str]:
         yield f"{_NONE}closing the file inside the time."
     if any(tenant["opening"] == "keep" for tenant in tenants):
         yield f"{_NONE}a first write into the file that is there, if there is one."
-    if any(tenant.get("region") for tenant in tenants):
-        yield f"{_NONE}a part of the file: all of it is worked on."
     if any(tenant.get("program") for tenant in tenants):
         yield f"{_NONE}a program of steps: a workload file says it (iolab run)."
     pauses_ns = {phase.get("pause_after_ns", 0) for phase in phases} - {0}
@@ -217,13 +219,14 @@ def _files(tenant: Tenant, *, is_first_phase: bool) -> Iterator[Line]:
 
 def _shape(item: Exported, tenant: Tenant) -> Iterator[Line]:
     io_size, kind = tenant["io_size_bytes"], tenant["pattern"]["kind"]
-    records = tenant["file_bytes"] // io_size
+    records = _worked_bytes(tenant) // io_size
     word = {"read": "read", "write": "write", "mixed": "rw"}[tenant["direction"]["kind"]]
     if kind in _RANDOM:
         yield "rw", f"rand{word}"
     else:
         yield "rw", word + _skip(tenant, records)
     yield "bs", io_size
+    yield from _region(tenant)
     if _ends_at_the_end(tenant, records):
         # A pass that ends at the very end of the region would be fio's last one.
         yield "size", (records - 1) * io_size
@@ -233,6 +236,28 @@ def _shape(item: Exported, tenant: Tenant) -> Iterator[Line]:
     yield from _pattern_notes(item, tenant, records)
     if tenant["direction"]["kind"] == "mixed":
         yield from _mix(tenant)
+
+
+def _worked_bytes(tenant: Tenant) -> int:
+    """Bytes of the part of the file that a worker works on."""
+    region = tenant.get("region")
+    return int(tenant["file_bytes"] if region is None else region["bytes"])
+
+
+def _region(tenant: Tenant) -> Iterator[Line]:
+    """Where each worker's part of the file begins; its length is the size."""
+    region = tenant.get("region")
+    if region is None:
+        return
+    if region["from_bytes"]:
+        yield "offset", region["from_bytes"]
+    step = region.get("step_bytes", 0)
+    if step:
+        yield "offset_increment", step
+    end = region["from_bytes"] + step * (tenant["workers"] - 1) + region["bytes"]
+    if end < tenant["file_bytes"] and tenant["opening"] != "existing":
+        rest = tenant["file_bytes"] - end
+        yield f"{_NONE}{rest} bytes of the file behind what is worked on; fio's file ends there."
 
 
 def _skip(tenant: Tenant, records: int) -> str:

@@ -1,6 +1,6 @@
 //! Reads one request on standard input, runs it, prints progress and one answer on standard output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -375,6 +375,16 @@ impl Trial<'_> {
         }
     }
 
+    /// Whether all sets of a phase are files that were decided about beforehand, or touch none.
+    fn has_claimed(&self, phase: &Phase, is_kernel: bool) -> bool {
+        let claimed: BTreeSet<String> = phase.tenants.iter().flat_map(Tenant::file_names).collect();
+        let is_claimed = |set: &FileSet| {
+            let mut names = set.tree.names.iter();
+            set.is_flat && (!is_kernel || names.all(|name| claimed.contains(name)))
+        };
+        self.request.workload.sets_of(phase).all(is_claimed)
+    }
+
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
         let workload = &self.request.workload;
         let is_file_set = phase.tenants.iter().any(|tenant| tenant.file_set.is_some());
@@ -383,7 +393,7 @@ impl Trial<'_> {
             let what = "hold sets of files; use a testbed with a file system".into();
             return Err(Error::Unsupported { target: "a device without a file system", what });
         }
-        if has_sets && self.users_files.is_some() {
+        if self.users_files.is_some() && !self.has_claimed(phase, is_kernel(target)) {
             return Err(Error::BadWorkload {
                 problem: "sets of files in a directory of yours".into(),
                 remedy: "use a testbed, as in --on loop:1g or --on dir:PATH".into(),
@@ -489,7 +499,8 @@ impl Trial<'_> {
         let is_last = workload.phases.last().is_some_and(|last| std::ptr::eq(last, phase));
         let used: Vec<&FileSet> = workload.sets_of(phase).collect();
         let sets = workload.file_sets.iter();
-        let sets = sets.filter(|set| is_last || used.contains(set));
+        // The files of a flat set are named by its tenants; what has its name is somebody's.
+        let sets = sets.filter(|set| !set.is_flat && (is_last || used.contains(set)));
         let sets = sets.map(|set| set.top().to_owned());
         let files = phase.tenants.iter().filter(is_own).flat_map(Tenant::file_names);
         for name in files.chain(sets) {

@@ -42,9 +42,14 @@ pub fn io_bytes(job: &Job) -> Result<u64, Wrong> {
     Ok(low)
 }
 
-/// The geometry of a job whose file is at `path`; `None`: it has none (engine null).
-pub fn geometry(job: &Job, host: &impl Host, path: Option<&str>) -> Result<Geometry, Wrong> {
-    let io = io_bytes(job)?;
+/// The geometry of a job whose file is at `path`; `None`: it has none (engine null). `io`: bytes of
+/// its smallest transfer.
+pub fn geometry(
+    job: &Job,
+    host: &impl Host,
+    path: Option<&str>,
+    io: u64,
+) -> Result<Geometry, Wrong> {
     let there = match path.map(|path| host.at(path)) {
         Some(There::File(bytes)) if bytes > 0 => Some(bytes),
         _ => None,
@@ -97,7 +102,8 @@ pub fn geometry(job: &Job, host: &impl Host, path: Option<&str>) -> Result<Geome
     Ok(Geometry { io, file, from, region, step, ops })
 }
 
-fn percent_of(bytes: u64, percent: u64) -> u64 {
+/// A share of so many bytes.
+pub fn percent_of(bytes: u64, percent: u64) -> u64 {
     ((u128::from(bytes) * u128::from(percent)) / 100) as u64
 }
 

@@ -1,5 +1,7 @@
 //! One job as its options describe it, before anything is made of it.
 
+use iolab_workload::program::Weighted;
+
 use super::place::Place;
 use super::row::Row;
 use super::value::Amount;
@@ -128,8 +130,8 @@ pub struct Job {
     pub filename_format: String,
     /// nrfiles.
     pub nrfiles: u64,
-    /// `file_service_type`, if it was given.
-    pub file_service: Option<String>,
+    /// `file_service_type`, and what stands behind its colon.
+    pub file_service: (String, Option<String>),
     /// filesize.
     pub filesize: Option<(u64, u64)>,
     /// size.
@@ -164,12 +166,14 @@ pub struct Job {
     pub rw_name: &'static str,
     /// What stands behind the colon of rw.
     pub rw_more: Option<String>,
+    /// `rw_sequencer` is identical.
+    pub is_identical: bool,
     /// bs of reads, writes and trims.
     pub bs: [u64; 3],
     /// bsrange, if given.
     pub bsrange: [Option<(u64, u64)>; 3],
     /// bssplit, if given.
-    pub bssplit: Option<String>,
+    pub bssplit: Option<[Vec<Weighted>; 3]>,
     /// rwmixread.
     pub read_percent: u64,
     /// `percentage_random`, if given.
@@ -236,6 +240,8 @@ pub struct Job {
     pub rate: [u64; 3],
     /// `rate_iops`.
     pub rate_iops: [u64; 3],
+    /// `rate_process` is poisson.
+    pub is_poisson: bool,
     /// thinktime.
     pub think_ns: u64,
     /// `thinktime_blocks`.
@@ -283,6 +289,7 @@ impl Job {
             loops: 1,
             may_create: true,
             is_invalidated: true,
+            file_service: ("roundrobin".to_owned(), None),
             rw_name: "read",
             bs: [4096; 3],
             read_percent: 50,
@@ -302,7 +309,13 @@ impl Job {
 
     /// Smallest and largest size of the transfers of each direction.
     pub fn sizes(&self) -> [(u64, u64); 3] {
-        std::array::from_fn(|place| self.bsrange[place].unwrap_or((self.bs[place], self.bs[place])))
+        std::array::from_fn(|place| match &self.bssplit {
+            Some(split) => {
+                let sizes = || split[place].iter().map(|row| row.value);
+                (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
+            }
+            None => self.bsrange[place].unwrap_or((self.bs[place], self.bs[place])),
+        })
     }
 
     /// Where an option was given last, its section's beginning if it was not.

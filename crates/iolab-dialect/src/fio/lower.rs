@@ -4,19 +4,21 @@ use iolab_model::Ns;
 use iolab_model::target::{Blend, Content};
 use iolab_model::{Bytes, Seed};
 use iolab_workload::Workload;
+use iolab_workload::program::FileSet;
 use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
 use iolab_workload::verify::Verify;
 
 use super::engine::{self, Engine};
 use super::expand::{Unit, units};
-use super::geometry::{Geometry, Wrong, geometry};
+use super::geometry::{Wrong, geometry, io_bytes};
 use super::host::{Host, There};
 use super::job::{Job, Typed};
 use super::parse::Typing;
 use super::places::{self, Path};
 use super::plan::Plan;
+use super::program;
 use super::show::show;
-use super::tenant::tenant_of;
+use super::tenant::{refuse_trims, tenant_of};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::option::Standing;
 use crate::plan::{Asked, Row};
@@ -39,6 +41,8 @@ pub struct Work {
     /// What they do.
     pub tenant: Tenant,
     paths: Vec<Path>,
+    /// Files of a program.
+    set: Option<FileSet>,
 }
 
 struct Lowering<'a, H> {
@@ -74,6 +78,7 @@ impl<H: Host> Lowering<'_, H> {
             let work = self.work(unit, &works)?;
             works.push(work);
         }
+        self.check_directories(&works)?;
         let directory = self.place_files(&mut works);
         let (phases, places) = self.phases(&works)?;
         let cache = self.cache(&works)?;
@@ -211,9 +216,13 @@ impl<H: Host> Lowering<'_, H> {
         let job = &self.typing.jobs[unit.job];
         let engine = self.on(job, engine::of(job))?;
         let ours = self.on(job, engine::ours(job, engine))?;
+        self.on(job, refuse_trims(job))?;
         let is_null = engine.name == "null";
         let is_here = self.typing.common.on.is_none() && !is_null;
-        let mut paths = if is_null {
+        let is_program = program::is_needed(job, engine);
+        let mut paths = if is_program {
+            self.on(job, places::many(job, &unit))?
+        } else if is_null {
             vec![Path { directory: String::new(), name: "fio-null".into() }]
         } else {
             self.on(job, places::files(job, &unit))?
@@ -227,9 +236,33 @@ impl<H: Host> Lowering<'_, H> {
             }
         }
         let looked_at = is_here.then(|| paths[0].text());
-        let geometry = self.on(job, geometry(job, self.host, looked_at.as_deref()))?;
-        let opening = self.opening(job, &paths, (&geometry, is_here), before)?;
+        self.note_depth(job, &unit, engine);
+        if is_program {
+            let number = format!("files{}", before.len());
+            let files = (paths.as_slice(), number.as_str());
+            let made = (self.host, looked_at.as_deref());
+            let made = program::program_of(job, &unit, engine, files, made);
+            let (mut tenant, set) = self.on(job, made)?;
+            if !is_null && !program::makes_names(engine) {
+                let bytes = set.file_bytes.most();
+                let found = self.opening(job, &paths, (bytes, is_here), before)?;
+                // Who removes files must be allowed to, even if it never writes to them.
+                let removes = program::removes_names(engine);
+                tenant.opening = if removes { Opening::LaidOut } else { found };
+            }
+            return Ok(Work { unit, engine, ours, tenant, paths, set: Some(set) });
+        }
+        let io = self.on(job, io_bytes(job))?;
+        let geometry = self.on(job, geometry(job, self.host, looked_at.as_deref(), io))?;
+        let opening = self.opening(job, &paths, (geometry.file, is_here), before)?;
         let opening = if is_null { Opening::Existing } else { opening };
+        let made = tenant_of(job, &unit, engine, (&geometry, opening), &paths);
+        let tenant = self.on(job, made)?;
+        Ok(Work { unit, engine, ours, tenant, paths, set: None })
+    }
+
+    /// Tells where an engine has one transfer under way, whatever was asked for.
+    fn note_depth(&mut self, job: &Job, unit: &Unit, engine: Engine) {
         if job.depth > 1 && !engine.is_asynchronous && unit.first == 0 {
             let note = "has one transfer under way, whatever iodepth says, as in fio";
             self.notes.push(format!("job {}: ioengine={} {note}", job.name, engine.name));
@@ -238,9 +271,20 @@ impl<H: Host> Lowering<'_, H> {
             let note = "libaio without direct=1 has one transfer under way: the kernel waits";
             self.notes.push(format!("job {}: {note}", job.name));
         }
-        let made = tenant_of(job, &unit, engine, (&geometry, opening), &paths);
-        let tenant = self.on(job, made)?;
-        Ok(Work { unit, engine, ours, tenant, paths })
+    }
+
+    /// Files of a program lie in one directory with those of all others.
+    fn check_directories(&self, works: &[Work]) -> Result<()> {
+        let real = || works.iter().filter(|work| work.engine.name != "null");
+        let mut folders = real().flat_map(|work| &work.paths).map(|path| &path.directory);
+        let Some(first) = folders.next() else { return Ok(()) };
+        if folders.all(|folder| folder == first) {
+            return Ok(());
+        }
+        let Some(work) = real().find(|work| work.set.is_some()) else { return Ok(()) };
+        let job = &self.typing.jobs[work.unit.job];
+        let what = "several directories beside several files or sizes are not done yet".to_owned();
+        self.at(job, ("directory", Problem::new(what, "use one directory for all jobs")))
     }
 
     /// What is done about a file before the time begins.
@@ -248,14 +292,14 @@ impl<H: Host> Lowering<'_, H> {
         &self,
         job: &Job,
         paths: &[Path],
-        (geometry, is_here): (&Geometry, bool),
+        (bytes_needed, is_here): (u64, bool),
         before: &[Work],
     ) -> Result<Opening> {
         if job.rw.writes() && !job.rw.reads() && !job.is_overwritten {
             return Ok(Opening::Keep);
         }
         let large = |path: &Path| match self.host.at(&path.text()) {
-            There::File(bytes) => bytes >= geometry.file,
+            There::File(bytes) => bytes >= bytes_needed,
             _ => false,
         };
         if is_here && paths.iter().all(large) {
@@ -404,13 +448,15 @@ impl<H: Host> Lowering<'_, H> {
             jobs.iter().find(|job| job.rw.writes()).map_or(Content::Incompressible, content);
         let is_null = works.iter().any(|work| work.engine.name == "null");
         let is_verified = jobs.iter().any(|job| job.verify.is_some());
-        let are_threads = is_null || jobs.iter().any(|job| job.is_thread);
+        let has_programs = works.iter().any(|work| work.set.is_some());
+        let are_threads = is_null || has_programs || jobs.iter().any(|job| job.is_thread);
         Workload {
             engine: works[0].ours.to_owned(),
             workers_as: if are_threads { WorkersAs::Threads } else { WorkersAs::Processes },
             verify: if is_verified { Verify::Full } else { Verify::None },
             pin_cpus: jobs[0].cpus.as_deref().map(|text| cpus(text).0).unwrap_or_default(),
             interval_ns: SAMPLE,
+            file_sets: works.iter().filter_map(|work| work.set.clone()).collect(),
             ..workload("fio", seed, content, phases)
         }
     }

@@ -39,19 +39,38 @@ fn wrong<T>(name: &'static str, what: String, remedy: &str) -> Result<T, Wrong> 
 
 /// Files of a unit, one for each clone; a single one: all share it.
 pub fn files(job: &Job, unit: &Unit) -> Result<Vec<Path>, Wrong> {
-    if job.nrfiles > 1 && job.filename.is_empty() {
-        let what = "several files per job are not done yet".to_owned();
-        return wrong("nrfiles", what, "write one job per file");
-    }
     match job.filename.as_slice() {
-        [] => (unit.first..unit.first + unit.clones).map(|clone| generated(job, clone)).collect(),
-        [name] => named(job, name).map(|path| vec![path]),
-        _ => {
-            let what =
-                format!("several files per job are not done yet: {}", job.filename.join(", "));
-            wrong("filename", what, "write one job per file; names of [global] and the job add up")
+        [] => {
+            let clones = unit.first..unit.first + unit.clones;
+            clones.map(|clone| generated(job, clone, 0)).collect()
         }
+        [name, ..] => named(job, name).map(|path| vec![path]),
     }
+}
+
+/// All files of a unit that has several: those that are named, which its clones share, or as many
+/// of each clone, the first of every clone before the second ones.
+pub fn many(job: &Job, unit: &Unit) -> Result<Vec<Path>, Wrong> {
+    if !job.filename.is_empty() {
+        let mut found: Vec<Path> = Vec::new();
+        for name in &job.filename {
+            let path = named(job, name)?;
+            if found.contains(&path) {
+                return wrong("filename", format!("{} comes twice", path.text()), "name it once");
+            }
+            found.push(path);
+        }
+        return Ok(found);
+    }
+    let clones = unit.first..unit.first + unit.clones;
+    let each = |file| clones.clone().map(move |clone| generated(job, clone, file));
+    let found: Vec<Path> = (0..job.nrfiles).flat_map(each).collect::<Result<_, _>>()?;
+    let mut names = std::collections::BTreeSet::new();
+    if let Some(path) = found.iter().find(|path| !names.insert(path.text())) {
+        let what = format!("several files are called {}", path.text());
+        return wrong("filename_format", what, "write $jobnum and $filenum in it");
+    }
+    Ok(found)
 }
 
 /// A file that the user named.
@@ -74,12 +93,12 @@ fn named(job: &Job, name: &str) -> Result<Path, Wrong> {
 }
 
 /// A file whose name follows from the job's.
-fn generated(job: &Job, clone: u64) -> Result<Path, Wrong> {
+fn generated(job: &Job, clone: u64, file: u64) -> Result<Path, Wrong> {
     let name = job
         .filename_format
         .replace("$jobname", &job.name)
         .replace("$jobnum", &clone.to_string())
-        .replace("$filenum", "0")
+        .replace("$filenum", &file.to_string())
         .replace("$clientuid", "");
     let directory = match job.directory.as_slice() {
         [] => String::new(),

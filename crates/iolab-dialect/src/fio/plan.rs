@@ -79,6 +79,8 @@ pub struct UnitShow {
     pub depth: u32,
     /// The engine touches no files.
     pub is_null: bool,
+    /// Operations on names count as reads of so many bytes; 0: data are moved.
+    pub name_bytes: u64,
     /// Percentiles of slat, clat, lat.
     pub percentiles: [bool; 3],
     /// Which percentiles.

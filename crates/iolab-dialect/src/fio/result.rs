@@ -98,6 +98,18 @@ pub struct TenantResult {
     /// Between the cuts of the phase.
     #[serde(default)]
     pub segments: Vec<Segment>,
+    /// Operations of its program, in order.
+    #[serde(default)]
+    pub operations: Vec<Operation>,
+}
+
+/// One operation of a program.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Operation {
+    /// How often it ended.
+    pub ops: u64,
+    /// Latencies.
+    pub latency: Histogram,
 }
 
 /// One worker.
@@ -325,6 +337,15 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
             ..samples(&tenant.series, (unit.ramp_ns, longest), bytes as f64 / all.max(1) as f64)
         };
         side.add(&one);
+    }
+    if let Some(named) = tenant.operations.first().filter(|_| unit.name_bytes > 0) {
+        found.sides[0].add(&Side {
+            ios: named.ops,
+            bytes: named.ops * unit.name_bytes,
+            runtime_ms: milliseconds(measured_ns),
+            latency: Some(named.latency.clone()).filter(|latency| latency.count() > 0),
+            ..Side::default()
+        });
     }
     add_times(&mut found.sync, service.sync.as_ref());
     found.runtime_ms += milliseconds(measured_ns);

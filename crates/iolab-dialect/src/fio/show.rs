@@ -75,6 +75,7 @@ fn unit_show(job: &Job, work: &Work, place: &Places) -> UnitShow {
         is_told_twice: job.unified == Unified::Both,
         depth: work.tenant.depth,
         is_null: work.engine.name == "null",
+        name_bytes: if work.engine.is_of_names { job.bs[0] } else { 0 },
         percentiles,
         percentile_list: job.percentile_list.clone(),
         disabled: job.disabled,

@@ -27,7 +27,6 @@ pub fn tenant_of(
     (geometry, opening): (&Geometry, Opening),
     paths: &[Path],
 ) -> Result<Tenant, Wrong> {
-    refuse_variety(job)?;
     let is_mapped = engine.name == "mmap";
     if is_mapped && job.is_direct {
         return wrong("direct", "direct I/O on a mapped file", "leave one of them out");
@@ -82,28 +81,10 @@ pub fn tenant_of(
     })
 }
 
-/// Refuses what a single stream cannot do.
-fn refuse_variety(job: &Job) -> Result<(), Wrong> {
+/// Refuses what neither a stream nor a program does.
+pub(super) fn refuse_trims(job: &Job) -> Result<(), Wrong> {
     if job.rw == Rw::Trim {
         return wrong("rw", "trims are not done", "use reads and writes");
-    }
-    if job.rw_more.is_some() {
-        let what = "rw=...:N, a change of place after some transfers, is not done yet";
-        return wrong("rw", what, "leave :N out");
-    }
-    if job.distribution != "random" {
-        return wrong(
-            "random_distribution",
-            "other distributions are not done yet",
-            "leave it out",
-        );
-    }
-    let (reads, writes) = (job.percentage_random[0], job.percentage_random[1]);
-    let percent = if job.rw.reads() { reads } else { writes };
-    let is_odd = percent.is_some_and(|percent| percent % 100 != 0);
-    if is_odd || (job.rw.is_mixed() && reads != writes) {
-        let what = "a share of random places other than 0 and 100 % is not done yet";
-        return wrong("percentage_random", what, "write 0 or 100");
     }
     Ok(())
 }
@@ -130,7 +111,7 @@ fn direction(job: &Job) -> Direction {
 }
 
 /// Share of reads of a mixed job: that of the rates, where there are two.
-fn read_share(job: &Job) -> f64 {
+pub(super) fn read_share(job: &Job) -> f64 {
     let rates = if job.rate_iops == [0; 3] { job.rate } else { job.rate_iops };
     match (rates[0], rates[1]) {
         (0, 0) => job.read_percent as f64 / 100.0,
@@ -139,7 +120,7 @@ fn read_share(job: &Job) -> f64 {
 }
 
 /// Transfers per second, if they are limited.
-fn rate(job: &Job, io: u64) -> Result<Option<f64>, Wrong> {
+pub(super) fn rate(job: &Job, io: u64) -> Result<Option<f64>, Wrong> {
     let (name, rates, unit) = match (job.rate != [0; 3], job.rate_iops != [0; 3]) {
         (false, false) => return Ok(None),
         (true, true) => return wrong("rate", "both rate and rate_iops", "write one of them"),
@@ -195,7 +176,7 @@ fn limit(job: &Job, geometry: &Geometry) -> Limit {
     }
 }
 
-fn priority(job: &Job) -> Option<Priority> {
+pub(super) fn priority(job: &Job) -> Option<Priority> {
     if job.prio.is_none() && job.prio_class.is_none() {
         return None;
     }

@@ -76,6 +76,9 @@ fn check_set(workload: &Workload, index: usize, set: &FileSet) -> Found {
         let problem = format!("{} names for {} files", names.len(), set.files);
         return wrong(".tree.names", problem, "name each file, and leave out the width");
     }
+    if set.is_flat {
+        check_flat(&path, set)?;
+    }
     let is_good = |name: &String| name.split('/').all(is_plain);
     if let Some(name) = names.iter().find(|name| !is_good(name)) {
         return wrong(".tree.names", format!("the name {name:?}"), "use plain names");
@@ -88,6 +91,21 @@ fn check_set(workload: &Workload, index: usize, set: &FileSet) -> Found {
     }
     if set.tree.depth.is_some_and(|depth| depth > 64) {
         return wrong(".tree.depth", "more than 64 levels".into(), "use fewer");
+    }
+    Ok(())
+}
+
+/// A set without a directory of its own has names, and nothing that only directories have.
+fn check_flat(path: &str, set: &FileSet) -> Found {
+    let wrong = |field: &str, problem: &str, remedy: &str| {
+        Err(Problem::new(format!("{path}{field}"), problem, remedy))
+    };
+    if set.tree.names.is_empty() || set.tree.names.iter().any(|name| name.contains('/')) {
+        let remedy = "name each file, without /";
+        return wrong(".tree.names", "files in the testbed's directory without a name", remedy);
+    }
+    if set.place.is_some() || set.tree.leaf_directories > 0 {
+        return wrong(".is_flat", "a place or directories of a flat set", "leave one of them out");
     }
     Ok(())
 }
@@ -404,6 +422,7 @@ impl Checker<'_> {
             let problem = format!("no composite around it has a file called {name}");
             return self.wrong(field, problem, "add it to the locals of the composite");
         }
+        self.check_served(field, node, file)?;
         let makes = matches!(node.does, Deed::Create | Deed::MakeDirectory)
             || field.ends_with("to_file")
             || node.does == Deed::Composite;
@@ -419,6 +438,26 @@ impl Checker<'_> {
         }
         if node.does.uses_handle() && !is_local {
             self.check_kept(field, file)?;
+        }
+        Ok(())
+    }
+
+    /// Files that are served have a course; a flat set has no directories.
+    fn check_served(&self, field: &str, node: &Node, file: &FileChoice) -> Found {
+        let set = self.workload.file_sets.iter().find(|set| Some(&set.name) == file.set.as_ref());
+        if node.does.is_of_directories() && set.is_some_and(|set| set.is_flat) {
+            let problem = "directories of a set that has none".to_owned();
+            return self.wrong(field, problem, "leave is_flat out");
+        }
+        if file.by != FileBy::Served {
+            return Ok(());
+        }
+        let is_transfer = matches!(node.does, Deed::Read | Deed::Write | Deed::Discard);
+        let has_course = node.at.as_ref().is_some_and(|at| at.course.is_some());
+        if !is_transfer || !has_course || node.size_bytes.is_none() || node.is_whole {
+            let problem = "a file that is served to a step without a course and a size";
+            let remedy = "let a read, write or discard have size_bytes and at.course";
+            return self.wrong(field, problem, remedy);
         }
         Ok(())
     }
@@ -479,6 +518,11 @@ impl Checker<'_> {
                 let problem = format!("no step is called {step}");
                 return self.wrong(&format!("{path}.at.of"), problem, &self.near(step));
             }
+        }
+        let is_served = node.file.as_ref().is_some_and(|file| file.by == FileBy::Served);
+        if node.at.as_ref().is_some_and(|at| at.course.is_some()) && !is_served {
+            let problem = "a course through a file that is not served";
+            return self.wrong(&format!("{path}.at.course"), problem, "use file by = \"served\"");
         }
         let moves = matches!(node.does, Deed::Read | Deed::Write);
         if !moves {

@@ -18,6 +18,9 @@ iolab_model::registry! {
         Own = "own",
         /// By a distribution over the numbers of the set; what does not exist, its next neighbour.
         Pick = "pick",
+        /// By an order or a distribution over the numbers of the set, several transfers on each
+        /// file (`stay`); a file whose course is used up is left out.
+        Served = "served",
         /// The file that is, or was last, open in a slot.
         Slot = "slot",
         /// The file of the last run of an earlier step.
@@ -33,10 +36,10 @@ iolab_model::registry! {
 pub struct FileChoice {
     /// How it is chosen.
     pub by: FileBy,
-    /// Set of files (existing, absent, next, own, pick).
+    /// Set of files (existing, absent, next, own, pick, served).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
-    /// The distribution (pick).
+    /// The distribution (pick, served).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pick: Option<Pick>,
     /// The slot (slot).
@@ -48,6 +51,12 @@ pub struct FileChoice {
     /// Name of the local variable (local).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<String>,
+    /// Transfers on a file before the next one; 0: until it is used up (served).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stay: u64,
+    /// Only files of this worker: its ordinal, and every so many further (served).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_own: bool,
     /// What to do where no file is left to choose.
     #[serde(default, skip_serializing_if = "is_default")]
     pub when_none: WhenNone,
@@ -73,11 +82,21 @@ impl FileChoice {
     pub(super) fn problem(&self) -> Option<(String, &'static str)> {
         let of_a_set = matches!(
             self.by,
-            FileBy::Existing | FileBy::Absent | FileBy::Next | FileBy::Own | FileBy::Pick
+            FileBy::Existing
+                | FileBy::Absent
+                | FileBy::Next
+                | FileBy::Own
+                | FileBy::Pick
+                | FileBy::Served
         );
+        let is_served = self.by == FileBy::Served;
+        if !is_served && (self.stay > 0 || self.is_own) {
+            let problem = format!("a file by {} with `stay` or `is_own`", self.by.name());
+            return Some((problem, "leave it out, or choose by = \"served\""));
+        }
         let fields = [
             ("set", self.set.is_some(), of_a_set),
-            ("pick", self.pick.is_some(), self.by == FileBy::Pick),
+            ("pick", self.pick.is_some(), self.by == FileBy::Pick || is_served),
             ("slot", self.slot.is_some(), self.by == FileBy::Slot),
             ("step", self.step.is_some(), self.by == FileBy::Same),
             ("local", self.local.is_some(), self.by == FileBy::Local),

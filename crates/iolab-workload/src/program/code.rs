@@ -52,6 +52,13 @@ pub(super) struct Flat {
     pub(super) unit: u64,
 }
 
+impl Flat {
+    /// Whether its file is served.
+    pub(super) fn is_served(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.choice.by == FileBy::Served)
+    }
+}
+
 /// A file choice with its names resolved.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {

@@ -19,6 +19,9 @@ pub struct FileSet {
     /// which the set's own lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+    /// Its files lie in the testbed's directory itself, not in one of their own; they have names.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_flat: bool,
     /// How many files there are or can be.
     pub files: u64,
     /// Size of each file that is there at the beginning, and of one that is written as a whole.
@@ -72,6 +75,8 @@ pub enum Reuse {
     /// Also the first phase uses what it finds: missing files are made, short ones filled, long
     /// ones cut.
     Found,
+    /// The same, but long ones stay as they are.
+    Kept,
 }
 
 /// What files hold that are there at the beginning.
@@ -151,9 +156,15 @@ impl FileSet {
         let mut random = seed.stream(&self.name, 0);
         let root = self.directory();
         let mut drawn = Drawn::default();
-        drawn.directories.extend(self.place.clone());
-        drawn.directories.push(root.clone());
-        if self.tree.names.is_empty() {
+        if self.is_flat {
+            drawn.files.clone_from(&self.tree.names);
+        } else {
+            drawn.directories.extend(self.place.clone());
+            drawn.directories.push(root.clone());
+        }
+        if self.is_flat {
+            // Its names are all there is.
+        } else if self.tree.names.is_empty() {
             self.grow(&root, &mut drawn, &mut random);
         } else {
             self.listed(&root, &mut drawn);

@@ -203,7 +203,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
                 let path = set.path(file, false);
                 let shall_be = set.exists[file as usize];
                 match self.making() {
-                    Making::Found | Making::Looked => {
+                    Making::Found | Making::Kept | Making::Looked => {
                         let op = Op::Stat { path };
                         Some(self.ask(("looking for", path), op, Next::Seen(file), now))
                     }
@@ -252,7 +252,8 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         }
         let Ok(length) = found else { return self.go(Next::Create(file)) };
         set.resize(file, length.0);
-        if length.0 == self.size(file) {
+        let is_long = length.0 > self.size(file) && self.making() == Making::Kept;
+        if length.0 == self.size(file) || is_long {
             return self.go(Next::Closed(file));
         }
         let next = if length.0 > self.size(file) {

@@ -10,6 +10,7 @@ mod check;
 mod choice;
 mod code;
 mod control;
+mod course;
 mod deed;
 mod description;
 mod draw;
@@ -28,6 +29,7 @@ mod worker;
 
 pub use amount::{Amount, Spread, Weighted};
 pub use choice::{FileBy, FileChoice, KeyBy, KeyChoice, WhenNone};
+pub use course::Course;
 pub use deed::{Deed, Group};
 pub use description::{Flow, Limits, Pace, Program};
 pub use files::{FileSet, Fill, KeySpace, Reuse, Tree};

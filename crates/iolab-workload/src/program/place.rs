@@ -3,6 +3,7 @@
 use iolab_model::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::course::Course;
 use super::pick::Pick;
 
 /// Where in a file a transfer starts: a place that is picked among those of a region, or one
@@ -25,6 +26,9 @@ pub struct Place {
     /// So much further on begins the region of the next worker.
     #[serde(default, skip_serializing_if = "super::node::is_default")]
     pub worker_step_bytes: Bytes,
+    /// How places follow each other, of a file that is chosen by `served`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Course>,
     /// Who shares the order of places.
     #[serde(default, skip_serializing_if = "super::node::is_default")]
     pub cursor: Cursor,
@@ -59,6 +63,13 @@ impl Place {
         }
         if self.unit_bytes == Some(Bytes(0)) || self.within_bytes == Some(Bytes(0)) {
             return Some(("a unit or a region of 0 bytes".into(), "leave it out, or use more"));
+        }
+        if self.course.is_some() && (self.of.is_some() || self.cursor == Cursor::Shared) {
+            let problem = "a course beside `of` or a shared cursor".to_owned();
+            return Some((problem, "leave one of them out"));
+        }
+        if let Some(problem) = self.course.as_ref().and_then(Course::problem) {
+            return Some(problem);
         }
         if self.pick.as_ref().is_some_and(Pick::is_of_keys) {
             return Some(("an order of keys for places in a file".into(), "use zipf"));

@@ -187,6 +187,8 @@ pub(super) enum Making {
     Anew,
     /// It is looked what is there, and what is missing is made.
     Found,
+    /// The same, but what is longer stays so.
+    Kept,
     /// It is looked what is there.
     Looked,
 }
@@ -452,6 +454,7 @@ fn set_state(
     let is_there = kept.into_iter().any(uses);
     let making = match (set.reuse, is_there) {
         (Reuse::Found, false) => Making::Found,
+        (Reuse::Kept, false) => Making::Kept,
         (_, false) => Making::Fresh,
         (Reuse::Never, true) => Making::Anew,
         (_, true) => Making::Looked,

@@ -10,6 +10,7 @@ mod around;
 mod choose;
 mod job;
 mod leaf;
+mod serve;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use iolab_model::seed::Stream;
 use iolab_model::{Completion, Ns, Seed, Submission};
 
 use super::code::Code;
+use super::course::{Map, Way};
 use super::description::Pace;
 use super::operation::OperationCount;
 use super::stage::{FileId, Stage};
@@ -31,6 +33,7 @@ use crate::report::StreamReport;
 use crate::spec::Phase;
 use crate::worker::{Step, Worker};
 use job::Job;
+use serve::Serving;
 use tree::Frame;
 
 /// Where in its life a worker is, in order.
@@ -108,6 +111,12 @@ pub struct ProgramWorker<'a, G> {
     last: Vec<Last>,
     /// Places picked so far, by node and file.
     counts: BTreeMap<(usize, FileId), u64>,
+    /// Ways through files, by node and file.
+    ways: BTreeMap<(usize, FileId), Way>,
+    /// Units that were picked in this pass, by file.
+    maps: BTreeMap<FileId, Map>,
+    /// Files that are served, by set.
+    serving: BTreeMap<usize, Serving>,
     /// Operations at the time a trigger fired last, by node.
     fired: Vec<u64>,
     tallies: Vec<Tally>,
@@ -176,6 +185,9 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             to_open: Vec::new(),
             last: vec![Last::default(); code.flats.len()],
             counts: BTreeMap::new(),
+            ways: BTreeMap::new(),
+            maps: BTreeMap::new(),
+            serving: BTreeMap::new(),
             fired: vec![0; code.flats.len()],
             tallies: code.tallies.iter().map(|_| Tally::new(is_paced)).collect(),
             started: Ns(0),

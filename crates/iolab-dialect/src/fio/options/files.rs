@@ -4,6 +4,7 @@ use super::done_rows;
 use crate::diagnostic::Problem;
 use crate::fio::job::Fallocate;
 use crate::fio::row::{Kind, Row};
+use crate::fio::shape;
 use crate::fio::value::Amount as Bytes;
 use crate::option::Standing::{Differs, Done, Ignored};
 
@@ -42,7 +43,7 @@ fn paths(text: &str) -> Vec<String> {
 pub const ROWS: &[Row] = done_rows! { "Files";
     "filename": Text, "", T1,
         "files, separated by colons; names of the global section and of the job add up",
-        Differs("several files per job are refused; a device is used with --on device:") =>
+        Differs("a device is used with --on device:") =>
         |job, value| {
             let text = value.text();
             let found = paths(&text);
@@ -66,23 +67,22 @@ pub const ROWS: &[Row] = done_rows! { "Files";
     "unique_filename": Flag, "1", T1, "names that several clients do not share",
         Ignored("only for clients and servers") => |_, _| Ok(());
     "nrfiles" | "nr_files": Count(1, 1 << 20), "1", T1, "files of each clone",
-        Differs("1") => |job, value| {
+        Differs("512 at most where data are moved: all of them stay open") => |job, value| {
             job.nrfiles = value.number();
             Ok(())
         };
     "openfiles": Count(0, 1 << 20), "0", T1, "files that are open at once (0: all)",
-        Ignored("with one file there is nothing to choose") => |_, _| Ok(());
+        Ignored("all files of a job stay open") => |_, _| Ok(());
     "file_service_type": ChoiceAndMore(SERVICES), "roundrobin", T1, "which file is next",
-        Ignored("with one file there is nothing to choose") => |job, value| {
-            job.file_service = Some(SERVICES[value.word()].to_owned());
+        Done => |job, value| {
+            let name = SERVICES[value.word()];
+            shape::service(name, value.more().as_deref())?;
+            job.file_service = (name.to_owned(), value.more());
             Ok(())
         };
     "filesize": SizeRange, "", T1, "size of each file; of a range one that the seed decides",
-        Differs("a single size") => |job, value| {
+        Done => |job, value| {
             let (low, high) = value.range();
-            if low != high {
-                return Err(Problem::new("filesize as a range", "write one size"));
-            }
             job.filesize = Some((low, high));
             Ok(())
         };
@@ -96,7 +96,8 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             job.io_size = Some(value.amount()).filter(|amount| *amount != NOTHING);
             Ok(())
         };
-    "offset": Amount, "0", T1, "where in the file the region begins", Done => |job, value| {
+    "offset" | "fileoffset": Amount, "0", T1,
+        "where in the file the region begins", Done => |job, value| {
         job.offset = value.amount();
         Ok(())
     };

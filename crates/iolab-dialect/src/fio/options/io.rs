@@ -4,6 +4,7 @@ use super::done_rows;
 use crate::diagnostic::Problem;
 use crate::fio::job::{Rw, Sync};
 use crate::fio::row::{Kind, Row};
+use crate::fio::shape;
 use crate::option::Standing::{Differs, Done, Ignored};
 
 use Kind::{Choice, ChoiceAndMore, Count, Counts, Flag, SizeRanges, Sizes, Text};
@@ -39,7 +40,7 @@ const SYNC: &[&str] = &["none", "0", "sync", "1", "dsync"];
 /// Rows.
 pub const ROWS: &[Row] = done_rows! { "Transfers";
     "rw" | "readwrite": ChoiceAndMore(RW), "read", T1, "direction and order",
-        Differs("no trims, and nothing behind a colon") => |job, value| {
+        Differs("no trims") => |job, value| {
             job.rw = RWS[value.word()];
             // As fio tells it: one name for the two of the sequential mix.
             job.rw_name = if job.rw == Rw::Mixed { "rw" } else { RW[value.word()] };
@@ -47,7 +48,8 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             Ok(())
         };
     "bs" | "blocksize": Sizes, "4k", T1, "bytes of a transfer that reads, writes, trims",
-        Differs("the same for reads and writes of a mixed job") => |job, value| {
+        Done => |job, value| {
+            job.bssplit = None;
             for (place, size) in value.three().into_iter().enumerate() {
                 if size == Some(0) {
                     return Err(Problem::new("transfers of no bytes", "write for instance bs=4k"));
@@ -59,10 +61,22 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             Ok(())
         };
     "bsrange" | "blocksize_range": SizeRanges, "", T1, "smallest and largest transfer",
-        Differs("equal bounds only") => |job, value| {
+        Done => |job, value| {
+            job.bssplit = None;
             for (place, range) in value.ranges().into_iter().enumerate() {
                 job.bsrange[place] = range.or(job.bsrange[place]);
             }
+            Ok(())
+        };
+    "bssplit": Text, "", T1, "several transfer sizes with their shares: 4k/60:64k/40",
+        Differs("shares that do not add up to 100 % are refused") => |job, value| {
+            let text = value.text();
+            job.bssplit = Some(shape::split(&text, job.kb_base)?);
+            Ok(())
+        };
+    "rw_sequencer": Choice(&["sequential", "identical"]), "sequential", T1,
+        "what follows a random place with rw=...:N", Done => |job, value| {
+            job.is_identical = value.word() == 1;
             Ok(())
         };
     "rwmixread": Count(0, 100), "50", T1, "percent of the transfers of a mixed job that read",
@@ -76,15 +90,17 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             Ok(())
         };
     "percentage_random": Counts(100), "100", T1, "percent of the transfers at random places",
-        Differs("0 or 100") => |job, value| {
+        Done => |job, value| {
             for (place, percent) in value.three().into_iter().enumerate() {
                 job.percentage_random[place] = percent.or(job.percentage_random[place]);
             }
             Ok(())
         };
     "random_distribution": Text, "random", T1, "how random places are distributed",
-        Differs("random") => |job, value| {
-            job.distribution = value.text();
+        Differs("no centre, no zoned_abs, the same zones for reads and writes") => |job, value| {
+            let text = value.text();
+            shape::distribution(&text)?;
+            job.distribution = text;
             Ok(())
         };
     "norandommap": Flag, "0", T1, "random places without memory: some again, some never", Done =>

@@ -74,7 +74,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.delay_ns = (low, high);
             Ok(())
         };
-    "runtime": Time(S), "0", T1, "ends at the latest after so long", Done => |job, value| {
+    "runtime" | "timeout": Time(S), "0", T1,
+        "ends at the latest after so long", Done => |job, value| {
         job.runtime_ns = value.number();
         Ok(())
     };
@@ -101,7 +102,22 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             }
             Ok(())
         };
-    "rate_cycle": Count(0, i64::MAX), "1000", T2, "ms over which the lowest rate is judged",
+    "rate_process": Choice(&["linear", "poisson"]), "linear", T2,
+        "distances of starts under a rate",
+        Done => |job, value| {
+            job.is_poisson = value.word() == 1;
+            Ok(())
+        };
+    "stat_type": Choice(&["stat", "lstat", "statx"]), "stat", T2, "which call asks about a file",
+        Differs("stat") => |_, value| {
+            if value.word() == 0 {
+                return Ok(());
+            }
+            let what = "other calls than stat are not done".to_owned();
+            Err(crate::diagnostic::Problem::new(what, "write stat_type=stat"))
+        };
+    "rate_cycle" | "ratecycle": Count(0, i64::MAX), "1000", T2,
+        "ms over which the lowest rate is judged",
         Ignored("no lowest rate can be asked for") => |_, _| Ok(());
     "thinktime": Time(Us), "0", T1, "pause after every thinktime_blocks transfers", Done =>
         |job, value| {
@@ -138,6 +154,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.wait_for = Some(value.text());
             Ok(())
         };
+    "threads": Count(0, i64::MAX), "", T1, "clients of fio's built-in workload tiobench",
+        Ignored("only profile=tiobench reads it; clones are numjobs=") => |_, _| Ok(());
     "clocksource": Choice(&["gettimeofday", "clock_gettime", "cpu"]), "", T1, "the clock",
         Ignored("the clock is the kernel's monotonic one") => |_, _| Ok(());
 };

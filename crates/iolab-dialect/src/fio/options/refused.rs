@@ -42,9 +42,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "zoneskip": Size, "0", T2,
         "bytes between zones",
         "zones are not done yet", "leave it out";
-    "bssplit": Text, "", T1,
-        "shares of several transfer sizes",
-        "several sizes in one job are not done yet", "write bs=, or one job per size";
     "bs_unaligned" | "blocksize_unaligned": Flag, "0", T1,
         "transfers of any number of bytes",
         "sizes that vary are not done yet", "write bs=";
@@ -54,9 +51,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "blockalign" | "ba": Sizes, "", T1,
         "alignment of random places",
         "places that are no multiples of the transfer are not done yet", "leave it out";
-    "rw_sequencer": Choice(&["sequential", "identical"]), "sequential", T1,
-        "what follows a random place with rw=...:N",
-        "rw=...:N is not done yet", "leave it out";
     "sync_file_range": Text, "", T2,
         "sync_file_range(2) after so many writes",
         "it is not done yet", "write fdatasync=N";
@@ -122,9 +116,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "thp": Flag, "0", T3,
         "large pages of a mapping",
         "it is not done", "leave it out";
-    "stat_type": Choice(&["stat", "lstat", "statx"]), "stat", T2,
-        "which call asks about a file",
-        "operations on names are not done yet", "use bonnie++ -s 0 -n 16";
     "cpuload": Count(0, 100), "0", T2,
         "percent of a CPU that is burnt",
         "work without I/O is not done yet", "leave it out";
@@ -155,15 +146,12 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "exitall_on_error": Flag, "0", T2,
         "all jobs end with a failing one",
         "jobs end by their own limits", "leave it out";
-    "rate_min": Sizes, "0", T2,
+    "rate_min" | "ratemin": Sizes, "0", T2,
         "lowest rate",
         "a job is not ended for being slow", "look at the results";
     "rate_iops_min": Counts(i64::MAX), "0", T2,
         "lowest rate",
         "a job is not ended for being slow", "look at the results";
-    "rate_process": Choice(&["linear", "poisson"]), "linear", T2,
-        "distances of starts under a rate",
-        "random distances are not done yet", "write rate_process=linear";
     "rate_ignore_thinktime": Flag, "0", T2,
         "a rate is kept despite of pauses",
         "it is not done", "leave it out";
@@ -389,4 +377,139 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "per_job_logs": Flag, "1", T1,
         "a log for each clone",
         "logs are not written yet", "leave it out";
+    "donorname": Text, "", T3,
+        "an option of the engine e4defrag",
+        "the engine e4defrag is not supported", "use another ioengine";
+    "inplace": Text, "", T3,
+        "an option of the engine e4defrag",
+        "the engine e4defrag is not supported", "use another ioengine";
+    "program": Text, "", T3,
+        "an option of the engine exec",
+        "the engine exec is not supported", "use another ioengine";
+    "arguments": Text, "", T3,
+        "an option of the engine exec",
+        "the engine exec is not supported", "use another ioengine";
+    "grace_time": Text, "", T3,
+        "an option of the engine exec",
+        "the engine exec is not supported", "use another ioengine";
+    "std_redirect": Text, "", T3,
+        "an option of the engine exec",
+        "the engine exec is not supported", "use another ioengine";
+    "volume": Text, "", T3,
+        "an option of the engine gfapi",
+        "the engine gfapi is not supported", "use another ioengine";
+    "brick": Text, "", T3,
+        "an option of the engine gfapi",
+        "the engine gfapi is not supported", "use another ioengine";
+    "uri": Text, "", T3,
+        "an option of the engine nbd",
+        "the engine nbd is not supported", "use another ioengine";
+    "hostname": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "port": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "listen": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "protocol": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "nodelay": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "interface": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "ttl": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "pingpong": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "clustername": Text, "", T3,
+        "an option of the engine rbd",
+        "the engine rbd is not supported", "use another ioengine";
+    "rbdname": Text, "", T3,
+        "an option of the engine rbd",
+        "the engine rbd is not supported", "use another ioengine";
+    "clientname": Text, "", T3,
+        "an option of the engine rbd",
+        "the engine rbd is not supported", "use another ioengine";
+    "pool": Text, "", T3,
+        "an option of the engine rbd",
+        "the engine rbd is not supported", "use another ioengine";
+    "busy_poll": Text, "", T3,
+        "an option of the engine rbd",
+        "the engine rbd is not supported", "use another ioengine";
+    "cmd_type": Text, "", T3,
+        "an option of the engine io_uring_cmd",
+        "the engine io_uring_cmd is not supported", "use another ioengine";
+    "fdp": Text, "", T3,
+        "an option of the engine io_uring_cmd",
+        "the engine io_uring_cmd is not supported", "use another ioengine";
+    "verb": Text, "", T3,
+        "an option of the engine rdma",
+        "the engine rdma is not supported", "use another ioengine";
+    "bindname": Text, "", T3,
+        "an option of the engine rdma",
+        "the engine rdma is not supported", "use another ioengine";
+    "nfs_url": Text, "", T3,
+        "an option of the engine nfs",
+        "the engine nfs is not supported", "use another ioengine";
+    "http_host": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "http_verbose": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "libblkio_driver": Text, "", T3,
+        "an option of the engine libblkio",
+        "the engine libblkio is not supported", "use another ioengine";
+    "pmem": Text, "", T3,
+        "an option of the engine dev-dax",
+        "the engine dev-dax is not supported", "use another ioengine";
+    "block_error_percentiles": Text, "0", T3,
+        "percentiles of erase blocks that failed",
+        "it is not done", "leave it out";
+    "log_compression_cpus": Text, "0", T3,
+        "CPUs that compress logs",
+        "it is not done", "leave it out";
+    "merge_blktrace_scalars": Text, "0", T3,
+        "speeds of merged recordings",
+        "it is not done", "leave it out";
+    "merge_blktrace_iters": Text, "0", T3,
+        "repetitions of merged recordings",
+        "it is not done", "leave it out";
+    "max_open_zones": Text, "0", T3,
+        "open zones of a zoned device",
+        "zoned devices are not done", "leave it out";
+    "job_max_open_zones": Text, "0", T3,
+        "open zones of a job",
+        "zoned devices are not done", "leave it out";
+    "ignore_zone_limits": Text, "0", T3,
+        "more open zones than a device says",
+        "zoned devices are not done", "leave it out";
+    "read_beyond_wp": Text, "0", T3,
+        "reads behind the write pointer of a zone",
+        "zoned devices are not done", "leave it out";
+    "zonecapacity": Text, "0", T3,
+        "usable bytes of a zone",
+        "zoned devices are not done", "leave it out";
+    "zone_reset_threshold": Text, "0", T3,
+        "share of written zones before a reset",
+        "zoned devices are not done", "leave it out";
+    "zone_reset_frequency": Text, "0", T3,
+        "how often zones are reset",
+        "zoned devices are not done", "leave it out";
+    "log_prio": Text, "0", T3,
+        "priorities in the logs",
+        "it is not done", "leave it out";
+    "disk_util": Flag, "1", T3,
+        "what devices did is told",
+        "results are always told", "leave it out";
+    "stats": Flag, "1", T3,
+        "results of the job are told",
+        "results are always told", "leave it out";
 };

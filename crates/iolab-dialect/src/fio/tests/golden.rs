@@ -33,7 +33,7 @@ fn showcmd_prints_what_fio_printed() {
         assert_eq!(showcmd(&typing), line, "{name}");
         count += 1;
     }
-    assert_eq!(count, 19, "files that are read");
+    assert_eq!(count, 22, "files that are read");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn bad_files_are_refused_with_their_place() {
         ("bad-enum", "rw has no value 'ranread'"),
         ("bad-int", "invalid number '4q'"),
         ("bool-bad", "direct is 0 or 1, not '5'"),
-        ("bssplit-over", "bssplit=4k/60:8k/60: several sizes"),
+        ("bssplit-over", "the shares add up to 120 %"),
         ("dirmiss", "/nosuchdir is not a directory"),
         ("empty", "No job(s) defined"),
         ("globalonly", "No job(s) defined"),
@@ -55,7 +55,7 @@ fn bad_files_are_refused_with_their_place() {
         ("range-neg", "150 is out of range (100 at most)"),
         ("unknown-option", "there is no option 'foobar'"),
         ("waitfor", "waitee job zz unknown"),
-        ("zipf-bad", "other distributions are not done yet"),
+        ("zipf-bad", "zipf theta must differ from 1.0"),
     ];
     for (name, part) in refused {
         let name = format!("errors/{name}.fio");

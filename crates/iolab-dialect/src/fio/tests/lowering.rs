@@ -1,7 +1,8 @@
 //! What jobs mean.
 
-use iolab_model::Ns;
 use iolab_model::op::Access;
+use iolab_model::{Bytes, Ns};
+use iolab_workload::program::{FileSet, Pace, Program};
 use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Pattern, Tenant, WorkersAs};
 
 use super::super::dialect::plan;
@@ -151,20 +152,66 @@ fn what_is_written_is_read_again_to_verify() {
 #[test]
 fn what_cannot_be_done_is_refused_where_it_stands() {
     for (text, part) in [
-        ("--name=a --size=4k --rw=read:4k", "rw=...:N"),
-        ("--name=a --size=4k --nrfiles=4", "several files per job"),
-        ("--name=a --size=4k --bs=4k,8k --rw=rw", "several sizes"),
+        ("--name=a --size=4k --rw=randread:x", "no number of transfers"),
+        ("--name=a --size=4k --nrfiles=4", "size too small"),
+        ("--name=a --size=64k --bs=4k,8k --rw=rw --verify=crc32c", "verify"),
+        ("--name=a --size=64k --nrfiles=2 --ramp_time=1 --runtime=2 --time_based", "ramp_time"),
+        ("--name=a --size=64k --filename=a:a", "comes twice"),
+        ("--name=a --size=64k --nrfiles=2 --filename_format=x", "several files are called x"),
+        ("--name=a --size=64k --rate_process=poisson", "without a rate"),
+        ("--name=a --size=64k --rw=trim", "trims are not done"),
         ("--name=a --size=4k --bs=64k", "size too small"),
         ("--name=a --rw=read", "you need to specify size="),
         ("--name=a --size=4k --ioengine=rbd", "there is no network"),
         ("--name=a --size=4k --ioengine=null --name=b --size=4k", "run at once"),
         ("--name=a --size=4k --rw=write --fsync=1 --fdatasync=1", "both fsync and fdatasync"),
         ("--name=a --size=4k --cpus_allowed=7", "there is no CPU 7"),
-        ("--name=a --size=4k --filename=a:b", "several files per job"),
         ("--name=a --size=4k --invalidate=0 --name=b --size=4k", "invalidate differs"),
         ("--name=a --size=4k --iodepth=4 --warnings-fatal", "whatever iodepth says"),
     ] {
         let told = refusal(text);
         assert!(told.contains(part) && told.contains('^') || told.contains(part), "{text}: {told}");
     }
+}
+
+/// The program of the only tenant.
+fn program_of(text: &str) -> (Program, FileSet) {
+    let plan = plan_of(text);
+    let workload = &plan.rows[0].workload;
+    assert_eq!(workload.workers_as, WorkersAs::Threads);
+    let program = workload.phases[0].tenants[0].program.clone().expect("it is a program");
+    (program, workload.file_sets[0].clone())
+}
+
+#[test]
+fn what_a_stream_cannot_say_is_a_program() {
+    let (program, set) =
+        program_of("--name=a --rw=write --nrfiles=3 --size=64k --fsync=4 --numjobs=2");
+    assert_eq!(set.tree.names.len(), 3, "each clone is told for itself");
+    // 64k over 3 files with 4k transfers: 5 each.
+    assert_eq!(program.limit.total_bytes, Some(Bytes(15 * 4096)));
+    assert_eq!(program.steps.len(), 2, "a write and a flush");
+    let (program, set) = program_of(
+        "--name=a --rw=write --nrfiles=3 --size=64k --numjobs=2 --group_reporting --bs=4k",
+    );
+    assert_eq!(set.tree.names[..2], ["a.0.0", "a.1.0"], "the first of each clone");
+    assert!(program.steps[0].file.as_ref().is_some_and(|file| file.is_own));
+    let (program, _) = program_of(
+        "--name=a --rw=randrw --bssplit=4k/50:64k/50 --size=8m --io_size=1m --ioengine=null \
+         --random_distribution=zipf:1.2 --rwmixread=70",
+    );
+    assert_eq!(program.limit.total_bytes, Some(Bytes(1 << 20)));
+    let weights: Vec<f64> = program.steps[0].steps.iter().map(|step| step.weight).collect();
+    assert!((weights[0] - 0.7).abs() < 1e-9 && (weights[1] - 0.3).abs() < 1e-9, "{weights:?}");
+    let (program, _) = program_of("--name=a --rw=read:4k --size=1m --ioengine=null");
+    let at = program.steps[0].at.as_ref().and_then(|at| at.course.as_ref()).unwrap();
+    assert_eq!((at.skip_bytes, at.picked_percent), (4096, 0));
+    let (program, _) = program_of(
+        "--name=a --rw=randread --size=1m --rate_iops=100 --rate_process=poisson --time_based \
+         --runtime=1",
+    );
+    assert_eq!(program.pace, Pace::Poisson { passes_per_s: 100.0 });
+    assert_eq!(program.limit.total_bytes, None);
+    let (program, set) = program_of("--name=a --ioengine=filecreate --nrfiles=5 --filesize=4k");
+    assert_eq!((program.limit.passes, set.existing_percent as u64), (Some(5), 0));
 }

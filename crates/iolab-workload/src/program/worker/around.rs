@@ -21,14 +21,13 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             let Some(chosen) = &flat.file else { continue };
             let is_listed = matches!(
                 chosen.choice.by,
-                FileBy::Existing | FileBy::Next | FileBy::Own | FileBy::Pick
+                FileBy::Existing | FileBy::Next | FileBy::Own | FileBy::Pick | FileBy::Served
             );
             if !flat.node.does.uses_handle() || !is_listed {
                 continue;
             }
-            let is_mine = |number: &u32| {
-                chosen.choice.by != FileBy::Own || number % self.workers == self.index
-            };
+            let is_own = chosen.choice.by == FileBy::Own || chosen.choice.is_own;
+            let is_mine = |number: &u32| !is_own || number % self.workers == self.index;
             let files = self.stage.sets[chosen.set].existing();
             all.extend(files.into_iter().filter(is_mine).map(|number| (node, number)));
         }

@@ -327,6 +327,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
 
     /// A step on an open file: that of its slot, or one that is kept open.
     fn on_handle(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<(), Begun> {
+        if flat.is_served() {
+            return self.served(node, flat, job);
+        }
         let open = if flat.file.is_some() {
             self.kept_open(node, flat, job)?
         } else {
@@ -344,19 +347,24 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     /// The handle of a chosen file; its first use opens it.
     fn kept_open(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<Open, Begun> {
         let held = self.file(node, flat, (Purpose::Use, false))?;
+        Ok(self.handle_of(flat, held, job))
+    }
+
+    /// The handle of a file that is kept open; its first use opens it.
+    pub(super) fn handle_of(&mut self, flat: &Flat, held: Held, job: &mut Job) -> Open {
         let next = (self.code.slots.len() + self.kept.len()) as u32;
         let handle = *self.kept.entry((held.id, variant(&flat.node))).or_insert(next);
         job.handle = handle;
         if let Some(open) = self.slots.get(handle as usize).and_then(|slot| slot.open) {
             (job.file, job.is_held) = (Some(held.id), held.is_held);
-            return Ok(open);
+            return open;
         }
         self.opening(job, held, &flat.node, false);
-        Ok(job.open.expect("who opens a file knows how"))
+        job.open.expect("who opens a file knows how")
     }
 
     /// Puts a call behind those that open the file.
-    fn then(job: &mut Job, op: Op) {
+    pub(super) fn then(job: &mut Job, op: Op) {
         if let Some(place) = job.ops.iter_mut().find(|place| place.is_none()) {
             *place = Some(op);
         }

@@ -1,0 +1,415 @@
+//! One unit of clones as a program, where a stream cannot say what it does: several files, sizes
+//! that vary, places by a distribution, operations on names.
+
+use iolab_model::op::Durability;
+use iolab_model::{Bytes, Ns};
+use iolab_workload::program::{
+    Amount, Course, DataPath, Deed, Every, FileBy, FileChoice, FileSet, Fill, Limits, Node, Pace,
+    Pick, Place, Program, Reuse, Spread, Tree, WhenNone,
+};
+use iolab_workload::spec::{Opening, Tenant};
+
+use super::engine::Engine;
+use super::expand::Unit;
+use super::geometry::{Geometry, Wrong, geometry, percent_of};
+use super::host::Host;
+use super::job::{Fallocate, Job, Sync};
+use super::places::Path;
+use super::value::Amount as Typed;
+use super::{shape, tenant};
+use crate::diagnostic::Problem;
+
+fn wrong<T>(name: &'static str, what: &str, remedy: &str) -> Result<T, Wrong> {
+    Err((name, Problem::new(what, remedy)))
+}
+
+/// Whether a unit of this job is a program.
+pub fn is_needed(job: &Job, engine: Engine) -> bool {
+    let sizes = job.sizes();
+    let is_used = |place: usize| if place == 0 { job.rw.reads() } else { job.rw.writes() };
+    let varies = (0..2)
+        .filter(|place| is_used(*place))
+        .any(|place| sizes[place].0 != sizes[place].1 || job.bssplit.is_some());
+    let is_odd = |percent: &Option<u64>| percent.is_some_and(|percent| percent % 100 != 0);
+    let [reads, writes, _] = job.percentage_random;
+    engine.is_of_names
+        || varies
+        || (job.rw.is_mixed() && sizes[0] != sizes[1])
+        || job.rw_more.is_some()
+        || job.distribution != "random"
+        || (job.rw.is_random() && (is_odd(&reads) || is_odd(&writes)))
+        || (job.rw.is_mixed() && reads != writes)
+        || job.filename.len() > 1
+        || (job.nrfiles > 1 && job.filename.is_empty())
+        || job.filesize.is_some_and(|(low, high)| low != high)
+        || job.is_poisson
+}
+
+/// Whether an engine makes the files, which are not there before.
+pub fn makes_names(engine: Engine) -> bool {
+    engine.name == "filecreate"
+}
+
+/// Whether an engine removes the files.
+pub fn removes_names(engine: Engine) -> bool {
+    engine.name == "filedelete"
+}
+
+/// What one file has, and what all of them together.
+struct Work {
+    /// Of one file.
+    one: Geometry,
+    /// Smallest transfer, which places are multiples of.
+    unit: u64,
+    /// All transfers are of one size.
+    is_fixed: bool,
+    files: u64,
+    /// Bytes that are moved; absent: a time ends it.
+    bytes: Option<u64>,
+    /// Transfers, where sizes vary.
+    ops: Option<u64>,
+    is_endless: bool,
+}
+
+/// Tenant and files of a unit; whether files that are there are used is for the caller to say.
+pub fn program_of(
+    job: &Job,
+    unit: &Unit,
+    engine: Engine,
+    (paths, set): (&[Path], &str),
+    (host, looked_at): (&impl Host, Option<&str>),
+) -> Result<(Tenant, FileSet), Wrong> {
+    refuse_what_programs_lack(job)?;
+    let work = work(job, host, looked_at)?;
+    let program = if engine.is_of_names {
+        of_names(job, engine, set, work.files)
+    } else {
+        of_transfers(job, unit, engine, set, &work)?
+    };
+    let is_null = engine.name == "null";
+    let names: Vec<String> = paths.iter().map(|path| path.name.clone()).collect();
+    let files = FileSet {
+        name: set.to_owned(),
+        place: None,
+        is_flat: true,
+        files: names.len() as u64,
+        file_bytes: file_bytes(job, &work),
+        tree: Tree { names: names.clone(), ..Tree::default() },
+        existing_percent: if makes_names(engine) { 0.0 } else { 100.0 },
+        reuse: Reuse::Kept,
+        fill: match (job.rw.writes() && !job.rw.reads(), job.fallocate) {
+            (true, _) if job.is_overwritten => Fill::Data,
+            (true, Fallocate::Native) => Fill::Allocated,
+            (true, Fallocate::None) => Fill::Sparse,
+            (false, _) => Fill::Data,
+        },
+    };
+    let tenant = Tenant {
+        files: if is_null { Vec::new() } else { names },
+        depth: if engine.is_asynchronous { job.depth as u32 } else { 1 },
+        opening: if makes_names(engine) { Opening::Create } else { Opening::Existing },
+        priority: tenant::priority(job),
+        ..Tenant::of_program(&unit.name, unit.clones as u32, program)
+    };
+    Ok((tenant, files))
+}
+
+fn file_bytes(job: &Job, work: &Work) -> Amount {
+    match job.filesize {
+        Some((low, high)) if low != high => {
+            Amount::Drawn(Spread::Uniform { from: low, to: high, step: work.unit })
+        }
+        _ => Amount::Constant(work.one.file),
+    }
+}
+
+/// What only streams can do.
+fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
+    let beside = "beside several files or sizes, or places by a distribution, is not done yet";
+    let refused = [
+        ("verify", job.verify.is_some()),
+        ("ramp_time", job.ramp_ns > 0),
+        ("startdelay", job.delay_ns.0 > 0),
+        ("buffer_compress_percentage", job.compress_percent > 0 && job.compress_percent < 100),
+    ];
+    match refused.into_iter().find(|(_, is_asked)| *is_asked) {
+        Some((name, _)) => wrong(name, &format!("{name} {beside}"), "use one file and one size"),
+        None if job.fsync > 0 && job.fdatasync > 0 => {
+            wrong("fdatasync", "both fsync and fdatasync", "write one of them")
+        }
+        None => Ok(()),
+    }
+}
+
+/// Sizes of the directions that a job uses.
+fn used(job: &Job) -> Vec<(u64, u64)> {
+    let sizes = job.sizes();
+    let mut found = Vec::new();
+    found.extend(Some(sizes[0]).filter(|_| job.rw.reads()));
+    found.extend(Some(sizes[1]).filter(|_| job.rw.writes()));
+    found
+}
+
+fn work(job: &Job, host: &impl Host, looked_at: Option<&str>) -> Result<Work, Wrong> {
+    let sizes = used(job);
+    let unit = sizes.iter().map(|size| size.0).min().unwrap_or(4096);
+    let is_fixed = sizes.iter().all(|size| *size == (unit, unit));
+    let files = if job.filename.is_empty() { job.nrfiles } else { job.filename.len() as u64 };
+    let whole = match job.size {
+        Some(Typed::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    };
+    let mut alone = Job { io_size: None, loops: 1, number_ios: 0, ..job.clone() };
+    if let (None, Some(bytes)) = (job.filesize, whole) {
+        alone.size = Some(Typed::Bytes(bytes / files));
+    }
+    if files > 1 && job.offset_increment != Typed::Bytes(0) {
+        let what = "offset_increment with several files is not done yet";
+        return wrong("offset_increment", what, "write one file per job");
+    }
+    if job.filesize.is_some() {
+        // Sizes of files are given: size= is an amount alone.
+        alone.size = None;
+    }
+    let one = geometry(&alone, host, looked_at, unit)?;
+    let is_range = job.filesize.is_some_and(|(low, high)| low != high);
+    let largest = job.filesize.map_or(one.region, |(_, high)| high.max(one.region));
+    let blocks = |bytes: u64| bytes / unit * unit;
+    let region = blocks(largest).saturating_mul(files);
+    let pass = match (job.io_size, whole) {
+        (Some(Typed::Bytes(bytes)), _) if is_fixed => bytes.div_ceil(unit) * unit,
+        (Some(Typed::Bytes(bytes)), _) => bytes,
+        (Some(Typed::Percent(percent)), _) => percent_of(region, percent).div_ceil(unit) * unit,
+        (None, Some(bytes)) if job.filesize.is_some() => blocks(bytes).min(region),
+        (None, _) => region,
+    };
+    let all = pass.saturating_mul(job.loops).max(unit);
+    let counted = Some(job.number_ios).filter(|count| *count > 0);
+    let is_timed = job.is_time_based && job.runtime_ns > 0;
+    let bytes = match counted {
+        Some(count) if is_fixed => {
+            let bytes = count.saturating_mul(unit);
+            Some(if is_timed { bytes } else { bytes.min(all) })
+        }
+        _ => (!is_timed).then_some(all),
+    };
+    let is_sequential_mix = job.rw.is_mixed() && !job.rw.is_random();
+    let is_endless = is_timed || is_sequential_mix || (all > region && !is_range);
+    Ok(Work { one, unit, is_fixed, files, bytes, ops: counted.filter(|_| !is_fixed), is_endless })
+}
+
+/// Creating, asking about or removing each file once.
+fn of_names(job: &Job, engine: Engine, set: &str, files: u64) -> Program {
+    let (does, by) = match engine.name {
+        "filecreate" => (Deed::Create, FileBy::Absent),
+        "filestat" => (Deed::Stat, FileBy::Own),
+        _ => (Deed::Unlink, FileBy::Own),
+    };
+    // Files of others are left to their worker; of those that are made any will do.
+    let file = FileChoice { when_none: WhenNone::End, ..choice(by, set) };
+    let mut steps = vec![Node { file: Some(file), ..Node::new(does) }];
+    if does == Deed::Create {
+        steps.push(Node::new(Deed::Close));
+    }
+    let time = (job.runtime_ns > 0).then_some(Ns(job.runtime_ns));
+    let limit = Limits { passes: Some(files), time_ns: time, ..Limits::default() };
+    Program { steps, limit, ..Program::default() }
+}
+
+fn choice(by: FileBy, set: &str) -> FileChoice {
+    FileChoice {
+        by,
+        set: Some(set.to_owned()),
+        pick: None,
+        slot: None,
+        step: None,
+        local: None,
+        stay: 0,
+        is_own: false,
+        when_none: WhenNone::Fail,
+    }
+}
+
+fn of_transfers(
+    job: &Job,
+    unit: &Unit,
+    engine: Engine,
+    set: &str,
+    work: &Work,
+) -> Result<Program, Wrong> {
+    let share = tenant::read_share(job);
+    let mut leafs = Vec::new();
+    if job.rw.reads() && share > 0.0 {
+        leafs.push(leaf(job, unit, (engine, set), work, (0, share))?);
+    }
+    if job.rw.writes() && (!job.rw.is_mixed() || share < 1.0) {
+        let share = if job.rw.is_mixed() { 1.0 - share } else { 1.0 };
+        leafs.push(leaf(job, unit, (engine, set), work, (1, share))?);
+    }
+    let mut steps = match leafs.len() {
+        1 => leafs,
+        _ => vec![Node { steps: leafs, ..Node::new(Deed::Choose) }],
+    };
+    let mut after = Vec::new();
+    if job.rw.writes() {
+        let flush = flush(job, engine)?;
+        let every = job.fsync.max(job.fdatasync);
+        if every > 0 {
+            let every = Every { ops: every, of: WRITE.to_owned() };
+            steps.push(Node { every: Some(every), id: Some("sync".into()), ..flush.clone() });
+        }
+        if job.is_flushed_at_end || job.is_flushed_on_close {
+            if work.files > 1 {
+                let name = if job.is_flushed_at_end { "end_fsync" } else { "fsync_on_close" };
+                let what = format!("{name} with several files is not done yet");
+                return wrong(name, &what, "write fsync=N");
+            }
+            after.push(Node { id: Some("last_sync".into()), ..flush });
+        }
+    }
+    let is_timed = job.runtime_ns > 0;
+    let limit = Limits {
+        passes: None,
+        ops: work.ops,
+        total_bytes: work.bytes.map(Bytes),
+        time_ns: is_timed.then_some(Ns(job.runtime_ns)),
+        count: None,
+    };
+    Ok(Program { steps, after, pace: pace(job, work)?, limit, ..Program::default() })
+}
+
+/// Ids of the steps.
+const READ: &str = "read";
+const WRITE: &str = "write";
+
+fn leaf(
+    job: &Job,
+    unit: &Unit,
+    (engine, set): (Engine, &str),
+    work: &Work,
+    (place, weight): (usize, f64),
+) -> Result<Node, Wrong> {
+    let is_random = job.rw.is_random();
+    let (does, id) = if place == 0 { (Deed::Read, READ) } else { (Deed::Write, WRITE) };
+    let more = job.rw_more.as_deref();
+    let typed = |told: Result<i64, Problem>| told.map_err(|problem| ("rw", problem));
+    let runs = match more.filter(|_| is_random) {
+        Some(text) => shape::run_length(text).map_err(|problem| ("rw", problem))?,
+        None => 1,
+    };
+    let skip_bytes = match more.filter(|_| !is_random) {
+        Some(text) => typed(shape::skip(text, job.kb_base))?,
+        None => 0,
+    };
+    let course = Course {
+        picked_percent: if is_random { job.percentage_random[place].unwrap_or(100) } else { 0 },
+        ops_per_place: runs,
+        is_repeating: job.is_identical,
+        skip_bytes,
+        is_endless: work.is_endless,
+    };
+    let named = shape::distribution(&job.distribution);
+    let named = named.map_err(|problem| ("random_distribution", problem))?;
+    let even = if job.has_no_map { Pick::Uniform } else { Pick::Permutation };
+    let is_range = job.filesize.is_some_and(|(low, high)| low != high);
+    let first = work.one.from + work.one.step * unit.first;
+    let at = Place {
+        pick: Some(named.unwrap_or(even)).filter(|_| is_random),
+        unit_bytes: Some(Bytes(work.unit)),
+        from_bytes: Bytes(first),
+        within_bytes: (!is_range).then_some(Bytes(work.one.region)),
+        worker_step_bytes: Bytes(work.one.step),
+        course: Some(course),
+        ..Place::default()
+    };
+    let (service, more) = &job.file_service;
+    let served = shape::service(service, more.as_deref());
+    let (order, stay) = served.map_err(|problem| ("file_service_type", problem))?;
+    let file = FileChoice {
+        pick: Some(order),
+        stay,
+        is_own: job.filename.is_empty(),
+        ..choice(FileBy::Served, set)
+    };
+    Ok(Node {
+        id: Some(id.to_owned()),
+        weight,
+        file: Some(file),
+        at: Some(at),
+        size_bytes: Some(size_of(job, place, work.unit)),
+        is_submitted_only: engine.is_asynchronous && job.depth > 1,
+        ..opened(job, engine, does)
+    })
+}
+
+/// A step on a file that is kept open: all of a job open it alike.
+fn opened(job: &Job, engine: Engine, does: Deed) -> Node {
+    let path = match (engine.name == "mmap", job.is_direct) {
+        (true, _) => DataPath::Mapped,
+        (false, true) => DataPath::Direct,
+        (false, false) => DataPath::Cached,
+    };
+    Node {
+        path: Some(path),
+        durability: match job.sync {
+            Sync::None => Durability::None,
+            Sync::Sync => Durability::Sync,
+            Sync::Dsync => Durability::DataSync,
+        },
+        is_read_only: !job.rw.writes(),
+        ..Node::new(does)
+    }
+}
+
+fn size_of(job: &Job, place: usize, unit: u64) -> Amount {
+    if let Some(split) = &job.bssplit {
+        return match split[place].as_slice() {
+            [only] => Amount::Constant(only.value),
+            rows => Amount::Drawn(Spread::Table { rows: rows.to_vec() }),
+        };
+    }
+    let (from, to) = job.sizes()[place];
+    if from == to {
+        return Amount::Constant(from);
+    }
+    // Multiples of the smallest transfer.
+    let step = from.min(unit).max(1);
+    Amount::Drawn(Spread::Uniform { from, to: from + (to - from) / step * step, step })
+}
+
+/// A flush of the file that was written last.
+fn flush(job: &Job, engine: Engine) -> Result<Node, Wrong> {
+    let asks = job.fsync + job.fdatasync > 0 || job.is_flushed_at_end || job.is_flushed_on_close;
+    if asks && engine.name == "mmap" {
+        let what = "flushes of mapped files of several sizes are not done yet";
+        return wrong("fsync", what, "use one file and one size");
+    }
+    let does = if job.fdatasync > 0 { Deed::Fdatasync } else { Deed::Fsync };
+    let file = FileChoice {
+        set: None,
+        step: Some(WRITE.to_owned()),
+        when_none: WhenNone::Skip,
+        ..choice(FileBy::Same, "")
+    };
+    Ok(Node { file: Some(file), ..opened(job, engine, does) })
+}
+
+fn pace(job: &Job, work: &Work) -> Result<Pace, Wrong> {
+    if !work.is_fixed && job.rate != [0; 3] {
+        let what = "a rate in bytes of transfers of several sizes is not done yet";
+        return wrong("rate", what, "write rate_iops=");
+    }
+    match (tenant::rate(job, work.unit)?, job.think_ns) {
+        (Some(_), 1..) => {
+            let what = "thinktime beside a rate, with several files or sizes, is not done yet";
+            wrong("thinktime", what, "write one of them")
+        }
+        (Some(passes_per_s), 0) if job.is_poisson => Ok(Pace::Poisson { passes_per_s }),
+        (Some(passes_per_s), 0) => Ok(Pace::Rate { passes_per_s }),
+        (None, _) if job.is_poisson => {
+            wrong("rate_process", "rate_process=poisson without a rate", "write rate_iops= as well")
+        }
+        (None, 0) => Ok(Pace::Closed),
+        (None, pause) => Ok(Pace::Bursts { passes: job.think_blocks, pause_ns: Ns(pause) }),
+    }
+}

@@ -1,0 +1,245 @@
+//! Shares of transfer sizes, distributions of places, orders of files: texts that say several
+//! numbers at once.
+
+use std::ops::Range;
+
+use iolab_workload::program::{Pick, Weighted, Zone};
+
+use super::value;
+use crate::diagnostic::Problem;
+
+/// Most sizes of one direction, as in fio.
+const SIZES_MAX: usize = 64;
+/// Most zones, as in fio.
+const ZONES_MAX: usize = 256;
+/// fio's numbers where none is typed.
+const ZIPF: f64 = 1.1;
+const PARETO: f64 = 0.2;
+
+type Read<T> = Result<T, Problem>;
+
+/// Sizes of reads, writes and trims with their shares: `4k/60:16k/40,8k/100`.
+pub fn split(text: &str, kb_base: u64) -> Read<[Vec<Weighted>; 3]> {
+    let sets: Vec<&str> = text.split(',').collect();
+    if sets.len() > 3 {
+        let what = format!("bssplit has {} sets", sets.len());
+        return Err(Problem::new(what, "write one for reads, writes and trims"));
+    }
+    let read: Vec<Vec<Weighted>> =
+        sets.iter().map(|set| sizes(set, kb_base)).collect::<Read<_>>()?;
+    // What is not typed is that of the direction before.
+    Ok(std::array::from_fn(|place| read[place.min(read.len() - 1)].clone()))
+}
+
+fn sizes(set: &str, kb_base: u64) -> Read<Vec<Weighted>> {
+    let parts: Vec<&str> = set.split(':').collect();
+    if parts.len() > SIZES_MAX {
+        let what = format!("bssplit has {} sizes", parts.len());
+        return Err(Problem::new(what, "write at most 64"));
+    }
+    let mut values = Vec::new();
+    let mut shares = Vec::new();
+    for part in parts {
+        let (size, share) = part.split_once('/').unwrap_or((part, ""));
+        let size = value::size(size.trim(), kb_base).map_err(|(_, problem)| problem)?;
+        if size == 0 {
+            return Err(Problem::new("transfers of no bytes", "write for instance 4k/50"));
+        }
+        values.push(size);
+        shares.push(percent(share.trim(), "bssplit")?);
+    }
+    let weights = filled(&shares, "bssplit")?;
+    let rows = values.into_iter().zip(weights);
+    let rows = rows.map(|(value, weight)| Weighted { value, to: None, weight });
+    Ok(rows.filter(|row| row.weight > 0.0).collect())
+}
+
+fn percent(text: &str, option: &str) -> Read<Option<f64>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=100.0).contains(&share) => Ok(Some(share)),
+        _ => {
+            let what = format!("{option}: '{text}' is no percentage");
+            Err(Problem::new(what, "write a number from 0 to 100"))
+        }
+    }
+}
+
+/// Shares whose missing ones are equal parts of the rest.
+fn filled(shares: &[Option<f64>], option: &str) -> Read<Vec<f64>> {
+    let sum: f64 = shares.iter().flatten().sum();
+    let missing = shares.iter().filter(|share| share.is_none()).count();
+    if sum > 100.0 {
+        let what = format!("{option}: the shares add up to {sum} %");
+        return Err(Problem::new(what, "let them be 100 % together"));
+    }
+    if missing == 0 && sum < 100.0 {
+        let what = format!("{option}: the shares add up to {sum} %");
+        return Err(Problem::new(what, "let them be 100 %, or leave one of them out"));
+    }
+    let rest = (100.0 - sum) / missing.max(1) as f64;
+    Ok(shares.iter().map(|share| share.unwrap_or(rest)).collect())
+}
+
+/// Numbers behind the name of a distribution; the second one is a centre.
+fn number(text: Option<&str>, usual: Option<f64>, what: &str) -> Read<f64> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        let missing = || Problem::new(format!("{what} needs a number"), format!("write {what}:N"));
+        return usual.ok_or_else(missing);
+    };
+    let (first, centre) = text.split_once(':').unwrap_or((text, ""));
+    if !centre.is_empty() {
+        let problem = format!("{what}: a centre of the distribution is not done yet");
+        return Err(Problem::new(problem, "leave the second number out"));
+    }
+    value::float(first).map_err(|(_, problem)| problem)
+}
+
+/// A distribution; `None`: each place once, or evenly.
+pub fn distribution(text: &str) -> Read<Option<Pick>> {
+    let (name, more) = text.split_once(':').map_or((text, None), |(name, more)| (name, Some(more)));
+    match name {
+        "random" => Ok(None),
+        "zoned" => zones(more.unwrap_or_default()).map(Some),
+        "zipf" | "pareto" | "normal" | "gauss" => named(name, more).map(Some),
+        "zoned_abs" => {
+            let what = "random_distribution=zoned_abs is not done yet";
+            Err(Problem::new(what, "write zoned: with percentages"))
+        }
+        _ => {
+            let known = ["random", "zipf", "pareto", "normal", "zoned"];
+            let hint = iolab_model::nearest::did_you_mean(name, known);
+            let what = format!("random_distribution has no value '{name}'{hint}");
+            Err(Problem::new(what, format!("use one of {}", known.join(", "))))
+        }
+    }
+}
+
+/// A distribution that has a number: of places, or of files.
+pub fn named(name: &str, more: Option<&str>) -> Read<Pick> {
+    let wrong = |value: f64, remedy: &str| Err(Problem::new(format!("{name}:{value}"), remedy));
+    match name {
+        "zipf" => match number(more, Some(ZIPF), name)? {
+            theta if (theta - 1.0).abs() < 1e-9 => {
+                Err(Problem::new("zipf theta must differ from 1.0", "write for instance zipf:1.1"))
+            }
+            theta if theta > 0.0 && theta.is_finite() => Ok(Pick::Zipf { theta }),
+            theta => wrong(theta, "write a number above 0"),
+        },
+        "pareto" => match number(more, Some(PARETO), name)? {
+            h if h > 0.0 && h < 1.0 => Ok(Pick::Pareto { h }),
+            h => wrong(h, "write a number between 0 and 1"),
+        },
+        _ => match number(more, None, name)? {
+            percent if percent > 0.0 && percent <= 100.0 => {
+                Ok(Pick::Normal { deviation_percent: percent })
+            }
+            percent => wrong(percent, "write a percentage up to 100"),
+        },
+    }
+}
+
+fn zones(text: &str) -> Read<Pick> {
+    if text.contains(',') {
+        let what = "zones of their own for reads and writes are not done yet";
+        return Err(Problem::new(what, "write one list of zones"));
+    }
+    let parts: Vec<&str> = text.split(':').collect();
+    if parts.len() > ZONES_MAX {
+        return Err(Problem::new(format!("{} zones", parts.len()), "write at most 256"));
+    }
+    let (mut shares, mut sizes) = (Vec::new(), Vec::new());
+    for part in parts {
+        let Some((share, size)) = part.split_once('/') else {
+            let what = format!("zoned: '{part}' is no share and size");
+            return Err(Problem::new(what, "write zoned:60/10:40/90"));
+        };
+        shares.push(percent(share.trim(), "zoned")?);
+        sizes.push(percent(size.trim(), "zoned")?);
+    }
+    let (shares, sizes) = (filled(&shares, "zoned")?, filled(&sizes, "zoned")?);
+    let zones = shares.into_iter().zip(sizes);
+    let zones = zones.map(|(ops_percent, data_percent)| Zone { data_percent, ops_percent });
+    Ok(Pick::Zones { zones: zones.collect() })
+}
+
+/// Order of files, and transfers on one before the next; 0: until it is used up.
+pub fn service(name: &str, more: Option<&str>) -> Read<(Pick, u64)> {
+    let stay = |more: Option<&str>| match more.map(str::parse::<u64>) {
+        None => Ok(1),
+        Some(Ok(count)) if count > 0 => Ok(count),
+        Some(_) => {
+            let what = format!("file_service_type={name}:{}", more.unwrap_or_default());
+            Err(Problem::new(what, "write a number of transfers"))
+        }
+    };
+    match name {
+        "sequential" => Ok((Pick::Sequential, 0)),
+        "random" => Ok((Pick::Uniform, stay(more)?)),
+        "roundrobin" => Ok((Pick::Sequential, stay(more)?)),
+        _ => Ok((named(name, more)?, 1)),
+    }
+}
+
+/// Transfers behind a random place (`randread:8`).
+pub fn run_length(text: &str) -> Read<u64> {
+    let wrong = || {
+        let what = format!("rw=...:{text}: no number of transfers");
+        Problem::new(what, "write a number of 1 or more")
+    };
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)
+}
+
+/// Bytes between two sequential transfers (`read:4k`), perhaps negative.
+pub fn skip(text: &str, kb_base: u64) -> Read<i64> {
+    value::integer(text, kb_base).map_err(|(_, problem): (Range<usize>, Problem)| problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_shares_are_the_rest() {
+        let [reads, writes, trims] = split("4k/60:16k/30:64k/10,8k/50:32k/", 1024).unwrap();
+        let seen = |rows: &[Weighted]| -> Vec<(u64, u64)> {
+            rows.iter().map(|row| (row.value, row.weight as u64)).collect()
+        };
+        assert_eq!(seen(&reads), [(4096, 60), (16384, 30), (65536, 10)]);
+        assert_eq!(seen(&writes), [(8192, 50), (32768, 50)]);
+        assert_eq!(seen(&trims), seen(&writes));
+        for (text, part) in [
+            ("4k/60:8k/60", "add up to 120 %"),
+            ("4k/60:8k/20", "add up to 80 %"),
+            ("4k/x", "no percentage"),
+            ("0/100", "no bytes"),
+            ("1k,1k,1k,1k", "4 sets"),
+        ] {
+            let told = split(text, 1024).unwrap_err();
+            assert!(format!("{told:?}").contains(part), "{text}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn distributions_are_picks() {
+        assert_eq!(distribution("random").unwrap(), None);
+        assert_eq!(distribution("zipf:1.2").unwrap(), Some(Pick::Zipf { theta: 1.2 }));
+        let zoned = distribution("zoned:60/10:30/20:10/70").unwrap();
+        assert!(matches!(zoned, Some(Pick::Zones { zones }) if zones.len() == 3));
+        for text in [
+            "zipf:1",
+            "zipf:-1",
+            "pareto:1",
+            "normal",
+            "normal:0",
+            "zipf:1.1:0.5",
+            "zoned",
+            "zoned_abs:1/2",
+            "zpif:1",
+        ] {
+            assert!(distribution(text).is_err(), "{text}");
+        }
+    }
+}

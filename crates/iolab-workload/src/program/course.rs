@@ -1,0 +1,290 @@
+//! The way of a worker's transfers through a file: on behind the last one, or to a place that is
+//! picked, each place of a region once or as often as chance has it.
+//!
+//! Facts about the order: fio 3.33 with `rw=X:N`, `percentage_random`, `bssplit` and a random map,
+//! recorded with `write_iolog`. Left out: zones of a device.
+
+use iolab_model::seed::Stream;
+use serde::{Deserialize, Serialize};
+
+use super::node::is_default;
+use super::pick::Pick;
+
+/// How the places of the transfers of a step follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Course {
+    /// Percent of the transfers whose place is picked; the others go on behind the one before.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub picked_percent: u64,
+    /// Transfers from one picked place on; 0 and 1: each place is picked anew.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ops_per_place: u64,
+    /// These transfers repeat the picked place and do not go on from it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_repeating: bool,
+    /// Bytes between the end of a transfer and the beginning of the next one; negative: backwards.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub skip_bytes: i64,
+    /// The region is begun again at its end; otherwise the file is used up then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_endless: bool,
+}
+
+impl Course {
+    /// What contradicts itself, and what to do about it.
+    pub(super) fn problem(&self) -> Option<(String, &'static str)> {
+        if self.picked_percent > 100 {
+            let problem = format!("{} % of the places are picked", self.picked_percent);
+            return Some((problem, "use 0 to 100"));
+        }
+        None
+    }
+}
+
+/// The part of a file that a course goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// Where it begins.
+    pub(super) from: u64,
+    /// Its length.
+    pub(super) bytes: u64,
+    /// Distance of two places that can be picked.
+    pub(super) unit: u64,
+}
+
+/// Where a step is in a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Way {
+    /// End of the last transfer, relative to the stretch.
+    end: u64,
+    /// Beginning of the last transfer.
+    last: u64,
+    /// Transfers that still belong to the picked place.
+    left: u64,
+    has_begun: bool,
+}
+
+/// Which units of a stretch were picked in this pass; reads and writes of a file share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Map {
+    /// Picks so far.
+    count: u64,
+    /// One bit per unit.
+    covered: Vec<u64>,
+    n_covered: u64,
+}
+
+impl Map {
+    fn is_covered(&self, unit: u64) -> bool {
+        self.covered.get((unit / 64) as usize).is_some_and(|bits| bits >> (unit % 64) & 1 == 1)
+    }
+
+    fn cover(&mut self, first: u64, count: u64, all: u64) {
+        self.covered.resize((all.div_ceil(64)) as usize, 0);
+        for unit in first..first + count {
+            self.covered[(unit / 64) as usize] |= 1 << (unit % 64);
+        }
+        self.n_covered += count;
+    }
+
+    fn clear(&mut self) {
+        self.covered.fill(0);
+        self.n_covered = 0;
+    }
+}
+
+/// What chance there is.
+pub(super) struct Chance<'a> {
+    /// Of the worker.
+    pub(super) random: &'a mut Stream,
+    /// Of orders that are the same in every pass.
+    pub(super) key: u64,
+}
+
+impl Way {
+    /// The next transfer of `length` bytes at most: its place and its length; `None`: the stretch
+    /// is used up.
+    pub(super) fn next(
+        &mut self,
+        (course, pick): (&Course, &Pick),
+        (stretch, length): (Stretch, u64),
+        map: &mut Map,
+        chance: &mut Chance<'_>,
+    ) -> Option<(u64, u64)> {
+        let is_random = match course.picked_percent {
+            0 => false,
+            100 => true,
+            percent => chance.random.below(100) < percent,
+        };
+        let found = if is_random {
+            self.random((course, pick), (stretch, length), map, chance)
+        } else {
+            self.onward(course, stretch, length)
+        };
+        let (at, length) = found?;
+        (self.last, self.end, self.has_begun) = (at, at + length, true);
+        Some((stretch.from + at, length))
+    }
+
+    fn random(
+        &mut self,
+        (course, pick): (&Course, &Pick),
+        (stretch, length): (Stretch, u64),
+        map: &mut Map,
+        chance: &mut Chance<'_>,
+    ) -> Option<(u64, u64)> {
+        if self.left > 0 {
+            self.left -= 1;
+            let at = if course.is_repeating { self.last } else { self.end };
+            if let Some(length) = fitting(stretch, at, length) {
+                return Some((at, length));
+            }
+        }
+        self.left = course.ops_per_place.saturating_sub(1);
+        let all = stretch.bytes / stretch.unit;
+        if all == 0 {
+            return None;
+        }
+        if *pick != Pick::Permutation {
+            let unit = pick.next((all, all), map.count, chance.random, chance.key);
+            map.count += 1;
+            let at = unit * stretch.unit;
+            return fitting(stretch, at, length).map(|length| (at, length));
+        }
+        // Runs from one place on touch others' places, which counts for nothing.
+        let may_end = course.ops_per_place <= 1 && course.picked_percent == 100;
+        unpicked(map, (all, stretch.unit), length, !course.is_endless && may_end, chance)
+    }
+
+    fn onward(&mut self, course: &Course, stretch: Stretch, length: u64) -> Option<(u64, u64)> {
+        let at = match (self.has_begun, self.end.checked_add_signed(course.skip_bytes)) {
+            (false, _) => 0,
+            (true, Some(at)) => at,
+            // Backwards beyond the front: it goes on from the end.
+            (true, None) => stretch.bytes.saturating_add_signed(course.skip_bytes),
+        };
+        if let Some(length) = fitting(stretch, at, length) {
+            return Some((at, length));
+        }
+        // Where some places are picked, the end of the region is no end of the work.
+        if course.is_endless || course.skip_bytes != 0 || course.picked_percent > 0 {
+            return fitting(stretch, 0, length).map(|length| (0, length));
+        }
+        None
+    }
+}
+
+/// The next of the units that were not picked in this pass, and how many bytes from it on are free.
+fn unpicked(
+    map: &mut Map,
+    (all, unit): (u64, u64),
+    length: u64,
+    ends: bool,
+    chance: &mut Chance<'_>,
+) -> Option<(u64, u64)> {
+    if map.n_covered >= all {
+        if ends {
+            return None;
+        }
+        map.clear();
+        map.count = map.count.next_multiple_of(all);
+    }
+    loop {
+        // The order of a pass is that of the first one.
+        let picked = super::draw::scatter(map.count % all, all, chance.key);
+        map.count += 1;
+        if map.is_covered(picked) {
+            continue;
+        }
+        let wanted = length.div_ceil(unit);
+        let free = (picked..all.min(picked + wanted)).take_while(|at| !map.is_covered(*at)).count();
+        map.cover(picked, free as u64, all);
+        return Some((picked * unit, length.min(free as u64 * unit)));
+    }
+}
+
+/// Bytes of a transfer at `at`, cut to whole units where the stretch ends.
+fn fitting(stretch: Stretch, at: u64, length: u64) -> Option<u64> {
+    let room = stretch.bytes.checked_sub(at)?;
+    let length = if length <= room { length } else { room / stretch.unit * stretch.unit };
+    (length > 0).then_some(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolab_model::Seed;
+
+    const KIB: u64 = 1024;
+
+    /// Places in KiB of transfers of 4 KiB in 32 KiB.
+    fn places(course: &Course, pick: &Pick, count: usize) -> Vec<u64> {
+        let stretch = Stretch { from: 0, bytes: 32 * KIB, unit: 4 * KIB };
+        let (mut way, mut map) = (Way::default(), Map::default());
+        let mut random = Seed(4).stream("course", 0);
+        let mut chance = Chance { random: &mut random, key: 5 };
+        (0..count)
+            .map_while(|_| way.next((course, pick), (stretch, 4 * KIB), &mut map, &mut chance))
+            .map(|(at, length)| {
+                assert_eq!(length, 4 * KIB);
+                at / KIB
+            })
+            .collect()
+    }
+
+    #[test]
+    fn onward_is_what_fio_recorded() {
+        let of = |skip_bytes| Course { skip_bytes, ..Course::default() };
+        let pick = Pick::Sequential;
+        assert_eq!(places(&of(0), &pick, 99), [0, 4, 8, 12, 16, 20, 24, 28]);
+        assert_eq!(places(&of(4096), &pick, 8), [0, 8, 16, 24, 0, 8, 16, 24]);
+        assert_eq!(places(&of(-8192), &pick, 8), [0, 24, 20, 16, 12, 8, 4, 0]);
+        let endless = Course { is_endless: true, ..Course::default() };
+        assert_eq!(places(&endless, &pick, 10)[8..], [0, 4]);
+    }
+
+    #[test]
+    fn each_place_comes_once_in_a_pass() {
+        let course = Course { picked_percent: 100, ..Course::default() };
+        let mut seen = places(&course, &Pick::Permutation, 99);
+        seen.sort_unstable();
+        assert_eq!(seen, [0, 4, 8, 12, 16, 20, 24, 28]);
+        let endless = Course { is_endless: true, ..course };
+        let twice = places(&endless, &Pick::Permutation, 16);
+        assert_eq!(twice[..8], twice[8..], "the order of the first pass");
+    }
+
+    #[test]
+    fn some_transfers_follow_a_picked_place() {
+        let runs = Course { picked_percent: 100, ops_per_place: 3, ..Course::default() };
+        let seen = places(&runs, &Pick::Uniform, 90);
+        let follow = seen.windows(2).filter(|pair| pair[1] == pair[0] + 4).count();
+        assert!(follow >= 40, "{seen:?}");
+        let same = Course { is_repeating: true, ..runs };
+        let seen = places(&same, &Pick::Permutation, 24);
+        assert!(seen.chunks(3).all(|run| run.iter().all(|at| *at == run[0])), "{seen:?}");
+    }
+
+    #[test]
+    fn transfers_of_several_sizes_cover_a_region_once() {
+        let course = Course { picked_percent: 100, ..Course::default() };
+        let stretch = Stretch { from: 8192, bytes: 512 * KIB, unit: 4 * KIB };
+        let (mut way, mut map) = (Way::default(), Map::default());
+        let mut random = Seed(4).stream("course", 0);
+        let mut chance = Chance { random: &mut random, key: 5 };
+        let mut touched = vec![0_u32; 128];
+        for turn in 0.. {
+            let length = [4, 16, 64][turn % 3] * KIB;
+            let step = (&course, &Pick::Permutation);
+            let Some((at, length)) = way.next(step, (stretch, length), &mut map, &mut chance)
+            else {
+                break;
+            };
+            let first = ((at - 8192) / (4 * KIB)) as usize;
+            let count = (length / (4 * KIB)) as usize;
+            touched[first..first + count].iter_mut().for_each(|times| *times += 1);
+        }
+        assert!(touched.iter().all(|times| *times == 1), "{touched:?}");
+    }
+}

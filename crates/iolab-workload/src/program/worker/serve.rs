@@ -1,0 +1,118 @@
+//! Files that a worker serves: several transfers on one, then on the next, until all are used up.
+
+use std::collections::BTreeSet;
+
+use iolab_model::Bytes;
+use iolab_model::op::{Deallocation, Handle, Op, Position, Transfer};
+
+use super::super::code::{Chosen, Flat};
+use super::super::course::{Chance, Stretch};
+use super::super::deed::Deed;
+use super::super::draw;
+use super::super::pick::Pick;
+use super::super::stage::FileId;
+use super::ProgramWorker;
+use super::choose::Held;
+use super::job::{Job, Meaning};
+use super::leaf::Begun;
+use crate::group::GroupState;
+
+/// Which file of a set is served.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Serving {
+    current: Option<u32>,
+    /// Transfers on it that are left.
+    left: u64,
+    /// Files that were picked so far.
+    turn: u64,
+    used_up: BTreeSet<u32>,
+}
+
+impl<G: GroupState> ProgramWorker<'_, G> {
+    /// The calls of a transfer on the file that is served.
+    pub(super) fn served(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<(), Begun> {
+        let Some(chosen) = &flat.file else { return Err(Begun::Nothing) };
+        let size = flat.node.size_bytes.as_ref();
+        let wanted = size.map_or(0, |amount| amount.draw(&mut self.random));
+        let (file, (at, length)) = loop {
+            let Some(file) = self.serve(chosen) else { return Err(Begun::NoMore) };
+            match self.on_course(node, flat, file, wanted) {
+                Some(found) => break (file, found),
+                None => self.use_up(chosen.set, file.number),
+            }
+        };
+        self.handle_of(flat, Held { id: file, is_held: false }, job);
+        let (handle, length, opens) = (Handle(job.handle), Bytes(length), job.open.is_some());
+        let (vectors, flags) = (flat.node.vectors.max(1), flat.node.flags);
+        let position = Position::At(Bytes(at));
+        let transfer = Transfer { vectors, flags, ..Transfer::plain(handle, position, length) };
+        let op = match flat.node.does {
+            Deed::Read => Op::Read(transfer),
+            Deed::Write => Op::Write(transfer),
+            _ => {
+                let how = Deallocation::Discard;
+                Op::Deallocate { handle, at: Bytes(at), length, how }
+            }
+        };
+        if flat.node.does == Deed::Write && !opens {
+            job.meaning = Meaning::Reaches(at + length.0);
+        }
+        Self::then(job, op);
+        Ok(())
+    }
+
+    /// The file that is served now; `None`: all are used up.
+    fn serve(&mut self, chosen: &Chosen) -> Option<FileId> {
+        let choice = &chosen.choice;
+        let count = self.stage.sets[chosen.set].count(false);
+        let (first, step) = if choice.is_own { (self.index, self.workers) } else { (0, 1) };
+        let own = u64::from(count.saturating_sub(first).div_ceil(step.max(1)));
+        let serving = self.serving.entry(chosen.set).or_default();
+        let id = |number| FileId { set: chosen.set as u32, number };
+        if let Some(number) = serving.current.filter(|_| serving.left > 0) {
+            serving.left -= 1;
+            return Some(id(number));
+        }
+        if serving.used_up.len() as u64 >= own {
+            return None;
+        }
+        let pick = choice.pick.as_ref().unwrap_or(&Pick::Sequential);
+        let start = pick.next((own, own), serving.turn, &mut self.random, self.key);
+        serving.turn += 1;
+        let numbers = (0..own).map(|ahead| first + ((start + ahead) % own) as u32 * step);
+        let number = numbers.into_iter().find(|number| !serving.used_up.contains(number))?;
+        serving.current = Some(number);
+        serving.left = if choice.stay == 0 { u64::MAX } else { choice.stay - 1 };
+        Some(id(number))
+    }
+
+    fn use_up(&mut self, set: usize, number: u32) {
+        let serving = self.serving.entry(set).or_default();
+        serving.used_up.insert(number);
+        serving.left = 0;
+    }
+
+    /// Place and length of the next transfer of a step in a file; `None`: the file is used up.
+    fn on_course(
+        &mut self,
+        node: usize,
+        flat: &Flat,
+        file: FileId,
+        wanted: u64,
+    ) -> Option<(u64, u64)> {
+        let at = flat.node.at.as_ref()?;
+        let course = at.course.as_ref()?;
+        let set = &self.stage.sets[file.set as usize];
+        let size = set.size(file.number).max(set.nominal[file.number as usize]);
+        let from = at.from_bytes.0 + at.worker_step_bytes.0 * u64::from(self.index);
+        let unit = at.unit_bytes.map_or(flat.unit, |unit| unit.0).max(1);
+        let bytes = at.within_bytes.map_or(size.saturating_sub(from), |within| within.0);
+        let pick = at.pick.as_ref().unwrap_or(&Pick::Sequential);
+        let key = draw::scatter(u64::from(file.number), u64::MAX, self.key)
+            .wrapping_add(u64::from(self.index) << 40);
+        let way = self.ways.entry((node, file)).or_default();
+        let map = self.maps.entry(file).or_default();
+        let mut chance = Chance { random: &mut self.random, key };
+        way.next((course, pick), (Stretch { from, bytes, unit }, wanted), map, &mut chance)
+    }
+}
