@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from iolab.errors import IolabError
@@ -32,7 +33,7 @@ class Core(Protocol):
 
     def trace_stages(
         self,
-        inputs: list[tuple[str, None]],
+        inputs: list[tuple[str, Callable[[int], bytes] | None]],
         by: str,
         style: str,
         span_ns: tuple[int, int] | None,
