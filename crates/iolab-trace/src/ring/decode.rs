@@ -96,7 +96,7 @@ impl Plan {
     }
 }
 
-/// RecordDecoder of the records of one kernel.
+/// Reader of the records of one kernel.
 #[derive(Debug, Default)]
 pub struct RecordDecoder {
     plans: HashMap<u16, Plan>,
