@@ -184,7 +184,7 @@ def test_what_is_no_trace_is_refused(iolab, tmp_path, name, content, message):
 def test_unknown_words_are_refused(iolab, tmp_path):
     assert "there is no 'iolab trace shw'" in iolab("trace", "shw", "x")[2]
     assert "there is no such file" in iolab("trace", "show", tmp_path / "no")[2]
-    assert "cannot be read" in iolab("trace", "show", tmp_path)[2]
+    assert "holds no trace" in iolab("trace", "show", tmp_path)[2]
 
 
 def test_a_name_in_a_trace_is_no_command_to_the_terminal(iolab, tmp_path):

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use iolab_trace::event::{Action, Event};
 use iolab_trace::format;
-use iolab_trace::ring::{Decoder, Description, Layout, Lost, Merger, Page, check_event_header};
+use iolab_trace::ring::{
+    Description, LostBefore, Merger, Page, PageLayout, RecordDecoder, check_event_header,
+};
 use iolab_trace::source::Input;
 
 fn folder(name: &str) -> PathBuf {
@@ -17,23 +19,23 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Decoder and layout of a recorded kernel.
-fn kernel(folder: &Path) -> (Decoder, Layout) {
+/// RecordDecoder and layout of a recorded kernel.
+fn kernel(folder: &Path) -> (RecordDecoder, PageLayout) {
     let events = folder.join("events");
     check_event_header(&text(&events.join("header_event"))).unwrap();
-    let mut decoder = Decoder::default();
+    let mut decoder = RecordDecoder::default();
     for entry in std::fs::read_dir(events.join("block")).unwrap() {
         let path = entry.unwrap().path().join("format");
         decoder.learn(&Description::parse("format", &text(&path)).unwrap()).unwrap();
     }
-    (decoder, Layout::parse(&text(&events.join("header_page"))).unwrap())
+    (decoder, PageLayout::parse(&text(&events.join("header_page"))).unwrap())
 }
 
 /// Events without notes, in order of time, and what each CPU's pages say of losses.
-fn decoded(formats: &str, pages: &str) -> (Vec<Event>, BTreeMap<u32, Vec<Lost>>) {
+fn decoded(formats: &str, pages: &str) -> (Vec<Event>, BTreeMap<u32, Vec<LostBefore>>) {
     let (mut decoder, layout) = kernel(&folder(formats));
     let mut merger = Merger::default();
-    let mut lost = BTreeMap::<u32, Vec<Lost>>::new();
+    let mut lost = BTreeMap::<u32, Vec<LostBefore>>::new();
     for cpu in [0, 1] {
         let bytes = std::fs::read(folder(pages).join(format!("cpu{cpu}.raw"))).unwrap();
         for bytes in bytes.chunks(layout.page_bytes) {
@@ -87,7 +89,7 @@ fn pages_of_two_kernels_give_what_the_kernel_printed() {
         for (mine, theirs) in mine.iter().zip(&theirs) {
             assert_eq!(mine, theirs, "{name}");
         }
-        assert!(lost.values().flatten().all(|it| *it == Lost::None), "{name}");
+        assert!(lost.values().flatten().all(|it| *it == LostBefore::None), "{name}");
     }
 }
 
@@ -97,6 +99,6 @@ fn lost_events_are_seen_and_the_others_survive() {
     let (events, lost) = decoded("tracefs", "tracefs-lost");
     let count = |action| events.iter().filter(|event| event.action == action).count();
     assert_eq!((count(Action::Issued), count(Action::Completed)), (317, 241));
-    assert!(lost[&0].contains(&Lost::Count(60)), "{lost:?}");
-    assert!(lost[&1].contains(&Lost::Some), "{lost:?}");
+    assert!(lost[&0].contains(&LostBefore::Count(60)), "{lost:?}");
+    assert!(lost[&1].contains(&LostBefore::Some), "{lost:?}");
 }

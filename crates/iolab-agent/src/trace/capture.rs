@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use iolab_trace::ring::{Decoder, Description, EVENTS, Layout, check_event_header};
+use iolab_trace::ring::{Description, EVENTS, PageLayout, RecordDecoder, check_event_header};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use std::os::fd::AsFd as _;
@@ -138,7 +138,7 @@ fn points(root: &Path, set: EventSet) -> impl Iterator<Item = (&'static str, Str
 }
 
 /// The kernel's own description of its pages and events.
-fn describe(root: &Path, set: EventSet) -> Result<(Decoder, Layout)> {
+fn describe(root: &Path, set: EventSet) -> Result<(RecordDecoder, PageLayout)> {
     let read = |name: &str| {
         let path = root.join(name);
         read_at_once(&path).map_err(|error| Error::io("read", shown(&path), error))
@@ -150,8 +150,8 @@ fn describe(root: &Path, set: EventSet) -> Result<(Decoder, Layout)> {
         )
     };
     check_event_header(&read("events/header_event")?).map_err(unknown)?;
-    let layout = Layout::parse(&read("events/header_page")?).map_err(unknown)?;
-    let mut decoder = Decoder::default();
+    let layout = PageLayout::parse(&read("events/header_page")?).map_err(unknown)?;
+    let mut decoder = RecordDecoder::default();
     let mut known = 0;
     for (name, text) in points(root, set) {
         let file = format!("events/block/{name}/format");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use iolab_trace::Event;
 use iolab_trace::event::{Action, Categories};
 use iolab_trace::native::{LOST_FACT, Writer};
-use iolab_trace::ring::{Decoder, Layout, Lost, Merger, Page};
+use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, RecordDecoder};
 use iolab_trace::source::Facts;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
@@ -37,8 +37,8 @@ struct Cpu {
 /// A recording that is under way.
 pub(super) struct Capture {
     cpus: Vec<Cpu>,
-    decoder: Decoder,
-    layout: Layout,
+    decoder: RecordDecoder,
+    layout: PageLayout,
     page: Vec<u8>,
     pages_max: usize,
     merger: Merger,
@@ -55,8 +55,8 @@ impl Capture {
     pub fn begin(
         instance: &Files,
         order: &Order,
-        decoder: Decoder,
-        layout: Layout,
+        decoder: RecordDecoder,
+        layout: PageLayout,
     ) -> Result<Self> {
         let open = |number: u32| {
             let name = PathBuf::from(format!("per_cpu/cpu{number}/trace_pipe_raw"));
@@ -131,7 +131,7 @@ impl Capture {
     fn decode(&mut self, index: usize, count: usize) {
         let Cpu { number, last_ns, .. } = &mut self.cpus[index];
         let mut page = Page::new(&self.page[..count], &self.layout);
-        if page.lost() != Lost::None {
+        if page.lost() != LostBefore::None {
             self.merger.push(lost_note(page.lost(), page.time_ns(), *number));
         }
         let mut note = None;
@@ -291,10 +291,14 @@ fn lost_in(stats: &str) -> u64 {
 }
 
 /// A message where events are missing.
-fn lost_note(lost: Lost, time_ns: u64, cpu: u32) -> Event {
+fn lost_note(lost: LostBefore, time_ns: u64, cpu: u32) -> Event {
     let text = match lost {
-        Lost::Count(count) => format!("iolab: {count} events of CPU {cpu} were lost before this"),
-        Lost::None | Lost::Some => format!("iolab: events of CPU {cpu} were lost before this"),
+        LostBefore::Count(count) => {
+            format!("iolab: {count} events of CPU {cpu} were lost before this")
+        }
+        LostBefore::None | LostBefore::Some => {
+            format!("iolab: events of CPU {cpu} were lost before this")
+        }
     };
     note(Action::Message, time_ns, cpu, text.into_bytes())
 }
@@ -329,14 +333,14 @@ mod tests {
     #[test]
     fn losses_of_all_kinds_are_counted() {
         let stats = "entries: 292\noverrun: 60\ncommit overrun: 2\nbytes: 19368\n\
-            oldest event ts:  2580.829013\nnow ts:  2580.914307\ndropped events: 1\nread events: 9\n";
+            oldest event ts:  2580.829013\ndropped events: 1\nread events: 9\n";
         assert_eq!(lost_in(stats), 63);
         assert_eq!(lost_in(""), 0);
     }
 
     #[test]
     fn a_gap_is_a_message_of_its_cpu() {
-        let event = lost_note(Lost::Count(60), 7, 3);
+        let event = lost_note(LostBefore::Count(60), 7, 3);
         let text = String::from_utf8(event.payload).unwrap();
         assert!(text.contains("60 events of CPU 3"), "{text}");
         assert!((event.time_ns, event.cpu, event.action) == (7, 3, Action::Message));

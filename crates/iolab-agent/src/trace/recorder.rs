@@ -51,13 +51,17 @@ impl Recorder {
     ) -> Result<Option<Self>> {
         let Some(instance) = Instance::create(machine, run)? else { return Ok(None) };
         let Some(output) = output else { return Ok(None) };
-        let mut recorder = match Self::spawn(instance, order, output) {
-            Ok(recorder) => recorder,
-            Err((instance, error)) => {
+        let order = Order { instance: instance.name.clone(), ..order };
+        let (child, input, words) = match spawn(&order, output) {
+            Ok(parts) => parts,
+            Err(error) => {
                 instance.remove(machine)?;
                 return Err(error);
             }
         };
+        let (is_ready, last, complaints) = (false, None, VecDeque::new());
+        let input = Some(input);
+        let mut recorder = Self { instance, child, input, words, is_ready, last, complaints };
         let deadline = Instant::now() + PATIENCE;
         while !recorder.is_ready && !recorder.has_ended() && Instant::now() < deadline {
             recorder.wait(POLL);
@@ -70,35 +74,6 @@ impl Recorder {
             Err(error) => Err(error),
             Ok(_) => Err(Error::failed("the recorder did not begin", "try again")),
         }
-    }
-
-    fn spawn(
-        instance: Instance,
-        order: Order,
-        output: File,
-    ) -> std::result::Result<Self, (Instance, Error)> {
-        let mut command = command("/proc/self/exe");
-        command
-            .arg(NAME)
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(output)
-            .stderr(Stdio::piped())
-            .process_group(0);
-        sys::die_with_parent(&mut command);
-        let mut child = match command.spawn() {
-            Ok(child) => child,
-            Err(error) => return Err((instance, Error::io("start", "the recorder", error))),
-        };
-        let order = Order { instance: instance.name.clone(), ..order };
-        let mut line = serde_json::to_string(&order).expect("an order has only text keys");
-        line.push('\n');
-        let mut input = child.stdin.take().expect("it was piped");
-        // A child that is dead already tells more by how it died.
-        let _ = input.write_all(line.as_bytes());
-        let words = LineReader::new(OwnedFd::from(child.stderr.take().expect("it was piped")));
-        let (is_ready, last, complaints) = (false, None, VecDeque::new());
-        Ok(Self { instance, child, input: Some(input), words, is_ready, last, complaints })
     }
 
     /// What is waited for.
@@ -167,4 +142,25 @@ impl Recorder {
             }
         }
     }
+}
+
+/// Starts the child and tells it what to do; what it hears, and what it says.
+fn spawn(order: &Order, output: File) -> Result<(Child, ChildStdin, LineReader)> {
+    let mut command = command("/proc/self/exe");
+    command
+        .arg(NAME)
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(output)
+        .stderr(Stdio::piped())
+        .process_group(0);
+    sys::die_with_parent(&mut command);
+    let mut child = command.spawn().map_err(|error| Error::io("start", "the recorder", error))?;
+    let mut line = serde_json::to_string(order).expect("an order has only text keys");
+    line.push('\n');
+    let mut input = child.stdin.take().expect("it was piped");
+    // A child that is dead already tells more by how it died.
+    let _ = input.write_all(line.as_bytes());
+    let words = LineReader::new(OwnedFd::from(child.stderr.take().expect("it was piped")));
+    Ok((child, input, words))
 }

@@ -96,15 +96,15 @@ impl Plan {
     }
 }
 
-/// Decoder of the records of one kernel.
+/// Reader of the records of one kernel.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct RecordDecoder {
     plans: HashMap<u16, Plan>,
     names: HashMap<u32, [u8; 16]>,
     others: u64,
 }
 
-impl Decoder {
+impl RecordDecoder {
     /// Learns the form of a trace point; whether it is one of [`EVENTS`].
     ///
     /// # Errors

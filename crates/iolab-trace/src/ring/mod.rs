@@ -5,7 +5,7 @@ mod description;
 mod merge;
 mod page;
 
-pub use decode::{Decoder, EVENTS, TracePoint};
+pub use decode::{EVENTS, RecordDecoder, TracePoint};
 pub use description::{Description, Field, check_event_header};
 pub use merge::Merger;
-pub use page::{Layout, Lost, Page, Record};
+pub use page::{LostBefore, Page, PageLayout, Record};

@@ -25,7 +25,7 @@ const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Where a page has what: `events/header_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct PageLayout {
     timestamp: usize,
     commit: usize,
     data: usize,
@@ -33,7 +33,7 @@ pub struct Layout {
     pub page_bytes: usize,
 }
 
-impl Layout {
+impl PageLayout {
     /// Reads `events/header_page`.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Layout {
 
 /// Whether records were lost before a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum LostBefore {
     /// None.
     None,
     /// So many.
@@ -87,28 +87,28 @@ pub struct Record<'a> {
 pub struct Page<'a> {
     rest: &'a [u8],
     time_ns: u64,
-    lost: Lost,
+    lost: LostBefore,
     is_damaged: bool,
 }
 
 impl<'a> Page<'a> {
     /// Page of bytes as they were read; one that is shorter than it says is cut off.
-    pub fn new(bytes: &'a [u8], layout: &Layout) -> Self {
+    pub fn new(bytes: &'a [u8], layout: &PageLayout) -> Self {
         let time_ns = long(bytes, layout.timestamp).unwrap_or(0);
         let commit = long(bytes, layout.commit).unwrap_or(0);
         let length = (commit & LENGTH) as usize;
         let end = layout.data.saturating_add(length);
         let lost = match (commit & MISSED != 0, commit & MISSED_STORED != 0) {
-            (false, _) => Lost::None,
-            (true, false) => Lost::Some,
-            (true, true) => long(bytes, end).map_or(Lost::Some, Lost::Count),
+            (false, _) => LostBefore::None,
+            (true, false) => LostBefore::Some,
+            (true, true) => long(bytes, end).map_or(LostBefore::Some, LostBefore::Count),
         };
         let rest = bytes.get(layout.data..end.min(bytes.len())).unwrap_or_default();
         Self { rest, time_ns, lost, is_damaged: end > bytes.len() }
     }
 
     /// Whether records were lost before it.
-    pub const fn lost(&self) -> Lost {
+    pub const fn lost(&self) -> LostBefore {
         self.lost
     }
 
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn records_have_the_sum_of_the_differences() {
-        let layout = Layout::parse(HEADER).unwrap();
+        let layout = PageLayout::parse(HEADER).unwrap();
         let words = [
             head(1, 5),
             7,
@@ -237,18 +237,18 @@ mod tests {
 
     #[test]
     fn lost_records_are_counted_where_the_page_says_how_many() {
-        let layout = Layout::parse(HEADER).unwrap();
+        let layout = PageLayout::parse(HEADER).unwrap();
         let lost =
             |flags: u64| Page::new(&page(8 | flags, &[head(1, 0), 7, 60, 0]), &layout).lost();
-        assert_eq!(lost(0), Lost::None);
-        assert_eq!(lost(MISSED), Lost::Some);
-        assert_eq!(lost(MISSED | MISSED_STORED), Lost::Count(60));
+        assert_eq!(lost(0), LostBefore::None);
+        assert_eq!(lost(MISSED), LostBefore::Some);
+        assert_eq!(lost(MISSED | MISSED_STORED), LostBefore::Count(60));
     }
 
     proptest! {
         #[test]
         fn no_page_makes_it_panic_or_hang(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let layout = Layout::parse(HEADER).unwrap();
+            let layout = PageLayout::parse(HEADER).unwrap();
             let mut page = Page::new(&bytes, &layout);
             prop_assert!(page.by_ref().count() <= bytes.len());
         }
