@@ -58,9 +58,13 @@ def test_point_3_a_quantile_of_too_few_operations_gives_way_and_says_so(canned):
 
 
 def test_point_3_each_reason_for_comparing_nothing_has_its_words(canned):
-    assert judge(canned.make_study(rounds=0)).sentence == "Undecided: no trial has finished."
+    assert (
+        judge(canned.make_study(rounds=0)).sentence == "Nothing is compared: no trial has finished."
+    )
     only = judge(canned.make_study(is_failed=lambda t: t.levels["scheduler"] == "bfq"))
-    assert only.sentence.startswith("Undecided: 'none' is the only level of scheduler that was")
+    assert only.sentence.startswith(
+        "Nothing is compared: 'none' is the only level of scheduler that was"
+    )
     lost = judge(canned.make_study(is_failed=lambda t: t.levels["scheduler"] == "none"))
     assert "no complete round in common" in lost.sentence
     assert "Nothing is known of scheduler 'none': every trial failed." in lost.sentence

@@ -59,7 +59,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "trace",
         "trace",
-        "read block traces: show, convert, stages, summary, diff",
+        "record and read block traces: record, show, convert, stages, summary, diff",
     ),
     (
         "iostat",

@@ -43,7 +43,7 @@ def headline_sentence(verdict: StudyVerdict) -> str:
     """Return the answer of the study, as one to four sentences."""
     headline = verdict.headline
     if not headline:
-        return f"Undecided: {_why_nothing_is_compared(verdict)}."
+        return f"Nothing is compared: {_why_nothing_is_compared(verdict)}."
     parts = list[str]()
     for group in dict.fromkeys(c.group for c in headline):
         mine = [c for c in headline if c.group == group]

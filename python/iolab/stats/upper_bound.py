@@ -17,16 +17,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from iolab.stats.finding import About, Evidence, Finding
 from iolab.stats.lookups import of_metric
 from iolab.stats.metrics.metric import format_bytes_per_s
+from iolab.stats.verdict import StudyVerdict, UpperBound
 from iolab.store.rows import StudyData, StudyRow
 from iolab.units import format_bytes, parse_bytes, parse_rate
-
-if TYPE_CHECKING:
-    from iolab.stats.verdict import StudyVerdict
 
 METRIC: Final = "throughput_bytes_per_s"
 GENERATOR: Final = "load generator alone (null target)"
@@ -37,27 +35,6 @@ _GROUPED: Final = "records_grouped"
 """Code of the caveat of operations that move several records at once."""
 ABOVE: Final = 1.02
 """Beyond the bound by more than its rounding."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpperBound:
-    """One bound of one operation with one record size."""
-
-    name: str
-    workload: str
-    operation: str
-    record: str
-    """Size of a record; empty for the device's own bound, and for streams of different sizes."""
-    bytes_per_s: float
-    best_bytes_per_s: float
-    """Largest throughput that a trial reached there."""
-    is_cached: bool
-    """Whether that trial had most of its bytes from the page cache."""
-
-    @property
-    def share(self) -> float:
-        """Best over bound."""
-        return self.best_bytes_per_s / self.bytes_per_s
 
 
 @dataclass(slots=True)

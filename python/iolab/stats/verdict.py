@@ -16,7 +16,6 @@ from typing import Any, Literal, cast
 from iolab.stats.closer_types import CloserLook
 from iolab.stats.finding import Finding
 from iolab.stats.methods.verdict_rule import Sign, Word
-from iolab.stats.upper_bound import UpperBound
 
 Statistic = Literal["geometric mean", "maximum"]
 
@@ -279,6 +278,27 @@ class PositionNote:
     ratio: float
     p: float
     n_trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpperBound:
+    """One bound of one operation with one record size."""
+
+    name: str
+    workload: str
+    operation: str
+    record: str
+    """Size of a record; empty for the device's own bound, and for streams of different sizes."""
+    bytes_per_s: float
+    best_bytes_per_s: float
+    """Largest throughput that a trial reached there."""
+    is_cached: bool
+    """Whether that trial had most of its bytes from the page cache."""
+
+    @property
+    def share(self) -> float:
+        """Best over bound."""
+        return self.best_bytes_per_s / self.bytes_per_s
 
 
 @dataclass(frozen=True, slots=True)

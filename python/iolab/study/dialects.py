@@ -155,7 +155,7 @@ def find_dialect(name: Any) -> Dialect:
 
     names = [dialect.name for dialect in DIALECTS]
     raise ValueError(
-        f"'{name}' is not a dialect{nearest(str(name), names)}; known are {', '.join(names)}"
+        f"'{name}' is not a dialect{nearest(str(name), names)} (known: {', '.join(names)})"
     )
 
 

@@ -489,8 +489,8 @@ def find_factor(name: str) -> FactorDefinition:
         if found is not None:
             return found
     raise StudyError(
-        f"'{name}' is not a factor{nearest(name, [*_BY_NAME, *_BY_ALIAS])}",
-        "see `iolab compare --help` for all of them",
+        f"'{name}' is neither a factor nor a knob{nearest(name, [*_BY_NAME, *_BY_ALIAS])}",
+        "docs/reference/factors.md and docs/reference/knobs.md list all of them",
     )
 
 

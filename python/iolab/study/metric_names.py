@@ -75,6 +75,6 @@ def parse_metric(value: Any) -> str:
         return name
     known = [*METRIC_NAMES, *SHORT_NAMES]
     raise ValueError(
-        f"'{value}' is not a metric{nearest(name, known)}; known are "
-        f"{', '.join(METRIC_NAMES)}, and short {', '.join(SHORT_NAMES)}"
+        f"'{value}' is not a metric{nearest(name, known)} (known: "
+        f"{', '.join(METRIC_NAMES)}, and short {', '.join(SHORT_NAMES)})"
     )

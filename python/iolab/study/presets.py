@@ -198,8 +198,9 @@ def find_preset(value: Any) -> Preset:
         if preset.name == value:
             return preset
     raise ValueError(
-        f"'{value}' is not a contention workload{nearest(str(value), names)}; known are "
+        f"'{value}' is not a contention workload{nearest(str(value), names)} (known: "
         + ", ".join(names)
+        + ")"
     )
 
 

@@ -84,8 +84,9 @@ def parse_tests(value: Any) -> tuple[str, ...]:
     for name in names:
         if name not in IOZONE_TESTS:
             raise ValueError(
-                f"'{name}' is not a test{nearest(name, IOZONE_TESTS)}; known are "
+                f"'{name}' is not a test{nearest(name, IOZONE_TESTS)} (known: "
                 + ", ".join(IOZONE_TESTS)
+                + ")"
             )
     if len(set(names)) != len(names):
         raise ValueError("a test is named twice; rounds repeat it, a list must not")
@@ -306,7 +307,7 @@ def _one_of(kind: str, names: tuple[_Name, ...]) -> Callable[[Any], _Name]:
             if value == name:
                 return name
         raise ValueError(
-            f"'{value}' is not a {kind}{nearest(str(value), names)}; known are " + ", ".join(names)
+            f"'{value}' is not a {kind}{nearest(str(value), names)} (known: {', '.join(names)})"
         )
 
     return parse

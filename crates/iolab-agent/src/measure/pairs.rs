@@ -212,7 +212,7 @@ impl Session<'_> {
             }
             let kept = record.slices.unit.len();
             let unit_began = monotonic();
-            let is_whole = self.unit(unit, &chosen, began, &mut record.slices, observer)?;
+            let is_whole = self.unit((unit, began), &chosen, &mut record.slices, observer)?;
             if !is_whole {
                 // Who was stopped while knobs changed does not know yet why.
                 observer.should_stop();
@@ -245,12 +245,11 @@ impl Session<'_> {
         self.spec.time_ns > 0 && done > 0 && next > self.spec.time_ns
     }
 
-    /// One balanced unit; answers whether it was complete.
+    /// One balanced unit of a session that `began` then; answers whether it was complete.
     fn unit(
         &mut self,
-        unit: u32,
+        (unit, began): (u32, Ns),
         chosen: &Chosen,
-        began: Ns,
         slices: &mut PairsSlices,
         observer: &mut PhaseObserver<'_>,
     ) -> Result<bool, String> {

@@ -60,8 +60,8 @@ def _say_root(plan: DialectPlan, console: Observer) -> None:
             'You must use the "-u" switch when running as root.', "write -u root, or another user"
         )
     console.note(
-        "iolab: note: it runs as root, whom permissions and reserved space do not hold; -u USER "
-        "runs as somebody else"
+        "iolab: note: it runs as root: permissions are not checked and reserved space may be used. "
+        "-u USER runs as another user"
     )
 
 

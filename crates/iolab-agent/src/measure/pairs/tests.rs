@@ -65,7 +65,7 @@ fn a_session_has_every_cell_equally_often_in_every_unit() {
         .iter()
         .flat_map(|unit| unit.service.iter().flatten())
         .filter_map(|service| service.read.as_ref())
-        .map(|histogram| histogram.count())
+        .map(iolab_model::Histogram::count)
         .sum();
     assert_eq!(recorded, slices.ops.iter().sum::<u64>());
 }
