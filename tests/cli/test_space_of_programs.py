@@ -100,3 +100,9 @@ def test_the_shipped_examples_take_plausible_space(
     assert demand is not None
     assert least_mib * MIB <= demand.file_bytes <= most_mib * MIB, demand.file_bytes / MIB
     assert demand.laid_bytes <= demand.file_bytes
+
+
+def test_a_quote_in_a_comment_of_a_workload_file_is_no_open_quote(place: Path) -> None:
+    text = described("1m", 1, "read", AT, "passes = 1")
+    code, _, err = rehearsed(f"# A reader's file.\n{text}", "--dry-run")
+    assert code == 0, err

@@ -278,8 +278,10 @@ def _settled(entry: Entry, core: DialectCore) -> Entry:
     ------
     DialectError : the dialect refuses the words.
     """
+    if entry.is_line or not entry.dialect.has_jobs:
+        return entry  # The text of a file is not made of words.
     words = without_ours(words_of(entry.text))
-    if entry.is_line or not entry.dialect.has_jobs or all(word[:1] == "-" for word in words):
+    if all(word[:1] == "-" for word in words):
         return entry
     shown: Json = json.loads(core.dialect_parse(entry.dialect.name, [*words, _SHOW_JOBS]))
     text = " ".join(str(shown["only_text"] or "").split("\n"))
