@@ -506,7 +506,16 @@ def test_a_stored_command_is_exported_as_jobs_of_fio(folder: Path) -> None:
 
 
 HOSTILE_NAMES: Final = (
-    *("x\nexec_prerun=touch pwned", "x;touch pwned", "x#y", "a:b", "a'b", 'a"b', "$jobname", "`id`"),
+    *(
+        "x\nexec_prerun=touch pwned",
+        "x;touch pwned",
+        "x#y",
+        "a:b",
+        "a'b",
+        'a"b',
+        "$jobname",
+        "`id`",
+    ),
     *("a|b", "a&b", "a b", "a\tb", "a\x1b[2J", "a\\b", "a*", "(a)", "~a", "a>b"),
 )
 

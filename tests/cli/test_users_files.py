@@ -437,6 +437,23 @@ def test_issue_14_point_2_a_measured_file_is_no_more_open_than_the_one_before(
     assert stat.S_IMODE(Path("mine").stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("name", ["link", "dangling", "file"])
+def test_a_report_for_what_is_no_directory_is_refused_by_its_kind(iolab: Iolab, name: str) -> None:
+    """It said "cannot be written to link: File exists" and ended with exit code 1."""
+    Path("t.csv").write_text(TABLE)
+    assert iolab("import t.csv --map value=mbps --unit MB/s --out study")[0] == 0
+    Path("file").write_text("mine")
+    Path("link").symlink_to("file")
+    Path("dangling").symlink_to("nothing")
+    code, out, err = iolab(f"report study --out {name}")
+    assert code == 2, err
+    assert "bfq" in out
+    kind = "no directory" if name == "file" else "a symbolic link that leads to no directory"
+    assert f"{name} is {kind}: it was left as it is" in err
+    assert Path("file").read_text() == "mine"
+    assert not Path("nothing").exists()
+
+
 @needs_agent
 @pytest.mark.parametrize("rw", ["write", "randwrite", "randrw"])
 def test_a_file_with_another_name_is_not_written_in_place(iolab: Iolab, rw: str) -> None:
