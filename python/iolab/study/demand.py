@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Demand:
+class DiskDemand:
     """Upper bounds by the workload's own words, in bytes; None: as much as the time allows."""
 
     file_bytes: int
@@ -37,7 +37,7 @@ class Demand:
     """Length of what the clock ends."""
 
 
-def demand_of(core: DemandCore, workload: Mapping[str, Any]) -> Demand | None:
+def demand_of(core: DemandCore, workload: Mapping[str, Any]) -> DiskDemand | None:
     """What the programs of a workload may take; None if it has none.
 
     Raises
@@ -50,7 +50,7 @@ def demand_of(core: DemandCore, workload: Mapping[str, Any]) -> Demand | None:
     ask = getattr(core, "workload_demand", None)
     if ask is None:
         raise StudyError("the compiled half does not know what programs take", "install both anew")
-    return Demand(**json.loads(ask(json.dumps(workload))))
+    return DiskDemand(**json.loads(ask(json.dumps(workload))))
 
 
 def add_demands(core: DemandCore, plan: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from iolab import units
 from iolab.frozen import frozen
-from iolab.study.demand import Demand
+from iolab.study.demand import DiskDemand
 from iolab.study.model import (
     DialectRow,
     DialectWorkload,
@@ -130,7 +130,7 @@ def _row_cost(row: DialectRow) -> Cost:
     return cost if row.demand is None else _with_programs(cost, row.demand)
 
 
-def _with_programs(streamed: Cost, demand: Demand) -> Cost:
+def _with_programs(streamed: Cost, demand: DiskDemand) -> Cost:
     """Cost of streams and of programs beside them."""
     in_time = ASSUMED_BYTES_PER_S * demand.time_ns // _NS_PER_S
     written, moved = (
