@@ -42,12 +42,30 @@ __all__ = [
     "trace_output_of",
     "trace_show",
     "trace_stages",
+    "workload_demand",
     "workload_file",
     "workload_operations",
     "workload_refusals",
 ]
 
 __version__: str
+
+def workload_demand(workload_json: str) -> str:
+    """Return what the programs of a workload may take of a disk at most.
+
+    Parameters
+    ----------
+    workload_json : workload spec (docs/design/0002-agent-protocol.md).
+
+    Returns
+    -------
+    str
+        JSON: `Demand` of crates/iolab-workload, sizes in bytes; null if nothing runs a program.
+
+    Raises
+    ------
+    StudyError : the text is no workload description.
+    """
 
 def workload_file(subject: str, text: str) -> str:
     """Description of the workload that a workload file (TOML) says.

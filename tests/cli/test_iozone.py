@@ -505,6 +505,45 @@ def test_a_stored_command_is_exported_as_jobs_of_fio(folder: Path) -> None:
     assert "# no equivalent: jumps_every" in job
 
 
+HOSTILE_NAMES: Final = (
+    *(
+        "x\nexec_prerun=touch pwned",
+        "x;touch pwned",
+        "x#y",
+        "a:b",
+        "a'b",
+        'a"b',
+        "$jobname",
+        "`id`",
+    ),
+    *("a|b", "a&b", "a b", "a\tb", "a\x1b[2J", "a\\b", "a*", "(a)", "~a", "a>b"),
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_names_that_mean_something_to_fio_or_a_shell_are_not_exported(
+    folder: Path, name: str
+) -> None:
+    words = ["-i", "0", "-s", "64k", "-r", "64k", "-f", name]
+    assert iozone("--out", str(folder / "stored"), *words)[0] == 0
+    code, job, err = exported(folder, "fio")
+    assert (code, job) == (2, ""), job
+    assert "cannot be exported" in err
+    code, script, err = exported(folder, "iozone")
+    if name.isprintable():  # The shell is told which word is a name.
+        assert shlex.split(script.splitlines()[-1])[-1] == name
+    else:
+        assert (code, script) == (2, ""), script
+
+
+def test_names_of_other_scripts_and_usual_signs_are_exported(folder: Path) -> None:
+    words = ["-i", "0", "-s", "64k", "-r", "64k", "-f", "größe_1.2-3,4+5@6=7%"]
+    assert iozone("--out", str(folder / "stored"), *words)[0] == 0
+    code, job, err = exported(folder, "fio")
+    assert code == 0, err
+    assert "filename=größe_1.2-3,4+5@6=7%" in job
+
+
 def test_an_export_that_needs_a_file_says_which_is_missing(folder: Path) -> None:
     (folder / "work" / "w.tel").write_text("0 4096\n8192 4096\n")
     assert iozone("--out", str(folder / "stored"), "-X", "w.tel", "-f", "t.tmp")[0] == 0

@@ -221,7 +221,7 @@ def test_links_directories_and_special_files_are_refused_even_if_named(iolab: Io
         for line in ("iozone -i 0 -s 64k -f", "iozone -i 1 -s 64k -f", "mkfile 64k"):
             program, _, rest = line.partition(" ")
             code, _, err = iolab(f"{program} --overwrite {name} {rest} {name}")
-            assert code == 1, (line, err)
+            assert code == 2, (line, err)
             assert f"is {what}" in err
     assert iolab("iozone -i 0 -s 64k -f /dev/null")[0] != 0
     assert state("target") == before
@@ -381,7 +381,7 @@ def test_issue_14_point_2_a_file_that_appeared_later_is_not_replaced(
         lambda: users_files.write_new({path: b"ours"}, users_files.NOTHING),
         lambda: users_files.write_file(path, b"ours", users_files.NOTHING),
     ):
-        with pytest.raises(RefusedError, match="it was left as it is"):
+        with pytest.raises(RefusedError, match="t was left as it is"):
             write()
         assert path.read_text() == "somebody's"
         assert [it.name for it in tmp_path.iterdir()] == ["a.iolab"]
@@ -435,3 +435,60 @@ def test_issue_14_point_2_a_measured_file_is_no_more_open_than_the_one_before(
     Path("mine").chmod(0o600)
     assert iolab("iozone -s 64k -r 4k -i 0 -w -f mine --overwrite mine --out a")[0] == 0
     assert stat.S_IMODE(Path("mine").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["link", "dangling", "file"])
+def test_a_report_for_what_is_no_directory_is_refused_by_its_kind(iolab: Iolab, name: str) -> None:
+    """It said "cannot be written to link: File exists" and ended with exit code 1."""
+    Path("t.csv").write_text(TABLE)
+    assert iolab("import t.csv --map value=mbps --unit MB/s --out study")[0] == 0
+    Path("file").write_text("mine")
+    Path("link").symlink_to("file")
+    Path("dangling").symlink_to("nothing")
+    code, out, err = iolab(f"report study --out {name}")
+    assert code == 2, err
+    assert "bfq" in out
+    kind = "no directory" if name == "file" else "a symbolic link that leads to no directory"
+    assert f"{name} is {kind}: it was left as it is" in err
+    assert Path("file").read_text() == "mine"
+    assert not Path("nothing").exists()
+
+
+@needs_agent
+@pytest.mark.parametrize("rw", ["write", "randwrite", "randrw"])
+def test_a_file_with_another_name_is_not_written_in_place(iolab: Iolab, rw: str) -> None:
+    Path("w.txt").write_bytes(b"w" * 65536)
+    os.link("w.txt", "w2.txt")
+    line = f"fio --name=x --rw={rw} --size=64k --filename=w.txt --overwrite w.txt"
+    code, _, err = iolab(line)
+    assert code == 2, err
+    assert "w.txt has 2 names (hard links)" in err
+    assert Path("w2.txt").read_bytes() == b"w" * 65536
+
+
+SPECIAL_FILES = [
+    ("iozone -i 0 -s 64k -f s.txt", "s.txt is a symbolic link"),
+    ("iozone -i 0 -s 64k -f p", "p is not a regular file"),
+    ("mkfile 64k s.txt", "s.txt is a symbolic link"),
+    ("mkfile -n 64k d", "d is a directory"),
+    ("fio --name=x --rw=write --size=64k --filename=s.txt", "s.txt is a symbolic link"),
+    ("fio --name=x --rw=write --size=64k --filename=p", "p is not a regular file"),
+    ("fio --name=x --rw=read --size=4k --filename=/dev/null", "/dev/null is a device"),
+]
+
+
+@needs_agent
+@pytest.mark.parametrize(("line", "part"), SPECIAL_FILES)
+def test_what_is_no_file_of_its_own_is_refused_by_every_dialect(
+    iolab: Iolab, line: str, part: str
+) -> None:
+    Path("t.txt").write_text("mine")
+    Path("s.txt").symlink_to("t.txt")
+    Path("d").mkdir()
+    os.mkfifo("p")
+    code, _, err = iolab(line)
+    assert code == 2, err
+    assert part in err
+    assert "overwrite" not in err
+    assert "--erase-serial" not in err
+    assert Path("t.txt").read_text() == "mine"

@@ -80,8 +80,8 @@ def test_repeated_on_another_place_with_intervals(tmp_path, place):
         (["64m"], 1, "a size and at least one file are needed"),
         (["-x", "1k", "a"], 1, "there is no option -x"),
         (["1m", "none/a"], 1, "none cannot be used"),
-        (["1m", "link"], 1, "is a symbolic link"),
-        (["1m", "folder"], 1, "is a directory"),
+        (["1m", "link"], 2, "is a symbolic link"),
+        (["1m", "folder"], 2, "is a directory"),
         (["1m", "x" * 256], 1, "File name too long"),
         (["999999g", "a"], 2, "would use more than 80 %"),
     ],
@@ -170,5 +170,5 @@ def test_a_program_that_runs_stays(tmp_path, place):
     with subprocess.Popen([busy, "30"]) as running:
         code, _, err = mkfile(tmp_path, "64k", busy)
         running.kill()
-    assert (code, "is not what iolab wrote" in err, "removed" in err) == (2, True, False), err
+    assert (code, "was not made by iolab" in err, "removed" in err) == (2, True, False), err
     assert busy.read_bytes() == Path("/bin/sleep").read_bytes()

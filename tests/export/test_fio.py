@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from iolab.errors import RefusedError
 from iolab.export.fio import ENGINES, file_name, fio_job
 from iolab.study.names import ENGINES as OUR_ENGINES
 from iolab.study.workloads import IOZONE_TESTS
@@ -413,3 +414,18 @@ def test_preallocation_locks_and_flags(exported, with_fields):
     assert sections(job)["write"]["nowait"] == "1"
     assert sections(job)["write"]["sync"] == "dsync"
     assert "no equivalent: the flag odd" in job
+
+
+@pytest.mark.parametrize("name", ["a]\n[b", "a b", "a;b", "$a", "-a", ""])
+def test_no_name_of_a_phase_or_stream_makes_another_section(exported, name):
+    item = exported()[0]
+    first = {**item.workload["phases"][0], "name": name}
+    hostile = replace(item, workload={**item.workload, "phases": [first]})
+    with pytest.raises(RefusedError, match="cannot be exported"):
+        fio_job(hostile)
+
+
+def test_no_value_of_a_job_makes_another_option(exported, with_fields):
+    hostile = with_fields(exported()[0], durability="sync\nexec_prerun=touch pwned")
+    with pytest.raises(RefusedError, match="control characters"):
+        fio_job(hostile)

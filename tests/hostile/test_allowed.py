@@ -60,6 +60,20 @@ def test_doctor_says_what_sudo_allows(arena):
     assert b"classes B are allowed by default" in done.stdout
 
 
+def test_the_agents_own_doctor_speaks_of_the_user_and_the_policy(arena):
+    """It said "this user is root: loop testbeds and knobs are possible"."""
+    with Conversation(arena, MALLORY) as agent:
+        checks = agent.ask("doctor", {"paths": []})["result"]["checks"]
+    told = {check["name"]: check for check in checks}
+    assert "this user is root" not in told["root"]["message"]
+    assert told["root"]["message"] == (
+        "root works for user 61001 by the policy default; possible: private loop devices and "
+        "their knobs (B); not: knobs under directories (A+), whole devices (C)"
+    )
+    assert told["root"]["status"] == "warn"
+    assert told["loop"]["status"] == "ok"
+
+
 def test_the_policy_that_is_printed_is_the_one_that_holds(arena):
     arena.shell('mkdir -p /etc/iolab && printf %s "$1" > /etc/iolab/agent.toml', DEFAULT_POLICY)
     try:

@@ -162,6 +162,16 @@ impl Boundary {
         })
     }
 
+    /// Whether root works for the user on testbeds of a class.
+    pub fn has_class(&self, class: &str) -> bool {
+        self.policy.check_class(class).is_ok()
+    }
+
+    /// Whom root works for, and by which policy.
+    pub fn described(&self) -> String {
+        format!("root works for user {} by the policy {}", self.user.uid, self.policy.source())
+    }
+
     /// The user for whom root works.
     pub fn user(&self) -> &RunAs {
         &self.user

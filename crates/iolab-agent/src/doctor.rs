@@ -12,6 +12,7 @@ use iolab_real::Engine;
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, User, access, geteuid};
 
+use crate::boundary::Boundary;
 use crate::cgroup;
 use crate::disk::{self, Identity, Inspected};
 use crate::error::Result;
@@ -26,10 +27,16 @@ use crate::testbed::{FILE_SYSTEMS, leaves_of, system_devices};
 /// working directory and the home directory are judged: where results and journals go.
 ///
 /// `state_dir` is where journals go, or why there is no such place.
-pub fn checks(paths: &[PathBuf], state_dir: &Result<PathBuf>) -> Vec<Check> {
+///
+/// Within a `boundary` root works for an ordinary user, and only what its policy has is possible.
+pub fn checks(
+    paths: &[PathBuf],
+    state_dir: &Result<PathBuf>,
+    boundary: Option<&Result<Boundary>>,
+) -> Vec<Check> {
     let machine = Machine::new(true);
     let (places, mut misses) = if paths.is_empty() { usual_places() } else { named(paths) };
-    let mut found = vec![root(), journal(state_dir), loop_devices()];
+    let mut found = vec![root(boundary), journal(state_dir), loop_devices(boundary)];
     found.extend(FILE_SYSTEMS.iter().map(|row| tool(row.name, row.mkfs)));
     found.extend(engines(&places));
     found.push(memory_limit());
@@ -78,12 +85,43 @@ fn check(
 /// What an ordinary user does for it; the front end adds that line.
 const AS_ROOT: &str = "sudo \"$(command -v iolab)\" ..., or see `agent by sudo` below";
 
-fn root() -> Check {
+/// What root does for others is in its policy alone.
+const BY_POLICY: &str = "root names the class in /etc/iolab/agent.toml";
+
+fn root(boundary: Option<&Result<Boundary>>) -> Check {
+    if let Some(boundary) = boundary {
+        return match boundary {
+            Ok(boundary) => bounded(boundary),
+            Err(error) => fail("root", error.to_string(), error.hint()),
+        };
+    }
     if geteuid().is_root() {
         return ok("root", "this user is root: loop testbeds and knobs are possible");
     }
     let message = "this user is not root: only directories, without knobs";
     warn("root", message, AS_ROOT)
+}
+
+/// What an ordinary user may have root do.
+fn bounded(boundary: &Boundary) -> Check {
+    let kinds = [
+        ("A+", "knobs under directories"),
+        ("B", "private loop devices and their knobs"),
+        ("C", "whole devices"),
+    ];
+    let told = |is_allowed: bool| {
+        let found = kinds.iter().filter(|(class, _)| boundary.has_class(class) == is_allowed);
+        found.map(|(class, what)| format!("{what} ({class})")).collect::<Vec<_>>().join(", ")
+    };
+    let (may, may_not) = (told(true), told(false));
+    let nothing = |text: &str| if text.is_empty() { "nothing".to_owned() } else { text.to_owned() };
+    let message = format!(
+        "{}; possible: {}; not: {}",
+        boundary.described(),
+        nothing(&may),
+        nothing(&may_not)
+    );
+    if may_not.is_empty() { ok("root", message) } else { warn("root", message, BY_POLICY) }
 }
 
 fn journal(state_dir: &Result<PathBuf>) -> Check {
@@ -104,7 +142,12 @@ fn journal(state_dir: &Result<PathBuf>) -> Check {
     fail("journal", message, format!("{}, {}", way_to_write(exists, errno), elsewhere()))
 }
 
-fn loop_devices() -> Check {
+fn loop_devices(boundary: Option<&Result<Boundary>>) -> Check {
+    let has_class =
+        |boundary: &Result<Boundary>| boundary.as_ref().is_ok_and(|it| it.has_class("B"));
+    if boundary.is_some_and(|boundary| !has_class(boundary)) {
+        return warn("loop", "the policy has no private loop devices (class B)", BY_POLICY);
+    }
     let path = Path::new("/dev/loop-control");
     if !path.exists() {
         return fail("loop", "the kernel has no loop devices", "as root: modprobe loop");

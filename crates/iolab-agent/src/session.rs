@@ -93,8 +93,10 @@ impl Session {
                 // Who has no place for a journal cannot be greeted, but needs the doctor most.
                 let greeted = self.greeting.as_ref().map(|greeting| Ok(greeting.state_dir.clone()));
                 let state_dir = greeted.unwrap_or_else(usual_state_dir);
+                let boundary = self.caller.clone().map(Boundary::around);
                 on_behalf(self.caller.as_ref(), || {
-                    Ok(json!({"checks": doctor::checks(&params.paths, &state_dir)}))
+                    let (paths, boundary) = (&params.paths, boundary.as_ref());
+                    Ok(json!({"checks": doctor::checks(paths, &state_dir, boundary)}))
                 })
             }
             Call::OpenTestbed(spec) => self.open_testbed(spec, control),

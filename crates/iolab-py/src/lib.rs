@@ -40,6 +40,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(books::sim_predict, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_probe, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_replay, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::workload_demand, module)?)?;
     module.add_function(wrap_pyfunction!(workload::workload_file, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialects, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialect_parse, module)?)?;

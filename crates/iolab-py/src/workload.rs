@@ -4,6 +4,7 @@ use iolab_model::Error;
 use iolab_workload::Workload;
 use iolab_workload::operation::operations;
 use iolab_workload::preset::{IozoneTest, PatternName, iozone, mixed};
+use iolab_workload::program::demand;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
@@ -58,4 +59,11 @@ pub fn workload_file(py: Python<'_>, subject: &str, text: &str) -> PyResult<Stri
     let file = iolab_dialect::workload_file::read(subject, text);
     let file = file.map_err(|problem| dialect_error(py, problem))?;
     serde_json::to_string(&file.workload).map_err(|error| study_error(py, error))
+}
+
+/// What the programs of a workload description may take of a disk, as JSON; null if it has none.
+#[pyfunction]
+pub fn workload_demand(py: Python<'_>, workload_json: &str) -> PyResult<String> {
+    let workload: Workload = serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;
+    serde_json::to_string(&demand(&workload)).map_err(|e| study_error(py, e))
 }

@@ -182,7 +182,8 @@ def _export(
         items = exported_treatments(data, store.contents, services.load_core())
     out = Path(arguments.out) if arguments.out else None
     if arguments.export == "fio":
-        files = {file_name(item): fio_job(item) for item in items}
+        place = out.absolute() if out else None
+        files = {file_name(item): fio_job(item, place) for item in items}
     else:
         files = {"iozone.sh": iozone_script(items, data.study.name)}
     if out is None and len(files) == 1:

@@ -10,10 +10,13 @@ silence. Some options only undo what fio does of itself and iolab does not: advi
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from iolab.export.environment import comment
+from iolab.export.plain_names import one_line, plain_name
 from iolab.export.treatments import Exported
 
 ENGINES: Final[Mapping[str, str]] = {
@@ -53,15 +56,26 @@ _RANDOM: Final = ("permutation", "uniform")
 _PRIORITY_CLASSES: Final = {"rt": 1, "be": 2, "idle": 3}  # ionice(1); fio: prioclass
 _COMMAND_CHARACTERS_MAX: Final = 2000
 _NONE: Final = "no equivalent: "
+_UNKNOWN_FILE: Final = "FULL-PATH-OF-THIS-FILE"
 
 Tenant = Mapping[str, Any]
 Line = str | tuple[str, Any]
 """A comment, or an option with its value."""
 
 
-def fio_job(item: Exported) -> str:
-    """The job file of one treatment; of comments only if fio has nothing like its engine."""
-    lines = [comment(line) for line in _head(item)]
+def fio_job(item: Exported, directory: Path | None = None) -> str:
+    """The job file of one treatment; of comments only if fio has nothing like its engine.
+
+    Parameters
+    ----------
+    directory : where the file will lie, from the root on; None if nobody knows yet.
+
+    Raises
+    ------
+    RefusedError : fio or a shell would take a part of a name for something else.
+    """
+    job = _UNKNOWN_FILE if directory is None else shlex.quote(str(directory / file_name(item)))
+    lines = [comment(line) for line in _head(item, job)]
     for engine in sorted({_engine(item, phase) for phase in item.workload["phases"]}):
         if engine not in ENGINES:
             text = f"{_NONE}fio has no engine that does what '{engine}' does; no job."
@@ -70,7 +84,7 @@ def fio_job(item: Exported) -> str:
     for index, phase in enumerate(item.workload["phases"]):
         parts = [part for tenant in phase["tenants"] for part in _parts(phase, tenant)]
         for place, (name, tenant) in enumerate(parts):
-            lines += ["", f"[{name}]"]
+            lines += ["", f"[{plain_name('phase or stream', name)}]"]
             lines += _written(_section(item, index, tenant, is_beside=place > 0))
     return "\n".join(lines) + "\n"
 
@@ -96,17 +110,17 @@ def _parts(phase: Mapping[str, Any], tenant: Tenant) -> Iterator[tuple[str, Tena
         yield f"{name}.{number}", {**tenant, **place}
 
 
-def _head(item: Exported) -> Iterator[str]:
+def _head(item: Exported, job: str) -> Iterator[str]:
     ids = ", ".join(trial_id for trial_id, _ in item.trials)
     yield f"{item.name}: the same as fio job. Trials: {ids}."
     yield "Run it in an empty directory on the file system to be measured:"
-    yield f"  cd DIRECTORY && fio {file_name(item)}"
+    yield f"  cd DIRECTORY && fio {job}"
     yield "Lines after a $ are for root and change the machine; they are never run by this file."
     yield from item.environment
     yield from _of_dialects(item)
     if item.memory_limit_bytes is not None:
         yield f"{_NONE}memory_limit; run fio in a control group, cache included:"
-        yield f"$ systemd-run --scope -p MemoryMax={item.memory_limit_bytes} fio {file_name(item)}"
+        yield f"$ systemd-run --scope -p MemoryMax={item.memory_limit_bytes} fio {job}"
     for note in item.midway:
         yield f"{_NONE}{note}"
     yield (
@@ -200,7 +214,7 @@ def _files(tenant: Tenant, *, is_first_phase: bool) -> Iterator[Line]:
     if tenant["is_file_shared"] or tenant.get("file_first", 0):
         yield "filename", file_names(tenant)[0]
     else:
-        yield "filename_format", f"{tenant['file']}.$jobnum"
+        yield "filename_format", f"{plain_name('file', tenant['file'])}.$jobnum"
     yield "numjobs", tenant["workers"]
     if tenant["opening"] == "create":
         yield f"A new, empty file: remove {tenant['file']}* of an earlier run first."
@@ -431,11 +445,17 @@ def _flushes_between(tenant: Tenant) -> Iterator[Line]:
 
 
 def file_names(tenant: Tenant) -> list[str]:
-    """Files of all workers of a tenant."""
+    """Files of all workers of a tenant.
+
+    Raises
+    ------
+    RefusedError : fio or a shell would take a part of a name for something else.
+    """
+    file = plain_name("file", tenant["file"])
     if tenant["is_file_shared"]:
-        return [tenant["file"]]
+        return [file]
     first, step = tenant.get("file_first", 0), tenant.get("file_step", 1)
-    return [f"{tenant['file']}.{first + i * step}" for i in range(tenant["workers"])]
+    return [f"{file}.{first + i * step}" for i in range(tenant["workers"])]
 
 
 def _cache(item: Exported, tenant: Tenant) -> Iterator[Line]:
@@ -474,4 +494,4 @@ def _writes(tenant: Tenant) -> bool:
 
 def _written(lines: Iterator[Line]) -> Iterator[str]:
     for line in lines:
-        yield comment(line) if isinstance(line, str) else f"{line[0]}={line[1]}"
+        yield comment(line) if isinstance(line, str) else f"{line[0]}={one_line(line[1])}"

@@ -14,6 +14,7 @@ from typing import Any, Final
 from iolab.export.command_lines import without_ours
 from iolab.export.environment import comment
 from iolab.export.fio import file_names
+from iolab.export.plain_names import one_line
 from iolab.export.treatments import Exported
 
 TEST_NUMBERS: Final[Mapping[str, int]] = {
@@ -75,7 +76,7 @@ def _typed(item: Exported, command: Sequence[str]) -> list[str]:
         lines.append(f"{_NONE}incompressible data: IOzone writes zeros with 8 bytes in each page.")
     if any(word.partition("=")[0] in ("--repeat", "--rounds") for word in command):
         lines.append(f"{_NONE}--repeat: run the command as often.")
-    return [*_comments(lines), shlex.join(words)]
+    return [*_comments(lines), shlex.join(map(one_line, words))]
 
 
 def iozone_lines(item: Exported) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from iolab import units
 from iolab.errors import StudyError
 from iolab.library import calibrations
+from iolab.study.estimate import space_text
 from iolab.study.model import PILOT_ROUNDS, Factor, IozoneWorkload, MixedWorkload, Study
 from iolab.study.plan import Plan, make_plan, round_ops
 from iolab.testbed.model import Testbed
@@ -226,7 +227,7 @@ def _cost_parts(found: Forecast) -> Iterator[tuple[str, str]]:
         total = f", {units.format_bytes_rounded(cost.written_bytes * plan.study.rounds)} in all"
     doubt = "" if cost.is_bound else "; it depends on the device's speed"
     yield "bytes", f"a round writes about {written}{total}{doubt}"
-    yield "space", f"files take {units.format_bytes_rounded(cost.file_bytes)} at most"
+    yield "space", space_text(cost)
 
 
 def _budget_parts(found: Forecast) -> Iterator[tuple[str, str]]:

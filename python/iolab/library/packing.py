@@ -100,11 +100,11 @@ def _commands(
 ) -> dict[str, bytes]:
     try:
         items = exported_treatments(data, contents, services.load_core())
+        found = {f"commands/{file_name(item)}": fio_job(item).encode() for item in items}
+        found["commands/iozone.sh"] = iozone_script(items, data.study.name).encode()
     except IolabError as error:
         console.note(f"iolab: note: the archive has no commands of other programs: {error}")
         return {}
-    found = {f"commands/{file_name(item)}": fio_job(item).encode() for item in items}
-    found["commands/iozone.sh"] = iozone_script(items, data.study.name).encode()
     return found
 
 

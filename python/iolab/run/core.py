@@ -23,6 +23,10 @@ class Core(Protocol):
         """Plan of another program's command line, as JSON."""
         ...
 
+    def workload_demand(self, workload_json: str, /) -> str:
+        """What the programs of a workload may take of a disk, as JSON."""
+        ...
+
     def sim_refusals(self, stack_json: str, trial_json: str, /) -> str:
         """Everything in a trial that a simulated stack cannot do, as JSON."""
         ...

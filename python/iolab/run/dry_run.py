@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from iolab import units
 from iolab.run.conduct import check_schedulers, note_caveats
 from iolab.run.confirm import Device, check_key
 from iolab.run.observer import Observer
@@ -13,6 +12,7 @@ from iolab.run.prepare import Prepared, greet, history
 from iolab.run.record import caveats_of
 from iolab.run.trial import trial_spec
 from iolab.run.writes import wear_of
+from iolab.study.estimate import space_text
 from iolab.testbed.agent import OpenTestbed
 from iolab.testbed.device import DeviceTestbed
 from iolab.wording import counted
@@ -48,12 +48,10 @@ def rehearse(prepared: Prepared) -> None:
     rounds = (
         counted(study.rounds, "round") if study.rounds else "as many rounds as the budget admits"
     )
-    cost = plan.round_cost()
     order = ", each round in another order" if len(plan.treatments) > 1 else ""
     observer.result(
         f"{rounds} of {counted(len(plan.treatments), 'treatment')}{order}; "
-        f"{prepared.round_text}, files take "
-        f"{units.format_bytes_rounded(cost.file_bytes)} at most."
+        f"{prepared.round_text}, {space_text(plan.round_cost())}."
     )
 
 

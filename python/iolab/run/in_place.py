@@ -8,6 +8,7 @@ somebody's file.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,14 @@ from iolab.errors import RefusedError, TestbedError
 from iolab.run.attendant import Attendant
 from iolab.run.observer import Observer
 from iolab.store import created_files
-from iolab.store.users_files import FLAG, Allowed, is_replaceable, refuse_special, refused
+from iolab.store.users_files import (
+    FLAG,
+    Allowed,
+    is_replaceable,
+    refuse_linked,
+    refuse_special,
+    refused,
+)
 from iolab.study.dialects import find_dialect
 from iolab.study.model import DialectWorkload, Study
 from iolab.study.plan import Trial
@@ -25,6 +33,17 @@ from iolab.testbed.model import DirectoryTestbed, Testbed
 FOREIGN_FILE: Final = "foreign_file"
 """Code of the agent's warning that a file of the user's own had been touched."""
 Json = Mapping[str, Any]
+
+
+_MAKING: Final = ("create", "new")
+"""Openings that remove what is there and make a file of that name."""
+
+
+def _advice(status: os.stat_result) -> str:
+    """What to do about something that is no file."""
+    if stat.S_ISBLK(status.st_mode):
+        return "name a file; --on device:PATH measures a whole device, and erases it"
+    return "name a file of its own"
 
 
 class InPlace(Attendant):
@@ -123,6 +142,7 @@ class NamedFiles:
         """Refuse, before anything is measured, what the measuring would refuse, too."""
         expected = self._expected()
         written = self._written()
+        in_place = self._written_in_place()
         for name in self.names:
             path = directory / name
             try:
@@ -137,12 +157,13 @@ class NamedFiles:
                 ) from None
             try:
                 refuse_special(path, status)
-            except RefusedError as error:  # To the originals, and so here, it is a wrong option.
-                hint = "name a file of its own; a device is used with --on device:"
-                raise TestbedError(error.message, hint) from None
+            except RefusedError as error:
+                raise RefusedError(error.message, _advice(status)) from None
             is_written = name in written
             if is_written and not self._is_scratch and not is_replaceable(path, status, allowed):
                 raise refused(path)
+            if name in in_place:
+                refuse_linked(path, status)
             what, access = ("written", os.W_OK) if is_written else ("read", os.R_OK)
             if not os.access(path, access):
                 raise TestbedError(f"{path} may not be {what}", "name another file")
@@ -179,6 +200,14 @@ class NamedFiles:
             if tenant["opening"] != "existing" or tenant["direction"]["kind"] != "read"
             for name in file_names(tenant)
         }
+
+    def _written_in_place(self) -> set[str]:
+        """Names of the files that are written as they are there; others are made anew."""
+        first = dict[str, str]()
+        for tenant in (tenant for phase in self._phases for tenant in phase["tenants"]):
+            for name in file_names(tenant):
+                first.setdefault(name, tenant["opening"])
+        return {name for name in self._written() if first[name] not in _MAKING}
 
     def removed(self, directory: Path, allowed: Allowed) -> list[str]:
         """Files that are there, that the user let be overwritten and that are gone at the end."""

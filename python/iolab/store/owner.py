@@ -133,9 +133,13 @@ def make_directories(path: Path) -> list[Path]:
 
     Raises
     ------
-    RefusedError : this is root, and somebody else may change the directory.
+    RefusedError : something else has the name; or this is root, and somebody else may change the
+        directory.
     """
     refuse_distrusted(path)
+    if os.path.lexists(path) and not path.is_dir():
+        kind = "a symbolic link that leads to no directory" if path.is_symlink() else "no directory"
+        raise RefusedError(f"{path} is {kind}: it was left as it is", "name another directory")
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     give_to_user(*missing)

@@ -83,9 +83,24 @@ def _resolved(path: str | Path) -> Path:
 def refused(path: Path) -> RefusedError:
     """Error for a file that is not iolab's."""
     return RefusedError(
-        f"{path} exists and is not what iolab wrote there: it was left as it is",
-        f"choose another name, or allow it with {FLAG} {path}",
+        f"{path} exists and was not made by iolab. It was left as it is",
+        f"Choose another name, or allow it with {FLAG} {path}",
     )
+
+
+def refuse_linked(path: Path, status: os.stat_result) -> None:
+    """Refuse to write in place into a file that has other names, of which nobody was asked.
+
+    Raises
+    ------
+    RefusedError : it has more than one name.
+    """
+    if status.st_nlink > 1:
+        raise RefusedError(
+            f"{path} has {status.st_nlink} names (hard links), and this would be written into the"
+            " file that all of them share: it was left as it is",
+            "name a file of its own",
+        )
 
 
 def refuse_special(path: Path, status: os.stat_result) -> None:
@@ -181,6 +196,7 @@ def append_file(path: Path, text: str, allowed: Allowed) -> None:
         with os.fdopen(fd, "ab") as file:
             if status is not None and not is_replaceable(path, os.fstat(fd), allowed):
                 raise refused(path)
+            refuse_linked(path, os.fstat(fd))
             file.write(text.encode())
         status = folder.status(path.name)
         if status is not None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from iolab import units
 from iolab.errors import DialectError, IolabError, StudyError
 from iolab.frozen import frozen
+from iolab.study.demand import add_demands
 from iolab.study.model import DialectRow, DialectWorkload, Factor, Levels
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
         def workload_file(self, subject: str, text: str, /) -> str:
             """Workload description of a native workload file, as JSON."""
+            ...
+
+        def workload_demand(self, workload_json: str, /) -> str:
+            """What the programs of a workload may take, as JSON."""
             ...
 
 
@@ -100,7 +105,7 @@ class Dialect:
 def _plan_of_words(dialect: str) -> Callable[[DialectCore, str, str], Json]:
     def make(core: DialectCore, subject: str, text: str) -> Json:
         del subject
-        return json.loads(core.dialect_parse(dialect, words_of(text)))
+        return add_demands(core, json.loads(core.dialect_parse(dialect, words_of(text))))
 
     return make
 
@@ -111,7 +116,7 @@ def _plan_of_file(core: DialectCore, subject: str, text: str) -> Json:
         raise StudyError("the compiled half reads no workload files yet", "install both anew")
     workload: Json = json.loads(make(subject, text))
     row = {"name": workload["name"], "workload": workload}
-    return {"rows": [row], "cache": "as_is", "files": []}
+    return add_demands(core, {"rows": [row], "cache": "as_is", "files": []})
 
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
@@ -274,7 +279,7 @@ def _settled(entry: Entry, core: DialectCore) -> Entry:
     DialectError : the dialect refuses the words.
     """
     if entry.is_line or not entry.dialect.has_jobs:
-        return entry
+        return entry  # The text of a file is not made of words.
     words = without_ours(words_of(entry.text))
     if all(word[:1] == "-" for word in words):
         return entry
@@ -489,7 +494,8 @@ def _check_plan(entry: Entry, plan: Json) -> None:
 
 
 def _row(row: Json, levels: Levels) -> DialectRow:
-    return DialectRow(str(row["name"]), levels, facts_of(row), json.dumps(row["workload"]))
+    description = json.dumps(row["workload"])
+    return DialectRow(str(row["name"]), levels, facts_of(row), description, row.get("demand"))
 
 
 def _of(row: Json, factors: Sequence[Factor]) -> Levels:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from iolab import units
 from iolab.frozen import frozen
+from iolab.study.demand import DiskDemand
 from iolab.study.model import (
     DialectRow,
     DialectWorkload,
@@ -47,6 +48,8 @@ class Cost:
     duration_ns: int
     is_bound: bool = True
     """Whether no device, however fast, is made to write more data than that."""
+    is_file_bound: bool = True
+    """Whether files never take more; else they grow as long as the clock lets them."""
 
 
 def cost_of(treatment: Treatment) -> Cost:
@@ -98,7 +101,8 @@ def _row_cost(row: DialectRow) -> Cost:
     """Cost of what a dialect measures at once, from its description."""
     written = moved = duration_ns = 0
     files: dict[str, int] = {}
-    for tenant in row.tenants:
+    streams = [tenant for tenant in row.tenants if not tenant.get("program")]
+    for tenant in streams:
         once = _file_bytes(tenant) * int(tenant.get("workers", 1))
         name = str(tenant.get("file"))
         files[name] = max(files.get(name, 0), once)
@@ -114,15 +118,35 @@ def _row_cost(row: DialectRow) -> Cost:
         if tenant.get("direction", {}).get("kind") != "read":
             written += passed
     # A first phase that reads lays its files out.
-    first: Mapping[str, Any] = row.tenants[0]
-    if first.get("opening") != "create":
+    if streams and streams[0].get("opening") != "create":
         written += sum(files.values())
         moved += sum(files.values())
-    return Cost(
+    cost = Cost(
         written_bytes=written,
         moved_bytes=moved,
         file_bytes=sum(files.values()),
         duration_ns=TRIAL_OVERHEAD_NS + duration_ns + moved * _NS_PER_S // ASSUMED_BYTES_PER_S,
+    )
+    return cost if row.demand is None else _with_programs(cost, row.demand)
+
+
+def _with_programs(streamed: Cost, demand: DiskDemand) -> Cost:
+    """Cost of streams and of programs beside them."""
+    in_time = ASSUMED_BYTES_PER_S * demand.time_ns // _NS_PER_S
+    written, moved = (
+        in_time if most is None else most for most in (demand.written_bytes, demand.moved_bytes)
+    )
+    laid_ns = demand.laid_bytes * _NS_PER_S // ASSUMED_BYTES_PER_S
+    moved_ns = moved * _NS_PER_S // ASSUMED_BYTES_PER_S
+    return Cost(
+        written_bytes=streamed.written_bytes + demand.laid_bytes + written,
+        moved_bytes=streamed.moved_bytes + demand.laid_bytes + moved,
+        file_bytes=streamed.file_bytes + demand.file_bytes,
+        duration_ns=streamed.duration_ns
+        + laid_ns
+        + (min(demand.time_ns, moved_ns) if demand.time_ns else moved_ns),
+        is_bound=streamed.is_bound and demand.written_bytes is not None,
+        is_file_bound=demand.is_file_bound,
     )
 
 
@@ -132,6 +156,14 @@ def _file_bytes(tenant: Mapping[str, Any]) -> int:
     if "size_max_bytes" in many:
         return int(many.get("files") or 1) * int(many["size_max_bytes"])
     return int(tenant.get("file_bytes") or 0)
+
+
+def space_text(cost: Cost) -> str:
+    """What its files take, in words."""
+    size = units.format_bytes_rounded(cost.file_bytes)
+    if cost.is_file_bound:
+        return f"files take {size} at most"
+    return f"files take {size}, and what they grow by until the time is over"
 
 
 def _row_ops(row: DialectRow) -> int | None:

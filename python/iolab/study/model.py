@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from iolab.frozen import frozen, frozen_with_caches
+from iolab.study.demand import DiskDemand
 from iolab.study.testbeds import TestbedKind, testbed_kind
 
 Levels: TypeAlias = tuple[tuple[str, str], ...]
@@ -167,6 +168,8 @@ class DialectRow:
     """Levels that follow from the description, for reports and checks."""
     description: str
     """The workload as it crosses to the agent: docs/design/0002, workload spec, as JSON."""
+    demand: DiskDemand | None = None
+    """What its programs may take of a disk; None if it has none."""
 
     @cached_property
     def workload(self) -> dict[str, Any]:

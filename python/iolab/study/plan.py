@@ -124,6 +124,7 @@ class Plan:
             file_bytes=max(cost.file_bytes for cost in costs),
             duration_ns=sum(cost.duration_ns for cost in costs),
             is_bound=all(cost.is_bound for cost in costs),
+            is_file_bound=all(cost.is_file_bound for cost in costs),
         )
 
 

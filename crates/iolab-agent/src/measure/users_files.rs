@@ -93,6 +93,10 @@ impl UsersFiles {
                 if !is_allowed {
                     return Err(foreign(&path));
                 }
+                let is_named = rules.replaceable.get(&name) == Some(&Replaceable::Named);
+                if is_named && !use_.is_made && found.nlink() > 1 {
+                    return Err(linked(&path, found.nlink()));
+                }
             }
             seen.push(Seen { name, path, file, use_ });
         }
@@ -227,6 +231,15 @@ pub fn refusal(message: &str) -> Warning {
 fn foreign(path: &Path) -> String {
     let shown = path.strip_prefix(".").unwrap_or(path).display();
     format!("{shown} is not a file that iolab made, or was changed since: nothing was touched")
+}
+
+/// What is written in place changes under all names of a file, and only one was named.
+fn linked(path: &Path, names: u64) -> String {
+    let shown = path.strip_prefix(".").unwrap_or(path).display();
+    format!(
+        "{shown} has {names} names (hard links), and this would be written into the file that all \
+         of them share: nothing was touched"
+    )
 }
 
 /// The file that has the name, and what it is; `None` if nothing has it.

@@ -116,7 +116,7 @@ fn checked(option: &'static str, path: Path) -> Result<Path, Wrong> {
     wrong(option, what, "use a name without / that does not begin with a dot")
 }
 
-/// Refuses a directory that is none, and what is no file.
+/// Refuses a directory that is none, and one in the place of a file.
 pub fn check(job: &Job, path: &Path, host: &impl Host) -> Result<(), Wrong> {
     let directory = if path.directory.is_empty() { "." } else { &path.directory };
     if directory != "." && host.at(directory) != There::Directory {
@@ -128,14 +128,10 @@ pub fn check(job: &Job, path: &Path, host: &impl Host) -> Result<(), Wrong> {
         );
     }
     match host.at(&path.text()) {
-        There::Nothing | There::File(_) => Ok(()),
+        // The front end refuses devices, pipes and links for all dialects alike.
+        There::Nothing | There::File(_) | There::Special => Ok(()),
         There::Directory => {
             wrong("filename", format!("{} is a directory", path.text()), "name a file in it")
-        }
-        There::Special => {
-            let what = format!("{} is a device, which this would overwrite", path.text());
-            let remedy = "leave filename out and write --on device:PATH --erase-serial SERIAL";
-            wrong("filename", what, remedy)
         }
     }
 }

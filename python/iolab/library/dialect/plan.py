@@ -16,6 +16,7 @@ from iolab.errors import TestbedError
 from iolab.frozen import frozen
 from iolab.run.options import RunOptions
 from iolab.store.users_files import Allowed
+from iolab.study.demand import add_demands
 from iolab.study.dialects import (
     Dialect,
     Entry,
@@ -37,6 +38,10 @@ class DialectCore(Protocol):
 
     def dialect_parse(self, dialect: str, words: list[str], /) -> str:
         """Plan of a command line, as JSON."""
+        ...
+
+    def workload_demand(self, workload_json: str, /) -> str:
+        """What the programs of a workload may take, as JSON."""
         ...
 
     def dialect_render(self, dialect: str, plan: str, event: str, /) -> str:
@@ -68,7 +73,7 @@ class DialectPlan:
         DialectError : nothing; says where and what to do.
         """
         text = core.dialect_parse(dialect, list(words))
-        return cls(dialect, text, json.loads(text), tuple(words))
+        return cls(dialect, text, add_demands(core, json.loads(text)), tuple(words))
 
     @property
     def rows(self) -> list[dict[str, Any]]:

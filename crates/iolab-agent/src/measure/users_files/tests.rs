@@ -67,6 +67,24 @@ fn a_mark_holds_until_the_file_is_changed_or_copied() {
     assert!(take(folder.path(), &made, &rewrites).is_err());
 }
 
+/// fio writes into the file that is there: all its names would have changed, one was named.
+#[test]
+fn a_file_with_another_name_is_not_written_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("a"), folder.path().join("b"));
+    fs::write(&path, "mine").unwrap();
+    fs::hard_link(&path, &other).unwrap();
+    let named = json!({"a": "named"});
+    for opening in ["existing", "keep", "laid_out"] {
+        let why = take(folder.path(), &named, &[tenant(&["a"], "write", opening)]).err().unwrap();
+        assert!(why.contains("/a has 2 names"), "{opening}: {why}");
+    }
+    // What is made anew takes the name alone; what is only read stays as it is.
+    assert!(take(folder.path(), &named, &[tenant(&["a"], "read", "existing")]).is_ok());
+    assert!(take(folder.path(), &named, &[tenant(&["a"], "write", "create")]).is_ok());
+    assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+}
+
 #[test]
 fn what_is_only_read_stays_whoever_made_it_and_whatever_is_allowed() {
     for replaceable in [json!({}), json!({"a": "named"})] {
