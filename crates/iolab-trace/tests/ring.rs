@@ -19,7 +19,7 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// RecordDecoder and layout of a recorded kernel.
+/// Decoder of records and layout of pages of a recorded kernel.
 fn kernel(folder: &Path) -> (RecordDecoder, PageLayout) {
     let events = folder.join("events");
     check_event_header(&text(&events.join("header_event"))).unwrap();
