@@ -55,8 +55,9 @@ mod tests {
     fn events_come_in_order_and_late_ones_are_waited_for() {
         let mut merger = Merger::default();
         let event = |time_ns, cpu| Event { time_ns, cpu, ..Event::default() };
-        [5, 9, 90_000_000].map(|time| merger.push(event(time, 0)));
-        [4, 9, 10].map(|time| merger.push(event(time, 1)));
+        for (time, cpu) in [(5, 0), (9, 0), (90_000_000, 0), (4, 1), (9, 1), (10, 1)] {
+            merger.push(event(time, cpu));
+        }
         let first: Vec<(u64, u32)> =
             merger.take_before(20_000_000).map(|it| (it.time_ns, it.cpu)).collect();
         assert_eq!(first, [(4, 1), (5, 0), (9, 0), (9, 1), (10, 1)]);

@@ -193,7 +193,9 @@ mod tests {
     fn page(commit: u64, words: &[u32]) -> Vec<u8> {
         let mut bytes = 1_000_u64.to_ne_bytes().to_vec();
         bytes.extend_from_slice(&commit.to_ne_bytes());
-        words.iter().for_each(|word| bytes.extend_from_slice(&word.to_ne_bytes()));
+        for word in words {
+            bytes.extend_from_slice(&word.to_ne_bytes());
+        }
         bytes.resize(4096, 0);
         bytes
     }
