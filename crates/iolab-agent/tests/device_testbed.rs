@@ -39,7 +39,10 @@ impl Disk {
         let image = place.path().join("disk.img");
         File::create(&image).unwrap().set_len(SIZE).unwrap();
         let node = run("losetup", &["--find", "--show", image.to_str().unwrap()]);
-        Self { place, node }
+        let disk = Self { place, node };
+        // The kernel keeps the scheduler of a loop device that was used before.
+        fs::write(format!("/sys/block/{}/queue/scheduler", disk.name()), "none").unwrap();
+        disk
     }
 
     fn image(&self) -> PathBuf {
