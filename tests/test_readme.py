@@ -41,7 +41,7 @@ def test_a_command_of_the_readme_is_understood(words: list[str]) -> None:
 
 def test_the_commands_of_the_table_are_those_that_there_are() -> None:
     table = README.partition("\n## Commands\n")[2].partition("\n## ")[0]
-    named = re.findall(r"`iolab ([a-z][a-z+-]*)", table)
+    named = re.findall(r"`iolab ([a-z][a-z0-9+-]*)", table)
     assert sorted(named) == sorted({*MODULES, *DIALECTS})
 
 

@@ -79,6 +79,8 @@ INTERNAL_TO_CLI: Final = frozenset(
         "run.outputs",
         "run.progress",
         "run.refusals",
+        "run.stop",
+        "run.traces",
         "run.trial",
         "stats.calibration",
         "stats.diff",

@@ -314,7 +314,8 @@ def test_the_report_of_a_table_says_its_order_and_how_to_make_it_again(folder: P
     ):
         assert said in page, said
     assert "random order" not in page.replace("measures them in random order", "")
-    assert "iolab run" not in page
+    assert "iolab run DIR --resume" in page
+    assert "study.toml" not in page, "a command line has no study file"
 
 
 def test_a_table_that_was_stopped_says_what_is_missing_and_what_can_be_typed(

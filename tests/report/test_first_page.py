@@ -64,7 +64,7 @@ def test_an_open_question_names_the_rounds_that_would_decide(canned: ModuleType)
     assert more is not None
     assert effect.further_rounds_least is not None
     assert effect.further_rounds_least < more, "a range with its chance"
-    assert f"iolab run study.toml --rounds {6 + more}" in [typed for _, typed in found.steps]
+    assert f"iolab run DIR --resume --rounds {6 + more}" in [typed for _, typed in found.steps]
 
 
 def test_too_much_noise_is_no_question_of_rounds(canned: ModuleType) -> None:

@@ -59,7 +59,7 @@ REPAIRS = {
 }
 SENTENCES = {
     "streams": "tests, direct I/O, reads, 3 cells, 3 rounds",
-    "cached": "64k is 9.3 times as fast as 4k, but perhaps by less than 5 %: undecided",
+    "cached": "64k is 9.3 times as fast as 4k, but in too few rounds to judge by: undecided",
     "iozone-sizes": "Compared with 4k (iozone, direct I/O, writes, 2 cells, 1 round): undecided",
     "iozone-direct": "nothing compared: direct: write 36.9 MiB/s, rewrite 36.9 MiB/s",
     "bonnie-direct": "nothing compared: direct: put_block 73.7 MiB/s, rewrite 36.9 MiB/s",

@@ -490,7 +490,7 @@ def find_factor(name: str) -> FactorDefinition:
             return found
     raise StudyError(
         f"'{name}' is neither a factor nor a knob{nearest(name, [*_BY_NAME, *_BY_ALIAS])}",
-        "docs/reference/factors.md and docs/reference/knobs.md list all of them",
+        "`iolab compare --help` lists the factors, docs/reference/knobs.md the knobs",
     )
 
 

@@ -283,6 +283,37 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         scope="cell",
     ),
     FindingKind(
+        "names_cost_nothing",
+        STUDY,
+        "a simulated stack has no file system: making, finding and removing names takes no time",
+        "compare what is read and written; for names use `--on loop:1g`",
+        severity="note",
+        scope="cell",
+    ),
+    FindingKind(
+        "trace_lost_events",
+        STUDY,
+        "the kernel dropped block events while a trace was recorded: counts and stage times are "
+        "those of the rest",
+        "`--events issue-complete` records fewer; or trace a shorter trial",
+        scope="trial",
+    ),
+    FindingKind(
+        "trace_ends_early",
+        STUDY,
+        "a trace ends before its trial: the disk was full, or the recorder had to stop",
+        "make room, or trace a shorter trial",
+        scope="trial",
+    ),
+    FindingKind(
+        "whole_device",
+        STUDY,
+        "a partition was to be traced: events are recorded of the whole device",
+        "sectors tell the parts apart",
+        severity="note",
+        scope="trial",
+    ),
+    FindingKind(
         "nothing_stored",
         STUDY,
         "the study ran on `null:`: operations complete at once, and what was measured is iolab "
