@@ -176,12 +176,12 @@ def test_a_full_disk_ends_the_recording_and_keeps_what_was_written(
 ) -> None:
     place = tmp_path / "small"
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "t", str(place)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "t", str(place)], check=True)
     try:
         trace = place / "t.iotrace"
         load = f"while test -e {tmp_path}/one.img; do {loop.load()}; done"
         done = iolab(
-            "trace", "record", loop.path, "--for", f"timeout 12 sh -c '{load}'", "-o", trace
+            "trace", "record", loop.path, "--for", f"timeout 25 sh -c '{load}'", "-o", trace
         )
         assert done.returncode == 1
         assert "could not be written any more" in done.stderr, done.stderr

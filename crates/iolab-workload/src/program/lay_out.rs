@@ -139,7 +139,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             is_truncating: false,
             stream_buffer_bytes: Bytes(0),
             mode: 0,
-            is_remembered: false,
+            is_remembered: self.stage.sets[self.set].is_flat,
         }
     }
 

@@ -176,6 +176,8 @@ pub struct SetState {
     pub(super) fill: Fill,
     /// How its files are found at the beginning of the phase.
     pub(super) making: Making,
+    /// Its files lie beside others', in a directory of the user's perhaps.
+    pub(super) is_flat: bool,
 }
 
 /// What is done about the files of a set before a phase.
@@ -472,6 +474,7 @@ fn set_state(
         exists: drawn.exists,
         fill: set.fill,
         making,
+        is_flat: set.is_flat,
     }
 }
 

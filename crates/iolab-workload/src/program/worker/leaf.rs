@@ -169,8 +169,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
 
     /// The calls that open a file.
     pub(super) fn opening(&self, job: &mut Job, held: Held, node: &Node, is_new: bool) {
-        let (handle, how) = (Handle(job.handle), how(node));
         let set = &self.stage.sets[held.id.set as usize];
+        let how = OpenHow { is_remembered: set.is_flat, ..how(node) };
+        let handle = Handle(job.handle);
         let path = set.path(held.id.number, false);
         let is_mapped = how.access == Access::Mapped;
         job.ops[0] = Some(if is_new {
