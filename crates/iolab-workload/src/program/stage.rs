@@ -505,6 +505,7 @@ mod tests {
                 exists: exists.clone(),
                 fill: Fill::Data,
                 making: Making::Fresh,
+                is_flat: false,
             };
             let mut truth = exists.clone();
             for (kind, is_next) in steps {
@@ -547,6 +548,7 @@ mod tests {
             exists: vec![true],
             fill: Fill::Data,
             making: Making::Fresh,
+            is_flat: false,
         };
         assert_eq!(set.choose(Wanted::Any, Purpose::Use, false, &mut random), Ok(0));
         assert_eq!(set.choose(Wanted::Any, Purpose::Remove, false, &mut random), Err(true));
