@@ -239,8 +239,10 @@ impl TraceFile {
     fn flush(&mut self) {
         if self.problem.is_none() {
             let written = self.output.write_all(&self.buffer);
-            self.bytes += self.buffer.len() as u64;
             self.note(written.map_err(|error| error.to_string()));
+            // A file that is full has a part of the piece.
+            let whole = self.bytes + self.buffer.len() as u64;
+            self.bytes = self.output.metadata().map_or(whole, |found| found.len());
         }
         self.buffer.clear();
     }
