@@ -100,7 +100,7 @@ class Lab:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the first study says about the others."""
+    """Summary that the first study gives of the others."""
 
     rounds: int
     pause_ns: int

@@ -115,7 +115,7 @@ def make_store(database: Path, trials: int) -> None:
 
 
 def record_of(trial: Trial, plan: Plan) -> dict[str, Any]:
-    """What the agent would have sent."""
+    """Records as the agent sends them."""
     rng = random.Random(f"{plan.seed} {trial.ordinal}")
     levels = dict(trial.levels)
     started = 1_760_000_000_000_000_000 + trial.ordinal * 10_000_000_000

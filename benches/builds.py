@@ -1,4 +1,4 @@
-"""What an operation costs with this build beside another one, such as that of the last release.
+"""Cost of an operation with this build beside another one, such as that of the last release.
 
 Both agents run the same operations in one run, in random order inside each round, pinned to one
 CPU: reads of the null target, and cached 4 KiB reads of a file, in order, at random and many at

@@ -112,7 +112,7 @@ def commands() -> list[Command]:
 
 
 def argv_of(who: str, chosen: Command, words: tuple[str, ...], place: Path) -> list[str]:
-    """What is typed."""
+    """Words of the command."""
     front = [sys.executable, "-m", "iolab.cli"] if who == "iolab" else []
     where = ["-f", str(place / "file")]
     if chosen.program == "bonnie++":
@@ -154,7 +154,7 @@ def _number(field: str) -> float | None:
 
 @dataclass(slots=True)
 class Found:
-    """What was measured."""
+    """Figures of one run."""
 
     ratios: dict[str, list[float]]
     """Logarithms of ratios of throughput, by cell and round."""

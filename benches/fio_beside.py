@@ -62,7 +62,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run told."""
+    """Figures of one run of either program."""
 
     ios_per_s: float
     user_ns: float

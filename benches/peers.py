@@ -72,7 +72,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run gave."""
+    """Figures of one run."""
 
     bytes_per_s: float
     user_s: float

@@ -1,4 +1,4 @@
-"""What each engine costs, beside fio and beside the bare system-call loop, in one run.
+"""Cost of each engine, beside fio and beside the bare system-call loop, in one run.
 
 Every figure is a median over rounds; inside a round the programs run in random order, pinned to
 one CPU (to two where a kernel thread submits), and a cost is CPU time of the whole process tree

@@ -69,7 +69,7 @@ def _names() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a command used."""
+    """Processor time and peak memory of one command."""
 
     cpu_s: float
     peak_bytes: int

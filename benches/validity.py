@@ -51,7 +51,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What both designs say of one comparison."""
+    """Results of both designs for one comparison."""
 
     ratio_slices: float
     ratio_trials: float

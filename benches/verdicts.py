@@ -63,7 +63,7 @@ file_size = "16m"
 
 @dataclass(frozen=True)
 class World:
-    """What the machine of a session is like."""
+    """Noise and drift of the machine in one session."""
 
     name: str
     phi: float = 0.0

@@ -167,7 +167,7 @@ impl Boundary {
         self.policy.check_class(class).is_ok()
     }
 
-    /// Whom root works for, and by which policy.
+    /// The user that root works for, and the policy.
     pub fn described(&self) -> String {
         format!("root works for user {} by the policy {}", self.user.uid, self.policy.source())
     }
@@ -264,7 +264,7 @@ impl Boundary {
         Err(Error::refused(what, "leave run_as out, or name yourself and your groups"))
     }
 
-    /// Whom the measuring child becomes: where files are the user's, always that user.
+    /// The user that the measuring child runs as: where files are the user's, always that user.
     pub fn measures_as(&self, class: &str, spec: &TrialSpec) -> Option<RunAs> {
         spec.run_as.clone().or_else(|| (class == "A+").then(|| self.user.clone()))
     }

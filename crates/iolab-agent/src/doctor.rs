@@ -82,10 +82,10 @@ fn check(
     Check { name: name.into(), status, message: message.into(), hint: hint.into() }
 }
 
-/// What an ordinary user does for it; the front end adds that line.
+/// The step for an ordinary user; the front end adds that line.
 const AS_ROOT: &str = "sudo \"$(command -v iolab)\" ..., or see `agent by sudo` below";
 
-/// What root does for others is in its policy alone.
+/// Actions of root for others, which its policy alone allows.
 const BY_POLICY: &str = "root names the class in /etc/iolab/agent.toml";
 
 fn root(boundary: Option<&Result<Boundary>>) -> Check {
@@ -102,7 +102,7 @@ fn root(boundary: Option<&Result<Boundary>>) -> Check {
     warn("root", message, AS_ROOT)
 }
 
-/// What an ordinary user may have root do.
+/// Actions of root that an ordinary user is allowed.
 fn bounded(boundary: &Boundary) -> Check {
     let kinds = [
         ("A+", "knobs under directories"),

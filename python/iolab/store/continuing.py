@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from iolab.store.rows import StudyRow, TrialStatus
+from iolab.study.words import without_options
 from iolab.wording import counted
 
 FILE = "study.toml"
@@ -130,17 +131,3 @@ def device_hint(study: StudyRow) -> str:
     option = option_past_the_cache(study)
     ways = "--direct, a cold cache, or " if not study.command else f"{option} or " if option else ""
     return f"Use {ways}files larger than memory to measure the device."
-
-
-def without_options(words: Sequence[str], with_value: Collection[str]) -> list[str]:
-    """Return words without these options and their values."""
-    found = list[str]()
-    is_value = False
-    for word in words:
-        if is_value:
-            is_value = False
-        elif word in with_value:
-            is_value = True
-        elif word.partition("=")[0] not in with_value:
-            found.append(word)
-    return found

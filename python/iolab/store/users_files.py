@@ -83,8 +83,8 @@ def _resolved(path: str | Path) -> Path:
 def refused(path: Path) -> RefusedError:
     """Error for a file that is not iolab's."""
     return RefusedError(
-        f"{path} exists and was not made by iolab. It was left as it is",
-        f"Choose another name, or allow it with {FLAG} {path}",
+        f"{path} exists and was not made by iolab: it was left as it is",
+        f"choose another name, or allow it with {FLAG} {path}",
     )
 
 

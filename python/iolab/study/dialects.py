@@ -22,6 +22,7 @@ from iolab.errors import DialectError, IolabError, StudyError
 from iolab.frozen import frozen
 from iolab.study.demand import add_demands
 from iolab.study.model import DialectRow, DialectWorkload, Factor, Levels
+from iolab.study.words import without_options
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -202,25 +203,12 @@ def words_of(command: str) -> list[str]:
 
 def of_one_run(words: Sequence[str]) -> list[str]:
     """The words without those that belong to one run of them: where it was stored, continued."""
-    return _without(words, _OF_ONE_RUN)
+    return without_options(words, _OF_ONE_RUN, _OURS_WITHOUT)
 
 
 def without_ours(words: Sequence[str]) -> list[str]:
     """The words without the options that iolab adds to every dialect for running it."""
-    return _without(words, _OURS_WITH_VALUE)
-
-
-def _without(words: Sequence[str], with_value: Sequence[str]) -> list[str]:
-    found = list[str]()
-    is_value = False
-    for word in words:
-        if is_value:
-            is_value = False
-        elif word in with_value:
-            is_value = True
-        elif word.partition("=")[0] not in with_value and word not in _OURS_WITHOUT:
-            found.append(word)
-    return found
+    return without_options(words, _OURS_WITH_VALUE, _OURS_WITHOUT)
 
 
 def typed_again(words: Sequence[str]) -> str:
