@@ -12,6 +12,7 @@ use iolab_workload::operation::{Nature, OperationKind};
 use iolab_workload::program::OperationCount;
 use iolab_workload::spec::Phase;
 use iolab_workload::{Gate, GroupState, StreamReport};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::monotonic;
@@ -51,7 +52,7 @@ pub struct NoObserver;
 impl Observer for NoObserver {}
 
 /// What one worker left behind.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerOutcome {
     /// Index of its tenant in the phase.
@@ -94,7 +95,7 @@ impl WorkerOutcome {
 }
 
 /// All workers of a tenant together.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantOutcome {
     /// Its name.
@@ -137,7 +138,7 @@ pub struct TenantOutcome {
 }
 
 /// What a phase left behind.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseOutcome {
     /// Its name.

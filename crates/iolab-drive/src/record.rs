@@ -3,12 +3,13 @@
 use iolab_model::op::Access;
 use iolab_workload::operation::{Nature, OperationKind};
 use iolab_workload::spec::Phase;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::coordinate::{PhaseOutcome, TenantOutcome};
 
 /// A typed caveat: `code` is stable, `message` says what was seen, `hint` what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
     /// `snake_case` and stable.
@@ -27,7 +28,7 @@ impl Warning {
 }
 
 /// State of the page cache when the timed region began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheRecord {
     /// `cold`, `warm` or `as_is`.
@@ -39,7 +40,7 @@ pub struct CacheRecord {
 }
 
 /// CPU time of the harness and its workers during the timed region.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuRecord {
     /// In user space.
@@ -49,7 +50,7 @@ pub struct CpuRecord {
 }
 
 /// What a block device did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceRecord {
     /// Kernel name.
@@ -78,7 +79,7 @@ fn is_one(value: &u64) -> bool {
 }
 
 /// Everything stored about one phase.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseRecord {
     /// Name of the operation.
@@ -114,6 +115,27 @@ pub struct PhaseRecord {
     pub tenants: Vec<TenantOutcome>,
     /// What to know when reading the numbers.
     pub warnings: Vec<Warning>,
+    /// Knobs that were changed while it ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+}
+
+/// A knob that was changed while a phase ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    /// When it was to happen, after the release.
+    pub asked_ns: u64,
+    /// When it began.
+    pub began_ns: u64,
+    /// When it was done and read back.
+    pub done_ns: u64,
+    /// Name of the knob.
+    pub knob: String,
+    /// Value before.
+    pub from: Option<String>,
+    /// Value as read back.
+    pub to: Option<String>,
 }
 
 impl PhaseRecord {
@@ -140,6 +162,7 @@ impl PhaseRecord {
             own_read_bytes: None,
             tenants: outcome.tenants,
             warnings: Vec::new(),
+            marks: Vec::new(),
         }
     }
 
