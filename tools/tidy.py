@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import untyped
 from registries import missing_companions
 from rust_source import RustSource
 from type_names import REPEATS, declared_classes, exported_types
@@ -356,6 +357,16 @@ def list_rows(tree: Tree) -> Iterator[Finding]:
         yield Finding(path, line, "list-rows", message)
 
 
+def untyped_signatures(tree: Tree) -> Iterator[Finding]:
+    """Check that signatures outside the border have types."""
+    for name, text in {**tree.python, **tree.texts({".rs"})}.items():
+        lines = untyped.signatures(name, text)
+        allowed = untyped.LEFT.get(name, 0)
+        if name not in untyped.EXCEPTIONS and len(lines) > allowed:
+            message = f"{len(lines)} signatures without a type (`Any`, `Value`), {allowed} allowed"
+            yield Finding(name, lines[-1], "untyped", f"{message}: see tools/untyped.py")
+
+
 RULES: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     function_size,
     line_length,
@@ -370,6 +381,7 @@ RULES: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     repeated_names,
     plain_docstrings,
     list_rows,
+    untyped_signatures,
 )
 
 

@@ -73,7 +73,7 @@ def declared_classes(texts: Mapping[str, str]) -> Iterator[tuple[str, str, int]]
 
 
 _FAMILY = "each dialect, device or volume has its own, and code outside sees one of them at a time"
-_BOTH = "the same thing on both sides of the border, until one declaration serves both languages"
+_BOTH = "declared in Rust; Python's is made from a study file, before there is anything to send"
 
 REPEATS: Mapping[str, str] = {
     # The same meaning.
@@ -130,6 +130,16 @@ REPEATS: Mapping[str, str] = {
     "Value": "of a report, of a profile, of an imported table: each inside its module",
     "WriteCache": "what a device promises; a disk's dirty data",
     "Action": "of a trace event: simulated; recorded",
+    "Cache": "state of the page cache that a trial asks for; of a flash drive",
+    "Check": "of the doctor; of a plausible result",
+    "DeviceSpec": "what a device testbed is opened with; a simulated device",
+    "Hello": "the request; what the front end keeps of its answer (`Greeted`)",
+    "KnobChange": _BOTH,
+    "Mark": "a knob that was changed; a file that was made (`FileMark`)",
+    "Progress": "of a request of the agent; of a study, as it is shown",
+    "Request": "of the agent; of the block layer",
+    "Simulation": "what a record keeps of it; the simulation itself",
+    "Stack": "of a trial; of a simulated device",
     "Alike": "declared in Rust, read in Python",
     "Amount": "of a step; of fio's options; of a trace; of a report's conditions",
     "Caveat": "of a study; of a trace that was read",

@@ -43,6 +43,8 @@ ActionKind: TypeAlias = Literal[
     "write_device",
     "write_marker",
     "exec",
+    "set",
+    "simulate",
 ]
 """Kinds of actions."""
 
@@ -749,8 +751,8 @@ class Hello(TypedDict):
 class HostWrites(TypedDict):
     """Bytes that the kernel counted as written to the whole device."""
 
-    before_bytes: int | None
-    trial_bytes: int | None
+    before_bytes: int
+    trial_bytes: int
 
 
 class IoGroup(TypedDict):

@@ -204,6 +204,8 @@ pub enum ActionKind {
     WriteDevice,
     WriteMarker,
     Exec,
+    Set,
+    Simulate,
 }
 
 /// Answer to `open_testbed`.
@@ -306,10 +308,10 @@ pub struct Simulation {
 /// Bytes that the kernel counted as written to the whole device.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HostWrites {
-    /// Between the trial before and this one; null: unknown.
-    pub before_bytes: Option<u64>,
+    /// Between the trial before and this one.
+    pub before_bytes: u64,
     /// During the trial.
-    pub trial_bytes: Option<u64>,
+    pub trial_bytes: u64,
 }
 
 /// One check of the doctor.

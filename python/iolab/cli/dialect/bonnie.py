@@ -11,8 +11,8 @@ import json
 import os
 import select
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.cli.console import Console
 from iolab.cli.dialect.plan import DialectCore, DialectPlan, Json
@@ -21,6 +21,9 @@ from iolab.run.dialect_requests import ids_of
 from iolab.run.stop import StopSwitch
 from iolab.testbed.command import tell_agent
 from iolab.testbed.model import Testbed
+
+if TYPE_CHECKING:
+    from iolab import protocol
 
 NAME: Final = "bonnie++"
 _NOBODYS_GROUP: Final = "nogroup"
@@ -94,10 +97,10 @@ def set_semaphores(plan: DialectPlan, console: Console) -> bool:
 
 def answer_prompts(
     stop: StopSwitch, console: Console, proceed: Callable[[], None]
-) -> Callable[[Mapping[str, Any]], None]:
+) -> Callable[[protocol.Progress], None]:
     """What is done when the measuring waits: its number is printed and a line is read."""
 
-    def on_progress(params: Mapping[str, Any]) -> None:
+    def on_progress(params: protocol.Progress) -> None:
         if params.get("message") != "waiting" or "number" not in params:
             return
         console.result(f"\n{params['number']}:")
