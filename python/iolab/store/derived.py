@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iolab.frozen import frozen
 from iolab.store.rows import Caveat, TrialStatus
 from iolab.study.operations import Access, Kind
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record
 
 
 @frozen
@@ -58,5 +60,5 @@ class DerivedRecord:
     facts: dict[str, str]
     phases: tuple[PhaseRow, ...] = ()
     series: tuple[SeriesPart, ...] = ()
-    record: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The record as it came, to be kept whole."""
+    record: Record | None = None
+    """The record as it came, to be kept whole; None: there is nothing but rows of a table."""

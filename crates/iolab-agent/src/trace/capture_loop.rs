@@ -18,8 +18,9 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::capture::{Files, read_page, say};
 use super::device::Traced;
-use super::order::{Order, Recorded, Said};
+use super::order::{Order, Said};
 use crate::error::{Error, Result};
+use crate::protocol::{Recorded, RecordingSoFar};
 
 /// Bytes that are handed to the file at once.
 const PIECE_BYTES: usize = 1 << 18;
@@ -100,7 +101,7 @@ impl Capture {
             self.look_for_devices();
             let lost = lost(&self.folder, &self.cpus).values().sum();
             let (events, bytes) = (self.file.events, self.file.bytes);
-            say(&Said::Progress { events, bytes, lost });
+            say(&Said::Progress(RecordingSoFar { events, bytes, lost }));
         }
         pages > self.pages_max / 4
     }
