@@ -12,7 +12,7 @@ import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.digest import sha256
 from iolab.errors import StudyError, TraceError
@@ -22,7 +22,14 @@ from iolab.store.users_files import NOTHING, made_empty, removed_if_empty
 from iolab.study.plan import Trial
 
 if TYPE_CHECKING:
-    from iolab.protocol import PhaseRecord, PhaseTrace, Record, StageTimes, TrialSpec
+    from iolab.protocol import (
+        OutputFile,
+        PhaseRecord,
+        PhaseTrace,
+        Record,
+        StageTimes,
+        TrialSpec,
+    )
 
 FOLDER: Final = "traces"
 """Where traces lie, in the results directory."""
@@ -77,7 +84,11 @@ class Traces(Attendant):
         assert self._path is not None, "`around` made it"
         assert self._made is not None, "`around` made it"
         path = self._path.parent.resolve() / self._path.name
-        output = {"path": str(path), "device": self._made.st_dev, "inode": self._made.st_ino}
+        output: OutputFile = {
+            "path": str(path),
+            "device": self._made.st_dev,
+            "inode": self._made.st_ino,
+        }
         return {**spec, "trace": {"output": output, "events": "full"}}
 
     def measured(self, trial: Trial, record: Record) -> None:
@@ -113,9 +124,12 @@ def stage_metrics(phase: PhaseRecord) -> dict[str, float]:
     found = dict[str, float]()
     for stage in _STAGES:
         row = stages.get(stage)
+        if row is None:
+            continue
+        values = {"p50": row["p50_ns"], "p99": row["p99_ns"]}
         for quantile in _QUANTILES:
-            if row is not None and row["count"] >= _COUNTS_MIN[quantile]:
-                found[f"{stage.lower()}_ns_{quantile}"] = float(row[f"{quantile}_ns"])
+            if row["count"] >= _COUNTS_MIN[quantile]:
+                found[f"{stage.lower()}_ns_{quantile}"] = float(values[quantile])
     return found
 
 

@@ -295,7 +295,7 @@ class Store:
         ------
         StoreError : the disk is full, or the trial has a finished record already.
         """
-        packed = pack_record(_json(derived.record or {}), trial_id)
+        packed = pack_record(_json(derived.record or derived.source), trial_id)
         with self._writing() as connection:
             cursor = connection.execute(
                 "INSERT INTO record (trial_id, session_id, status, started_at_unix_ns, elapsed_ns,"

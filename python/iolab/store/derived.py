@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from iolab.frozen import frozen
@@ -61,4 +63,6 @@ class DerivedRecord:
     phases: tuple[PhaseRow, ...] = ()
     series: tuple[SeriesPart, ...] = ()
     record: Record | None = None
-    """The record as it came, to be kept whole; None: there is nothing but rows of a table."""
+    """The record as it came, to be kept whole; None: see ``source``."""
+    source: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What is kept in place of a record: the rows of an imported table."""
