@@ -1549,7 +1549,7 @@ class RecordSpec(TypedDict):
     time_limit_ns: int | None
 
 
-class Recorded(TypedDict):
+class RecordingResult(TypedDict):
     """Result of a recording."""
 
     bytes: int
@@ -1646,7 +1646,7 @@ class TraceRecorded(TypedDict):
     """Answer to `record_trace`."""
 
     devices: list[str]
-    recorded: Recorded
+    recorded: RecordingResult
     warnings: list[Warning]
 
 

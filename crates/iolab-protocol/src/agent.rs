@@ -24,7 +24,7 @@ pub use pairs::{
 pub use programs::{FileBirth, FileMark, FileRules, Replaceable, RunAs, WaitFor, Waits};
 pub use testbed::{DeviceSpec, DirectorySpec, LoopSpec, Precondition, TestbedSpec};
 pub use trace::{
-    EventSet, OutputFile, RecordSpec, Recorded, RecordingSoFar, TraceOfTrial, TraceRecorded,
+    EventSet, OutputFile, RecordSpec, RecordingResult, RecordingSoFar, TraceOfTrial, TraceRecorded,
     TrialTrace,
 };
 

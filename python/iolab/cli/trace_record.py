@@ -8,11 +8,12 @@ has written. The command of ``--for`` is started here, with the rights of who as
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import threading
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
@@ -57,7 +58,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_overwrite_flag(parser)
 
 
-def record(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+def record(arguments: argparse.Namespace, core: object, console: Console) -> int:
     """Record, and say what was recorded.
 
     Raises
@@ -93,7 +94,7 @@ def record(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     return _tell(answer, arguments.out, console) or _tell_command(code, console)
 
 
-def _made(out: Path, allowed: Allowed) -> Any:
+def _made(out: Path, allowed: Allowed) -> os.stat_result:
     try:
         return made_empty(out, allowed)
     except OSError as error:

@@ -20,7 +20,7 @@ use super::capture::{Files, read_page, say};
 use super::device::Traced;
 use super::order::{Order, Said};
 use crate::error::{Error, Result};
-use crate::protocol::{Recorded, RecordingSoFar};
+use crate::protocol::{RecordingResult, RecordingSoFar};
 
 /// Bytes that are handed to the file at once.
 const PIECE_BYTES: usize = 1 << 18;
@@ -156,7 +156,7 @@ impl Capture {
     }
 
     /// Reads the rest and ends the file.
-    pub fn finish(mut self) -> Recorded {
+    pub fn finish(mut self) -> RecordingResult {
         let elapsed = self.started.elapsed();
         while self.read_all() == self.pages_max {}
         self.merger.take_all().for_each(|event| self.file.push(&event));
@@ -174,7 +174,7 @@ impl Capture {
             facts.insert("vanished devices".to_owned(), self.vanished.join(" "));
         }
         let file = self.file.finish(&facts);
-        Recorded {
+        RecordingResult {
             events: file.0,
             bytes: file.1,
             elapsed_ns: elapsed.as_nanos() as u64,

@@ -4,7 +4,7 @@ use iolab_trace::source::Facts;
 use serde::{Deserialize, Serialize};
 
 use super::device::Traced;
-use crate::protocol::{EventSet, Recorded, RecordingSoFar};
+use crate::protocol::{EventSet, RecordingResult, RecordingSoFar};
 
 /// One recording.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub enum Said {
     /// How far it is.
     Progress(RecordingSoFar),
     /// The last line.
-    Recorded(Recorded),
+    Recorded(RecordingResult),
     /// The last line, if there is no recording.
     Failed {
         /// What failed.

@@ -15,7 +15,7 @@ use super::order::{Order, Said};
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
 use crate::machine::{Machine, command};
-use crate::protocol::{Recorded, RecordingSoFar};
+use crate::protocol::{RecordingResult, RecordingSoFar};
 use crate::sys;
 
 /// The command by which the agent starts the child.
@@ -117,7 +117,7 @@ impl Recorder {
     /// # Errors
     ///
     /// The child failed, or the instance could not be removed.
-    pub fn finish(mut self, machine: &mut Machine) -> Result<Recorded> {
+    pub fn finish(mut self, machine: &mut Machine) -> Result<RecordingResult> {
         drop(self.input.take());
         let deadline = Instant::now() + PATIENCE;
         while !self.has_ended() && Instant::now() < deadline {

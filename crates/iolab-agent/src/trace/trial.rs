@@ -8,7 +8,7 @@ use super::recorder::Recorder;
 use crate::boundary::Boundary;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::protocol::{Recorded, TrialSpec, Warning};
+use crate::protocol::{RecordingResult, TrialSpec, Warning};
 
 /// What is recorded, for whom.
 pub struct Asked<'a> {
@@ -58,7 +58,7 @@ pub fn begin(machine: &mut Machine, asked: &Asked) -> Result<Option<Recorder>> {
 /// # Errors
 ///
 /// The instance could not be removed, or the recorder failed.
-pub fn end(machine: &mut Machine, recorder: Recorder) -> Result<(Recorded, Vec<Warning>)> {
+pub fn end(machine: &mut Machine, recorder: Recorder) -> Result<(RecordingResult, Vec<Warning>)> {
     let found = recorder.finish(machine)?;
     let mut warnings = Vec::new();
     let lost: u64 = found.lost.values().sum();

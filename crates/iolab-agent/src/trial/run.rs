@@ -20,8 +20,8 @@ use crate::memory;
 use crate::noise::{Noise, Span};
 use crate::owned_directory;
 use crate::protocol::{
-    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, PairsSpec, Progress, Record, Recorded,
-    RunAs, Status, TraceOfTrial, TrialSpec, Warning,
+    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, PairsSpec, Progress, Record,
+    RecordingResult, RunAs, Status, TraceOfTrial, TrialSpec, Warning,
 };
 use crate::testbed::{Prepared, Testbed};
 use crate::trace;
@@ -164,7 +164,7 @@ fn measure_traced(
     what: &What,
     program: &MeasureProgram,
     control: &mut dyn Control,
-) -> Result<(MeasureResult, Option<Recorded>)> {
+) -> Result<(MeasureResult, Option<RecordingResult>)> {
     let place = (testbed.class(), testbed.devices());
     let asked =
         trace::Asked { spec: what.spec, run: what.run, testbed: place, boundary: what.boundary };

@@ -77,7 +77,7 @@ pub struct RecordingSoFar {
 
 /// Result of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Recorded {
+pub struct RecordingResult {
     /// Events in the file, notes included.
     pub events: u64,
     /// Bytes of the file.
@@ -98,7 +98,7 @@ pub struct Recorded {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TraceRecorded {
     /// What is in the file.
-    pub recorded: Recorded,
+    pub recorded: RecordingResult,
     /// Kernel names of the devices.
     pub devices: Vec<String>,
     /// What to know.
@@ -110,7 +110,7 @@ pub struct TraceRecorded {
 pub struct TraceOfTrial {
     /// What is in the file.
     #[serde(flatten)]
-    pub recorded: Recorded,
+    pub recorded: RecordingResult,
     /// The file in the results directory; the front end adds it before it stores the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
