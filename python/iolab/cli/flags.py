@@ -365,4 +365,4 @@ def _add_factor_flag(group: Any, definition: FactorDefinition) -> None:
 def _has_levels(value: object) -> bool:
     if isinstance(value, list):
         return len(value) > 1  # pyright: ignore[reportUnknownArgumentType]
-    return "," in value or ".." in value
+    return isinstance(value, str) and ("," in value or ".." in value)

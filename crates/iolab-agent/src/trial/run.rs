@@ -59,15 +59,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         boundary.check_trial(place, testbed.is_users(), spec)?;
     }
     testbed.check_knobs(machine, &spec.knobs)?;
-    for change in &spec.changes {
-        testbed.check_knobs(machine, &change.knobs)?;
-    }
-    for treatment in spec.pairs.iter().flat_map(|pairs| &pairs.treatments) {
-        testbed.check_knobs(machine, &treatment.knobs)?;
-    }
-    if spec.pairs.as_ref().is_some_and(PairsSpec::is_switching) {
-        testbed.check_fast_switching()?;
-    }
+    check_changes(machine, testbed, spec)?;
     let prepared = testbed.prepare(machine, spec)?;
     let run_as = match boundary {
         Some(boundary) => boundary.measures_as(testbed.class(), spec),
@@ -121,6 +113,20 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         host_writes: None,
         session: None,
     })
+}
+
+/// Refuses knobs that could not be changed while the workload runs.
+fn check_changes(machine: &Machine, testbed: &dyn Testbed, spec: &TrialSpec) -> Result<()> {
+    for change in &spec.changes {
+        testbed.check_knobs(machine, &change.knobs)?;
+    }
+    for treatment in spec.pairs.iter().flat_map(|pairs| &pairs.treatments) {
+        testbed.check_knobs(machine, &treatment.knobs)?;
+    }
+    if spec.pairs.as_ref().is_some_and(PairsSpec::is_switching) {
+        testbed.check_fast_switching()?;
+    }
+    Ok(())
 }
 
 /// Gives a directory that is ours to whom measures there; one of the user's is as it is.
