@@ -18,12 +18,13 @@ CRATES: Final[Picture] = {
     "iolab-workload": frozenset({"iolab-model"}),
     "iolab-dialect": frozenset({"iolab-workload"}),
     "iolab-drive": frozenset({"iolab-workload"}),
+    "iolab-protocol": frozenset({"iolab-drive"}),
     "iolab-real": frozenset({"iolab-model"}),
     "iolab-sim": frozenset({"iolab-model"}),
     "iolab-trace": frozenset({"iolab-model"}),
     "iolab-kv": frozenset({"iolab-model"}),
-    "iolab-agent": frozenset({"iolab-drive", "iolab-real", "iolab-kv", "iolab-trace"}),
-    "iolab-py": frozenset({"iolab-dialect", "iolab-drive", "iolab-sim", "iolab-trace"}),
+    "iolab-agent": frozenset({"iolab-protocol", "iolab-real", "iolab-kv", "iolab-trace"}),
+    "iolab-py": frozenset({"iolab-dialect", "iolab-protocol", "iolab-sim", "iolab-trace"}),
 }
 """Crate to the crates it points at."""
 
@@ -51,7 +52,9 @@ PACKAGES: Final[Picture] = {
 ENTRANCES: Final = ("__init__.py", "__main__.py")
 """Modules outside the sub-packages through which one comes in; they may import any."""
 
-SHARED_MODULES: Final = frozenset({"errors", "frozen", "units", "version", "visible", "wording"})
+SHARED_MODULES: Final = frozenset(
+    {"errors", "frozen", "protocol", "units", "version", "visible", "wording"}
+)
 CORE_USERS: Final = (
     *("run/", "testbed/", "cli/", "stats/metrics/"),
     *("study/read_dialect.py", "study/operations.py"),

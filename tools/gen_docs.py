@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import library_page
+import protocol_types
 from registries import AGENT_KNOBS, ENGINES, Registry, rows
 from tidy import Tree
 
@@ -51,6 +52,19 @@ def names_text() -> str:
     command: Any = importlib.import_module("iolab.testbed.command")
     agent = [str(command.find_agent()), "names"]
     return subprocess.run(agent, capture_output=True, text=True, check=True).stdout
+
+
+def schemas() -> Any:
+    """Types that cross the border, as the agent prints them."""
+    command: Any = importlib.import_module("iolab.testbed.command")
+    agent = [str(command.find_agent()), "schema"]
+    return json.loads(subprocess.run(agent, capture_output=True, text=True, check=True).stdout)
+
+
+def protocol_page() -> str:
+    """The agent's protocol: what is written by hand, then every method and type."""
+    by_hand = (ROOT / PROTOCOL_PAGE).read_text(encoding="utf-8")
+    return protocol_types.page_text(by_hand, schemas())
 
 
 def simulated_text() -> str:
@@ -399,11 +413,14 @@ def _title(path: Path) -> str:
 NAMES: dict[str, Callable[[], str]] = {
     "python/iolab/study/names.json": names_text,
     "python/iolab/study/simulated.json": simulated_text,
+    "python/iolab/protocol.py": lambda: protocol_types.module_text(schemas()),
 }
+PROTOCOL_PAGE = "docs/reference/agent-protocol.md"
 SCHEMA = "python/iolab/report/verdict.schema.json"
 PAGES: dict[str, Callable[[], str]] = {
     **NAMES,
     "docs/reference/verdict.schema.json": lambda: (ROOT / SCHEMA).read_text(encoding="utf-8"),
+    PROTOCOL_PAGE: protocol_page,
     "docs/reference/cli.md": cli_page,
     "docs/reference/factors.md": factors_page,
     "docs/reference/mkfs-and-mount-options.md": options_page,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import untyped
 from registries import missing_companions
 from rust_source import RustSource
 from type_names import REPEATS, declared_classes, exported_types
@@ -22,6 +23,8 @@ PARAMETERS_MAX = 5
 COLUMNS_MAX = 100
 FILE_LINES_SOFT = 500
 FILE_LINES_HARD = 800
+GENERATED = "Written by `make docs`"
+"""In the head of a file that is made from others, which may have any length."""
 FILE_BYTES_MAX = 200_000
 
 UNSAFE_CRATES = ("iolab-real", "iolab-kv", "iolab-agent")
@@ -159,7 +162,7 @@ def file_size(tree: Tree) -> Iterator[Finding]:
     for name, text in tree.texts({".rs", ".py"}).items():
         inside = tree.rust[name].test_lines if name in tree.rust else frozenset[int]()
         count = len(text.splitlines()) - len(inside)
-        if not is_test(name) and count > FILE_LINES_SOFT:
+        if not is_test(name) and count > FILE_LINES_SOFT and GENERATED not in text[:400]:
             is_soft = count <= FILE_LINES_HARD
             yield Finding(name, 1, "file-size", f"{count} lines without tests", is_warning=is_soft)
     for name, path in tree.files.items():
@@ -393,6 +396,16 @@ def list_rows(tree: Tree) -> Iterator[Finding]:
         yield Finding(path, line, "list-rows", message)
 
 
+def untyped_signatures(tree: Tree) -> Iterator[Finding]:
+    """Check that signatures outside the border have types."""
+    for name, text in {**tree.python, **tree.texts({".rs"})}.items():
+        lines = untyped.signatures(name, text)
+        allowed = untyped.LEFT.get(name, 0)
+        if name not in untyped.EXCEPTIONS and len(lines) > allowed:
+            message = f"{len(lines)} signatures without a type (`Any`, `Value`), {allowed} allowed"
+            yield Finding(name, lines[-1], "untyped", f"{message}: see tools/untyped.py")
+
+
 RULES: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     function_size,
     line_length,
@@ -408,6 +421,7 @@ RULES: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     repeated_names,
     plain_docstrings,
     list_rows,
+    untyped_signatures,
 )
 
 

@@ -4,11 +4,16 @@ Issue 14, point 9: the whole machine was compared, so that tests failed wherever
 attached a loop device. Now of loop devices and mounts only those of the tests and of iolab count:
 the settings of loop devices whose image lies in a test's folder, images that iolab made, mounts in
 a test's folder or below iolab's mount points. All other block devices count as before.
+
+What another session of these tests makes at the same time is not of this one: images and what is
+mounted from them in its folder (``pytest-of-USER/pytest-N``), groups with its processes.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 _KNOBS = (
@@ -25,6 +30,8 @@ _KNOBS = (
 _OWN = ["/.iolab-", "/run/iolab/", "/iolab-test-"]
 """Parts of paths by which images and mounts of the tests and of iolab are known."""
 
+_FIXED = len(_OWN)
+
 
 def watch(folder: Path) -> None:
     """Count what lies in the folder of this session's tests as theirs."""
@@ -32,12 +39,48 @@ def watch(folder: Path) -> None:
 
 
 def _is_own(text: str) -> bool:
-    return any(part in text for part in _OWN)
+    return any(part in text for part in _OWN) and not _is_of_another_session(text)
+
+
+def _is_of_another_session(text: str) -> bool:
+    return "/pytest-of-" in text and not any(folder in text for folder in _OWN[_FIXED:])
 
 
 def _is_own_image(image: str) -> bool:
     """Whether an image is of these tests: those of others lie in places that are not seen here."""
     return _is_own(image) and (image.endswith(" (deleted)") or Path(image).exists())
+
+
+def _is_own_mount(line: str) -> bool:
+    source = line.partition(" - ")[2].split(" ")[1:2]
+    name = Path(source[0]).name if source else ""
+    image = _read(Path("/sys/block") / name / "loop/backing_file") if name[:4] == "loop" else ""
+    return _is_own(line) and not _is_of_another_session(image)
+
+
+def _own_groups() -> Iterator[str]:
+    """Control groups of iolab without those that hold processes of another session."""
+    root = Path("/sys/fs/cgroup")
+    for group in (*root.glob("iolab*"), *root.glob("*/iolab*")):
+        members = [int(word) for word in _read(group / "cgroup.procs").split() if word.isdigit()]
+        if not any(_is_in_another_session(member) for member in members):
+            yield str(group)
+
+
+def _is_in_another_session(process: int) -> bool:
+    parents = list(_parents(process))
+    return os.getpid() not in parents and any("pytest" in _command(parent) for parent in parents)
+
+
+def _command(process: int) -> str:
+    return _read(Path(f"/proc/{process}/cmdline"))
+
+
+def _parents(process: int) -> Iterator[int]:
+    while process > 1:
+        yield process
+        status = _read(Path(f"/proc/{process}/stat")).rpartition(") ")[2].split()
+        process = int(status[1]) if len(status) > 1 else 0
 
 
 def _own_devices() -> list[Path]:
@@ -68,9 +111,8 @@ def machine_state() -> dict[str, str]:
         state[f"vm.{knob.name}"] = _read(knob)
     state["vm.vfs_cache_pressure"] = _read(Path("/proc/sys/vm/vfs_cache_pressure"))
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    state["mounts"] = "\n".join(filter(_is_own, mounts))
-    groups = [*Path("/sys/fs/cgroup").glob("iolab*"), *Path("/sys/fs/cgroup").glob("*/iolab*")]
-    state["cgroups"] = " ".join(sorted(map(str, groups)))
+    state["mounts"] = "\n".join(filter(_is_own_mount, mounts))
+    state["cgroups"] = " ".join(sorted(_own_groups()))
     return state
 
 

@@ -10,7 +10,6 @@ from iolab.run.campaign import Campaign, Start
 from iolab.run.stop import StopSwitch
 from iolab.run.wear import (
     ENDS_BYTES,
-    RECORD_KEY,
     Accepted,
     History,
     WriteBudget,
@@ -159,7 +158,7 @@ def test_records_say_what_was_written_during_and_before_their_trial(lab, plan):
     disk = Disk(MIB, MIB, 3 * MIB, MIB)
     lab(plan, GIB, disk)
     with Store.open_reader(lab.path) as store:
-        kept = [record[RECORD_KEY] for _, _, record in store.contents.attempts()]
+        kept = [record["host_writes"] for _, _, record in store.contents.attempts()]
     assert [item["trial_bytes"] for item in kept] == [MIB, MIB, 3 * MIB, MIB]
     assert all(item["before_bytes"] == 0 for item in kept)
 

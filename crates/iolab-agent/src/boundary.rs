@@ -14,13 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use nix::unistd::{Gid, Uid, User, geteuid, getgrouplist, getuid};
-use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::identity::on_behalf;
 use crate::machine::{command, find_program};
 use crate::policy::Policy;
-use crate::protocol::{RunAs, TrialSpec};
+use crate::protocol::{BoundaryOf, RunAs, TrialSpec};
 use crate::trusted::{Shared, weakness};
 use crate::{knob, request};
 
@@ -154,12 +153,12 @@ impl Boundary {
     }
 
     /// The answer of `hello` about it.
-    pub fn told(&self) -> Value {
-        json!({
-            "uid": self.user.uid,
-            "policy": self.policy.source(),
-            "classes": self.policy.classes(),
-        })
+    pub fn told(&self) -> BoundaryOf {
+        BoundaryOf {
+            uid: self.user.uid,
+            policy: self.policy.source().to_owned(),
+            classes: self.policy.classes().to_vec(),
+        }
     }
 
     /// Whether root works for the user on testbeds of a class.

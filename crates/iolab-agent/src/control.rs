@@ -9,11 +9,10 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::lines::{LineReader, WAITING_BYTES_MAX};
-use crate::protocol::{Message, Request};
+use crate::protocol::{Answer, Message, Nothing, Progress, answer, parse};
 use crate::sys;
 
 /// How much of a hurry the front end is in.
@@ -30,7 +29,7 @@ pub enum Urgency {
 /// What a long request needs from the wire.
 pub trait Control {
     /// Tells how far it is.
-    fn progress(&mut self, params: Value);
+    fn progress(&mut self, params: Progress);
 
     /// Looks, without waiting, whether it should end.
     fn urgency(&mut self) -> Urgency;
@@ -84,7 +83,7 @@ impl<W: Write> Wire<W> {
         if self.input.is_too_long() {
             let limit = WAITING_BYTES_MAX >> 20;
             let what = format!("more than {limit} MiB of requests at once: nothing more is read");
-            self.send(&Message::answer(0, Err(Error::protocol(what))));
+            self.send(&answer(0, Err(Error::protocol(what))));
         }
     }
 
@@ -99,12 +98,12 @@ impl<W: Write> Wire<W> {
     /// Takes what may be said while a request runs.
     fn take_interrupts(&mut self) {
         while let Some(line) = self.input.peek_line() {
-            match Request::parse(line) {
+            match parse(line) {
                 Ok(request) if matches!(&*request.method, "interrupt" | "proceed") => {
                     self.input.next_line();
                     let is_interrupt = request.method == "interrupt";
                     *if is_interrupt { &mut self.interrupts } else { &mut self.proceeds } += 1;
-                    self.send(&Message::answer(request.id, Ok(json!({}))));
+                    self.send(&answer(request.id, Ok(Answer::Nothing(Nothing {}))));
                 }
                 _ => return,
             }
@@ -113,7 +112,7 @@ impl<W: Write> Wire<W> {
 }
 
 impl<W: Write> Control for Wire<W> {
-    fn progress(&mut self, params: Value) {
+    fn progress(&mut self, params: Progress) {
         self.send(&Message::Event { event: "progress", params });
     }
 

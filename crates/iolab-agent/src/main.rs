@@ -2,7 +2,7 @@
 //!
 //! It prepares a testbed, switches knobs, lets a child measure, and puts everything back, also
 //! after it was killed. It speaks JSON lines on standard input and output; the contract is
-//! `docs/design/0002-agent-protocol.md`. Nobody but the front end is meant to type at it.
+//! `docs/reference/agent-protocol.md`. Nobody but the front end is meant to type at it.
 //!
 //! Left out: planning, storing, judging, which are Python's.
 #![deny(missing_docs)]
@@ -98,6 +98,10 @@ fn main() -> ExitCode {
         },
         ["names"] => {
             println!("{}", names::text());
+            ExitCode::SUCCESS
+        }
+        ["schema"] => {
+            println!("{}", iolab_protocol::schema::text());
             ExitCode::SUCCESS
         }
         ["--version" | "-V"] => {

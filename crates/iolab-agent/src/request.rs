@@ -9,7 +9,6 @@ use iolab_workload::Workload;
 use iolab_workload::file_set::FileAction;
 use iolab_workload::program::{FileSet, Program};
 use iolab_workload::spec::{Phase, Tenant};
-use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::protocol::{TrialSpec, WaitFor};
@@ -44,14 +43,8 @@ pub fn check_names(spec: &TrialSpec) -> Result<()> {
     check_name("trial", &spec.trial)?;
     let treatments = spec.pairs.iter().flat_map(|pairs| &pairs.treatments);
     let workloads = treatments.map(|treatment| &treatment.workload).chain([&spec.workload]);
-    let phases = workloads.filter_map(|workload| workload.get("phases")?.as_array());
-    for phase in phases.flatten() {
-        // What has no name is refused by who reads it as a workload.
-        if let Some(name) = phase.get("name").and_then(Value::as_str) {
-            check_name("phase", name)?;
-        }
-    }
-    Ok(())
+    let mut phases = workloads.flat_map(|workload| &workload.phases);
+    phases.try_for_each(|phase| check_name("phase", &phase.name))
 }
 
 /// Refuses a workload that reaches beyond its directory, or takes without measure; says how many
@@ -60,8 +53,7 @@ pub fn check_names(spec: &TrialSpec) -> Result<()> {
 /// Whole paths are for the directories of the user who measures (`has_paths`). Root's own child
 /// writes no logs and waits for no semaphores of others.
 pub fn check_workload(spec: &TrialSpec, has_paths: bool, is_root: bool) -> Result<u64> {
-    let workload: Workload = serde_json::from_value(spec.workload.clone())
-        .map_err(|error| Error::protocol(format!("the workload: {error}")))?;
+    let workload = &spec.workload;
     workload.check().map_err(|error| Error::protocol(error.to_string()))?;
     if spec.io_groups.len() > IO_GROUPS_MAX {
         return Err(too_much("control groups", spec.io_groups.len() as u64, IO_GROUPS_MAX as u64));
@@ -86,7 +78,7 @@ pub fn check_workload(spec: &TrialSpec, has_paths: bool, is_root: bool) -> Resul
         check_name("set of files", &set.name)?;
         set.place.iter().try_for_each(|place| check_name("place", place))?;
     }
-    let bytes = workload.phases.iter().map(|phase| check_sizes(&workload, phase));
+    let bytes = workload.phases.iter().map(|phase| check_sizes(workload, phase));
     bytes.collect::<Result<Vec<u64>>>().map(|all| all.into_iter().max().unwrap_or(0))
 }
 
@@ -143,8 +135,7 @@ fn too_much(what: &str, asked: u64, limit: u64) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::typed;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn spec(phase: &Value) -> TrialSpec {
         let trial = json!({
@@ -152,7 +143,7 @@ mod tests {
             "memory_limit_bytes": null, "reserve_bytes": 0, "time_limit_ns": 1,
             "workload": {"version": 1, "name": "w", "engine": "psync", "seed": 7,
                 "phases": [phase]}});
-        typed("it", trial).unwrap()
+        serde_json::from_value(trial).unwrap()
     }
 
     fn phase(change: impl Fn(&mut Value)) -> Value {
@@ -230,7 +221,7 @@ mod tests {
     fn root_waits_for_no_semaphores_of_others() {
         let mut waiting = spec(&phase(|_| {}));
         let waits = json!({"kind": "semaphores", "numbers": {"write": 0}});
-        waiting.waits = Some(typed("waits", waits).unwrap());
+        waiting.waits = Some(serde_json::from_value(waits).unwrap());
         assert!(check_workload(&waiting, false, true).is_err());
         assert!(check_workload(&waiting, false, false).is_ok());
     }

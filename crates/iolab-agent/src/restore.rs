@@ -13,8 +13,6 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use crate::boundary;
 use crate::disk;
 use crate::error::{Error, Result};
@@ -24,7 +22,7 @@ use crate::knob::{Knob, Site, find};
 use crate::machine::{DeviceIdentity, Machine, Whose};
 use crate::owned_directory;
 use crate::plausible;
-use crate::protocol::{ActionKind, RunAs};
+use crate::protocol::{ActionKind, Restored, RunAs};
 use crate::sys;
 use crate::trace;
 use crate::trusted::{Shared, weakness};
@@ -35,28 +33,6 @@ pub use dead_runs::{adopt, undo_dead_runs};
 const PATIENCE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a restore did.
-#[derive(Debug, Default, Serialize)]
-pub struct Outcome {
-    /// Put back and verified.
-    pub restored: Vec<String>,
-    /// Gone without us.
-    pub obsolete: Vec<String>,
-    /// Not put back.
-    pub problems: Vec<String>,
-    /// Of runs that are under way: nothing was undone.
-    pub alive: Vec<String>,
-}
-
-impl Outcome {
-    fn add(&mut self, other: Self) {
-        self.restored.extend(other.restored);
-        self.obsolete.extend(other.obsolete);
-        self.problems.extend(other.problems);
-        self.alive.extend(other.alive);
-    }
-}
-
 enum Undone {
     Restored,
     Obsolete,
@@ -65,8 +41,8 @@ enum Undone {
 }
 
 /// Undoes everything in the machine's journal; what cannot be undone stays in it.
-pub fn undo(machine: &mut Machine, boot_id: &str) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn undo(machine: &mut Machine, boot_id: &str) -> Restored {
+    let mut outcome = Restored::default();
     let Some(journal) = machine.journal() else { return outcome };
     let is_same_boot = journal.boot_id() == boot_id;
     let run = journal.run().to_owned();
@@ -90,7 +66,7 @@ pub fn undo(machine: &mut Machine, boot_id: &str) -> Outcome {
 }
 
 /// Undoes one dead run and removes its journal once nothing is left.
-pub fn undo_journal(journal: Journal, boot_id: &str) -> Outcome {
+pub fn undo_journal(journal: Journal, boot_id: &str) -> Restored {
     let mut machine = Machine::new(false);
     machine.work_for(journal.uid().map(|uid| boundary::user_of(uid, None)));
     machine.attach_journal(journal);
@@ -138,7 +114,7 @@ fn is_knob(entry: &Entry) -> bool {
     matches!(entry.change, Change::Knob { .. })
 }
 
-fn settle(machine: &mut Machine, entry: &Entry, result: Result<Undone>, outcome: &mut Outcome) {
+fn settle(machine: &mut Machine, entry: &Entry, result: Result<Undone>, outcome: &mut Restored) {
     let what = describe(&entry.change);
     let state = match result {
         Ok(Undone::Restored) => {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::control::Wire;
 use crate::lines::LineReader;
-use crate::protocol::{Call, Message, Request, RunAs};
+use crate::protocol::{Call, RunAs, answer, call_of, parse};
 use crate::session::Session;
 use crate::sys;
 
@@ -37,18 +37,18 @@ fn serve<W: Write>(wire: &mut Wire<W>, session: &mut Session) {
             wire.send_complaint();
             return;
         };
-        let request = match Request::parse(&line) {
+        let request = match parse(&line) {
             Ok(request) => request,
             Err(error) => {
-                wire.send(&Message::answer(0, Err(error)));
+                wire.send(&answer(0, Err(error)));
                 continue;
             }
         };
         let id = request.id;
-        let call = request.call();
+        let call = call_of(request);
         let is_last = matches!(call, Ok(Call::Shutdown));
         let result = call.and_then(|call| session.handle(call, wire));
-        wire.send(&Message::answer(id, result));
+        wire.send(&answer(id, result));
         if is_last {
             return;
         }

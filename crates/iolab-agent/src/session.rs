@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
-use serde_json::{Value, json};
 
 use crate::boundary::Boundary;
 use crate::control::Control;
@@ -18,14 +17,15 @@ use crate::machine::Machine;
 use crate::memory;
 use crate::noise;
 use crate::protocol::{
-    ActionKind, Call, Hello, OpenJournal, OpenedTestbed, PROTOCOL, RestoreParams, RunAs, TrialSpec,
+    Action, ActionKind, Answer, Call, Checks, Closed, Greeted, Hello, Nothing, OpenJournal,
+    OpenedTestbed, PROTOCOL, RecordSpec, RestoreParams, RunAs, ShutDown, TestbedSpec, TrialSpec,
     Warning,
 };
 use crate::request;
-use crate::restore::{self, Outcome};
+use crate::restore;
 use crate::run_name;
 use crate::testbed::{self, Opening, Testbed};
-use crate::trace::{self, RecordSpec, Recording};
+use crate::trace::{self, Recording};
 use crate::trial::{self, Context, MeasureProgram};
 use crate::watchdog::Watchdog;
 
@@ -86,7 +86,7 @@ impl Session {
     }
 
     /// Does what was asked; `shutdown` only closes, the caller ends.
-    pub fn handle(&mut self, call: Call, control: &mut dyn Control) -> Result<Value> {
+    pub fn handle(&mut self, call: Call, control: &mut dyn Control) -> Result<Answer> {
         match call {
             Call::Hello(hello) => self.hello(hello),
             Call::Doctor(params) => {
@@ -96,7 +96,9 @@ impl Session {
                 let boundary = self.caller.clone().map(Boundary::around);
                 on_behalf(self.caller.as_ref(), || {
                     let (paths, boundary) = (&params.paths, boundary.as_ref());
-                    Ok(json!({"checks": doctor::checks(paths, &state_dir, boundary)}))
+                    Ok(Answer::Checks(Checks {
+                        checks: doctor::checks(paths, &state_dir, boundary),
+                    }))
                 })
             }
             Call::OpenTestbed(spec) => self.open_testbed(spec, control),
@@ -104,10 +106,10 @@ impl Session {
             Call::RecordTrace(spec) => self.record_trace(&spec, control),
             Call::CloseTestbed => self.close_testbed(),
             Call::Restore(params) => self.restore(&params),
-            Call::Interrupt | Call::Proceed => Ok(json!({})), // Nothing runs.
+            Call::Interrupt | Call::Proceed => Ok(Answer::Nothing(Nothing {})), // Nothing runs.
             Call::Shutdown => {
                 let (problems, _) = self.close();
-                Ok(json!({"problems": problems}))
+                Ok(Answer::ShutDown(ShutDown { problems }))
             }
         }
     }
@@ -125,7 +127,7 @@ impl Session {
         self.greeting.as_ref().ok_or_else(|| Error::protocol("say hello first"))
     }
 
-    fn hello(&mut self, hello: Hello) -> Result<Value> {
+    fn hello(&mut self, hello: Hello) -> Result<Answer> {
         if hello.protocol != PROTOCOL {
             let what = format!("protocol {} is not spoken here, only {PROTOCOL}", hello.protocol);
             return Err(Error::protocol(what));
@@ -144,26 +146,26 @@ impl Session {
         let boot_id = restore::boot_id();
         let uid = boundary.as_ref().map(|boundary| boundary.user().uid);
         let open_journals = open_journals((uid, &state_dir), &boot_id, |_| true);
-        let answer = json!({
-            "protocol": PROTOCOL,
-            "version": env!("CARGO_PKG_VERSION"),
-            "is_root": geteuid().is_root(),
-            "uid": geteuid().as_raw(),
-            "boot_id": boot_id,
-            "open_journals": open_journals,
-            "boundary": boundary.as_ref().map(Boundary::told),
+        let answer = Answer::Greeted(Greeted {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            is_root: geteuid().is_root(),
+            uid: geteuid().as_raw(),
+            boot_id: boot_id.clone(),
+            open_journals,
+            boundary: boundary.as_ref().map(Boundary::told),
         });
         let (run, is_dry_run) = (run_name::on_machine(uid, &hello.run), hello.is_dry_run);
         self.greeting = Some(Greeting { run, state_dir, boot_id, is_dry_run, boundary });
         Ok(answer)
     }
 
-    fn open_testbed(&mut self, spec: Value, control: &mut dyn Control) -> Result<Value> {
+    fn open_testbed(&mut self, spec: TestbedSpec, control: &mut dyn Control) -> Result<Answer> {
         if self.open.is_some() {
             return Err(Error::protocol("a testbed is open; close it first"));
         }
         let greeting = self.greeting()?;
-        let kind = testbed::kind_of(&spec)?;
+        let kind = testbed::kind_of(&spec);
         let boundary = greeting.boundary.as_ref();
         if let Some(boundary) = boundary {
             boundary.check_class((kind.class)())?;
@@ -179,12 +181,12 @@ impl Session {
         // Before any mount namespace is entered.
         let watchdog = begin_journal(&mut machine, greeting)?;
         let opening = Opening { machine: &mut machine, control, run: &greeting.run, boundary };
-        match kind.open(spec, opening) {
+        match testbed::open(spec, opening) {
             Ok(testbed) => {
                 let knobs = KnobSet::new(testbed.devices(), testbed.loop_run());
                 let open =
                     self.open.insert(Open { machine, testbed, knobs, watchdog, is_fresh: true });
-                Ok(opened(open))
+                Ok(Answer::Opened(opened(open)))
             }
             Err(error) => {
                 let boot_id = greeting.boot_id.clone();
@@ -198,7 +200,7 @@ impl Session {
         }
     }
 
-    fn run_trial(&mut self, spec: &TrialSpec, control: &mut dyn Control) -> Result<Value> {
+    fn run_trial(&mut self, spec: &TrialSpec, control: &mut dyn Control) -> Result<Answer> {
         request::check_names(spec)?;
         let Greeting { run, boundary, .. } = self.greeting()?;
         let (run, boundary) = (run.clone(), boundary.clone());
@@ -219,10 +221,10 @@ impl Session {
         };
         let mut record = trial::run(context, spec, control)?;
         record.warnings.extend(warning);
-        Ok(serde_json::to_value(record).expect("a record has only text keys"))
+        Ok(Answer::Record(Box::new(record)))
     }
 
-    fn record_trace(&mut self, spec: &RecordSpec, control: &mut dyn Control) -> Result<Value> {
+    fn record_trace(&mut self, spec: &RecordSpec, control: &mut dyn Control) -> Result<Answer> {
         if self.open.is_some() {
             return Err(Error::protocol("a testbed is open; close it first"));
         }
@@ -239,32 +241,32 @@ impl Session {
         let recorded = trace::record(how, spec, control);
         let problems = put_back(&mut machine, watchdog, &boot_id.clone());
         if problems.is_empty() {
-            return recorded;
+            return Ok(Answer::TraceRecorded(recorded?));
         }
         self.is_unrestored = true;
         let cause = recorded.err().map_or_else(|| "recorded".to_owned(), |it| it.to_string());
         Err(Error::RestoreIncomplete { cause, problems })
     }
 
-    fn close_testbed(&mut self) -> Result<Value> {
+    fn close_testbed(&mut self) -> Result<Answer> {
         if self.open.is_none() {
             return Err(Error::protocol("no testbed is open"));
         }
         let (problems, actions) = self.close();
-        Ok(json!({"is_restored": problems.is_empty(), "problems": problems, "actions": actions}))
+        Ok(Answer::Closed(Closed { is_restored: problems.is_empty(), problems, actions }))
     }
 
-    fn close(&mut self) -> (Vec<String>, Value) {
-        let Some(mut open) = self.open.take() else { return (Vec::new(), json!([])) };
+    fn close(&mut self) -> (Vec<String>, Vec<Action>) {
+        let Some(mut open) = self.open.take() else { return (Vec::new(), Vec::new()) };
         let boot_id = self.greeting().map(|greeting| greeting.boot_id.clone()).unwrap_or_default();
         let mut problems = Vec::new();
         problems.extend(open.testbed.close(&mut open.machine).err().map(|error| error.to_string()));
         problems.extend(put_back(&mut open.machine, open.watchdog.take(), &boot_id));
         self.is_unrestored |= !problems.is_empty();
-        (problems, json!(open.machine.take_actions()))
+        (problems, open.machine.take_actions())
     }
 
-    fn restore(&mut self, params: &RestoreParams) -> Result<Value> {
+    fn restore(&mut self, params: &RestoreParams) -> Result<Answer> {
         let greeting = self.greeting()?;
         if greeting.is_dry_run {
             return Err(Error::protocol("a dry run restores nothing"));
@@ -273,7 +275,7 @@ impl Session {
         let Greeting { state_dir, boot_id, .. } = greeting;
         let outcome = restore::undo_dead_runs(greeting.uid(), state_dir, boot_id, run.as_deref());
         self.is_unrestored |= !outcome.problems.is_empty();
-        Ok(serde_json::to_value::<Outcome>(outcome).expect("an outcome has only text keys"))
+        Ok(Answer::Restored(outcome))
     }
 }
 
@@ -300,7 +302,7 @@ fn put_back(machine: &mut Machine, watchdog: Option<Watchdog>, boot_id: &str) ->
     problems
 }
 
-fn opened(open: &mut Open) -> Value {
+fn opened(open: &mut Open) -> OpenedTestbed {
     let (machine, testbed) = (&open.machine, &open.testbed);
     let devices = testbed.devices().to_vec();
     let mut facts = facts::machine(machine);
@@ -311,7 +313,7 @@ fn opened(open: &mut Open) -> Value {
     facts.extend(testbed.facts());
     let mut warnings: Vec<Warning> = testbed.warnings().to_vec();
     warnings.extend(noise::standing_warnings(machine));
-    let answer = OpenedTestbed {
+    OpenedTestbed {
         class: testbed.class().to_owned(),
         directory: testbed.directory().to_path_buf(),
         schedulers: common_schedulers(machine, &devices),
@@ -321,8 +323,7 @@ fn opened(open: &mut Open) -> Value {
         facts,
         warnings,
         actions: open.machine.take_actions(),
-    };
-    serde_json::to_value(answer).expect("an answer has only text keys")
+    }
 }
 
 /// Schedulers that all devices offer, in the order of the first.

@@ -12,6 +12,7 @@ use iolab_workload::operation::{Nature, OperationKind};
 use iolab_workload::program::OperationCount;
 use iolab_workload::spec::{Phase, Tenant};
 use iolab_workload::{Gate, GroupState, StreamReport};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::monotonic;
@@ -51,7 +52,7 @@ pub struct NoObserver;
 impl Observer for NoObserver {}
 
 /// What one worker left behind.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerOutcome {
     /// Index of its tenant in the phase.
@@ -94,7 +95,7 @@ impl WorkerOutcome {
 }
 
 /// All workers of a tenant together.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantOutcome {
     /// Its name.
@@ -132,12 +133,31 @@ pub struct TenantOutcome {
     /// what was counted of it; empty of a stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationCount>,
+    /// Of studies in slices only; the front end adds it before it stores the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<SlicesOfTenant>,
     /// Ops in flight on average: the sum of all service times over the elapsed time (Little's law).
     pub depth_reached_mean: f64,
 }
 
+/// The slices of a tenant in one balanced unit, column by column.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlicesOfTenant {
+    /// From the beginning of the session's first unit.
+    pub begin_ns: Vec<u64>,
+    /// How long was counted, on average over the workers.
+    pub length_ns: Vec<u64>,
+    /// Operations.
+    pub ops: Vec<u64>,
+    /// Bytes.
+    pub bytes: Vec<u64>,
+    /// The longest operation.
+    pub longest_ns: Vec<u64>,
+}
+
 /// What a phase left behind.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseOutcome {
     /// Its name.
@@ -303,6 +323,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
             series: Series::new(interval),
             segments: Vec::new(),
             operations: Vec::new(),
+            slices: None,
             depth_reached_mean: 0.0,
         };
         for outcome in mine {

@@ -12,10 +12,11 @@ use iolab_workload::file_set::{FileSetWork, LinkKind};
 use iolab_workload::program::{DataPath, Deed, Group, Node, Positioned};
 use iolab_workload::spec::{LockPolicy, Phase, Tenant};
 use iolab_workload::verify::Verify;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something that a target cannot do for a workload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Refusal {
     /// `snake_case` and stable; the same as in the target's [`Limit`]s.
     pub code: &'static str,

@@ -1,14 +1,18 @@
 //! What is stored about a phase: what the workers counted, and what the machine did meanwhile.
 
+use std::collections::BTreeMap;
+
 use iolab_model::op::Access;
 use iolab_workload::operation::{Nature, OperationKind};
 use iolab_workload::spec::Phase;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::coordinate::{PhaseOutcome, TenantOutcome};
 
 /// A typed caveat: `code` is stable, `message` says what was seen, `hint` what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
     /// `snake_case` and stable.
@@ -27,7 +31,7 @@ impl Warning {
 }
 
 /// State of the page cache when the timed region began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheRecord {
     /// `cold`, `warm` or `as_is`.
@@ -39,7 +43,7 @@ pub struct CacheRecord {
 }
 
 /// CPU time of the harness and its workers during the timed region.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuRecord {
     /// In user space.
@@ -49,7 +53,7 @@ pub struct CpuRecord {
 }
 
 /// What a block device did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceRecord {
     /// Kernel name.
@@ -78,7 +82,7 @@ fn is_one(value: &u64) -> bool {
 }
 
 /// Everything stored about one phase.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseRecord {
     /// Name of the operation.
@@ -114,6 +118,66 @@ pub struct PhaseRecord {
     pub tenants: Vec<TenantOutcome>,
     /// What to know when reading the numbers.
     pub warnings: Vec<Warning>,
+    /// Knobs that were changed while it ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+    /// What its block trace tells; the front end adds it before it stores the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PhaseTrace>,
+}
+
+/// What the block trace of a trial tells of one phase.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseTrace {
+    /// Times of stages, by the stage's name: `Q2D`, `D2C`, `Q2C` ...
+    pub stages: BTreeMap<String, StageTimes>,
+    /// What each device did, as `iolab trace` gives it.
+    pub devices: Vec<Value>,
+}
+
+/// Times of one stage of the requests in a block trace; percentiles are at most 1/128 too long.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageTimes {
+    /// The stage.
+    pub stage: String,
+    /// Requests.
+    pub count: u64,
+    /// Shortest.
+    pub min_ns: u64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Half of all are at most this long.
+    pub p50_ns: u64,
+    /// Nine of ten.
+    pub p90_ns: u64,
+    /// 99 of 100.
+    pub p99_ns: u64,
+    /// 999 of 1000.
+    pub p999_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
+    /// Sum.
+    pub sum_ns: u64,
+}
+
+/// A knob that was changed while a phase ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    /// When it was to happen, after the release.
+    pub asked_ns: u64,
+    /// When it began.
+    pub began_ns: u64,
+    /// When it was done and read back.
+    pub done_ns: u64,
+    /// Name of the knob.
+    pub knob: String,
+    /// Value before.
+    pub from: Option<String>,
+    /// Value as read back.
+    pub to: Option<String>,
 }
 
 impl PhaseRecord {
@@ -140,6 +204,8 @@ impl PhaseRecord {
             own_read_bytes: None,
             tenants: outcome.tenants,
             warnings: Vec::new(),
+            marks: Vec::new(),
+            trace: None,
         }
     }
 

@@ -3,6 +3,7 @@
 
 use iolab_model::op::{OpClass, Token};
 use iolab_model::{Completion, Histogram, Ns, Submission};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::op_log::OpLog;
@@ -10,7 +11,7 @@ use crate::segment::Segments;
 use crate::series::Series;
 
 /// One histogram per class of op that occurred.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassHistograms {
     /// Reads.

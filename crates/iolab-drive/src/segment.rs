@@ -3,12 +3,13 @@
 
 use iolab_model::Ns;
 use iolab_model::op::OpClass;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::recorder::ClassHistograms;
 
 /// Ops that ended between two cuts.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Segment {
     /// From the beginning of the phase's timed region.

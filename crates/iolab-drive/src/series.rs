@@ -1,13 +1,14 @@
 //! Throughput over time in bounded memory: when the slices are used up, neighbours are merged.
 
 use iolab_model::Ns;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A series never has more slices than this; 100 ms slices last 102 s before they become 200 ms.
 const SLICES_MAX: usize = 1024;
 
 /// Ops, bytes and the longest latency of consecutive, equally wide slices of time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
     /// Width of a slice.

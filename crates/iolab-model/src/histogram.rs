@@ -7,6 +7,9 @@
 //! there;
 //! `max` keeps the exact largest. Percentiles are merged by adding counts, never by averaging.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Each power of two is divided into `2^SUB_BUCKET_BITS` parts.
@@ -225,16 +228,33 @@ impl core::fmt::Debug for Histogram {
 }
 
 /// The form in which histograms are stored and exchanged: only the counts that are not zero.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sparse {
+    /// Of the values: always `ns`.
     unit: String,
+    /// Values that were recorded.
     count: u64,
+    /// The smallest.
     min: u64,
+    /// The largest.
     max: u64,
+    /// Of all values.
     sum: u128,
+    /// Each power of two is divided into two to this power of parts.
     sub_bucket_bits: u32,
+    /// Index of a part, and the values in it; parts without values are left out.
     counts: Vec<(u32, u64)>,
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Sparse::json_schema(generator)
+    }
 }
 
 impl Serialize for Histogram {

@@ -4,6 +4,7 @@
 //! (plain, direct, mapped, stdio, append) belongs to the handle ([`OpenHow`]), so one lane can hold
 //! several kinds at once. Data never travels in an op: a lane owns its buffers, one per queue slot.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, Ns};
@@ -34,7 +35,7 @@ pub enum Position {
 /// Per-transfer flags, the RWF family of preadv2(2) and pwritev2(2).
 ///
 /// In descriptions of workloads they are a list of [`FlagName`]s.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Vec<FlagName>", into = "Vec<FlagName>")]
 pub struct TransferFlags(pub u16);
 
@@ -129,7 +130,7 @@ pub struct Transfer {
 }
 
 /// How a handle reaches its file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Through the page cache.
@@ -146,7 +147,7 @@ pub enum Access {
 }
 
 /// What a returning write promises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Durability {
     /// Nothing.
     #[default]

@@ -1,10 +1,22 @@
 //! I/O priority, as `ioprio_set(2)` knows it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// I/O priority class, `ioprio_set(2)`. The order is the urgency.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum PriorityClass {
@@ -22,7 +34,9 @@ pub enum PriorityClass {
 }
 
 /// I/O priority: class and level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct Priority {
     /// Class.

@@ -1,7 +1,7 @@
 //! One row in one list: the macro that turns a list of variants into an enum with names.
 
 #[doc(hidden)]
-pub use serde;
+pub use {schemars, serde};
 
 /// Declares a closed enum whose variants have names, so that adding a thing is one file and one
 /// row.
@@ -60,6 +60,22 @@ macro_rules! registry {
                         known: [$( $text ),+].join(", "),
                     }),
                 }
+            }
+        }
+
+        impl $crate::registry::schemars::JsonSchema for $Name {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                ::std::stringify!($Name).into()
+            }
+
+            fn json_schema(
+                _: &mut $crate::registry::schemars::SchemaGenerator,
+            ) -> $crate::registry::schemars::Schema {
+                $crate::registry::schemars::json_schema!({
+                    "type": "string",
+                    "description": ::std::concat!("Name of a ", $kind, "."),
+                    "enum": [ $( $text ),+ ],
+                })
             }
         }
 

@@ -1,9 +1,10 @@
 //! Seeded random streams: the same seed gives the same numbers on every machine and for ever.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The root of all randomness of a study; streams for its parts are split off by [`Seed::stream`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Seed(pub u64);
 

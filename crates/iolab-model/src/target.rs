@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::completion::Completion;
@@ -17,7 +18,7 @@ use crate::seed::Seed;
 use crate::units::{Bytes, Ns};
 
 /// Why a target cannot do something, in words, and what to do instead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Limit {
     /// `snake_case` and stable: what is missing.
     pub code: &'static str,
@@ -28,7 +29,7 @@ pub struct Limit {
 }
 
 /// What a target can do, as data: the core asks "can you?" and never "who are you?".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "a table of independent abilities")]
 pub struct Capabilities {
@@ -109,7 +110,7 @@ impl Capabilities {
 }
 
 /// What buffers are filled with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
     /// Random bytes, and every 4 KiB page of every write differs: neither compression nor
@@ -126,7 +127,7 @@ pub enum Content {
 }
 
 /// Shares of each granule of a file that storage may find equal or empty, in percent of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Blend {
     /// Size of a granule.

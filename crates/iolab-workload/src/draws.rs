@@ -6,6 +6,7 @@
 //! used from the front again. Left out: other C libraries' generators.
 
 use iolab_model::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Words of state, and the distance of the second one that is added (random(3), type 3).
@@ -19,7 +20,7 @@ const UPDATE_EVERY: u32 = 10;
 pub const GIVEN_MAX: usize = 1 << 16;
 
 /// Where numbers come from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Source {
     /// rand(3) after srand(3).
@@ -35,7 +36,7 @@ pub enum Source {
 }
 
 /// The numbers of a run: first a ticket for each seek, then what the sets of files need.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Draws {
     /// Where they come from.

@@ -9,6 +9,7 @@
 //! [`FileSetPlan`] makes paths of it, and [`FileSetWorker`] performs it.
 
 use iolab_model::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::draws::{Draws, Numbers};
@@ -28,7 +29,7 @@ const FILES_MAX: u64 = 64 << 20;
 const DIRECTORIES_MAX: u64 = 99_999;
 
 /// What is done with a set of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSetWork {
     /// The deed.
@@ -57,7 +58,7 @@ pub struct FileSetWork {
 }
 
 /// What is done with the files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAction {
     /// Made and written; sync(2) at the end is timed.
@@ -72,7 +73,7 @@ pub enum FileAction {
 }
 
 /// In which order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileOrder {
     /// Numbered names; read and removed in the directory's own order.
@@ -82,7 +83,7 @@ pub enum FileOrder {
 }
 
 /// Links instead of files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkKind {
     /// Files.

@@ -4,6 +4,7 @@
 //! read. Whatever is told, judged or bounded asks here. Left out: how fast anything is.
 
 use iolab_model::op::Access;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::file_set::{FileAction, FileSetWork};
@@ -55,7 +56,7 @@ impl OperationKind {
 }
 
 /// Kind, size and way to the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nature {
     /// What it does.
@@ -152,7 +153,7 @@ impl Nature {
 }
 
 /// An operation of a workload: its id in the store, its engine and its nature.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Operation {
     /// Name of the phase, or `phase/tenant` where several tenants run at once.
     pub id: String,

@@ -1,5 +1,6 @@
 //! What a worker leaves behind.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::verify::Mismatch;
@@ -10,7 +11,7 @@ fn is_zero(value: &u64) -> bool {
 }
 
 /// What a worker counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamReport {
     /// Ordinal in its tenant.

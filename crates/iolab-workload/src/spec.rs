@@ -7,6 +7,7 @@ use iolab_model::error::Error;
 use iolab_model::op::{Access, Durability, TransferFlags};
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Priority, Seed};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::draws::Draws;
@@ -28,7 +29,7 @@ const DIRECT_UNIT: Bytes = Bytes(512);
 pub const PROGRAM_FILE: &str = "program";
 
 /// Phases on shared files, with one engine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Always [`VERSION`].
@@ -81,7 +82,7 @@ fn default_interval() -> Ns {
 }
 
 /// How workers share the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkersAs {
     /// Threads of one process.
@@ -92,7 +93,7 @@ pub enum WorkersAs {
 }
 
 /// Tenants that run at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     /// Name of the operation it measures.
@@ -125,7 +126,7 @@ pub struct Phase {
 }
 
 /// Equal workers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct Tenant {
@@ -251,7 +252,7 @@ fn is_one_record(value: &u64) -> bool {
 }
 
 /// A part of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Region {
     /// Where that of the first worker begins.
@@ -272,7 +273,7 @@ impl Region {
 }
 
 /// Order in which records are touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pattern {
     /// 0, 1, 2, ...
@@ -302,7 +303,7 @@ fn default_stride() -> u64 {
 }
 
 /// Reading, writing or both.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Direction {
     /// Only reads.
@@ -322,7 +323,7 @@ pub enum Direction {
 }
 
 /// When data are flushed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum FsyncPolicy {
     /// Never.
@@ -347,7 +348,7 @@ pub enum FsyncPolicy {
 }
 
 /// How data are flushed between operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flush {
     /// fsync(2).
@@ -364,7 +365,7 @@ pub enum Flush {
 }
 
 /// What is locked with fcntl(2) while a worker operates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LockPolicy {
     /// Nothing.
@@ -377,7 +378,7 @@ pub enum LockPolicy {
 }
 
 /// What to do about the file before the timed region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
     /// Make a new, empty file; one that is there is removed first.
@@ -393,7 +394,7 @@ pub enum Opening {
 }
 
 /// When a worker ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Limit {
     /// After as many ops as the file has records.

@@ -7,6 +7,7 @@
 //! remembers.
 
 use iolab_model::{Bytes, Error, Seed};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::{Direction, Limit, Opening, Pattern, Phase, Tenant, Workload};
@@ -17,7 +18,7 @@ const UNIT_MAX: u64 = 4096;
 const UNIT_MIN: u64 = 512;
 
 /// Whether what is read is compared with what was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
     /// Not at all.
@@ -48,7 +49,7 @@ pub struct Trust {
 }
 
 /// A mismatch between what was written and what was read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mismatch {
     /// Name of the file.

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
 from iolab.errors import IolabError
 from iolab.library.services import Services
 from iolab.testbed.agent import Agent, AgentError, left_behind_text
 from iolab.testbed.command import agent_command, find_agent
+
+if TYPE_CHECKING:
+    from iolab.protocol import BoundaryOf, Check, OpenJournal
 
 NAME = "doctor"
 HELP = "say what is possible as this user and what is noisy here"
@@ -40,7 +43,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     """Print one line per check, and what would help; 1 if a place that was named is not there."""
     _print(console, _extension_check(services))
     agent_path = find_agent()
-    _print(console, {"name": "agent", "status": "ok", "message": str(agent_path)})
+    _print(console, {"name": "agent", "status": "ok", "message": str(agent_path), "hint": ""})
     with Agent([str(agent_path)]) as agent:
         for journal in _open_journals(agent):
             _print(
@@ -59,7 +62,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     return 0 if all(map(os.path.exists, arguments.paths)) else 1
 
 
-def _sudo_check() -> Mapping[str, str]:
+def _sudo_check() -> Check:
     """Whether the agent can be root for this user, and what it does then."""
     name = "agent by sudo"
     try:
@@ -68,10 +71,11 @@ def _sudo_check() -> Mapping[str, str]:
             hello = agent.hello(f"doctor-{uuid.uuid4().hex[:8]}", is_dry_run=True)
     except IolabError as error:
         return {"name": name, "status": "warn", "message": error.message, "hint": error.hint}
-    return {"name": name, "status": "ok", "message": f"{command[-1]}: {_allowed(hello.boundary)}"}
+    message = f"{command[-1]}: {_allowed(hello.boundary)}"
+    return {"name": name, "status": "ok", "message": message, "hint": ""}
 
 
-def _allowed(boundary: Mapping[str, Any] | None) -> str:
+def _allowed(boundary: BoundaryOf | None) -> str:
     if boundary is None:
         return "it is root and does everything"
     classes = ", ".join(boundary.get("classes", ())) or "none"
@@ -80,7 +84,7 @@ def _allowed(boundary: Mapping[str, Any] | None) -> str:
     return f"classes {classes} are allowed {where}"
 
 
-def _open_journals(agent: Agent) -> Sequence[Mapping[str, Any]]:
+def _open_journals(agent: Agent) -> Sequence[OpenJournal]:
     """What dead runs left behind; nothing where there can be no journal: a check tells why."""
     try:
         return agent.hello(f"doctor-{uuid.uuid4().hex[:8]}", is_dry_run=True).open_journals
@@ -88,7 +92,7 @@ def _open_journals(agent: Agent) -> Sequence[Mapping[str, Any]]:
         return ()
 
 
-def _extension_check(services: Services) -> Mapping[str, str]:
+def _extension_check(services: Services) -> Check:
     try:
         services.load_core()
     except IolabError as error:
@@ -98,10 +102,10 @@ def _extension_check(services: Services) -> Mapping[str, str]:
             "message": error.message,
             "hint": error.hint,
         }
-    return {"name": "extension", "status": "ok", "message": "compiled part is there"}
+    return {"name": "extension", "status": "ok", "message": "compiled part is there", "hint": ""}
 
 
-def _print(console: Console, check: Mapping[str, str]) -> None:
+def _print(console: Console, check: Check) -> None:
     mark = _MARKS.get(check.get("status", ""), check.get("status", ""))
     message = check.get("message", "")
     for said_of_a_trial, said_here in _NO_TRIAL:

@@ -362,7 +362,7 @@ def _add_factor_flag(group: Any, definition: FactorDefinition) -> None:
         group.add_argument("--" + alias.replace("_", "-"), help=argparse.SUPPRESS, **common)
 
 
-def _has_levels(value: Any) -> bool:
+def _has_levels(value: object) -> bool:
     if isinstance(value, list):
         return len(value) > 1  # pyright: ignore[reportUnknownArgumentType]
-    return "," in value or ".." in value
+    return isinstance(value, str) and ("," in value or ".." in value)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
 from iolab.errors import RestoreError, TestbedError
 from iolab.library.services import Services
 from iolab.testbed.agent import Agent, describe_problem
 from iolab.testbed.command import agent_command, find_agent
+
+if TYPE_CHECKING:
+    from iolab.protocol import Restored
 
 NAME = "restore"
 HELP = "put back what a killed run left changed"
@@ -54,7 +57,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     return 0
 
 
-def _tell_undone(results: Sequence[Mapping[str, Any]], console: Console) -> None:
+def _tell_undone(results: Sequence[Restored], console: Console) -> None:
     """Print what was put back, and end if something was not."""
     for word in ("restored", "obsolete"):
         for result in results:
@@ -71,7 +74,7 @@ def _tell_undone(results: Sequence[Mapping[str, Any]], console: Console) -> None
         )
 
 
-def _tell_alive(results: Sequence[Mapping[str, Any]], console: Console) -> None:
+def _tell_alive(results: Sequence[Restored], console: Console) -> None:
     """Print which runs are under way, and end if there are some: their changes are in place."""
     alive = [str(run) for result in results for run in result.get("alive", [])]
     for run in alive:
@@ -83,7 +86,7 @@ def _tell_alive(results: Sequence[Mapping[str, Any]], console: Console) -> None:
         )
 
 
-def _tell_unasked(why: str, results: Sequence[Mapping[str, Any]], console: Console) -> None:
+def _tell_unasked(why: str, results: Sequence[Restored], console: Console) -> None:
     """Say what was looked at; end if root may have journals, which could not be asked for."""
     if not any(result.get("restored") for result in results):
         console.result("nothing to restore of your own runs")
@@ -106,8 +109,8 @@ def may_hold_journals(folder: Path) -> bool:
         return True
 
 
-def _restore(command: list[str], run_id: str | None, console: Console) -> Mapping[str, Any]:
+def _restore(command: list[str], run_id: str | None, console: Console) -> Restored:
     with Agent(command, tell=console.note) as agent:
         agent.hello(f"restore-{uuid.uuid4().hex[:8]}")
         result = agent.restore(run_id)
-    return {**result, "problems": agent.unrestored}
+    return {**result, "problems": list(agent.unrestored)}

@@ -8,12 +8,12 @@ has written. The command of ``--for`` is started here, with the rights of who as
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import threading
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
@@ -25,7 +25,10 @@ from iolab.testbed.command import agent_command
 from iolab.units import format_bytes_rounded, parse_bytes
 from iolab.wording import counted
 
-_SETS: Final = {"full": "full", "issue-complete": "issue_complete"}
+if TYPE_CHECKING:
+    from iolab.protocol import EventSet, Progress, RecordSpec, TraceRecorded
+
+_SETS: Final[dict[str, EventSet]] = {"full": "full", "issue-complete": "issue_complete"}
 _SECONDS_MAX: Final = 30 * 86_400.0
 _EXIT_COMMAND_FAILED: Final = 1
 
@@ -55,7 +58,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_overwrite_flag(parser)
 
 
-def record(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+def record(arguments: argparse.Namespace, core: object, console: Console) -> int:
     """Record, and say what was recorded.
 
     Raises
@@ -71,7 +74,7 @@ def record(arguments: argparse.Namespace, core: Any, console: Console) -> int:
         with Agent(agent_command(needs_root=True), stop=command, tell=console.note) as agent:
             agent.hello(f"trace-{uuid.uuid4().hex[:12]}")
             status = _made(out, allowed)
-            spec = {
+            spec: RecordSpec = {
                 "devices": arguments.devices,
                 "output": {
                     "path": str(out.parent.resolve() / out.name),
@@ -91,7 +94,7 @@ def record(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     return _tell(answer, arguments.out, console) or _tell_command(code, console)
 
 
-def _made(out: Path, allowed: Allowed) -> Any:
+def _made(out: Path, allowed: Allowed) -> os.stat_result:
     try:
         return made_empty(out, allowed)
     except OSError as error:
@@ -141,9 +144,9 @@ class _Command:
         """Make the descriptor unreadable until the next press."""
         self._switch.drain()
 
-    def heed(self, progress: Mapping[str, Any]) -> None:
+    def heed(self, progress: Progress) -> None:
         """Start the command when events are recorded."""
-        if progress.get("state") != "recording" or self._process is not None or self._line is None:
+        if "recording" not in progress or self._process is not None or self._line is None:
             return
         self._process = subprocess.Popen(["/bin/sh", "-c", self._line])
         threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
@@ -158,9 +161,9 @@ class _Command:
         return self._process.wait() if self._process is not None else 0
 
 
-def _tell(answer: Mapping[str, Any], out: str, console: Console) -> int:
+def _tell(answer: TraceRecorded, out: str, console: Console) -> int:
     """Print what was recorded; returns the exit code."""
-    recorded: Mapping[str, Any] = answer["recorded"]
+    recorded = answer["recorded"]
     for warning in answer.get("warnings", ()):
         console.note(f"iolab: note: {warning['message']}; {warning['hint']}")
     lost = {int(cpu): int(count) for cpu, count in recorded["lost"].items()}

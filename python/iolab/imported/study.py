@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iolab.errors import StudyError
 from iolab.imported.checks import Checked, check_reading
@@ -235,7 +235,7 @@ def _record(imported: Imported, trial: Trial) -> DerivedRecord:
     table = imported.reading.table
     own = {str(o.path): {"file": o.path.name, "sha256": o.sha256} for o in table.origins}
     whole = {"file": table.path.name, "sha256": table.sha256}
-    record: dict[str, Any] = {
+    source = {
         "source": own.get(values[0].file, whole),
         "rows": [
             {
@@ -256,7 +256,7 @@ def _record(imported: Imported, trial: Trial) -> DerivedRecord:
         caveats=(),
         facts=imported.facts,
         phases=tuple(_phase(operation, metrics) for operation, metrics in phases.items()),
-        record=record,
+        source=source,
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from iolab.store.continuing import named
 
+T = TypeVar("T")
 
-def placed(verdict: Any, directory: Path | None) -> Any:
+
+def placed(verdict: T, directory: Path | None) -> T:
     """The same verdict, to be printed: hints name `directory` where stored ones write ``DIR``.
 
     Parameters

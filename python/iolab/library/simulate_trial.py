@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.errors import StoppedError, StudyError, TestbedError
 from iolab.library.hints import in_python
@@ -26,6 +26,7 @@ from iolab.testbed.runner import choose_runner
 if TYPE_CHECKING:
     import pandas  # pyright: ignore[reportMissingImports]
 
+    from iolab.protocol import Record
     from iolab.run.stop import StopSwitch
 
 _FIXED: Final = ("operation", "io_size_bytes", "elapsed_ns", "depth_reached_mean")
@@ -53,7 +54,7 @@ class SimulatedTrial:
     seed: int
     metrics: Mapping[str, Mapping[str, float]]
     caveats: tuple[Caveat, ...]
-    record: Mapping[str, Any] = field(repr=False, compare=False)
+    record: Record | None = field(repr=False, compare=False)
     _phases: tuple[dict[str, Cell], ...] = field(repr=False)
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.errors import IolabError, StudyError
 from iolab.library import calibrations
@@ -56,7 +56,9 @@ def is_stored(path: Path) -> bool:
     return is_file or (path / STORE_NAME).is_file()
 
 
-def stored_study(path: Path, overrides: Mapping[str, Any], override_source: Source) -> model.Study:
+def stored_study(
+    path: Path, overrides: Mapping[str, object], override_source: Source
+) -> model.Study:
     """The study that is stored, to be run again or continued.
 
     Parameters

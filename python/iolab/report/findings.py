@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from iolab import units
 from iolab.report.chart import Table, Value
@@ -207,7 +207,7 @@ def write_findings(
     return row
 
 
-def findings_document(verdict: StudyVerdict) -> list[dict[str, Any]]:
+def findings_document(verdict: StudyVerdict) -> list[dict[str, object]]:
     """Return all findings as plain data for verdict.json."""
     return [
         {

@@ -51,7 +51,7 @@ def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
     }
 
 
-def _slices(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
+def _slices(data: StudyData, verdict: StudyVerdict) -> dict[str, object]:
     """How levels alternated, with the ratios of totals; no key of a study in trials."""
     design = design_of(data)
     if design is None:

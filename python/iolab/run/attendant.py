@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iolab.run.stop import StopSwitch
 from iolab.store.db import Store
 from iolab.study.plan import Trial
 from iolab.testbed.runner import Runner
 
-Json = Mapping[str, Any]
+if TYPE_CHECKING:
+    from iolab.protocol import Progress, Record, TrialSpec
 
 
 class Attendant:
@@ -30,18 +31,18 @@ class Attendant:
         del trial
         return nullcontext()
 
-    def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
+    def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
         """The spec of a trial with what is to be added."""
         del trial
         return spec
 
-    def heard(self, trial: Trial, params: Json) -> None:
+    def heard(self, trial: Trial, params: Progress) -> None:
         """Take progress of a trial."""
 
-    def measured(self, trial: Trial, record: dict[str, Any]) -> None:
+    def measured(self, trial: Trial, record: Record) -> None:
         """Take a record before it is stored, and take out of it what is not to be stored."""
 
-    def stored(self, trial: Trial, record: Json) -> None:
+    def stored(self, trial: Trial, record: Record) -> None:
         """Take a record that is stored.
 
         Raises
@@ -73,23 +74,23 @@ class Attendants(Attendant):
                 stack.enter_context(one.around(trial))
             yield
 
-    def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
+    def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
         """The spec with what all add."""
         for one in self._all:
             spec = one.spec(trial, spec)
         return spec
 
-    def heard(self, trial: Trial, params: Json) -> None:
+    def heard(self, trial: Trial, params: Progress) -> None:
         """Tell all."""
         for one in self._all:
             one.heard(trial, params)
 
-    def measured(self, trial: Trial, record: dict[str, Any]) -> None:
+    def measured(self, trial: Trial, record: Record) -> None:
         """Show all a record that will be stored."""
         for one in self._all:
             one.measured(trial, record)
 
-    def stored(self, trial: Trial, record: Json) -> None:
+    def stored(self, trial: Trial, record: Record) -> None:
         """Show all a record that is stored."""
         for one in self._all:
             one.stored(trial, record)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from iolab import units
 from iolab.errors import StudyError
@@ -34,6 +34,8 @@ from iolab.study.plan import Plan, Trial
 from iolab.testbed.agent import AgentError
 
 if TYPE_CHECKING:
+    from iolab import protocol
+    from iolab.protocol import Record, TrialSpec
     from iolab.run.wear import WriteBudget
 
 VERIFY_FAILED: Final = "verify_failed"
@@ -62,8 +64,8 @@ class TrialRunner(Protocol):
     """Runs one trial; the agent, or a stand-in."""
 
     def run_trial(
-        self, spec: Mapping[str, Any], on_progress: Callable[[Mapping[str, Any]], None] | None
-    ) -> dict[str, Any]:
+        self, spec: TrialSpec, on_progress: Callable[[protocol.Progress], None] | None
+    ) -> Record:
         """Record of the trial."""
         ...
 
@@ -179,7 +181,8 @@ class Campaign:
                 return self._out_of_writes(writes, reason)
             with self._start.attendant.around(trial):
                 derived = self._run_trial(trial)
-                self._start.attendant.stored(trial, derived.record)
+                if derived.record is not None:
+                    self._start.attendant.stored(trial, derived.record)
             if derived.status == "interrupted":
                 if writes is not None and writes.is_spent and not self._start.stop.presses:
                     return self._out_of_writes(writes, writes.why_stopped(trial))
@@ -203,7 +206,7 @@ class Campaign:
         eta_ns = self._eta_ns()
         started_unix_ns, started_ns = time.time_ns(), self._clock()
 
-        def on_progress(params: Mapping[str, Any]) -> None:
+        def on_progress(params: protocol.Progress) -> None:
             attendant.heard(trial, params)
             message = str(params.get("phase") or params.get("message") or "")
             self._tell("phase", trial, message, eta_ns=eta_ns)

@@ -125,7 +125,7 @@ def measure(
                 try:
                     check_schedulers(prepared.plan.study, opened)
                     if prepared.is_resumed and not prepared.options.is_other_machine_allowed:
-                        check_same_machine(store, opened.description.get("facts") or {})
+                        check_same_machine(store, opened.facts)
                     if not prepared.is_resumed:
                         probe_stacks(runner, prepared.testbed, prepared.plan, prepared.core)
                     outcome = _run_campaign(prepared, store, runner, opened, stop)

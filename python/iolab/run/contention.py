@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.store.rows import Caveat
 from iolab.study.model import MixedWorkload, WorkloadPlan
+
+if TYPE_CHECKING:
+    from iolab.protocol import PhaseRecord, StreamReport, TenantOutcome
 
 STALL: Final = 0.1
 """A slice of time below this part of a stream's own median slice is a stall."""
@@ -25,7 +28,6 @@ OPS_PER_SLICE: Final = 10
 MISSED_SHARE_MAX: Final = 0.01
 """Missed operations up to this share are those that were due in the last moment."""
 
-Json = Mapping[str, Any]
 Grants = Mapping[str, tuple[object, ...]]
 """What each stream was granted beside its work: weight, priority, limits."""
 
@@ -41,14 +43,18 @@ def grants_of(workload: WorkloadPlan) -> Grants:
 
 
 def contention_metrics(
-    phase: Json, tenants: Sequence[Json], *, is_total: bool = False, grants: Grants | None = None
+    phase: PhaseRecord,
+    tenants: Sequence[TenantOutcome],
+    *,
+    is_total: bool = False,
+    grants: Grants | None = None,
 ) -> dict[str, float]:
     """Metrics of one stream, or (`is_total`) of what is between streams."""
     if is_total:
         return _between_streams(tenants, grants or {})
     tenant = tenants[0]
     found = dict[str, float]()
-    workers: list[Json] = tenant["workers"]
+    workers = tenant["workers"]
     if len(workers) > 1:
         found |= _known("fairness_jain", jain([_rate(worker) for worker in workers]))
     found |= _waiting(phase, workers)
@@ -59,7 +65,7 @@ def contention_metrics(
     return found
 
 
-def on_time_share(workers: Sequence[Json]) -> float | None:
+def on_time_share(workers: Sequence[StreamReport]) -> float | None:
     """Share of the operations due that ended within a period; None without a rate.
 
     Those that were due and not even begun when the time was over are not on time.
@@ -68,11 +74,11 @@ def on_time_share(workers: Sequence[Json]) -> float | None:
         return None
     missed = sum(int(worker.get("missed_ops") or 0) for worker in workers)
     due = sum(int(worker["ops"]) for worker in workers) + missed
-    late = sum(int(worker["late_ops"]) for worker in workers) + missed
+    late = sum(int(worker["late_ops"] or 0) for worker in workers) + missed
     return 1 - late / due if due else None
 
 
-def behind_its_rate(operation: str, tenant: Json) -> tuple[Caveat, ...]:
+def behind_its_rate(operation: str, tenant: TenantOutcome) -> tuple[Caveat, ...]:
     """Caveat of a stream that could not follow its rate."""
     missed = sum(int(worker.get("missed_ops") or 0) for worker in tenant["workers"])
     due = sum(int(worker["ops"]) for worker in tenant["workers"]) + missed
@@ -89,7 +95,7 @@ def behind_its_rate(operation: str, tenant: Json) -> tuple[Caveat, ...]:
     )
 
 
-def cut_off(operation: str, tenant: Json) -> tuple[Caveat, ...]:
+def cut_off(operation: str, tenant: TenantOutcome) -> tuple[Caveat, ...]:
     """Caveat of a stream that was cut off before its operations were done."""
     asked = tenant.get("asked_ops")
     done = min((int(worker["ops"]) for worker in tenant["workers"]), default=0)
@@ -111,14 +117,14 @@ def jain(values: Sequence[float]) -> float | None:
     return None if squares == 0 else sum(values) ** 2 / (len(values) * squares)
 
 
-def flowing_share(tenant: Json) -> float | None:
+def flowing_share(tenant: TenantOutcome) -> float | None:
     """Share of whole slices that are no stalls; None if there are too few.
 
     A series ends with the last operation: silence after it, to the end of the stream's own time,
     counts as slices without any. Slices are made so long that an average one holds
     `OPS_PER_SLICE` operations: a stream that does something twice a second does not stall between.
     """
-    series: Json | None = tenant.get("series")
+    series = tenant.get("series")
     if not series:
         return None
     lasted = max((int(worker["elapsed_ns"]) for worker in tenant["workers"]), default=0)
@@ -139,13 +145,13 @@ def flowing_share(tenant: Json) -> float | None:
     return sum(moved > 0 and moved >= limit for moved in slices) / count
 
 
-def _between_streams(tenants: Sequence[Json], grants: Grants) -> dict[str, float]:
+def _between_streams(tenants: Sequence[TenantOutcome], grants: Grants) -> dict[str, float]:
     """Fairness among streams that do the same; of several such groups the least fair.
 
     Streams with other weights, priorities or limits are no equals. Against their promises they are
     compared only if their limits are the same: a limit is no promise.
     """
-    groups: dict[int, list[Json]] = {}
+    groups: dict[int, list[TenantOutcome]] = {}
     for index, tenant in enumerate(tenants):
         groups.setdefault(int(tenant.get("alike", index)), []).append(tenant)
     plain = list[float | None]()
@@ -165,7 +171,7 @@ def _between_streams(tenants: Sequence[Json], grants: Grants) -> dict[str, float
     return _known("fairness_jain", _least(plain)) | _known("fairness_jain_shares", _least(promised))
 
 
-def _waiting(phase: Json, workers: Sequence[Json]) -> dict[str, float]:
+def _waiting(phase: PhaseRecord, workers: Sequence[StreamReport]) -> dict[str, float]:
     """Longest gap of any worker; of one that finished nothing, all its time."""
     if any("gap_ns_max" not in worker for worker in workers):
         return {}
@@ -176,12 +182,12 @@ def _waiting(phase: Json, workers: Sequence[Json]) -> dict[str, float]:
     return {"gap_ns_max": float(max(gaps))} if gaps and max(gaps) > 0 else {}
 
 
-def _rate(worker: Json) -> float:
+def _rate(worker: StreamReport) -> float:
     elapsed = int(worker["elapsed_ns"])
     return int(worker["bytes"]) / elapsed if elapsed > 0 else 0.0
 
 
-def _lasted(phase: Json, worker: Json) -> int:
+def _lasted(phase: PhaseRecord, worker: StreamReport) -> int:
     return int(worker["elapsed_ns"]) or int(phase["elapsed_ns"])
 
 

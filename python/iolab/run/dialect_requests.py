@@ -13,7 +13,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.errors import DialectError, StudyError
 from iolab.run.attendant import Attendant
@@ -22,6 +22,9 @@ from iolab.study.model import DialectRow, DialectWorkload, Study
 from iolab.study.plan import Trial
 from iolab.testbed.model import Testbed
 from iolab.wording import nearest
+
+if TYPE_CHECKING:
+    from iolab.protocol import RunAs, TrialSpec
 
 _NOBODYS_GROUP: Final = "nogroup"
 _NUMBER_BYTES: Final = 4
@@ -32,16 +35,21 @@ Json = Mapping[str, Any]
 class Asked(Attendant):
     """Adds to a trial's spec who measures, and what is waited for."""
 
-    def __init__(self, who: Mapping[str, Json | None]) -> None:
+    def __init__(self, who: Mapping[str, RunAs | None]) -> None:
         self._who = who
 
-    def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
+    def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
         """The spec with the user that the measuring child becomes, and its semaphores."""
         workload = trial.treatment.workload
         if not isinstance(workload, DialectWorkload):
             return spec
-        more = {"waits": workload.request.get("waits"), "run_as": self._who.get(workload.name)}
-        return spec | {key: value for key, value in more.items() if value is not None}
+        waits, user = workload.request.get("waits"), self._who.get(workload.name)
+        spec = spec.copy()
+        if waits is not None:
+            spec["waits"] = waits
+        if user is not None:
+            spec["run_as"] = user
+        return spec
 
 
 def asked(study: Study, testbed: Testbed, observer: Observer) -> Asked:
@@ -51,7 +59,7 @@ def asked(study: Study, testbed: Testbed, observer: Observer) -> Asked:
     ------
     DialectError : there is no such user or group, or only root could become it.
     """
-    who = dict[str, Json | None]()
+    who: dict[str, RunAs | None] = {}
     for workload in study.workloads:
         user: tuple[str, str] = ("", "")
         if isinstance(workload, DialectWorkload):
@@ -110,7 +118,7 @@ def _with_numbers(phase: Json, source: Json) -> Json:
     return {**phase, "tenants": tenants}
 
 
-def run_as(user: tuple[str, str], testbed: Testbed, observer: Observer) -> dict[str, Any] | None:
+def run_as(user: tuple[str, str], testbed: Testbed, observer: Observer) -> RunAs | None:
     """User that the measuring child becomes, None if it stays the same.
 
     Parameters

@@ -60,7 +60,7 @@ def _tell_device(prepared: Prepared, opened: OpenTestbed) -> None:
     testbed, observer = prepared.testbed, prepared.observer
     if not isinstance(testbed, DeviceTestbed):
         return
-    device = Device.of(opened.description["facts"])
+    device = Device.of(opened.facts)
     check_key(testbed, device, is_from_file=prepared.options.is_testbed_from_file)
     wear = wear_of(prepared.plan, testbed, device, history(prepared))
     asked = "nothing: it repeats a study" if device.is_confirmed else f"type: {device.phrase}"

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.errors import RefusedError, TestbedError
 from iolab.run.attendant import Attendant
@@ -29,6 +29,9 @@ from iolab.study.dialects import find_dialect
 from iolab.study.model import DialectWorkload, Study
 from iolab.study.plan import Trial
 from iolab.testbed.model import DirectoryTestbed, Testbed
+
+if TYPE_CHECKING:
+    from iolab.protocol import Progress, Record, Replaceable, TrialSpec
 
 FOREIGN_FILE: Final = "foreign_file"
 """Code of the agent's warning that a file of the user's own had been touched."""
@@ -59,14 +62,14 @@ class InPlace(Attendant):
         """Files that the commands name."""
         return [self._place / name for name in self._files.names]
 
-    def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
+    def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
         """The spec with the files that may be replaced."""
         del trial
         self._begun.clear()
         files = self._files.replaceable(self._place, self._allowed)
-        return spec | {"files": {"replaceable": files}}
+        return {**spec, "files": {"replaceable": files}}
 
-    def heard(self, trial: Trial, params: Json) -> None:
+    def heard(self, trial: Trial, params: Progress) -> None:
         """Remember files that are about to be made."""
         del trial
         if "begun" in params:
@@ -77,14 +80,14 @@ class InPlace(Attendant):
             self._begun.update(new)
             created_files.begin(new)
 
-    def measured(self, trial: Trial, record: dict[str, Any]) -> None:
+    def measured(self, trial: Trial, record: Record) -> None:
         """Remember files that were made."""
         del trial
-        marks: dict[str, Any] = dict(record.pop("made", {}))
+        marks = record.pop("made", {})
         written = {self._place / name: created_files.Mark(**mark) for name, mark in marks.items()}
         created_files.remember(written, ended=self._begun)
 
-    def stored(self, trial: Trial, record: Json) -> None:
+    def stored(self, trial: Trial, record: Record) -> None:
         """End the run if a file of the user's own would have been touched.
 
         Raises
@@ -222,9 +225,9 @@ class NamedFiles:
         known = self._written() | set(self.replaceable(directory, allowed))
         return [name for name in self.names if name not in known and (directory / name).exists()]
 
-    def replaceable(self, directory: Path, allowed: Allowed) -> dict[str, Any]:
+    def replaceable(self, directory: Path, allowed: Allowed) -> dict[str, Replaceable]:
         """What the agent is told of files that are there: named by the user, or made by iolab."""
-        found = dict[str, Any]()
+        found: dict[str, Replaceable] = {}
         for name in self.names:
             path = directory / name
             mark = created_files.Mark.of_path(path)

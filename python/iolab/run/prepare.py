@@ -285,7 +285,7 @@ def confirmed(prepared: Prepared, start_runner: StartRunner) -> Prepared:
         greet(runner, prepared, is_dry_run=True)
         opened = runner.open_testbed(testbed.agent_spec())
         runner.close_testbed()
-    device = Device.of(opened.description["facts"])
+    device = Device.of(opened.facts)
     check_key(testbed, device, is_from_file=options.is_testbed_from_file)
     serial = confirm_erasure(device, options.erase_serial, observer)
     earlier = history(prepared)

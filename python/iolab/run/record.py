@@ -14,7 +14,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from iolab.errors import TestbedError
 from iolab.run.contention import Grants, behind_its_rate, contention_metrics, cut_off
@@ -22,6 +22,18 @@ from iolab.run.core import Core
 from iolab.run.traces import stage_metrics
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.rows import Caveat, TrialStatus
+
+if TYPE_CHECKING:
+    from iolab import protocol
+    from iolab.protocol import (
+        ClassHistograms,
+        DeviceRecord,
+        Histogram,
+        PhaseRecord,
+        Record,
+        StreamReport,
+        TenantOutcome,
+    )
 
 NS_PER_S: Final = 1e9
 QUANTILES: Final = (("p50", 0.5, 1), ("p90", 0.9, 10), ("p99", 0.99, 1000), ("p999", 0.999, 10_000))
@@ -37,10 +49,9 @@ FLUSH_METRICS: Final = (
     "flush_ns_max",
 )
 """Which of the flushes' quantiles are metrics."""
-Json = Mapping[str, Any]
 
 
-def derive(record: dict[str, Any], core: Core, grants: Grants | None = None) -> DerivedRecord:
+def derive(record: Record, core: Core, grants: Grants | None = None) -> DerivedRecord:
     """Everything that the tables of the store want to know about `record`.
 
     `grants` are those of the trial's streams (`iolab.run.contention.grants_of`).
@@ -59,7 +70,7 @@ def derive(record: dict[str, Any], core: Core, grants: Grants | None = None) -> 
         ) from error
 
 
-def failed_record(trial_id: str, message: str, *, started_at_unix_ns: int) -> dict[str, Any]:
+def failed_record(trial_id: str, message: str, *, started_at_unix_ns: int) -> Record:
     """Record of a trial that left none because its request failed."""
     return {
         "trial": trial_id,
@@ -67,19 +78,23 @@ def failed_record(trial_id: str, message: str, *, started_at_unix_ns: int) -> di
         "error": message,
         "started_at_unix_ns": started_at_unix_ns,
         "elapsed_ns": 0,
+        "engine": "",
+        "knobs": {},
+        "stack": None,
         "facts": {},
         "warnings": [],
+        "actions": [],
         "phases": [],
     }
 
 
-def _derive(record: dict[str, Any], core: Core, grants: Grants) -> DerivedRecord:
-    status: TrialStatus = record["status"]
-    if status not in get_args(TrialStatus):
+def _derive(record: Record, core: Core, grants: Grants) -> DerivedRecord:
+    status = record["status"]
+    if status == "dry_run" or status not in get_args(TrialStatus):
         raise ValueError(f"status '{status}'")
     phases = list[PhaseRow]()
     series = list[SeriesPart]()
-    measured: list[Json] = record["phases"] if status == "ok" else []
+    measured = record["phases"] if status == "ok" else []
     for phase in measured:
         phases.extend(_operations(phase, core, grants))
         series.extend(_series(phase))
@@ -96,7 +111,7 @@ def _derive(record: dict[str, Any], core: Core, grants: Grants) -> DerivedRecord
     )
 
 
-def caveats_of(warnings: Sequence[Json]) -> tuple[Caveat, ...]:
+def caveats_of(warnings: Sequence[protocol.Warning]) -> tuple[Caveat, ...]:
     """Typed caveats from the protocol's warnings."""
     return tuple(
         Caveat(str(item["code"]), str(item["message"]), str(item.get("hint") or ""))
@@ -104,19 +119,19 @@ def caveats_of(warnings: Sequence[Json]) -> tuple[Caveat, ...]:
     )
 
 
-def _error_text(error: Any) -> str | None:
+def _error_text(error: object) -> str | None:
     if error is None:
         return None
     if isinstance(error, Mapping):
-        fields: Json = error  # pyright: ignore[reportUnknownVariableType]
+        fields: Mapping[str, object] = error  # pyright: ignore[reportUnknownVariableType]
         parts = (str(fields.get("message", fields)), str(fields.get("hint") or ""))
         return ": ".join(part for part in parts if part)
     return str(error)
 
 
-def _operations(phase: Json, core: Core, grants: Grants) -> list[PhaseRow]:
+def _operations(phase: PhaseRecord, core: Core, grants: Grants) -> list[PhaseRow]:
     """Rows of one phase: its only tenant, or each tenant and all of them together."""
-    tenants: list[Json] = phase["tenants"]
+    tenants = phase["tenants"]
     if len(tenants) == 1:
         whole = _operation(phase, phase["name"], tenants, core)
         return [
@@ -136,13 +151,13 @@ def _operations(phase: Json, core: Core, grants: Grants) -> list[PhaseRow]:
     return [*rows, total, *parts]
 
 
-def _steps(tenant: Json, whole: PhaseRow, core: Core) -> list[PhaseRow]:
+def _steps(tenant: TenantOutcome, whole: PhaseRow, core: Core) -> list[PhaseRow]:
     """Rows of the operations of a tenant's program, each by the user's word for it."""
     seconds = _length_ns(tenant) / NS_PER_S
     rows = list[PhaseRow]()
     for step in tenant.get("operations") or []:
-        metrics = _quantiles({"read": step["latency"]}, "latency_ns", core)
-        metrics |= _quantiles({"read": step.get("response")}, "response_ns", core)
+        metrics = _quantiles([step["latency"]], "latency_ns", core)
+        metrics |= _quantiles([step.get("response")], "response_ns", core)
         if seconds > 0 and step["ops"]:
             metrics["throughput_ops_per_s"] = step["ops"] / seconds
             if step["bytes"]:
@@ -162,14 +177,16 @@ def _steps(tenant: Json, whole: PhaseRow, core: Core) -> list[PhaseRow]:
     return rows
 
 
-def _segments(phase: Json, tenant: Json, whole: PhaseRow, core: Core) -> list[PhaseRow]:
+def _segments(
+    phase: PhaseRecord, tenant: TenantOutcome, whole: PhaseRow, core: Core
+) -> list[PhaseRow]:
     """Rows of what a stream did between two changes of a knob, each with its own histogram."""
     rows = list[PhaseRow]()
     for segment in tenant.get("segments") or []:
         began = int(tenant.get("began_ns") or 0)
         end = min(began + _length_ns(tenant), segment["to_ns"] or 1 << 63)
         seconds = (end - max(began, segment["from_ns"])) / NS_PER_S
-        metrics = _quantiles(segment["service"], "latency_ns", core)
+        metrics = _quantiles(_transfers(segment["service"]), "latency_ns", core)
         if seconds > 0 and segment["ops"]:
             metrics["throughput_bytes_per_s"] = segment["bytes"] / seconds
             metrics["throughput_ops_per_s"] = segment["ops"] / seconds
@@ -184,28 +201,32 @@ def segment_name(operation: str, from_ns: int, to_ns: int | None) -> str:
     return f"{operation}@{from_ns / NS_PER_S:g}-{end}s"
 
 
-def _length_ns(tenant: Json) -> int:
+def _length_ns(tenant: TenantOutcome) -> int:
     return max((int(worker["elapsed_ns"]) for worker in tenant["workers"]), default=0)
 
 
 def _operation(
-    phase: Json, operation: str, tenants: Sequence[Json], core: Core, grants: Grants | None = None
+    phase: PhaseRecord,
+    operation: str,
+    tenants: Sequence[TenantOutcome],
+    core: Core,
+    grants: Grants | None = None,
 ) -> PhaseRow:
     """Row of one stream; with `grants` that of all streams of the phase together."""
     is_total = grants is not None
-    workers: list[Json] = [worker for tenant in tenants for worker in tenant["workers"]]
+    workers = [worker for tenant in tenants for worker in tenant["workers"]]
     metrics = _rates(tenants)
     if not is_total:
         metrics |= _slice_rates(tenants[0])
     metrics |= contention_metrics(phase, tenants, is_total=is_total, grants=grants)
     if not is_total:  # Latencies of unlike streams have no common meaning.
-        metrics |= _quantiles(tenants[0].get("service"), "latency_ns", core)
-        metrics |= _quantiles(tenants[0].get("response"), "response_ns", core)
+        metrics |= _quantiles(_transfers(tenants[0].get("service")), "latency_ns", core)
+        metrics |= _quantiles(_transfers(tenants[0].get("response")), "response_ns", core)
         metrics |= _flushes(tenants[0].get("service"), core)
     if is_total or len(phase["tenants"]) == 1:  # Devices do not know streams.
         metrics |= stage_metrics(phase)
-    devices: list[Json] = phase.get("devices") or []
-    cpu: Json = phase.get("cpu") or {}
+    devices = phase.get("devices") or []
+    cpu = phase.get("cpu")
     depths = [tenant.get("depth_reached_mean") for tenant in tenants]
     # What all streams together are, their phase says; what one of them is, it says itself.
     about = phase if is_total else tenants[0]
@@ -217,8 +238,8 @@ def _operation(
         elapsed_ns=phase.get("elapsed_ns"),
         cache_share=_cache_share(phase, workers, devices),
         harness_ns_per_op=phase.get("harness_ns_per_op"),
-        cpu_user_ns=cpu.get("user_ns"),
-        cpu_system_ns=cpu.get("system_ns"),
+        cpu_user_ns=cpu["user_ns"] if cpu else None,
+        cpu_system_ns=cpu["system_ns"] if cpu else None,
         device_read_bytes=_device_sum(devices, "read_bytes"),
         device_write_bytes=_device_sum(devices, "write_bytes"),
         device_flushed_write_bytes=_device_sum(devices, "flushed_write_bytes"),
@@ -237,7 +258,7 @@ def _operation(
     )
 
 
-def _grouped(phase: Json, operation: str) -> tuple[Caveat, ...]:
+def _grouped(phase: PhaseRecord, operation: str) -> tuple[Caveat, ...]:
     """Caveat of operations that move many records in one call."""
     most = int(phase.get("records_per_op", 1))
     if most == 1:
@@ -252,7 +273,7 @@ def _grouped(phase: Json, operation: str) -> tuple[Caveat, ...]:
     )
 
 
-def _rates(tenants: Sequence[Json]) -> dict[str, float]:
+def _rates(tenants: Sequence[TenantOutcome]) -> dict[str, float]:
     """What all workers moved, by the time from the first's start to the last's end.
 
     A sum of the workers' own rates would count time in which some had ended already: IOzone may
@@ -262,7 +283,7 @@ def _rates(tenants: Sequence[Json]) -> dict[str, float]:
     began = [int(tenant.get("began_ns") or 0) for tenant in tenants]
     end = max((at + _length_ns(t) for at, t in zip(began, tenants, strict=True)), default=0)
     seconds = (end - min(began, default=0)) / NS_PER_S
-    workers: list[Json] = [worker for tenant in tenants for worker in tenant["workers"]]
+    workers = [worker for tenant in tenants for worker in tenant["workers"]]
     if seconds <= 0 or not any(worker["ops"] for worker in workers):
         return {}
     return {
@@ -271,13 +292,13 @@ def _rates(tenants: Sequence[Json]) -> dict[str, float]:
     }
 
 
-def _slice_rates(tenant: Json) -> dict[str, float]:
+def _slice_rates(tenant: TenantOutcome) -> dict[str, float]:
     """Geometric means of the rates of a tenant's slices; empty if it had none.
 
     Their logarithms are what a balanced unit pairs: a moment in which the machine was busy counts
     as one slice among many, and not as long as it lasted.
     """
-    slices: Json | None = tenant.get("slices")
+    slices = tenant.get("slices")
     if not slices:
         return {}
     found = dict[str, float]()
@@ -294,9 +315,14 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
-def _quantiles(histograms: Json | None, prefix: str, core: Core) -> dict[str, float]:
-    """Quantiles over reads and writes together; fsyncs are not operations of the workload."""
-    merged = merge_histograms([(histograms or {}).get(kind) for kind in ("read", "write")])
+def _transfers(histograms: ClassHistograms | None) -> list[Histogram | None]:
+    """Histograms of reads and of writes; fsyncs are not operations of the workload."""
+    return [histograms.get("read"), histograms.get("write")] if histograms else []
+
+
+def _quantiles(histograms: Sequence[Histogram | None], prefix: str, core: Core) -> dict[str, float]:
+    """Quantiles of all these values together."""
+    merged = merge_histograms(histograms)
     if merged is None:
         return {}
     wanted = [(name, q) for name, q, needed in QUANTILES if merged["count"] >= needed]
@@ -309,7 +335,7 @@ def _quantiles(histograms: Json | None, prefix: str, core: Core) -> dict[str, fl
     return found
 
 
-def timed_quantile(histogram: Json, quantile: float) -> float:
+def timed_quantile(histogram: Histogram, quantile: float) -> float:
     """Return the time so long that operations above it take `1 - quantile` of all waiting.
 
     A stream that waits for each answer issues nothing during a stall, which its percentiles count
@@ -336,13 +362,13 @@ def middle_of(index: int, bits: int) -> float:
     return ((index - (shift << bits)) << shift) + ((1 << shift) - 1) / 2
 
 
-def _flushes(histograms: Json | None, core: Core) -> dict[str, float]:
+def _flushes(histograms: ClassHistograms | None, core: Core) -> dict[str, float]:
     """Times of the flushes between a stream's operations."""
-    only = _quantiles({"read": (histograms or {}).get("sync")}, "flush_ns", core)
+    only = _quantiles([histograms.get("sync") if histograms else None], "flush_ns", core)
     return {name: only[name] for name in FLUSH_METRICS if name in only}
 
 
-def merge_histograms(histograms: Sequence[Json | None]) -> dict[str, Any] | None:
+def merge_histograms(histograms: Sequence[Histogram | None]) -> Histogram | None:
     """One histogram of all values; None if there are none.
 
     Raises
@@ -369,37 +395,40 @@ def merge_histograms(histograms: Sequence[Json | None]) -> dict[str, Any] | None
     }
 
 
-def _cache_share(phase: Json, workers: Sequence[Json], devices: Sequence[Json]) -> float | None:
+def _cache_share(
+    phase: PhaseRecord, workers: Sequence[StreamReport], devices: Sequence[DeviceRecord]
+) -> float | None:
     """Share of these workers' bytes that no device moved in the timed region, in [0, 1].
 
     Devices do not know streams: a direction's share is that of the whole phase.
     """
     if not devices:
         return None
-    everyone: list[Json] = [worker for tenant in phase["tenants"] for worker in tenant["workers"]]
+    everyone = [worker for tenant in phase["tenants"] for worker in tenant["workers"]]
     missed = asked = 0.0
     for key in ("read_bytes", "write_bytes"):
         total = sum(worker[key] for worker in everyone)
         own = sum(worker[key] for worker in workers)
         if total:
             moved = sum(device[key] for device in devices)
-            if key == "read_bytes" and phase.get("own_read_bytes") is not None:
+            own_read_bytes = phase.get("own_read_bytes")
+            if key == "read_bytes" and own_read_bytes is not None:
                 # Others may read from the same device: what storage gave to us alone counts, too.
-                moved = min(moved, phase["own_read_bytes"])
+                moved = min(moved, own_read_bytes)
             missed += own * min(1.0, max(0.0, 1.0 - moved / total))
             asked += own
     return missed / asked if asked else None
 
 
-def _device_sum(devices: Sequence[Json], key: str) -> int | None:
+def _device_sum(devices: Sequence[DeviceRecord], key: str) -> int | None:
     return sum(int(device.get(key) or 0) for device in devices) if devices else None
 
 
-def _series(phase: Json) -> list[SeriesPart]:
-    tenants: list[Json] = phase["tenants"]
+def _series(phase: PhaseRecord) -> list[SeriesPart]:
+    tenants = phase["tenants"]
     parts = list[SeriesPart]()
     for tenant in tenants:
-        series: Json | None = tenant.get("series")
+        series = tenant.get("series")
         if series:
             name = phase["name"] if len(tenants) == 1 else f"{phase['name']}/{tenant['name']}"
             parts.append(

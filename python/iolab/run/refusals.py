@@ -6,8 +6,7 @@ the number of the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.errors import StudyError
 from iolab.run.core import Core
@@ -20,11 +19,14 @@ from iolab.testbed.model import Testbed
 from iolab.testbed.refusal import Refusal, RefusalCore
 from iolab.wording import counted
 
+if TYPE_CHECKING:
+    from iolab.protocol import TrialSpec
+
 _CACHED: Final = frozenset({"page_cache", "mapping", "streams", "append"})
 """Codes of refusals that a dialect's own options for direct I/O avoid."""
 
 
-def refusals(testbed: Testbed, spec: Mapping[str, Any], core: RefusalCore) -> tuple[Refusal, ...]:
+def refusals(testbed: Testbed, spec: TrialSpec, core: RefusalCore) -> tuple[Refusal, ...]:
     """Everything that `testbed` cannot do of a trial.
 
     Parameters
@@ -40,7 +42,7 @@ def refusals(testbed: Testbed, spec: Mapping[str, Any], core: RefusalCore) -> tu
 
 
 def check_possible(
-    testbed: Testbed, spec: Mapping[str, Any], core: RefusalCore, cached_hint: str | None = None
+    testbed: Testbed, spec: TrialSpec, core: RefusalCore, cached_hint: str | None = None
 ) -> None:
     """Refuse a trial of which the testbed cannot do something.
 

@@ -9,8 +9,7 @@ refuse is tried on the testbed itself, before the first round (:func:`probe_stac
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iolab.errors import StudyError
 from iolab.run.core import Core
@@ -19,6 +18,9 @@ from iolab.study.plan import Plan
 from iolab.testbed.agent import AgentError
 from iolab.testbed.model import Testbed
 from iolab.testbed.runner import Runner
+
+if TYPE_CHECKING:
+    from iolab.protocol import Stack, TrialSpec
 
 
 def rehearse_stacks(runner: Runner, run_id: str, testbed: Testbed, plan: Plan, core: Core) -> None:
@@ -62,14 +64,14 @@ def probe_stacks(runner: Runner, testbed: Testbed, plan: Plan, core: Core) -> No
         tried |= untried
         try:
             record = runner.run_trial(spec)
-            problem, hint = record.get("error"), ""
+            is_failed, problem, hint = record["status"] == "failed", record.get("error"), ""
         except AgentError as error:
-            record, problem, hint = {"status": "failed"}, error.message, error.hint
-        if record["status"] == "failed":
+            is_failed, problem, hint = True, error.message, error.hint
+        if is_failed:
             raise _refused(spec, str(problem or "no reason given"), hint)
 
 
-def _to_be_probed(spec: Mapping[str, Any]) -> set[str]:
+def _to_be_probed(spec: TrialSpec) -> set[str]:
     """File system with options, and knobs with levels; schedulers are known by their names."""
     stack = spec["stack"]
     is_special = stack is not None and (stack["mkfs_options"] or stack["mount_options"])
@@ -81,7 +83,7 @@ def _to_be_probed(spec: Mapping[str, Any]) -> set[str]:
     return levels | ({json.dumps(stack)} if is_special else set())
 
 
-def _refused(spec: Mapping[str, Any], message: str, hint: str) -> StudyError:
+def _refused(spec: TrialSpec, message: str, hint: str) -> StudyError:
     stack = spec["stack"]
     if stack is not None and (stack["mkfs_options"] or stack["mount_options"]):
         return _refused_stack(stack, message, hint)
@@ -92,7 +94,7 @@ def _refused(spec: Mapping[str, Any], message: str, hint: str) -> StudyError:
     )
 
 
-def _refused_stack(stack: Mapping[str, Any], message: str, hint: str) -> StudyError:
+def _refused_stack(stack: Stack, message: str, hint: str) -> StudyError:
     options = [
         f"{name.replace('_', ' ')} {' '.join(stack[name])}"
         for name in ("mkfs_options", "mount_options")
@@ -105,9 +107,9 @@ def _refused_stack(stack: Mapping[str, Any], message: str, hint: str) -> StudyEr
     )
 
 
-def _distinct_specs(plan: Plan, core: Core, *, has_knobs: bool) -> list[dict[str, Any]]:
+def _distinct_specs(plan: Plan, core: Core, *, has_knobs: bool) -> list[TrialSpec]:
     """One trial for each stack, memory limit and perhaps set of knobs; none for a directory."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, TrialSpec] = {}
     for trial in plan.round_trials(1):
         spec = trial_spec(trial, core, is_fresh_fs=True)
         if not has_knobs:

@@ -7,7 +7,7 @@ is refused unless the user insists; then the report says so (caveat `environment
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from iolab.errors import StudyError
 from iolab.store.db import Store
@@ -16,7 +16,7 @@ FACTS: Final = ("kernel.release", "cpu.model")
 FLAG: Final = "--allow-other-machine"
 
 
-def check_same_machine(store: Store, now: Mapping[str, Any]) -> None:
+def check_same_machine(store: Store, now: Mapping[str, str]) -> None:
     """Refuse to continue a study on another kernel or processor.
 
     Raises

@@ -10,8 +10,8 @@ session makes its files anew, and records say to which one they belong.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from iolab.errors import TestbedError
 from iolab.run.campaign import Campaign, Outcome
@@ -26,21 +26,44 @@ from iolab.study.plan import Plan, Trial
 from iolab.study.validity import SLICE_MIN_NS, UNIT_NS, UNITS_MAX, slice_max_ns
 from iolab.testbed.agent import AgentError
 
+if TYPE_CHECKING:
+    from iolab.protocol import (
+        ClassHistograms,
+        PairsCell,
+        PairsSlices,
+        PairsTenant,
+        PhaseRecord,
+        Progress,
+        Record,
+        SessionOfSlices,
+        Status,
+        StreamReport,
+        TenantOutcome,
+        TrialSpec,
+    )
+
 GRACE_NS: Final = 120_000_000_000
 """Beside the slices a session lays out files."""
-_OF_SESSION: Final = (
-    "slice_ns",
-    "chosen_by",
-    "washout_ns",
-    "switch_cost_ns",
-    "slices_per_unit",
-)
-Json = Mapping[str, Any]
+
+
+class _Columns(TypedDict):
+    """The slices of one tenant in one unit, column by column."""
+
+    begin_ns: list[int]
+    length_ns: list[int]
+    ops: list[int]
+    bytes: list[int]
+    longest_ns: list[int]
+    workers: list[int]
+
+
+_Place = tuple[int, int, int]
+"""Indices of unit, cell and tenant."""
 
 
 def session_spec(
     plan: Plan, core: Core, *, units: int, time_ns: int, round_number: int
-) -> dict[str, Any]:
+) -> TrialSpec:
     """Trial spec of a session that begins with a round.
 
     Parameters
@@ -82,7 +105,7 @@ def in_order(plan: Plan, round_number: int) -> list[Trial]:
     return [known[treatment.place] for treatment in plan.treatments]
 
 
-def unit_records(record: Json, session: int) -> list[list[dict[str, Any]]]:
+def unit_records(record: Record, session: int) -> list[list[Record]]:
     """Cut the record of a session into one for each unit and treatment.
 
     Raises
@@ -99,15 +122,25 @@ def unit_records(record: Json, session: int) -> list[list[dict[str, Any]]]:
         ) from error
 
 
-def _unit_records(record: Json, session: int) -> Iterator[list[dict[str, Any]]]:
-    pairs: Json = record["pairs"]
-    cells: list[Json] = pairs["cells"]
+def _unit_records(record: Record, session: int) -> Iterator[list[Record]]:
+    pairs = record.get("pairs")
+    if pairs is None:
+        raise KeyError("pairs")
+    cells = pairs["cells"]
     n_treatments = 1 + max(int(cell["treatment"]) for cell in cells)
     columns = _by_place(pairs["slices"])
-    about = {key: pairs[key] for key in _OF_SESSION} | {"number": session}
-    shared = {key: value for key, value in record.items() if key not in ("pairs", "phases")}
+    about: SessionOfSlices = {
+        "number": session,
+        "slice_ns": pairs["slice_ns"],
+        "chosen_by": pairs["chosen_by"],
+        "washout_ns": pairs["washout_ns"],
+        "switch_cost_ns": pairs["switch_cost_ns"],
+        "slices_per_unit": pairs["slices_per_unit"],
+    }
+    shared = record.copy()
+    shared.pop("pairs", None)
     for number, unit in enumerate(pairs["units"]):
-        each: list[dict[str, Any]] = []
+        each: list[Record] = []
         for treatment in range(n_treatments):
             phases = [
                 _phase(cell, unit["service"][index], index, number, columns)
@@ -117,7 +150,7 @@ def _unit_records(record: Json, session: int) -> Iterator[list[dict[str, Any]]]:
             each.append(
                 {
                     **shared,
-                    "actions": shared.get("actions", []) if number == treatment == 0 else [],
+                    "actions": record.get("actions", []) if number == treatment == 0 else [],
                     "status": "ok",
                     "error": None,
                     "started_at_unix_ns": int(record["started_at_unix_ns"]) + unit["began_ns"],
@@ -129,29 +162,37 @@ def _unit_records(record: Json, session: int) -> Iterator[list[dict[str, Any]]]:
         yield each
 
 
-def _by_place(slices: Json) -> dict[tuple[int, int, int], dict[str, list[int]]]:
+def _by_place(slices: PairsSlices) -> dict[_Place, _Columns]:
     """Columns of the slices of each unit, cell and tenant."""
-    found: dict[tuple[int, int, int], dict[str, list[int]]] = {}
+    columns = cast("Mapping[str, list[int]]", slices)
+    found: dict[_Place, dict[str, list[int]]] = {}
     names = (*COLUMNS, "workers")
     places = zip(slices["unit"], slices["cell"], slices["tenant"], strict=True)
-    values = zip(*(slices[name] for name in names), strict=True)
+    values = zip(*(columns[name] for name in names), strict=True)
     for place, row in zip(places, values, strict=True):
         own = found.setdefault(place, {name: [] for name in names})
         for name, value in zip(names, row, strict=True):
             own[name].append(int(value))
-    return found
+    return cast("dict[_Place, _Columns]", found)
 
 
 def _phase(
-    cell: Json, service: list[Json], index: int, unit: int, columns: Mapping[Any, Any]
-) -> dict[str, Any]:
-    """Record of a phase, as a trial of its own would have it; devices are not told apart."""
+    cell: PairsCell,
+    service: Sequence[ClassHistograms],
+    index: int,
+    unit: int,
+    columns: Mapping[_Place, _Columns],
+) -> PhaseRecord:
+    """Record of a phase, as a trial of its own would have it; devices are not told apart.
+
+    What slices do not know is left out: state of the cache, CPU time, cost of the harness.
+    """
     tenants = [
         _tenant(tenant, service[number], columns[(unit, index, number)])
         for number, tenant in enumerate(cell["tenants"])
     ]
     elapsed = max(tenant["workers"][0]["elapsed_ns"] for tenant in tenants)
-    return {
+    told = {
         "name": cell["name"],
         "kind": cell["kind"],
         "io_size_bytes": cell["io_size_bytes"],
@@ -161,9 +202,11 @@ def _phase(
         "tenants": tenants,
         "warnings": [],
     }
+    return cast("PhaseRecord", told)
 
 
-def _tenant(tenant: Json, service: Json, slices: Mapping[str, list[int]]) -> dict[str, Any]:
+def _tenant(tenant: PairsTenant, service: ClassHistograms, slices: _Columns) -> TenantOutcome:
+    """Record of a tenant with one worker: all of its workers together."""
     ops, moved = sum(slices["ops"]), sum(slices["bytes"])
     lengths = [
         length // workers
@@ -179,15 +222,22 @@ def _tenant(tenant: Json, service: Json, slices: Mapping[str, list[int]]) -> dic
         "gap_ns_max": max(slices["longest_ns"]),
         "call_ns": sum(lengths),
     }
-    return {
+    told = {
         **tenant,
         "began_ns": 0,
-        "workers": [worker],
+        "workers": [cast("StreamReport", worker)],
         "service": service,
         "response": None,
-        "slices": {**{name: slices[name] for name in COLUMNS}, "length_ns": lengths},
+        "slices": {
+            "begin_ns": slices["begin_ns"],
+            "length_ns": lengths,
+            "ops": slices["ops"],
+            "bytes": slices["bytes"],
+            "longest_ns": slices["longest_ns"],
+        },
         "depth_reached_mean": None,
     }
+    return cast("TenantOutcome", told)
 
 
 class SlicedCampaign(Campaign):
@@ -235,7 +285,7 @@ class SlicedCampaign(Campaign):
         )
         started_unix_ns = time.time_ns()
 
-        def on_progress(params: Json) -> None:
+        def on_progress(params: Progress) -> None:
             message = str(params.get("message") or params.get("phase") or "")
             self._tell("phase", first, message)
 
@@ -258,12 +308,12 @@ class SlicedCampaign(Campaign):
             return self._outcome("budget", f"{len(records)} balanced units fit the budget")
         return None
 
-    def _keep(self, round_number: int, records: list[dict[str, Any]]) -> None:
+    def _keep(self, round_number: int, records: list[Record]) -> None:
         """Store the records of a unit."""
         self._store.add_trials(self._plan.round_trials(round_number))
         for trial, record in zip(in_order(self._plan, round_number), records, strict=True):
-            own = {**record, "trial": trial.trial_id}
-            own["knobs"] = {**(record.get("knobs") or {}), **_knobs_of(trial)}
+            knobs = {**(record.get("knobs") or {}), **_knobs_of(trial)}
+            own: Record = {**record, "trial": trial.trial_id, "knobs": knobs}
             derived = derive(own, self._core, grants_of(trial.treatment.workload))
             self._commit(trial, derived)
 
@@ -271,12 +321,13 @@ class SlicedCampaign(Campaign):
         self._store.commit_record(trial.trial_id, self._start.session_id, derived)
         self._statuses[trial.trial_id] = derived.status
 
-    def _without_units(self, first: Trial, record: dict[str, Any]) -> Outcome:
+    def _without_units(self, first: Trial, record: Record) -> Outcome:
         """Store why a session has no unit."""
         self._store.add_trials(self._plan.round_trials(first.round))
-        status = "interrupted" if record["status"] == "interrupted" else "failed"
+        status: Status = "interrupted" if record["status"] == "interrupted" else "failed"
         error = record.get("error") or "no reason given"
-        derived = derive({**record, "status": status, "phases": [], "error": error}, self._core)
+        empty: Record = {**record, "status": status, "phases": [], "error": error}
+        derived = derive(empty, self._core)
         self._commit(first, derived)
         if status == "interrupted":
             return self._outcome("interrupted", "stopped before the first unit was complete")

@@ -12,7 +12,7 @@ import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.digest import sha256
 from iolab.errors import StudyError, TraceError
@@ -20,6 +20,16 @@ from iolab.run.attendant import Attendant
 from iolab.run.core import Core
 from iolab.store.users_files import NOTHING, made_empty, removed_if_empty
 from iolab.study.plan import Trial
+
+if TYPE_CHECKING:
+    from iolab.protocol import (
+        OutputFile,
+        PhaseRecord,
+        PhaseTrace,
+        Record,
+        StageTimes,
+        TrialSpec,
+    )
 
 FOLDER: Final = "traces"
 """Where traces lie, in the results directory."""
@@ -68,19 +78,23 @@ class Traces(Attendant):
             path = self._folder / f"{trial_id}-{number}{ENDING}"
         return path
 
-    def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
+    def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
         """The spec with the file that is to be filled."""
         del trial
         assert self._path is not None, "`around` made it"
         assert self._made is not None, "`around` made it"
         path = self._path.parent.resolve() / self._path.name
-        output = {"path": str(path), "device": self._made.st_dev, "inode": self._made.st_ino}
+        output: OutputFile = {
+            "path": str(path),
+            "device": self._made.st_dev,
+            "inode": self._made.st_ino,
+        }
         return {**spec, "trace": {"output": output, "events": "full"}}
 
-    def measured(self, trial: Trial, record: dict[str, Any]) -> None:
+    def measured(self, trial: Trial, record: Record) -> None:
         """Add name and digest of the file, and the stage times of each phase."""
         del trial
-        told: dict[str, Any] | None = record.get("trace")
+        told = record.get("trace")
         if told is None or self._path is None:
             return
         told["file"] = f"{FOLDER}/{self._path.name}"
@@ -88,29 +102,34 @@ class Traces(Attendant):
         for phase in record.get("phases", ()):
             phase["trace"] = self._stages(phase)
 
-    def _stages(self, phase: Mapping[str, Any]) -> dict[str, Any]:
+    def _stages(self, phase: PhaseRecord) -> PhaseTrace:
         """Counts and stage times of what happened during a phase."""
         begin_ns = int(phase["started_ns"])
         span = (begin_ns, begin_ns + int(phase.get("parent_ns") or phase["elapsed_ns"]))
         told = json.loads(
             self._core.trace_stages([(str(self._path), None)], "device", "stages", span)
         )
-        report: Mapping[str, Any] = told["report"]
+        report: dict[str, Any] = told["report"]
+        rows: list[StageTimes] = report["stages"]
         return {
-            "stages": {row["stage"]: row for row in report["stages"]},
+            "stages": {row["stage"]: row for row in rows},
             "devices": report["devices"],
         }
 
 
-def stage_metrics(phase: Mapping[str, Any]) -> dict[str, float]:
+def stage_metrics(phase: PhaseRecord) -> dict[str, float]:
     """Stage times of a phase that was recorded; tails only where enough requests lie beyond."""
-    stages: Mapping[str, Any] = (phase.get("trace") or {}).get("stages", {})
+    trace = phase.get("trace")
+    stages: Mapping[str, StageTimes] = trace["stages"] if trace else {}
     found = dict[str, float]()
     for stage in _STAGES:
         row = stages.get(stage)
+        if row is None:
+            continue
+        values = {"p50": row["p50_ns"], "p99": row["p99_ns"]}
         for quantile in _QUANTILES:
-            if row is not None and row["count"] >= _COUNTS_MIN[quantile]:
-                found[f"{stage.lower()}_ns_{quantile}"] = float(row[f"{quantile}_ns"])
+            if row["count"] >= _COUNTS_MIN[quantile]:
+                found[f"{stage.lower()}_ns_{quantile}"] = float(values[quantile])
     return found
 
 

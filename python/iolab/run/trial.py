@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from iolab import units
 from iolab.run.core import Core
@@ -22,14 +22,22 @@ from iolab.study.model import (
     MixedWorkload,
     Priority,
     Stream,
-    WorkloadPlan,
 )
 from iolab.study.plan import Plan, Trial
 from iolab.testbed.model import RESERVE_BYTES
 
+if TYPE_CHECKING:
+    from iolab.protocol import Cache, IoGroup, Stack, TrialSpec, Workload
+
 _LEVELS: Final = 8
 PROBE_BYTES: Final = 64 << 10
-_LIMIT_FIELDS: Final = {
+_LimitField: TypeAlias = Literal[
+    "max_read_bytes_per_s",
+    "max_write_bytes_per_s",
+    "max_read_ops_per_s",
+    "max_write_ops_per_s",
+]
+_LIMIT_FIELDS: Final[dict[str, _LimitField]] = {
     "max_read": "max_read_bytes_per_s",
     "max_write": "max_write_bytes_per_s",
     "max_read_iops": "max_read_ops_per_s",
@@ -41,7 +49,7 @@ _LIST_SEPARATORS: Final[dict[str, Callable[[str], list[str]]]] = {
 }
 
 
-def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> dict[str, Any]:
+def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> TrialSpec:
     """Trial spec of `trial`.
 
     Parameters
@@ -54,14 +62,20 @@ def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> dict[str, Any]
     ------
     StudyError : the builders refuse the workload.
     """
-    return {
-        **surroundings(trial, is_fresh_fs=is_fresh_fs),
-        "workload": _workload(trial, core),
-        **_midway(trial.treatment.workload),
-    }
+    spec = _around(trial, _workload(trial, core), is_fresh_fs=is_fresh_fs)
+    workload = trial.treatment.workload
+    if isinstance(workload, MixedWorkload):
+        if workload.changes:
+            spec["changes"] = [
+                {"at_ns": change.at_ns, "knobs": dict(change.knobs)} for change in workload.changes
+            ]
+        groups = _io_groups(workload)
+        if groups:
+            spec["io_groups"] = groups
+    return spec
 
 
-def probe_spec(trial: Trial, core: Core) -> dict[str, Any]:
+def probe_spec(trial: Trial, core: Core) -> TrialSpec:
     """Trial spec that makes the file system of `trial`, sets its knobs and writes 64 KiB."""
     least = {
         "tests": ["write"],
@@ -85,15 +99,14 @@ def probe_spec(trial: Trial, core: Core) -> dict[str, Any]:
         "seed": trial.seed,
         "verify": "none",
     }
-    return {
-        **surroundings(trial, is_fresh_fs=True),
-        "memory_limit_bytes": None,
-        "workload": json.loads(core.iozone_workload(json.dumps(least))),
-    }
+    workload: Workload = json.loads(core.iozone_workload(json.dumps(least)))
+    spec = _around(trial, workload, is_fresh_fs=True)
+    spec["memory_limit_bytes"] = None
+    return spec
 
 
-def surroundings(trial: Trial, *, is_fresh_fs: bool) -> dict[str, Any]:
-    """Everything of a trial spec but the workload, for those who have one already."""
+def _around(trial: Trial, workload: Workload, *, is_fresh_fs: bool) -> TrialSpec:
+    """Trial spec with the surroundings that the levels of `trial` give to a workload."""
     effective = trial.treatment.effective
     memory_limit = effective["memory_limit"]
     return {
@@ -101,14 +114,15 @@ def surroundings(trial: Trial, *, is_fresh_fs: bool) -> dict[str, Any]:
         "stack": _stack(effective),
         "is_fresh_fs": is_fresh_fs and "fs" in effective,
         "knobs": _knobs(effective),
-        "cache": effective["cache"],
+        "cache": cast("Cache", effective["cache"]),
         "memory_limit_bytes": None if memory_limit == "none" else units.parse_bytes(memory_limit),
         "reserve_bytes": RESERVE_BYTES,
         "time_limit_ns": time_limit_ns(trial.treatment),
+        "workload": workload,
     }
 
 
-def _stack(effective: dict[str, str]) -> dict[str, Any] | None:
+def _stack(effective: dict[str, str]) -> Stack | None:
     if "fs" not in effective:
         return None
     options = {
@@ -117,7 +131,8 @@ def _stack(effective: dict[str, str]) -> dict[str, Any] | None:
     }
     return {
         "fs": effective["fs"],
-        **options,
+        "mkfs_options": options["mkfs_options"],
+        "mount_options": options["mount_options"],
         "has_external_journal": effective["external_journal"] == "true",
     }
 
@@ -126,7 +141,7 @@ def _knobs(effective: dict[str, str]) -> dict[str, str]:
     return {name: level for name, level in effective.items() if find_factor(name).is_knob}
 
 
-def _workload(trial: Trial, core: Core) -> dict[str, Any]:
+def _workload(trial: Trial, core: Core) -> Workload:
     workload, row = trial.treatment.workload, trial.treatment.row
     if row is not None and isinstance(workload, DialectWorkload):
         return _described(workload, row, trial)
@@ -139,11 +154,11 @@ def _workload(trial: Trial, core: Core) -> dict[str, Any]:
     return json.loads(lowered)
 
 
-def _described(workload: DialectWorkload, row: DialectRow, trial: Trial) -> dict[str, Any]:
+def _described(workload: DialectWorkload, row: DialectRow, trial: Trial) -> Workload:
     """Description of a row, with the random numbers of the round where it has none of its own."""
     if find_dialect(workload.dialect).is_seeded_by_round:
-        return row.workload | {"seed": trial.seed}
-    return row.workload
+        return cast("Workload", row.workload | {"seed": trial.seed})
+    return cast("Workload", row.workload)
 
 
 def _iozone_input(workload: IozoneWorkload, trial: Trial) -> dict[str, Any]:
@@ -217,31 +232,15 @@ def _share(stream: Stream) -> float | None:
     return None
 
 
-def _io_groups(workload: MixedWorkload) -> list[dict[str, Any]]:
-    return [
-        {
-            "tenant": stream.name,
-            "weight": stream.cgroup_weight,
-            **{_LIMIT_FIELDS[name]: value for name, value in stream.limits},
-        }
-        for stream in workload.streams
-        if stream.has_cgroup
-    ]
-
-
-def _midway(workload: WorkloadPlan) -> dict[str, Any]:
-    """What the agent does beside a workload with streams: control groups, changes of knobs."""
-    if not isinstance(workload, MixedWorkload):
-        return {}
-    spec = dict[str, Any]()
-    if workload.changes:
-        spec["changes"] = [
-            {"at_ns": change.at_ns, "knobs": dict(change.knobs)} for change in workload.changes
-        ]
-    groups = _io_groups(workload)
-    if groups:
-        spec["io_groups"] = groups
-    return spec
+def _io_groups(workload: MixedWorkload) -> list[IoGroup]:
+    groups: list[IoGroup] = []
+    for stream in workload.streams:
+        if stream.has_cgroup:
+            group: IoGroup = {"tenant": stream.name, "weight": stream.cgroup_weight}
+            for name, value in stream.limits:
+                group[_LIMIT_FIELDS[name]] = value
+            groups.append(group)
+    return groups
 
 
 def _count_or_zero(level: str) -> int:
@@ -263,7 +262,7 @@ def _shared_input(trial: Trial) -> dict[str, Any]:
     }
 
 
-def check_specs(plan: Plan, core: Core) -> list[dict[str, Any]]:
+def check_specs(plan: Plan, core: Core) -> list[TrialSpec]:
     """Lower every treatment once, so that nonsense is refused before anything is touched.
 
     Returns

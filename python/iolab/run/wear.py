@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from iolab import units
 from iolab.errors import TestbedError
@@ -23,7 +23,9 @@ from iolab.study.estimate import cost_of
 from iolab.study.factors import NO_FILE_SYSTEM
 from iolab.study.plan import Plan, Trial
 
-RECORD_KEY: Final = "host_writes"
+if TYPE_CHECKING:
+    from iolab.protocol import Record
+
 ENDS_BYTES: Final = 4 << 20
 """Of each start: marker, both ends blanked before and after."""
 _SECTOR_BYTES: Final = 512
@@ -49,15 +51,15 @@ class History:
     finished: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, plan: Plan, attempts: Iterable[tuple[str, str, Mapping[str, Any]]]) -> Self:
+    def of(cls, plan: Plan, attempts: Iterable[tuple[str, str, Record]]) -> Self:
         """From every attempt at a trial: its name, status and record."""
         n_trials = len(plan.treatments)
         total, finished = 0, set[str]()
         seen, doubts = dict[str, int](), dict[str, int]()
         for trial_id, status, record in attempts:
-            kept = record.get(RECORD_KEY) or {}
-            written = int(kept.get("trial_bytes", 0))
-            total += int(kept.get("before_bytes", 0)) + written
+            kept = record.get("host_writes")
+            written = kept["trial_bytes"] if kept else 0
+            total += (kept["before_bytes"] if kept else 0) + written
             ordinal = int(trial_id[1:])
             trials = plan.round_trials((ordinal - 1) // n_trials + 1)
             trial = trials[(ordinal - 1) % n_trials]
@@ -249,7 +251,7 @@ class WriteBudget:
         ).total_bytes
         return f"no trial was begun and everything was put back; --accept-writes {wanted} would do"
 
-    def keep(self, record: dict[str, Any], trial: Trial, before: int) -> None:
+    def keep(self, record: Record, trial: Trial, before: int) -> None:
         """Note in `record` what was written during its trial, and since the one before it.
 
         Parameters
@@ -257,7 +259,7 @@ class WriteBudget:
         before : what `counted` was when the trial began.
         """
         now = self._count()
-        record[RECORD_KEY] = {"before_bytes": before - self._kept, "trial_bytes": now - before}
+        record["host_writes"] = {"before_bytes": before - self._kept, "trial_bytes": now - before}
         self._kept = now
         name, written = trial.treatment.name, now - before
         if record.get("status") == "ok":

@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.errors import StoreError
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record
 
 RECORD_BYTES_MAX: Final = 16 << 20
 """Of one record, unpacked: some ten times the largest. Nothing beyond it is ever unpacked."""
@@ -43,7 +46,7 @@ def read_json(text: object, table: str, row: object, column: str) -> Any:
     return value
 
 
-def unpack_record(packed: object, row: object) -> dict[str, Any]:
+def unpack_record(packed: object, row: object) -> Record:
     """Record of one trial from column ``record_zlib``.
 
     Raises

@@ -9,12 +9,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iolab.errors import DamageError
 from iolab.frozen import frozen
 from iolab.store.cells import read_json, unpack_record
 from iolab.store.store_errors import PUT_BACK, errors_named
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record
 
 
 @frozen
@@ -24,7 +27,7 @@ class Contents:
     path: Path
     connection: sqlite3.Connection
 
-    def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def records(self) -> Iterator[tuple[str, Record]]:
         """Every finished trial with its record as the agent sent it, in the order of execution."""
         with errors_named(self.path):
             for record_id, trial_id, record in self.connection.execute(
@@ -33,7 +36,7 @@ class Contents:
             ):
                 yield trial_id, unpack_record(record, record_id)
 
-    def attempts(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    def attempts(self) -> Iterator[tuple[str, str, Record]]:
         """Every attempt at a trial with its status and record, in the order of execution."""
         with errors_named(self.path):
             for record_id, trial_id, status, record in self.connection.execute(

@@ -18,12 +18,15 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, astuple
+from dataclasses import astuple
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from iolab.frozen import frozen
 from iolab.store.folder import Folder, OutputError
+
+if TYPE_CHECKING:
+    from iolab.protocol import FileBirth, FileMark
 
 LIST_NAME: Final = "made"
 _SYSTEM_STATE: Final = Path("/var/lib/iolab")
@@ -58,9 +61,15 @@ class Mark:
             return cls.of(status) if stat.S_ISREG(status.st_mode) else None
         return None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> FileMark:
         """As the agent's protocol has it."""
-        return asdict(self)
+        return {
+            "device": self.device,
+            "inode": self.inode,
+            "size_bytes": self.size_bytes,
+            "modified_ns": self.modified_ns,
+            "changed_ns": self.changed_ns,
+        }
 
 
 @frozen
@@ -71,9 +80,9 @@ class Birth:
     inode: int
     born_ns: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> FileBirth:
         """As the agent's protocol has it."""
-        return asdict(self)
+        return {"device": self.device, "inode": self.inode, "born_ns": self.born_ns}
 
     def is_of(self, status: os.stat_result) -> bool:
         """Whether a file may be this one: its inode may have had another file before."""

@@ -10,18 +10,20 @@ Source of the layout: `iolab_model::histogram` (log-linear, 2**bits parts of eac
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from iolab.store.cells import unpack_record
 from iolab.store.rows import CurveRow
+
+if TYPE_CHECKING:
+    from iolab.protocol import Histogram, Record
 
 LADDER: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 """A ladder's steps; a step needs as many operations as let one lie beyond it."""
 BODY: Final = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.95)
 GRID: Final = tuple(sorted((*LADDER, *BODY)))
 RECORDS_MAX: Final = 1000
-Json = Mapping[str, Any]
 
 
 def read_curves(connection: sqlite3.Connection) -> list[CurveRow]:
@@ -48,9 +50,9 @@ def read_curves(connection: sqlite3.Connection) -> list[CurveRow]:
     ]
 
 
-def _curves(trial_id: str, record: Json) -> Iterator[CurveRow]:
+def _curves(trial_id: str, record: Record) -> Iterator[CurveRow]:
     for phase in record.get("phases") or []:
-        tenants: Sequence[Json] = phase.get("tenants") or []
+        tenants = phase.get("tenants") or []
         for tenant in tenants:
             name = str(phase["name"])
             operation = name if len(tenants) == 1 else f"{name}/{tenant['name']}"
@@ -63,7 +65,7 @@ def _curves(trial_id: str, record: Json) -> Iterator[CurveRow]:
                     yield CurveRow(trial_id, operation, clock, count, values)
 
 
-def quantiles_of(histograms: Sequence[Json]) -> tuple[int, dict[float, float]] | None:
+def quantiles_of(histograms: Sequence[Histogram]) -> tuple[int, dict[float, float]] | None:
     """Count and quantiles (ns) of stored histograms together; None without any value.
 
     As in the core, a quantile lies at place (count + 1) x q of all values in order, between two of

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from iolab.errors import DamageError, RefusedError, StoreError
 from iolab.frozen import frozen
@@ -42,6 +42,9 @@ from iolab.study.factors import FACTORS
 from iolab.study.plan import Plan, Trial
 from iolab.study.render import spec_toml
 from iolab.visible import visible_line
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record
 
 STORE_NAME: Final = "study.db"
 _DAMAGES_SHOWN: Final = 3
@@ -292,7 +295,7 @@ class Store:
         ------
         StoreError : the disk is full, or the trial has a finished record already.
         """
-        packed = pack_record(_json(derived.record), trial_id)
+        packed = pack_record(_json(derived.record or derived.source), trial_id)
         with self._writing() as connection:
             cursor = connection.execute(
                 "INSERT INTO record (trial_id, session_id, status, started_at_unix_ns, elapsed_ns,"
@@ -352,7 +355,7 @@ class Store:
                 )
             )
 
-    def record(self, trial_id: str) -> dict[str, Any]:
+    def record(self, trial_id: str) -> Record:
         """Whole record of the last attempt at a trial, as the agent sent it."""
         with errors_named(self.path):
             row = self._connection.execute(
@@ -364,7 +367,7 @@ class Store:
                 raise StoreError(f"{self.path} holds no record of {trial_id}", "see `iolab report`")
             return unpack_record(*row)
 
-    def knobs(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
+    def knobs(self) -> list[tuple[dict[str, str], dict[str, str]]]:
         """Levels and knobs as read back of the finished trials of the first round."""
         with errors_named(self.path):
             from iolab.store.read import read_first_round

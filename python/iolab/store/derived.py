@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iolab.frozen import frozen
 from iolab.store.rows import Caveat, TrialStatus
 from iolab.study.operations import Access, Kind
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record
 
 
 @frozen
@@ -58,5 +62,7 @@ class DerivedRecord:
     facts: dict[str, str]
     phases: tuple[PhaseRow, ...] = ()
     series: tuple[SeriesPart, ...] = ()
-    record: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The record as it came, to be kept whole."""
+    record: Record | None = None
+    """The record as it came, to be kept whole; None: see ``source``."""
+    source: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What is kept in place of a record: the rows of an imported table."""

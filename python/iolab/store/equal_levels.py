@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 _MKFS: Final = "mkfs_options"
 
@@ -39,7 +39,7 @@ class EqualLevels:
 
 
 def find_equal_levels(
-    trials: Iterable[tuple[Mapping[str, str], Mapping[str, Any]]],
+    trials: Iterable[tuple[Mapping[str, str], Mapping[str, str]]],
 ) -> list[EqualLevels]:
     """Compare the levels of `trials`, given as levels and knobs read back."""
     return [
@@ -63,7 +63,7 @@ def find_equal_file_systems(
 
 
 def _pairs(
-    trials: Iterable[tuple[Mapping[str, str], Mapping[str, Any]]],
+    trials: Iterable[tuple[Mapping[str, str], Mapping[str, str]]],
 ) -> Iterator[tuple[str, str, str, set[str]]]:
     """Factor, the first level with an effect, another one with it, and the effect."""
     seen: dict[str, dict[str, set[str]]] = {}

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.errors import IolabError
 from iolab.frozen import frozen
@@ -22,6 +22,9 @@ from iolab.study.model import IozoneWorkload
 from iolab.study.names import ENGINES, TESTS
 from iolab.study.operations import Access, Kind, kind_of, operations_of
 from iolab.study.treatment import Treatment, treatments_of
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record
 
 FIRST_VERSION: Final = 4
 """Schema version from which on records say it themselves."""
@@ -185,7 +188,7 @@ class _Command:
         return self._moved[record_id]
 
 
-def _moved(record: Mapping[str, Any]) -> dict[str, tuple[bool, bool]]:
+def _moved(record: Record) -> dict[str, tuple[bool, bool]]:
     """Whether the operations that moved data read and wrote, as their workers counted."""
     found = dict[str, tuple[bool, bool]]()
     for phase in record.get("phases") or []:

@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from iolab.store import digests
 from iolab.store.bulk import lists, whole_numbers
@@ -30,6 +30,9 @@ from iolab.store.rows import (
 from iolab.store.slices import read_slices
 from iolab.study.operations import ACCESSES, KINDS
 from iolab.study.validity import PAIRS
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record
 
 _TOGETHER: Final = 2000
 """Rows whose JSON cells are read together."""
@@ -183,15 +186,16 @@ class ReadBack(NamedTuple):
 
     trial_id: str
     levels: dict[str, str]
-    knobs: dict[str, Any]
+    knobs: dict[str, str]
     parameters: list[str]
     """Of the file system that was made; empty if none was, or nothing is known of it."""
 
     @classmethod
-    def of(cls, trial_id: str, levels: dict[str, str], record: dict[str, Any]) -> Self:
+    def of(cls, trial_id: str, levels: dict[str, str], record: Record) -> Self:
         """Of a record, which an older agent may have made."""
-        stack = record.get("stack") or {}
-        return cls(trial_id, levels, record.get("knobs") or {}, stack.get("parameters") or [])
+        stack = record.get("stack")
+        parameters = (stack.get("parameters") if stack else None) or []
+        return cls(trial_id, levels, record.get("knobs") or {}, parameters)
 
 
 def read_first_round(connection: sqlite3.Connection) -> list[ReadBack]:

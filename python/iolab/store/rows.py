@@ -231,7 +231,7 @@ class StudyData:
     """Fact name to {trial_id: value}, for those that changed between trials."""
     caveats: tuple[Caveat, ...] = ()
     """Of the study as a whole (testbed, plan)."""
-    knobs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    knobs: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     """Trial id to its knobs as read back, for the finished trials of the first round."""
     file_systems: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Trial id to the parameters of its file system, for the same trials."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from iolab.store.cells import unpack_record
 from iolab.store.rows import SlicesRow
 
+if TYPE_CHECKING:
+    from iolab.protocol import Record
+
 COLUMNS: Final = ("begin_ns", "length_ns", "ops", "bytes", "longest_ns")
 """What is kept of every slice."""
-Json = Mapping[str, Any]
 
 
 def read_slices(connection: sqlite3.Connection) -> list[SlicesRow]:
@@ -26,12 +28,14 @@ def read_slices(connection: sqlite3.Connection) -> list[SlicesRow]:
     ]
 
 
-def _slices(trial_id: str, record: Json) -> Iterator[SlicesRow]:
-    session: Json = record.get("session") or {}
+def _slices(trial_id: str, record: Record) -> Iterator[SlicesRow]:
+    session = record.get("session")
+    if session is None:
+        return
     for phase in record.get("phases") or []:
-        tenants: Sequence[Json] = phase.get("tenants") or []
+        tenants = phase.get("tenants") or []
         for tenant in tenants:
-            slices: Json | None = tenant.get("slices")
+            slices = tenant.get("slices")
             if slices:
                 name = str(phase["name"])
                 yield SlicesRow(
@@ -42,5 +46,9 @@ def _slices(trial_id: str, record: Json) -> Iterator[SlicesRow]:
                     chosen_by=str(session["chosen_by"]),
                     washout_ns=int(session["washout_ns"]),
                     switch_cost_ns=int(session["switch_cost_ns"]),
-                    **{column: tuple(slices[column]) for column in COLUMNS},
+                    begin_ns=tuple(slices["begin_ns"]),
+                    length_ns=tuple(slices["length_ns"]),
+                    ops=tuple(slices["ops"]),
+                    bytes=tuple(slices["bytes"]),
+                    longest_ns=tuple(slices["longest_ns"]),
                 )

@@ -223,7 +223,7 @@ def study_from_table(table: dict[str, Any], source: Source) -> Study:
     )
 
 
-def _parse_truth(value: Any) -> bool:
+def _parse_truth(value: object) -> bool:
     if isinstance(value, bool):
         return value
     raise ValueError(f"'{value}' is neither true nor false")
@@ -261,7 +261,7 @@ def _refuse_unfollowed(
             )
 
 
-def _parse_design(value: Any) -> str:
+def _parse_design(value: object) -> str:
     if value in DESIGNS_ASKED:
         return str(value)
     known = ", ".join(DESIGNS_ASKED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from iolab.errors import StudyError
 from iolab.study.dialects import DIALECTS, described_entry, different, words_of
@@ -14,7 +14,7 @@ CONTENTION: Final = "contention"
 """Kind of a workload that is named only: a preset, which becomes a mixed workload."""
 
 
-def typed_workloads(texts: Sequence[str], place: str) -> list[dict[str, Any]]:
+def typed_workloads(texts: Sequence[str], place: str) -> list[dict[str, object]]:
     """Entries of a study, whose names differ: a second ``iozone`` is called ``iozone-2``.
 
     Parameters
@@ -31,7 +31,7 @@ def typed_workloads(texts: Sequence[str], place: str) -> list[dict[str, Any]]:
     return [{**entry, "name": name} for entry, name in zip(entries, names, strict=True)]
 
 
-def _typed(text: str, place: str) -> dict[str, Any]:
+def _typed(text: str, place: str) -> dict[str, object]:
     entry = described_entry(text)
     if entry is not None:
         return entry

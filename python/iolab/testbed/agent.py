@@ -16,13 +16,35 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn, Protocol, Self
+from typing import IO, TYPE_CHECKING, Final, NoReturn, Protocol, Self, TypeAlias, TypedDict, cast
 
 from iolab.errors import IolabError, RefusedError, RestoreError, StoppedError, TestbedError
 from iolab.frozen import frozen
 from iolab.readable import wait_readable
 from iolab.testbed.stopped import stopped_process
 from iolab.wording import counted, is_or_are
+
+if TYPE_CHECKING:
+    from iolab import protocol
+    from iolab.protocol import (
+        Action,
+        BoundaryOf,
+        Check,
+        Checks,
+        Closed,
+        ErrorBody,
+        Greeted,
+        Method,
+        OpenedTestbed,
+        OpenJournal,
+        Progress,
+        Record,
+        RecordSpec,
+        Restored,
+        ShutDown,
+        TraceRecorded,
+        TrialSpec,
+    )
 
 PROTOCOL_VERSION: Final = 1
 RESTORE_PATIENCE_S: Final = 60.0
@@ -34,13 +56,23 @@ _STDERR_LINES: Final = 20
 _CHUNK_BYTES: Final = 1 << 16
 _PRESSES_MEANING_NOW: Final = 2
 _INTERRUPTIBLE: Final = ("run_trial", "open_testbed", "record_trace")
-_STOPPED_WARNING: Final = {
+_STOPPED_WARNING: Final[protocol.Warning] = {
     "code": "stopped",
     "message": "the agent or its measuring was stopped by a signal during the trial",
     "hint": "do not trust its times; run the study again",
 }
 
-OnProgress = Callable[[Mapping[str, Any]], None]
+OnProgress: TypeAlias = "Callable[[Progress], None]"
+
+
+class _Line(TypedDict, total=False):
+    """A line of the agent: an answer, an error or an event."""
+
+    id: int
+    result: object
+    error: ErrorBody
+    event: str
+    params: Progress
 
 
 class Stop(Protocol):
@@ -67,8 +99,8 @@ class Hello:
     version: str
     is_root: bool
     boot_id: str
-    open_journals: tuple[Mapping[str, Any], ...]
-    boundary: Mapping[str, Any] | None = None
+    open_journals: tuple[OpenJournal, ...]
+    boundary: BoundaryOf | None = None
     """For whom and by which policy an agent works that another user started through sudo."""
 
 
@@ -81,10 +113,15 @@ class OpenTestbed:
     devices: tuple[str, ...]
     knob_devices: tuple[str, ...]
     schedulers: tuple[str, ...]
-    warnings: tuple[Mapping[str, str], ...]
-    actions: tuple[Mapping[str, str], ...]
-    description: Mapping[str, Any]
+    warnings: tuple[protocol.Warning, ...]
+    actions: tuple[Action, ...]
+    description: Mapping[str, object]
     """The whole answer, to be stored."""
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What was found; empty in a simulation."""
+        return cast("Mapping[str, str]", self.description.get("facts") or {})
 
 
 class AgentError(TestbedError):
@@ -119,7 +156,7 @@ class Agent:
         self._lines = deque[bytes]()
         self._is_interrupt_sent = False
         self._is_restoring = False
-        self._unrestored = list[Any]()
+        self._unrestored = list[str]()
         try:
             self._process = subprocess.Popen(
                 command,
@@ -161,15 +198,13 @@ class Agent:
         ------
         TestbedError : the agent speaks another version.
         """
-        answer = self._request(
-            "hello",
-            {
-                "protocol": PROTOCOL_VERSION,
-                "run": run_id,
-                "is_dry_run": is_dry_run,
-                "state_dir": None,
-            },
-        )
+        asked: protocol.Hello = {
+            "protocol": PROTOCOL_VERSION,
+            "run": run_id,
+            "is_dry_run": is_dry_run,
+            "state_dir": None,
+        }
+        answer = cast("Greeted", self._request("hello", asked))
         if answer.get("protocol") != PROTOCOL_VERSION:
             raise TestbedError(
                 f"iolab-agent speaks protocol {answer.get('protocol')}, this program "
@@ -184,15 +219,15 @@ class Agent:
             boundary=answer.get("boundary"),
         )
 
-    def doctor(self, paths: Sequence[str]) -> list[dict[str, str]]:
+    def doctor(self, paths: Sequence[str]) -> list[Check]:
         """What is possible and what is noisy on this machine."""
-        return self._request("doctor", {"paths": list(paths)})["checks"]
+        return cast("Checks", self._request("doctor", {"paths": list(paths)}))["checks"]
 
     def open_testbed(
-        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
+        self, spec: Mapping[str, object], on_progress: OnProgress | None = None
     ) -> OpenTestbed:
         """Prepare a testbed."""
-        answer = self._request("open_testbed", spec, on_progress)
+        answer = cast("OpenedTestbed", self._request("open_testbed", spec, on_progress))
         return OpenTestbed(
             class_letter=str(answer.get("class", "")),
             directory=str(answer.get("directory", "")),
@@ -201,12 +236,10 @@ class Agent:
             schedulers=tuple(answer.get("schedulers", ())),
             warnings=tuple(answer.get("warnings", ())),
             actions=tuple(answer.get("actions", ())),
-            description=answer,
+            description=cast("Mapping[str, object]", answer),
         )
 
-    def run_trial(
-        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
-    ) -> dict[str, Any]:
+    def run_trial(self, spec: TrialSpec, on_progress: OnProgress | None = None) -> Record:
         """Run one trial; returns its record.
 
         Raises
@@ -216,14 +249,14 @@ class Agent:
         StoppedError : the user asked twice; the machine has been restored.
         """
         self._was_stopped = False
-        record = self._request("run_trial", spec, on_progress)
+        record = cast("Record", self._request("run_trial", spec, on_progress))
         if self._was_stopped:
             record.setdefault("warnings", []).append(_STOPPED_WARNING)
         return record
 
     def record_trace(
-        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
-    ) -> dict[str, Any]:
+        self, spec: RecordSpec, on_progress: OnProgress | None = None
+    ) -> TraceRecorded:
         """Record block events until the user stops it, or its time is over.
 
         Raises
@@ -231,36 +264,36 @@ class Agent:
         AgentError : it could not begin, or the recorder failed.
         RefusedError : the device or the file is not for this user.
         """
-        return self._request("record_trace", spec, on_progress)
+        return cast("TraceRecorded", self._request("record_trace", spec, on_progress))
 
     def proceed(self) -> None:
         """Let the running trial, which waits, begin its next phase."""
         self._send("proceed", {})
 
-    def close_testbed(self, on_progress: OnProgress | None = None) -> dict[str, Any]:
+    def close_testbed(self, on_progress: OnProgress | None = None) -> Closed:
         """Take the testbed apart and restore what was changed.
 
         Raises
         ------
         RestoreError : something could not be put back.
         """
-        answer = self._request("close_testbed", {}, on_progress)
+        answer = cast("Closed", self._request("close_testbed", {}, on_progress))
         if not answer.get("is_restored", False):
             _refuse_unrestored(answer.get("problems", []))
         return answer
 
-    def restore(self, run_id: str | None = None) -> dict[str, Any]:
+    def restore(self, run_id: str | None = None) -> Restored:
         """Undo what earlier runs left behind.
 
         From now on the caller reports what is left, see `unrestored`; ending raises nothing.
         """
         self._is_restoring = True
-        answer = self._request("restore", {"run": run_id})
+        answer = cast("Restored", self._request("restore", {"run": run_id}))
         self._unrestored.extend(answer.get("problems", []))
         return answer
 
     @property
-    def unrestored(self) -> tuple[Any, ...]:
+    def unrestored(self) -> tuple[str, ...]:
         """After the end of an agent that restored: what could not be put back."""
         if self._unrestored or self._process.returncode != _EXIT_RESTORE_INCOMPLETE:
             return tuple(self._unrestored)
@@ -274,7 +307,7 @@ class Agent:
         RestoreError : something could not be put back.
         """
         try:
-            problems = self._request("shutdown", {}).get("problems", [])
+            problems = cast("ShutDown", self._request("shutdown", {})).get("problems", [])
         finally:
             self._end_input()
         if self._is_restoring:
@@ -286,20 +319,21 @@ class Agent:
     # One request and its answer.
 
     def _request(
-        self, method: str, params: Mapping[str, Any], on_progress: OnProgress | None = None
-    ) -> dict[str, Any]:
+        self, method: Method, params: Mapping[str, object], on_progress: OnProgress | None = None
+    ) -> object:
         request_id = self._send(method, params)
         while True:
             message = self._receive(method)
             if "event" in message:
-                if on_progress is not None and message["event"] == "progress":
-                    on_progress(message.get("params", {}))
+                progress = message.get("params")
+                if on_progress is not None and progress and message["event"] == "progress":
+                    on_progress(progress)
             elif message.get("id") == request_id:
                 if "error" in message:
                     _raise_agent_error(message["error"])
                 return message.get("result", {})
 
-    def _send(self, method: str, params: Mapping[str, Any]) -> int:
+    def _send(self, method: Method, params: Mapping[str, object]) -> int:
         request_id, self._next_id = self._next_id, self._next_id + 1
         line = json.dumps({"id": request_id, "method": method, "params": params}) + "\n"
         stdin = self._process.stdin
@@ -312,7 +346,7 @@ class Agent:
             self._raise_dead(method)
         return request_id
 
-    def _receive(self, method: str) -> dict[str, Any]:
+    def _receive(self, method: str) -> _Line:
         """Next message; turns presses of the stop switch into requests to the agent."""
         while not self._lines:
             self._heed_stop(method)
@@ -335,13 +369,13 @@ class Agent:
                 f"iolab-agent answered {method} with something that is not a message: '{shown}'",
                 "the machine was restored; please report this",
             )
-        return message  # pyright: ignore[reportUnknownVariableType]
+        return cast("_Line", message)
 
     def _read_chunk(self) -> bytes | None:
         """Bytes from the agent, empty at its end, or None if there are none yet."""
         stdout = self._process.stdout
         assert stdout is not None, "the agent is started with a pipe"
-        sources: list[Any] = [stdout] if self._stop is None else [stdout, self._stop]
+        sources: list[IO[bytes] | Stop] = [stdout] if self._stop is None else [stdout, self._stop]
         ready = wait_readable(sources, STOPPED_LOOK_S)
         self._look_for_stopped()
         if self._stop is not None and self._stop in ready:
@@ -430,10 +464,10 @@ class Agent:
                     self._stderr_tail.append(line.strip())
 
 
-def _raise_agent_error(error: Mapping[str, Any]) -> NoReturn:
+def _raise_agent_error(error: ErrorBody) -> NoReturn:
     code = error.get("code")
     message, hint = str(error.get("message", "unknown error")), str(error.get("hint", "") or "")
-    kinds: dict[Any, type[IolabError]] = {
+    kinds: dict[str | None, type[IolabError]] = {
         "usage": TestbedError,
         "refused": RefusedError,
         "failed": AgentError,
@@ -443,7 +477,7 @@ def _raise_agent_error(error: Mapping[str, Any]) -> NoReturn:
     raise kinds.get(code, TestbedError)(message, hint)
 
 
-def _refuse_unrestored(problems: Sequence[Any]) -> NoReturn:
+def _refuse_unrestored(problems: Sequence[str]) -> NoReturn:
     listed = "; ".join(describe_problem(problem) for problem in problems)
     raise RestoreError(
         "not everything could be put back" + (f": {listed}" if listed else ""),
@@ -451,7 +485,7 @@ def _refuse_unrestored(problems: Sequence[Any]) -> NoReturn:
     )
 
 
-def left_behind_text(journals: Sequence[Mapping[str, Any]]) -> str:
+def left_behind_text(journals: Sequence[OpenJournal]) -> str:
     """How many earlier runs left how many changes."""
     n_changes = sum(int(journal.get("entries", 0)) for journal in journals)
     runs = "an earlier run" if len(journals) == 1 else f"{len(journals)} earlier runs"
@@ -460,10 +494,10 @@ def left_behind_text(journals: Sequence[Mapping[str, Any]]) -> str:
     return f"{runs} left {counted(n_changes, 'change')} that {is_or_are(n_changes)} not undone"
 
 
-def describe_problem(problem: Any) -> str:
+def describe_problem(problem: object) -> str:
     """One line for an entry of ``problems``, whether a text or a warning object."""
     if isinstance(problem, Mapping):
-        fields: Mapping[str, Any] = problem  # pyright: ignore[reportUnknownVariableType]
+        fields: Mapping[str, object] = problem  # pyright: ignore[reportUnknownVariableType]
         return str(fields.get("message") or json.dumps(dict(fields)))
     return str(problem)
 

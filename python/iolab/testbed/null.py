@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from iolab.errors import TestbedError
 from iolab.frozen import frozen
@@ -20,10 +20,14 @@ from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.real import RealTestbed
 from iolab.testbed.refusal import Abilities, Refusal, RefusalCore
 
+if TYPE_CHECKING:
+    from iolab import protocol
+    from iolab.protocol import Closed, Phase, Record, TrialSpec, Workload
+
 KIND: Final = "null"
 _REASON: Final = "nothing lies below the null target"
 _HINT: Final = "leave it out, or use --on loop:1g"
-_CAVEAT: Final = {
+_CAVEAT: Final[protocol.Warning] = {
     "code": "nothing_stored",
     "message": "null: every operation completed at once and nothing was stored: what was measured "
     "is iolab itself, not a device, a file system or memory",
@@ -49,7 +53,7 @@ class NullTestbed(RealTestbed):
         """Kind, argument and options, canonically."""
         return KIND, "", ()
 
-    def agent_spec(self) -> dict[str, Any]:
+    def agent_spec(self) -> dict[str, object]:
         """What the runner opens: an empty directory, in which nothing will be written."""
         import tempfile
 
@@ -69,7 +73,7 @@ class NullTestbed(RealTestbed):
         del duration_ns
 
     def refusals(
-        self, core: RefusalCore, spec: Mapping[str, Any], abilities: Abilities
+        self, core: RefusalCore, spec: TrialSpec, abilities: Abilities
     ) -> tuple[Refusal, ...]:
         """Settings of a trial that would lie below the target; it declines operations itself."""
         del core, abilities
@@ -108,7 +112,7 @@ class NullRunner:
         self._agent.__enter__()
         return self
 
-    def __exit__(self, error_type: type[BaseException] | None, *rest: Any) -> None:
+    def __exit__(self, error_type: type[BaseException] | None, *rest: object) -> None:
         """End the agent."""
         self._agent.__exit__(error_type, *rest)
 
@@ -121,30 +125,31 @@ class NullRunner:
         self._agent.proceed()
 
     def open_testbed(
-        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
+        self, spec: Mapping[str, object], on_progress: OnProgress | None = None
     ) -> OpenTestbed:
         """Open the empty directory; the devices below it have no part in what is measured."""
         opened = self._agent.open_testbed(spec, on_progress)
-        return replace(
-            opened, devices=(), knob_devices=(), schedulers=(), warnings=(dict(_CAVEAT),)
-        )
+        return replace(opened, devices=(), knob_devices=(), schedulers=(), warnings=(_CAVEAT,))
 
-    def run_trial(
-        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
-    ) -> dict[str, Any]:
+    def run_trial(self, spec: TrialSpec, on_progress: OnProgress | None = None) -> Record:
         """Run one trial on the null target; returns its record."""
         return self._agent.run_trial(_on_null(spec), on_progress)
 
-    def close_testbed(self, on_progress: OnProgress | None = None) -> dict[str, Any]:
+    def close_testbed(self, on_progress: OnProgress | None = None) -> Closed:
         """Remove the directory."""
         return self._agent.close_testbed(on_progress)
 
 
-def _on_null(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _on_null(spec: TrialSpec) -> TrialSpec:
     """The trial with all its phases on the null target, and nothing done to a cache."""
-    workload = dict(spec["workload"])
-    phases = [
-        {**phase, "engine": None} if "engine" in phase else phase for phase in workload["phases"]
+    phases: list[Phase] = [
+        {**phase, "engine": None} if "engine" in phase else phase
+        for phase in spec["workload"]["phases"]
     ]
-    workload |= {"engine": KIND, "workers_as": "threads", "phases": phases}
+    workload: Workload = {
+        **spec["workload"],
+        "engine": KIND,
+        "workers_as": "threads",
+        "phases": phases,
+    }
     return {**spec, "cache": "as_is", "workload": workload}

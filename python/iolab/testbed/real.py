@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from iolab import units
 from iolab.errors import TestbedError
 from iolab.testbed.refusal import Abilities, Refusal, RefusalCore, parse_refusals
+
+if TYPE_CHECKING:
+    from iolab.protocol import TrialSpec
 
 
 class RealTestbed:
@@ -35,7 +38,7 @@ class RealTestbed:
         )
 
     def refusals(
-        self, core: RefusalCore, spec: Mapping[str, Any], abilities: Abilities
+        self, core: RefusalCore, spec: TrialSpec, abilities: Abilities
     ) -> tuple[Refusal, ...]:
         """Everything in a trial spec that its engines cannot do, in the order of phases."""
         workload = json.dumps(spec["workload"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.command import agent_command
 from iolab.testbed.model import Testbed
+
+if TYPE_CHECKING:
+    from iolab.protocol import Closed, Record, TrialSpec
 
 
 class Runner(Protocol):
@@ -26,14 +29,12 @@ class Runner(Protocol):
         ...
 
     def open_testbed(
-        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
+        self, spec: Mapping[str, object], on_progress: OnProgress | None = None
     ) -> OpenTestbed:
         """Prepare a testbed."""
         ...
 
-    def run_trial(
-        self, spec: Mapping[str, Any], on_progress: OnProgress | None = None
-    ) -> dict[str, Any]:
+    def run_trial(self, spec: TrialSpec, on_progress: OnProgress | None = None) -> Record:
         """Run one trial; returns its record."""
         ...
 
@@ -41,7 +42,7 @@ class Runner(Protocol):
         """Let a trial that waits for it begin its next phase."""
         ...
 
-    def close_testbed(self, on_progress: OnProgress | None = None) -> dict[str, Any]:
+    def close_testbed(self, on_progress: OnProgress | None = None) -> Closed:
         """Take the testbed apart."""
         ...
 

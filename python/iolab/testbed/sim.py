@@ -15,13 +15,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self, cast
 
 from iolab import units
 from iolab.errors import StoppedError, TestbedError
-from iolab.testbed.agent import Hello, OpenTestbed, Stop
+from iolab.testbed.agent import Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.refusal import Abilities, Refusal, RefusalCore, parse_refusals
 from iolab.wording import provenance_text
+
+if TYPE_CHECKING:
+    from iolab import protocol
+    from iolab.protocol import Action, ActionKind, Closed, Record, TrialSpec
 
 CLASS_LETTER: Final = "S"
 STACK_ENDING: Final = ".toml"
@@ -133,7 +137,7 @@ class SimTestbed:
             )
 
     def refusals(
-        self, core: RefusalCore, spec: Mapping[str, Any], abilities: Abilities
+        self, core: RefusalCore, spec: TrialSpec, abilities: Abilities
     ) -> tuple[Refusal, ...]:
         """Everything in a trial spec that the stack cannot do; its engines are all alike."""
         del abilities
@@ -232,6 +236,11 @@ def _simulator() -> Simulator:
     return _core
 
 
+def _title_of(spec: Mapping[str, object]) -> str:
+    """Title of the stack in a spec of `SimTestbed.agent_spec`."""
+    return str(cast("Mapping[str, object]", spec["description"])["title"])
+
+
 class SimRunner:
     """Runs trials on a simulated stack, with the face of the agent's client."""
 
@@ -261,8 +270,8 @@ class SimRunner:
 
     def open_testbed(
         self,
-        spec: Mapping[str, Any],
-        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+        spec: Mapping[str, object],
+        on_progress: OnProgress | None = None,
     ) -> OpenTestbed:
         """Take the stack; `spec` is what `SimTestbed.agent_spec` gave."""
         del on_progress
@@ -275,16 +284,16 @@ class SimRunner:
             devices=(self._name,),
             knob_devices=(self._name,),
             schedulers=tuple(row["name"] for row in json.loads(self._simulator.sim_schedulers())),
-            warnings=(spec["warning"],),
-            actions=(self._action("simulate", str(spec["description"]["title"])),),
+            warnings=(cast("protocol.Warning", spec["warning"]),),
+            actions=(self._action("simulate", _title_of(spec)),),
             description={"class": CLASS_LETTER, **description},
         )
 
     def run_trial(
         self,
-        spec: Mapping[str, Any],
-        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
-    ) -> dict[str, Any]:
+        spec: TrialSpec,
+        on_progress: OnProgress | None = None,
+    ) -> Record:
         """Simulate one trial; returns its record.
 
         Raises
@@ -299,34 +308,45 @@ class SimRunner:
         )
         if self._presses() >= _PRESSES_MEANING_NOW:
             raise StoppedError("stopped at once; a simulation leaves nothing behind")
-        record: dict[str, Any] = json.loads(text)
+        record: Record = json.loads(text)
         return record
 
-    def close_testbed(
-        self, on_progress: Callable[[Mapping[str, Any]], None] | None = None
-    ) -> dict[str, Any]:
+    def close_testbed(self, on_progress: OnProgress | None = None) -> Closed:
         """End; there is nothing to restore."""
         del on_progress
-        return {"is_restored": True, "actions": []}
+        return {"is_restored": True, "problems": [], "actions": []}
 
-    def _rehearsed(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+    def _rehearsed(self, spec: TrialSpec) -> Record:
         """Actions of a trial that is not simulated; its knobs are checked nevertheless."""
         knobs = json.loads(
             self._simulator.sim_knobs(self._stack_json, json.dumps(dict(spec["knobs"])))
         )
         actions = [self._action("set", f"{name} = {value}") for name, value in knobs.items()]
         phases = ", ".join(phase["name"] for phase in spec["workload"]["phases"])
-        return {"actions": [*actions, self._action("simulate", phases)]}
+        return {
+            "trial": spec["trial"],
+            "status": "dry_run",
+            "error": None,
+            "started_at_unix_ns": 0,
+            "elapsed_ns": 0,
+            "engine": spec["workload"]["engine"],
+            "knobs": knobs,
+            "stack": None,
+            "facts": {},
+            "warnings": [],
+            "actions": [*actions, self._action("simulate", phases)],
+            "phases": [],
+        }
 
-    def _action(self, kind: str, detail: str) -> dict[str, str]:
+    def _action(self, kind: ActionKind, detail: str) -> Action:
         return {"class": CLASS_LETTER, "kind": kind, "target": self._name, "detail": detail}
 
-    def _watch(self, on_progress: Callable[[Mapping[str, Any]], None] | None) -> Callable[[], bool]:
+    def _watch(self, on_progress: OnProgress | None) -> Callable[[], bool]:
         """What the simulator asks now and then: whether to stop; tells that it goes on."""
 
         def tell(phase: str) -> None:
             if on_progress is not None:
-                on_progress({"phase": phase})
+                on_progress({"phase": phase, "message": ""})
 
         tell("simulating")
         began_s = told_s = time.monotonic()

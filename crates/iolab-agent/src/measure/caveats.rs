@@ -251,6 +251,7 @@ mod tests {
             asked_ops: None,
             segments: Vec::new(),
             operations: Vec::new(),
+            slices: None,
             name: "main".into(),
             kind: OperationKind::Read,
             io_size_bytes: Some(4096),

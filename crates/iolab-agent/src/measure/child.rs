@@ -20,9 +20,9 @@ use iolab_real::{Engine, EngineVisitor, affinity};
 use iolab_workload::file_set::FileAction;
 use iolab_workload::program::FileSet;
 use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
-use serde_json::json;
 
 use crate::owned_directory;
+use crate::protocol::{MeasureLine, Progress};
 use crate::semaphores::Passed;
 
 use super::caveats::{caveats, mismatches, verifying};
@@ -58,14 +58,16 @@ pub fn main() -> ExitCode {
         Ok(request) => enter_and_run(request),
         Err(message) => failed(format!("the request is not understood: {message}")),
     };
-    print(&json!({ "result": answer }));
+    print(&MeasureLine::Result(Box::new(answer)));
     ExitCode::SUCCESS
 }
 
-pub(super) fn print(value: &serde_json::Value) {
+/// Says one line to the agent.
+pub(super) fn print(line: &MeasureLine) {
+    let line = serde_json::to_string(line).expect("lines have only text keys");
     let mut out = std::io::stdout().lock();
     // If nobody listens any more there is nobody to tell.
-    let _ = writeln!(out, "{value}").and_then(|()| out.flush());
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 fn on_sigterm_finish_early() {
@@ -302,10 +304,9 @@ impl Trial<'_> {
         for (index, phase) in phases.iter().enumerate() {
             if told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
                 told = Some(Instant::now());
-                print(&json!({"event": "progress", "params": {
-                    "trial": self.request.trial, "phase": phase.name, "message": "running",
-                    "share": index as f64 / phases.len() as f64,
-                }}));
+                let share = Some(index as f64 / phases.len() as f64);
+                let progress = Progress { share, ..self.progress(phase, "running") };
+                print(&MeasureLine::Progress(progress));
             }
             match self.wait(phase) {
                 Ok(Passed::Together) => {}
@@ -355,14 +356,21 @@ impl Trial<'_> {
         answer
     }
 
+    fn progress(&self, phase: &Phase, message: &str) -> Progress {
+        Progress {
+            trial: Some(self.request.trial.clone()),
+            phase: phase.name.clone(),
+            message: message.to_owned(),
+            ..Progress::default()
+        }
+    }
+
     /// Waits for others before a phase, if the trial does.
     fn wait(&self, phase: &Phase) -> Result<Passed, String> {
         let Some(waits) = &self.request.waits else { return Ok(Passed::Together) };
         wait(waits, &phase.name, |number| {
-            print(&json!({"event": "progress", "params": {
-                "trial": self.request.trial, "phase": phase.name, "message": "waiting",
-                "number": number,
-            }}));
+            let waiting = self.progress(phase, "waiting");
+            print(&MeasureLine::Progress(Progress { number: Some(number), ..waiting }));
         })
     }
 

@@ -2,7 +2,6 @@
 //! during.
 
 use std::ffi::CString;
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +12,12 @@ use iolab_drive::coordinate::Observer;
 use iolab_drive::record::{CacheRecord, CpuRecord, Warning};
 use iolab_real::cache;
 use iolab_workload::spec::{Phase, Tenant};
-use serde_json::json;
 
+use super::child::print;
 use super::counters::{DeviceCounters, cpu, cpu_between, own_read_bytes, read_devices};
 use super::request::{CacheState, Request};
 use super::users_files::UsersFiles;
+use crate::protocol::{MeasureLine, Progress};
 
 /// Raised by SIGTERM: finish early, with what there is.
 pub static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -93,13 +93,13 @@ impl<'a> PhaseObserver<'a> {
         if births.is_empty() {
             return false;
         }
-        let line = json!({"event": "progress", "params": {
-            "trial": self.request.trial, "phase": self.phase.name, "message": "made",
-            "begun": births,
-        }});
-        let mut out = std::io::stdout().lock();
-        // If nobody listens any more there is nobody to tell.
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        print(&MeasureLine::Progress(Progress {
+            trial: Some(self.request.trial.clone()),
+            phase: self.phase.name.clone(),
+            message: "made".to_owned(),
+            begun: births,
+            ..Progress::default()
+        }));
         true
     }
 
@@ -229,12 +229,7 @@ impl Observer for PhaseObserver<'_> {
     fn released(&mut self) {
         if !self.phase.cuts_ns.is_empty() {
             let at_ns = monotonic().0;
-            let line = json!({"event": "released", "params": {
-                "phase": self.phase.name, "at_ns": at_ns,
-            }});
-            let mut out = std::io::stdout().lock();
-            // If nobody listens any more there is nobody to tell.
-            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+            print(&MeasureLine::Released { phase: self.phase.name.clone(), at_ns });
         }
     }
 

@@ -20,7 +20,6 @@ use iolab_drive::pump::{Seat, SliceCount, SliceDriver, SliceLength, Turn, lay_ou
 use iolab_drive::recorder::ClassHistograms;
 use iolab_model::{Error, Ns, Target};
 use iolab_real::{Engine, EngineVisitor};
-use serde_json::json;
 
 use self::cast::{Cast, CastMember};
 use super::child::{pin, print};
@@ -28,7 +27,9 @@ use super::observer::PhaseObserver;
 use super::request::Request;
 use super::slices::{Sliced, Table};
 use super::waits::wait_for_line;
-use crate::protocol::{ChosenBy, PairsRecord, PairsSlices, PairsSpec, PairsUnit};
+use crate::protocol::{
+    ChosenBy, MeasureLine, PairsRecord, PairsSlices, PairsSpec, PairsUnit, Progress,
+};
 use crate::semaphores::Passed;
 
 /// Operations that a slice should hold.
@@ -216,7 +217,7 @@ impl Session<'_> {
             if !is_whole {
                 // Who was stopped while knobs changed does not know yet why.
                 observer.should_stop();
-                record.slices.truncate(kept);
+                truncate(&mut record.slices, kept);
                 break;
             }
             record.elapsed_ns = monotonic().since(began).0;
@@ -227,11 +228,13 @@ impl Session<'_> {
             });
             if told.elapsed() >= TOLD_EVERY {
                 told = Instant::now();
-                print(&json!({"event": "progress", "params": {
-                    "trial": request.trial, "phase": "slices",
-                    "message": format!("{} balanced units", unit + 1),
-                    "share": f64::from(unit + 1) / f64::from(self.spec.units),
-                }}));
+                print(&MeasureLine::Progress(Progress {
+                    trial: Some(request.trial.clone()),
+                    phase: "slices".to_owned(),
+                    message: format!("{} balanced units", unit + 1),
+                    share: Some(f64::from(unit + 1) / f64::from(self.spec.units)),
+                    ..Progress::default()
+                }));
             }
         }
         observer.ended();
@@ -263,7 +266,7 @@ impl Session<'_> {
             }
             let cell = self.cast.cell(treatment, phase);
             for (tenant, counts) in self.slice(cell, chosen.length)?.into_iter().enumerate() {
-                slices.add((unit, cell, tenant), &counts, began);
+                add(slices, (unit, cell, tenant), &counts, began);
             }
         }
         Ok(true)
@@ -330,7 +333,7 @@ impl Session<'_> {
         if is_same {
             return Ok(true);
         }
-        print(&json!({"event": "switch", "params": {"treatment": treatment}}));
+        print(&MeasureLine::Switch { treatment });
         wait_for_line().map(|passed| passed == Passed::Together)
     }
 
@@ -395,37 +398,40 @@ fn slice_of(spec: &PairsSpec, slowest_ns: u64, switch_cost_ns: u64) -> (u64, Cho
     }
 }
 
-impl PairsSlices {
-    /// Adds what the workers of a tenant did in a slice.
-    fn add(&mut self, (unit, cell, tenant): (u32, usize, usize), did: &[SliceCount], began: Ns) {
-        let sum = |of: fn(&SliceCount) -> u64| did.iter().map(of).sum::<u64>();
-        let first = did.iter().map(|count| count.begin_ns).min().unwrap_or(0);
-        self.unit.push(unit);
-        self.cell.push(cell as u32);
-        self.tenant.push(tenant as u32);
-        self.begin_ns.push(first.saturating_sub(began.0));
-        self.length_ns.push(sum(|count| count.end_ns - count.begin_ns));
-        self.ops.push(sum(|count| count.ops));
-        self.bytes.push(sum(|count| count.bytes));
-        self.longest_ns.push(did.iter().map(|count| count.longest_ns).max().unwrap_or(0));
-        self.workers.push(did.len() as u32);
-    }
+/// Adds what the workers of a tenant did in a slice.
+fn add(
+    slices: &mut PairsSlices,
+    (unit, cell, tenant): (u32, usize, usize),
+    did: &[SliceCount],
+    began: Ns,
+) {
+    let sum = |of: fn(&SliceCount) -> u64| did.iter().map(of).sum::<u64>();
+    let first = did.iter().map(|count| count.begin_ns).min().unwrap_or(0);
+    slices.unit.push(unit);
+    slices.cell.push(cell as u32);
+    slices.tenant.push(tenant as u32);
+    slices.begin_ns.push(first.saturating_sub(began.0));
+    slices.length_ns.push(sum(|count| count.end_ns - count.begin_ns));
+    slices.ops.push(sum(|count| count.ops));
+    slices.bytes.push(sum(|count| count.bytes));
+    slices.longest_ns.push(did.iter().map(|count| count.longest_ns).max().unwrap_or(0));
+    slices.workers.push(did.len() as u32);
+}
 
-    /// Forgets all but the first `count`.
-    fn truncate(&mut self, count: usize) {
-        for column in [&mut self.unit, &mut self.cell, &mut self.tenant, &mut self.workers] {
-            column.truncate(count);
-        }
-        let long = [
-            &mut self.begin_ns,
-            &mut self.length_ns,
-            &mut self.ops,
-            &mut self.bytes,
-            &mut self.longest_ns,
-        ];
-        for column in long {
-            column.truncate(count);
-        }
+/// Forgets all but the first `count`.
+fn truncate(slices: &mut PairsSlices, count: usize) {
+    for column in [&mut slices.unit, &mut slices.cell, &mut slices.tenant, &mut slices.workers] {
+        column.truncate(count);
+    }
+    let long = [
+        &mut slices.begin_ns,
+        &mut slices.length_ns,
+        &mut slices.ops,
+        &mut slices.bytes,
+        &mut slices.longest_ns,
+    ];
+    for column in long {
+        column.truncate(count);
     }
 }
 

@@ -1,16 +1,16 @@
 //! What the child is asked and what it answers; one JSON line each.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_workload::Workload;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-pub use crate::protocol::{FileBirth, FileMark, FileRules, RawDevice, RunAs, Waits};
-pub use crate::protocol::{PairsRecord, PairsSpec};
+pub use crate::protocol::{
+    FileBirth, FileMark, FileRules, MeasureResult as Answer, PairsSpec, RawDevice, RunAs, Status,
+    Waits,
+};
 
 /// One trial's work.
 #[derive(Clone, Debug, Deserialize)]
@@ -111,34 +111,4 @@ impl CacheState {
             Self::Warm => "warm",
         }
     }
-}
-
-/// How the trial ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// All phases ran.
-    Ok,
-    /// A phase failed; it is the last one in the list.
-    Failed,
-    /// Stopped on request; the list holds the phases that were complete.
-    Interrupted,
-}
-
-/// The answer.
-#[derive(Debug, Serialize)]
-pub struct Answer {
-    /// How it ended.
-    pub status: Status,
-    /// Why it failed.
-    pub error: Option<String>,
-    /// What was measured.
-    pub phases: Vec<PhaseRecord>,
-    /// What alternating slices measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pairs: Option<PairsRecord>,
-    /// Caveats about the trial as a whole.
-    pub warnings: Vec<Warning>,
-    /// Files of the user's directory that were made and stay.
-    pub made: BTreeMap<String, FileMark>,
 }

@@ -1,11 +1,12 @@
 //! The examples of the contract are understood, and nothing else is.
 
-use serde_json::json;
+use std::collections::BTreeMap;
 
 use super::*;
+use crate::error::{Error, Result};
 
 fn call(text: &str) -> Result<Call> {
-    Request::parse(text)?.call()
+    call_of(parse(text)?)
 }
 
 #[test]
@@ -19,11 +20,12 @@ fn the_contracts_examples_are_understood() {
         "is_fresh_fs":true,
         "knobs":{"scheduler":"bfq","bfq.slice_idle":"0","vm.dirty_ratio":"10"},
         "cache":"cold","memory_limit_bytes":null,"reserve_bytes":5368709120,
-        "time_limit_ns":600000000000,"workload":{"version":1,"anything":["goes"]}}}"#;
+        "time_limit_ns":600000000000,
+        "workload":{"version":1,"name":"w","engine":"psync","seed":1,"phases":[]}}}"#;
     let Ok(Call::RunTrial(spec)) = call(trial) else { panic!("{:?}", call(trial)) };
     assert_eq!(spec.cache, Cache::Cold);
-    assert_eq!(spec.workload["anything"], json!(["goes"]));
-    let again: TrialSpec = typed("it", serde_json::to_value(&spec).unwrap()).unwrap();
+    assert_eq!(spec.workload.engine, "psync");
+    let again: TrialSpec = serde_json::from_value(serde_json::to_value(&spec).unwrap()).unwrap();
     assert_eq!(serde_json::to_value(again).unwrap(), serde_json::to_value(spec).unwrap());
     for simple in ["close_testbed", "interrupt", "shutdown"] {
         call(&format!(r#"{{"id":3,"method":"{simple}","params":{{}}}}"#)).unwrap();
@@ -43,12 +45,17 @@ fn unknown_fields_and_methods_are_refused_by_name() {
 #[test]
 fn answers_have_the_contracts_form() {
     let text = |message: &Message| serde_json::to_string(message).unwrap();
-    assert_eq!(text(&Message::answer(7, Ok(json!({"a": 1})))), r#"{"id":7,"result":{"a":1}}"#);
-    let error = Message::answer(8, Err(Error::refused("no", "ask")));
+    let closed = Answer::ShutDown(ShutDown { problems: Vec::new() });
+    assert_eq!(text(&answer(7, Ok(closed))), r#"{"id":7,"result":{"problems":[]}}"#);
+    let error = answer(8, Err(Error::refused("no", "ask")));
     let expected = r#"{"id":8,"error":{"code":"refused","message":"no","hint":"ask"}}"#;
     assert_eq!(text(&error), expected);
-    let event = Message::Event { event: "progress", params: json!({"share": 0.5}) };
-    assert_eq!(text(&event), r#"{"event":"progress","params":{"share":0.5}}"#);
+    let event = Message::Event {
+        event: "progress",
+        params: Progress { share: Some(0.5), ..Progress::default() },
+    };
+    let expected = r#"{"event":"progress","params":{"phase":"","message":"","share":0.5}}"#;
+    assert_eq!(text(&event), expected);
 }
 
 #[test]
@@ -79,6 +86,9 @@ fn a_record_has_every_field_of_the_contract() {
         pairs: None,
         made: BTreeMap::new(),
         trace: None,
+        simulation: None,
+        host_writes: None,
+        session: None,
     };
     let value = serde_json::to_value(record).unwrap();
     assert_eq!(value["status"], "dry_run");
@@ -89,8 +99,23 @@ fn a_record_has_every_field_of_the_contract() {
 
 #[test]
 fn both_lines_of_the_child_are_told_apart() {
-    let line = r#"{"event":"progress","params":{"trial":"t1","share":0.4}}"#;
+    let line = r#"{"progress":{"trial":"t1","phase":"p","message":"","share":0.4}}"#;
     assert!(matches!(serde_json::from_str(line), Ok(MeasureLine::Progress { .. })));
+    let line = r#"{"released":{"phase":"p","at_ns":7}}"#;
+    assert!(matches!(serde_json::from_str(line), Ok(MeasureLine::Released { at_ns: 7, .. })));
     let line = r#"{"result":{"status":"interrupted","error":null,"phases":[],"warnings":[]}}"#;
     assert!(matches!(serde_json::from_str(line), Ok(MeasureLine::Result { .. })));
+}
+
+#[test]
+fn a_kind_of_testbed_that_does_not_exist_is_named_with_the_nearest() {
+    let error = call(r#"{"id":1,"method":"open_testbed","params":{"kind":"lop"}}"#).unwrap_err();
+    assert!(error.to_string().contains("did you mean 'loop'?"), "{error}");
+    let line = r#"{"id":1,"method":"open_testbed","params":{"kind":"loop","colour":1}}"#;
+    let error = call(line).unwrap_err().to_string();
+    assert!(error.contains("a loop testbed") && error.contains("colour"), "{error}");
+    for kind in TestbedSpec::KINDS {
+        let line = format!(r#"{{"id":1,"method":"open_testbed","params":{{"kind":"{kind}"}}}}"#);
+        assert!(call(&line).unwrap_err().to_string().contains("missing field"), "{kind}");
+    }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Instant;
 
-use super::{Outcome, PATIENCE, PAUSE, undo_journal};
+use super::{PATIENCE, PAUSE, Restored, undo_journal};
 use crate::error::Result;
 use crate::journal::{self, Journal};
 use crate::watchdog;
@@ -20,8 +20,8 @@ pub fn undo_dead_runs(
     state_dir: &Path,
     boot_id: &str,
     only: Option<&str>,
-) -> Outcome {
-    let mut outcome = Outcome::default();
+) -> Restored {
+    let mut outcome = Restored::default();
     for path in journal::files_of(uid, state_dir) {
         if only.is_some_and(|run| path.file_stem().is_none_or(|stem| stem != run)) {
             continue;

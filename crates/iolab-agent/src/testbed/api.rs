@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use super::ALL;
 use crate::boundary::Boundary;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::protocol::{RawDevice, StackRecord, TrialSpec, Warning};
+use crate::protocol::{RawDevice, StackRecord, TestbedSpec, TrialSpec, Warning};
 
 /// What a testbed is opened with.
 pub struct Opening<'a> {
@@ -90,47 +87,44 @@ pub trait Testbed {
     fn close(&mut self, machine: &mut Machine) -> Result<()>;
 }
 
-/// Opens a testbed of one kind; the spec has no `kind` any more.
-pub type Open = fn(Value, Opening) -> Result<Box<dyn Testbed>>;
-
 /// One row of the list.
 pub struct Row {
     /// `kind` in the protocol.
     pub name: &'static str,
     /// Privilege class of what it does.
     pub class: fn() -> &'static str,
-    /// How to open one.
-    pub open: Open,
 }
 
 /// Declares the list from rows of `Row = "name" => module`.
 macro_rules! testbeds {
     ($( $(#[$meta:meta])* $Row:ident = $name:literal => $module:ident, )+) => {
-        /// Every kind.
-        const ALL: &[$crate::testbed::api::Row] =
-            &[ $( $crate::testbed::api::Row {
-                name: $name,
-                class: $module::class,
-                open: $module::open,
-            }, )+ ];
+        /// The row of the kind that `spec` describes.
+        pub fn kind_of(spec: &$crate::protocol::TestbedSpec) -> $crate::testbed::api::Row {
+            match spec {
+                $( $crate::protocol::TestbedSpec::$Row(_) => $crate::testbed::api::Row {
+                    name: $name,
+                    class: $module::class,
+                }, )+
+            }
+        }
+
+        /// Opens the testbed that `spec` describes.
+        pub fn open(
+            spec: $crate::protocol::TestbedSpec,
+            opening: Opening,
+        ) -> $crate::error::Result<Box<dyn Testbed>> {
+            match spec {
+                $( $crate::protocol::TestbedSpec::$Row(spec) => $module::open(spec, opening), )+
+            }
+        }
     };
 }
 pub(super) use testbeds;
 
-/// The kind of testbed that `spec` describes.
-pub fn kind_of(spec: &Value) -> Result<&'static Row> {
-    let Some(kind) = spec.get("kind").and_then(Value::as_str) else {
-        return Err(Error::protocol("a testbed spec needs its kind"));
-    };
-    let names: Vec<&str> = ALL.iter().map(|row| row.name).collect();
-    let row = ALL.iter().find(|row| row.name == kind);
-    row.ok_or_else(|| Error::unknown("kind of testbed", kind, &names))
-}
-
-impl Row {
-    /// Opens the testbed that `spec` describes.
-    pub fn open(&self, mut spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
-        spec.as_object_mut().and_then(|fields| fields.remove("kind"));
-        (self.open)(spec, opening)
+/// Refuses what is no kind of testbed; names the nearest.
+pub fn check_kind(kind: &str) -> Result<()> {
+    if TestbedSpec::KINDS.contains(&kind) {
+        return Ok(());
     }
+    Err(Error::unknown("kind of testbed", kind, TestbedSpec::KINDS))
 }

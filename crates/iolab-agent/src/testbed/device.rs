@@ -16,38 +16,26 @@ use std::time::Duration;
 
 use nix::mount::{MsFlags, mount};
 use nix::sys::stat::{Mode, SFlag, mknod};
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::api::{Opening, Prepared, Testbed};
 use super::filesystem::{self, Volume};
 use super::loop_device::{RUNTIME_FOLDER, enter_namespace, make_runtime_folder};
-use super::precondition::{Outcome, Precondition, Room};
+use super::precondition::{self, Outcome, Room};
 use crate::control::Control;
 use crate::disk::{self, Claim, Disk, EDGE_BYTES, Ends, Erased, Identity, Verdict};
 use crate::error::{Error, Result};
 use crate::journal::Change;
 use crate::machine::{DeviceIdentity, Machine};
 use crate::owned_directory;
-use crate::protocol::{ActionKind, RawDevice, Stack, StackRecord, TrialSpec, Warning, typed};
+use crate::protocol::{
+    ActionKind, DeviceSpec, Precondition, RawDevice, Stack, StackRecord, TrialSpec, Warning,
+};
 
 /// `fs` of a stack without a file system.
 pub const NO_FILE_SYSTEM: &str = "none";
 /// A tenant's file cannot have this name, for it begins with a dot.
 const NODE: &str = ".device";
 const NODE_MODE: Mode = Mode::from_bits_truncate(0o600);
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Spec {
-    path: PathBuf,
-    erase_serial: Option<String>,
-    /// Digest of the plan; only the same one may go on without asking.
-    study: Option<String>,
-    protected: Vec<PathBuf>,
-    precondition: Precondition,
-    precondition_round_ns: u64,
-}
 
 /// An open device testbed.
 struct DeviceTestbed {
@@ -71,8 +59,7 @@ pub fn class() -> &'static str {
 }
 
 /// Opens one.
-pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
-    let mut spec: Spec = typed("a device testbed", spec)?;
+pub fn open(mut spec: DeviceSpec, opening: Opening) -> Result<Box<dyn Testbed>> {
     let Opening { machine, control, run, boundary } = opening;
     if let Some(boundary) = boundary {
         spec.path = boundary.device_path(&spec.path)?;
@@ -137,7 +124,7 @@ struct Seen {
 }
 
 /// Rules R1 to R4, in a rehearsal as far as its user may look.
-fn look(machine: &mut Machine, spec: &Spec) -> Result<Seen> {
+fn look(machine: &mut Machine, spec: &DeviceSpec) -> Result<Seen> {
     if !spec.path.is_absolute() {
         return Err(Error::protocol("the path of a device must be absolute"));
     }
@@ -199,7 +186,7 @@ impl DeviceTestbed {
         &mut self,
         machine: &mut Machine,
         control: &mut dyn Control,
-        spec: &Spec,
+        spec: &DeviceSpec,
         typed_at: u64,
     ) -> Result<()> {
         self.make_folder(machine)?;
@@ -210,7 +197,7 @@ impl DeviceTestbed {
         }
         let round = Duration::from_nanos(spec.precondition_round_ns);
         let node = self.disk.node.display().to_string();
-        let bytes = how.bytes_max(self.room());
+        let bytes = precondition::bytes_max(how, self.room());
         let detail = format!("precondition {}: at most {bytes} bytes", how.name());
         let outcome = machine.act(ActionKind::WriteDevice, node, detail, || {
             self.precondition((how, round), control)
@@ -288,7 +275,7 @@ impl DeviceTestbed {
         let flags = libc::O_DIRECT | libc::O_NOFOLLOW;
         let opened = OpenOptions::new().write(true).custom_flags(flags).open(&node);
         let device = opened.map_err(|error| Error::io("open", &node, error))?;
-        how.run(&device, self.room(), round, control)
+        precondition::run(how, (&device, self.room()), round, control)
     }
 
     fn note_precondition(&mut self, how: Precondition, outcome: &Outcome) {

@@ -9,9 +9,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::api::{Opening, Prepared, Testbed};
 use super::image::{free_bytes, reserve_of};
 use super::{leaves_of, system_devices};
@@ -22,16 +19,7 @@ use crate::knob::{Scope, find};
 use crate::machine::Machine;
 use crate::mounts;
 use crate::owned_directory;
-use crate::protocol::{ActionKind, RunAs, TrialSpec, Warning, typed};
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Spec {
-    path: PathBuf,
-    allow_knobs_on: Vec<String>,
-    #[serde(default)]
-    in_place: bool,
-}
+use crate::protocol::{ActionKind, DirectorySpec, RunAs, TrialSpec, Warning};
 
 /// An open directory testbed.
 struct DirectoryTestbed {
@@ -53,8 +41,7 @@ pub fn class() -> &'static str {
 }
 
 /// Opens one.
-pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
-    let mut spec: Spec = typed("a directory testbed", spec)?;
+pub fn open(mut spec: DirectorySpec, opening: Opening) -> Result<Box<dyn Testbed>> {
     let Opening { machine, boundary, .. } = opening;
     let user = machine.user().cloned();
     if let Some(boundary) = boundary {

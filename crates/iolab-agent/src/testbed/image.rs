@@ -11,10 +11,10 @@ use std::path::Path;
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use nix::sys::statvfs::statvfs;
-use serde_json::json;
 
 use crate::control::{Control, Urgency};
 use crate::error::{Error, Result};
+use crate::protocol::Progress;
 
 const CHUNK_BYTES: usize = 4 << 20;
 const MIB: u64 = 1 << 20;
@@ -85,9 +85,12 @@ pub fn create(path: &Path, bytes: u64, control: &mut dyn Control) -> Result<File
         written += count;
         if written % (64 * MIB) == 0 {
             let share = written as f64 / bytes as f64;
-            control.progress(
-                json!({"phase": "image", "message": "writing the image", "share": share}),
-            );
+            control.progress(Progress {
+                phase: "image".to_owned(),
+                message: "writing the image".to_owned(),
+                share: Some(share),
+                ..Progress::default()
+            });
         }
     }
     file.sync_all().map_err(|error| Error::io("sync", path, error))?;

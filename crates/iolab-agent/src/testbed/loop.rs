@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::api::{Opening, Prepared, Testbed};
 use super::filesystem::{self, Volume};
@@ -26,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::journal::{Change, State};
 use crate::machine::Machine;
 use crate::owned_directory;
-use crate::protocol::{ActionKind, Stack, StackRecord, TrialSpec, Warning, typed};
+use crate::protocol::{ActionKind, LoopSpec, Stack, StackRecord, TrialSpec, Warning};
 use crate::sys;
 
 const BYTES_MIN: u64 = 64 << 20;
@@ -37,37 +35,27 @@ pub(super) const RUNTIME_FOLDER: &str = "/run/iolab";
 const ATTEMPTS_MAX: u32 = 16;
 const NODE_PATIENCE: Duration = Duration::from_secs(5);
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Spec {
-    size_bytes: u64,
-    image_dir: PathBuf,
-    device_count: u32,
-    logical_block_bytes: u32,
+/// Refuses sizes and numbers that no image can have.
+fn check(spec: &LoopSpec) -> Result<()> {
+    if spec.size_bytes < BYTES_MIN || !spec.size_bytes.is_multiple_of(4096) {
+        return Err(Error::protocol("size_bytes must be a multiple of 4096, 64 MiB at least"));
+    }
+    if !(1..=2).contains(&spec.device_count) {
+        return Err(Error::protocol("device_count must be 1, or 2 for an external journal"));
+    }
+    if ![512, 1024, 2048, 4096].contains(&spec.logical_block_bytes) {
+        return Err(Error::protocol("logical_block_bytes must be 512, 1024, 2048 or 4096"));
+    }
+    if !spec.image_dir.is_absolute() {
+        return Err(Error::protocol("image_dir must be an absolute path"));
+    }
+    Ok(())
 }
 
-impl Spec {
-    fn check(&self) -> Result<()> {
-        if self.size_bytes < BYTES_MIN || !self.size_bytes.is_multiple_of(4096) {
-            return Err(Error::protocol("size_bytes must be a multiple of 4096, 64 MiB at least"));
-        }
-        if !(1..=2).contains(&self.device_count) {
-            return Err(Error::protocol("device_count must be 1, or 2 for an external journal"));
-        }
-        if ![512, 1024, 2048, 4096].contains(&self.logical_block_bytes) {
-            return Err(Error::protocol("logical_block_bytes must be 512, 1024, 2048 or 4096"));
-        }
-        if !self.image_dir.is_absolute() {
-            return Err(Error::protocol("image_dir must be an absolute path"));
-        }
-        Ok(())
-    }
-
-    /// Sizes of the images, the data first.
-    fn sizes(&self) -> Vec<u64> {
-        let journal = self.size_bytes.min(JOURNAL_BYTES_MAX);
-        [self.size_bytes, journal][..self.device_count as usize].to_vec()
-    }
+/// Sizes of the images, the data first.
+fn sizes(spec: &LoopSpec) -> Vec<u64> {
+    let journal = spec.size_bytes.min(JOURNAL_BYTES_MAX);
+    [spec.size_bytes, journal][..spec.device_count as usize].to_vec()
 }
 
 /// An image to be attached; there is no file in a dry run.
@@ -103,10 +91,8 @@ pub fn class() -> &'static str {
 }
 
 /// Opens one.
-pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
-    let spec: Spec = typed("a loop testbed", spec)?;
-    spec.check()?;
-    let mut spec = spec;
+pub fn open(mut spec: LoopSpec, opening: Opening) -> Result<Box<dyn Testbed>> {
+    check(&spec)?;
     let Opening { machine, control, run, boundary } = opening;
     if !machine.is_dry_run() && !nix::unistd::geteuid().is_root() {
         return Err(Error::refused(
@@ -114,7 +100,7 @@ pub fn open(spec: Value, opening: Opening) -> Result<Box<dyn Testbed>> {
             "run it as root or with sudo, or use --on dir:PATH",
         ));
     }
-    let sizes = spec.sizes();
+    let sizes = sizes(&spec);
     let bytes = sizes.iter().copied().fold(0, u64::saturating_add);
     if let Some(boundary) = boundary {
         spec.image_dir = boundary.image_dir(&spec.image_dir, bytes)?;
@@ -418,21 +404,21 @@ fn wait_for(node: &Path) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn spec(size_bytes: u64, device_count: u32, logical_block_bytes: u32) -> Spec {
-        Spec { size_bytes, image_dir: "/var/tmp".into(), device_count, logical_block_bytes }
+    fn spec(size_bytes: u64, device_count: u32, logical_block_bytes: u32) -> LoopSpec {
+        LoopSpec { size_bytes, image_dir: "/var/tmp".into(), device_count, logical_block_bytes }
     }
 
     #[test]
     fn impossible_specs_are_refused() {
-        assert!(spec(1 << 30, 1, 512).check().is_ok());
+        assert!(check(&spec(1 << 30, 1, 512)).is_ok());
         for wrong in [spec(1 << 20, 1, 512), spec(1 << 30, 3, 512), spec(1 << 30, 1, 520)] {
-            assert!(wrong.check().is_err(), "{wrong:?}");
+            assert!(check(&wrong).is_err(), "{wrong:?}");
         }
     }
 
     #[test]
     fn the_journals_image_is_small() {
-        assert_eq!(spec(1 << 30, 2, 512).sizes(), [1 << 30, 256 << 20]);
-        assert_eq!(spec(128 << 20, 2, 512).sizes(), [128 << 20, 128 << 20]);
+        assert_eq!(sizes(&spec(1 << 30, 2, 512)), [1 << 30, 256 << 20]);
+        assert_eq!(sizes(&spec(128 << 20, 2, 512)), [128 << 20, 128 << 20]);
     }
 }

@@ -13,7 +13,7 @@ mod options;
 mod parameters;
 mod precondition;
 
-pub use api::{Opening, Prepared, Testbed, kind_of};
+pub use api::{Opening, Prepared, Testbed, check_kind};
 pub use filesystem::FILE_SYSTEMS;
 pub use leaf::{leaves_of, system_devices};
 pub use options::{Entry, entries as option_entries};

@@ -14,26 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use serde_json::json;
-
 use crate::control::{Control, Urgency};
 use crate::error::{Error, Result};
-
-/// What to do before the first trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Precondition {
-    /// Nothing: the drive stays as it is.
-    #[default]
-    None,
-    /// All of it once, in order.
-    Fill,
-    /// All of it twice, in order.
-    Fill2x,
-    /// Twice in order, then random writes until they are steady.
-    Random,
-}
+use crate::protocol::{Precondition, Progress};
 
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,64 +58,42 @@ pub struct Room {
     pub end: u64,
 }
 
-impl Precondition {
-    /// Name in specs and facts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Fill => "fill",
-            Self::Fill2x => "fill2x",
-            Self::Random => "random",
-        }
-    }
+/// At most so many bytes are written to a device of this room.
+pub fn bytes_max(how: Precondition, room: Room) -> u64 {
+    let random = if how == Precondition::Random { RANDOM_DRIVES_MAX } else { 0 };
+    (how.passes() + random) * (room.end - room.start)
+}
 
-    /// Times that all of it is written in order.
-    fn passes(self) -> u64 {
-        match self {
-            Self::None => 0,
-            Self::Fill => 1,
-            Self::Fill2x | Self::Random => 2,
-        }
+/// Does it; `device` is open for direct I/O.
+pub fn run(
+    how: Precondition,
+    (device, room): (&File, Room),
+    round: Duration,
+    control: &mut dyn Control,
+) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    for pass in 0..how.passes() {
+        fill(device, room, control, (pass, how.passes()))?;
+        outcome.written_bytes += room.end - room.start;
     }
-
-    /// At most so many bytes are written to a device of this room.
-    pub fn bytes_max(self, room: Room) -> u64 {
-        let random = if self == Self::Random { RANDOM_DRIVES_MAX } else { 0 };
-        (self.passes() + random) * (room.end - room.start)
-    }
-
-    /// Does it; `device` is open for direct I/O.
-    pub fn run(
-        self,
-        device: &File,
-        room: Room,
-        round: Duration,
-        control: &mut dyn Control,
-    ) -> Result<Outcome> {
-        let mut outcome = Outcome::default();
-        for pass in 0..self.passes() {
-            fill(device, room, control, (pass, self.passes()))?;
-            outcome.written_bytes += room.end - room.start;
+    if how == Precondition::Random {
+        let limit = outcome.written_bytes + RANDOM_DRIVES_MAX * (room.end - room.start);
+        while outcome.rounds.len() < ROUNDS_MAX
+            && !is_steady(&outcome.rounds)
+            && outcome.written_bytes < limit
+        {
+            tell(control, "random writes", outcome.rounds.len() as f64 / ROUNDS_MAX as f64);
+            let began = Instant::now();
+            let budget = round_budget(&outcome, limit) / RANDOM_BYTES as u64;
+            let seed = outcome.rounds.len() as u64;
+            let writes = write_randomly(device, room, (round, budget, seed), control)?;
+            outcome.rounds.push(writes as f64 / began.elapsed().as_secs_f64());
+            outcome.written_bytes += writes * RANDOM_BYTES as u64;
         }
-        if self == Self::Random {
-            let limit = outcome.written_bytes + RANDOM_DRIVES_MAX * (room.end - room.start);
-            while outcome.rounds.len() < ROUNDS_MAX
-                && !is_steady(&outcome.rounds)
-                && outcome.written_bytes < limit
-            {
-                tell(control, "random writes", outcome.rounds.len() as f64 / ROUNDS_MAX as f64);
-                let began = Instant::now();
-                let budget = round_budget(&outcome, limit) / RANDOM_BYTES as u64;
-                let seed = outcome.rounds.len() as u64;
-                let writes = write_randomly(device, room, (round, budget, seed), control)?;
-                outcome.rounds.push(writes as f64 / began.elapsed().as_secs_f64());
-                outcome.written_bytes += writes * RANDOM_BYTES as u64;
-            }
-            outcome.is_steady = is_steady(&outcome.rounds);
-        }
-        device.sync_all().map_err(|error| Error::io("flush", "the device", error))?;
-        Ok(outcome)
+        outcome.is_steady = is_steady(&outcome.rounds);
     }
+    device.sync_all().map_err(|error| Error::io("flush", "the device", error))?;
+    Ok(outcome)
 }
 
 /// What the next round may write: what is left is shared among the rounds of a full window, so that
@@ -157,7 +118,12 @@ pub fn is_steady(rounds: &[f64]) -> bool {
 }
 
 fn tell(control: &mut dyn Control, message: &str, share: f64) {
-    control.progress(json!({"phase": "precondition", "message": message, "share": share}));
+    control.progress(Progress {
+        phase: "precondition".to_owned(),
+        message: message.to_owned(),
+        share: Some(share),
+        ..Progress::default()
+    });
 }
 
 fn fill(
@@ -273,7 +239,7 @@ mod tests {
     struct Calm;
 
     impl Control for Calm {
-        fn progress(&mut self, _params: serde_json::Value) {}
+        fn progress(&mut self, _params: Progress) {}
 
         fn urgency(&mut self) -> Urgency {
             Urgency::Calm
@@ -302,9 +268,9 @@ mod tests {
         file.set_len(12 << 20).unwrap();
         let room = Room { start: 1 << 20, end: 11 << 20 };
         for (how, passes) in [(Precondition::Fill, 1), (Precondition::Fill2x, 2)] {
-            let outcome = how.run(&file, room, Duration::ZERO, &mut Calm).unwrap();
+            let outcome = run(how, (&file, room), Duration::ZERO, &mut Calm).unwrap();
             assert_eq!(outcome.written_bytes, passes * (10 << 20));
-            assert_eq!(how.bytes_max(room), outcome.written_bytes);
+            assert_eq!(bytes_max(how, room), outcome.written_bytes);
         }
         let mut bytes = vec![0; 12 << 20];
         file.read_exact_at(&mut bytes, 0).unwrap();
@@ -319,9 +285,9 @@ mod tests {
         file.set_len(4 << 20).unwrap();
         let room = Room { start: 1 << 20, end: 3 << 20 };
         let outcome =
-            Precondition::Random.run(&file, room, Duration::from_secs(60), &mut Calm).unwrap();
+            run(Precondition::Random, (&file, room), Duration::from_secs(60), &mut Calm).unwrap();
         assert!(outcome.rounds.len() >= WINDOW, "{outcome:?}");
-        assert!(outcome.written_bytes <= Precondition::Random.bytes_max(room), "{outcome:?}");
+        assert!(outcome.written_bytes <= bytes_max(Precondition::Random, room), "{outcome:?}");
         assert_eq!(outcome.is_steady, is_steady(&outcome.rounds));
     }
 
@@ -331,8 +297,8 @@ mod tests {
         file.set_len(4 << 20).unwrap();
         let room = Room { start: 1 << 20, end: 3 << 20 };
         let outcome =
-            Precondition::Random.run(&file, room, Duration::from_millis(2), &mut Calm).unwrap();
-        assert!(outcome.written_bytes <= Precondition::Random.bytes_max(room), "{outcome:?}");
+            run(Precondition::Random, (&file, room), Duration::from_millis(2), &mut Calm).unwrap();
+        assert!(outcome.written_bytes <= bytes_max(Precondition::Random, room), "{outcome:?}");
         assert!((WINDOW..=ROUNDS_MAX).contains(&outcome.rounds.len()), "{outcome:?}");
         assert_eq!(outcome.is_steady, is_steady(&outcome.rounds));
         let mut begin = vec![0; 1 << 20];

@@ -19,10 +19,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::AsFd as _;
 
 use super::capture_loop::Capture;
-use super::order::{EventSet, Order, Said};
+use super::order::{Order, Said};
 use super::tracefs::Tracefs;
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
+use crate::protocol::EventSet;
 use crate::sys;
 
 /// How often the buffers are read: 8 MiB fill in some 200 ms at the utmost.

@@ -18,8 +18,9 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::capture::{Files, read_page, say};
 use super::device::Traced;
-use super::order::{Order, Recorded, Said};
+use super::order::{Order, Said};
 use crate::error::{Error, Result};
+use crate::protocol::{RecordingResult, RecordingSoFar};
 
 /// Bytes that are handed to the file at once.
 const PIECE_BYTES: usize = 1 << 18;
@@ -100,7 +101,7 @@ impl Capture {
             self.look_for_devices();
             let lost = lost(&self.folder, &self.cpus).values().sum();
             let (events, bytes) = (self.file.events, self.file.bytes);
-            say(&Said::Progress { events, bytes, lost });
+            say(&Said::Progress(RecordingSoFar { events, bytes, lost }));
         }
         pages > self.pages_max / 4
     }
@@ -155,7 +156,7 @@ impl Capture {
     }
 
     /// Reads the rest and ends the file.
-    pub fn finish(mut self) -> Recorded {
+    pub fn finish(mut self) -> RecordingResult {
         let elapsed = self.started.elapsed();
         while self.read_all() == self.pages_max {}
         self.merger.take_all().for_each(|event| self.file.push(&event));
@@ -173,7 +174,7 @@ impl Capture {
             facts.insert("vanished devices".to_owned(), self.vanished.join(" "));
         }
         let file = self.file.finish(&facts);
-        Recorded {
+        RecordingResult {
             events: file.0,
             bytes: file.1,
             elapsed_ns: elapsed.as_nanos() as u64,

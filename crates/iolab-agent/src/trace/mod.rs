@@ -13,7 +13,5 @@ mod trial;
 
 pub use capture::main;
 pub use instance::{is_name_of, remove as remove_instance};
-pub use order::{EventSet, Recorded};
-pub use output::OutputFile;
-pub use record::{RecordSpec, Recording, record};
+pub use record::{Recording, record};
 pub use trial::{Asked, begin, end};

@@ -2,51 +2,34 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::identity::on_behalf;
-use crate::protocol::RunAs;
+use crate::protocol::{OutputFile, RunAs};
 
-/// An empty file that is to be filled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OutputFile {
-    /// Its whole path.
-    pub path: PathBuf,
-    /// Device number, as the front end saw it.
-    pub device: u64,
-    /// Inode, as the front end saw it.
-    pub inode: u64,
-}
-
-impl OutputFile {
-    /// Opens it with the rights of the user for whom root works.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be opened, or is not the empty file that the front end made.
-    pub fn open(&self, user: Option<&RunAs>) -> Result<File> {
-        if !self.path.is_absolute() {
-            let what = format!("{} is no absolute path", self.path.display());
-            return Err(Error::refused(what, "write it from / on"));
-        }
-        on_behalf(user, || {
-            let fail = |error| Error::io("open", &self.path, error);
-            let mut options = OpenOptions::new();
-            options.write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-            let file = options.open(&self.path).map_err(fail)?;
-            let found = file.metadata().map_err(fail)?;
-            let is_it = (found.dev(), found.ino()) == (self.device, self.inode);
-            if found.is_file() && is_it && found.len() == 0 {
-                return Ok(file);
-            }
-            let what = format!("{} was replaced or written meanwhile", self.path.display());
-            Err(Error::refused(what, "see who writes there; name another file"))
-        })
+/// Opens the file with the rights of the user for whom root works.
+///
+/// # Errors
+///
+/// It cannot be opened, or is not the empty file that the front end made.
+pub fn open(output: &OutputFile, user: Option<&RunAs>) -> Result<File> {
+    if !output.path.is_absolute() {
+        let what = format!("{} is no absolute path", output.path.display());
+        return Err(Error::refused(what, "write it from / on"));
     }
+    on_behalf(user, || {
+        let fail = |error| Error::io("open", &output.path, error);
+        let mut options = OpenOptions::new();
+        options.write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        let file = options.open(&output.path).map_err(fail)?;
+        let found = file.metadata().map_err(fail)?;
+        let is_it = (found.dev(), found.ino()) == (output.device, output.inode);
+        if found.is_file() && is_it && found.len() == 0 {
+            return Ok(file);
+        }
+        let what = format!("{} was replaced or written meanwhile", output.path.display());
+        Err(Error::refused(what, "see who writes there; name another file"))
+    })
 }
 
 #[cfg(test)]
@@ -60,14 +43,14 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         let found = std::fs::metadata(&path).unwrap();
         let output = OutputFile { path: path.clone(), device: found.dev(), inode: found.ino() };
-        output.open(None).unwrap();
+        open(&output, None).unwrap();
         let other = OutputFile { inode: found.ino() + 1, ..output.clone() };
-        assert!(matches!(other.open(None), Err(Error::Refused { .. })));
+        assert!(matches!(open(&other, None), Err(Error::Refused { .. })));
         std::fs::write(&path, "somebody's").unwrap();
-        assert!(matches!(output.open(None), Err(Error::Refused { .. })));
+        assert!(matches!(open(&output, None), Err(Error::Refused { .. })));
         let link = place.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(OutputFile { path: link, ..output.clone() }.open(None).is_err());
-        assert!(OutputFile { path: "t.iotrace".into(), ..output }.open(None).is_err());
+        assert!(open(&OutputFile { path: link, ..output.clone() }, None).is_err());
+        assert!(open(&OutputFile { path: "t.iotrace".into(), ..output }, None).is_err());
     }
 }

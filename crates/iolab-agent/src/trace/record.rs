@@ -4,19 +4,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iolab_trace::source::Facts;
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::device::{self, Traced};
-use super::order::{EventSet, Order, Said};
-use super::output::OutputFile;
+use super::order::Order;
+use super::output;
 use super::recorder::Recorder;
 use crate::boundary::Boundary;
 use crate::control::{Control, Urgency};
 use crate::error::{Error, Result};
 use crate::facts;
 use crate::machine::Machine;
-use crate::protocol::Warning;
+use crate::protocol::{EventSet, Progress, RecordSpec, RecordingSoFar, TraceRecorded, Warning};
 
 /// Kernel memory of each CPU, unless it is said.
 pub(super) const BUFFER_BYTES: u64 = 8 << 20;
@@ -24,28 +22,6 @@ const BUFFER_BYTES_MIN: u64 = 64 << 10;
 const BUFFER_BYTES_MAX: u64 = 256 << 20;
 const DEVICES_MAX: usize = 32;
 const WAIT: Duration = Duration::from_millis(250);
-
-/// Parameters of `record_trace`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RecordSpec {
-    /// Names or paths of devices.
-    pub devices: Vec<String>,
-    /// Where it is written.
-    pub output: OutputFile,
-    /// Which events.
-    #[serde(default)]
-    pub events: EventSet,
-    /// Kernel memory of each CPU.
-    #[serde(default)]
-    pub buffer_bytes: Option<u64>,
-    /// When it ends by itself.
-    #[serde(default)]
-    pub time_limit_ns: Option<u64>,
-    /// The command that is recorded, for the file's facts.
-    #[serde(default)]
-    pub command: Option<String>,
-}
 
 /// Who records, for whom.
 pub struct Recording<'a> {
@@ -60,11 +36,15 @@ pub struct Recording<'a> {
 }
 
 /// Records until the front end interrupts, or the time is over.
-pub fn record(how: Recording, spec: &RecordSpec, control: &mut dyn Control) -> Result<Value> {
+pub fn record(
+    how: Recording,
+    spec: &RecordSpec,
+    control: &mut dyn Control,
+) -> Result<TraceRecorded> {
     let Recording { machine, run, state_dir, boundary } = how;
     let (devices, warnings) = found(&spec.devices, boundary, state_dir)?;
     let buffer_bytes = buffer(spec.buffer_bytes)?;
-    let output = spec.output.open(boundary.map(Boundary::user))?;
+    let output = output::open(&spec.output, boundary.map(Boundary::user))?;
     let mut facts = head_facts(machine, &devices, spec.events, buffer_bytes);
     if let Some(command) = &spec.command {
         facts.insert("command".to_owned(), command.clone());
@@ -75,7 +55,7 @@ pub fn record(how: Recording, spec: &RecordSpec, control: &mut dyn Control) -> R
     let Some(mut recorder) = Recorder::start(machine, run, order, Some(output))? else {
         return Err(Error::protocol("a dry run records nothing"));
     };
-    control.progress(json!({"state": "recording"}));
+    control.progress(progress(RecordingSoFar::default()));
     let limit = spec.time_limit_ns.map(Duration::from_nanos);
     let started = Instant::now();
     while !recorder.has_ended() && control.urgency() == Urgency::Calm {
@@ -84,15 +64,18 @@ pub fn record(how: Recording, spec: &RecordSpec, control: &mut dyn Control) -> R
             break;
         }
         control.wait(&mut [recorder.words()], left.map_or(WAIT, |left| left.min(WAIT)));
-        if let Some(Said::Progress { events, bytes, lost }) = recorder.listen() {
-            let state = "recording";
-            control
-                .progress(json!({"state": state, "events": events, "bytes": bytes, "lost": lost}));
+        if let Some(so_far) = recorder.listen() {
+            control.progress(progress(so_far));
         }
     }
-    let found = recorder.finish(machine)?;
-    let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-    Ok(json!({"recorded": found, "devices": names, "warnings": warnings}))
+    let outcome = recorder.finish(machine)?;
+    let devices = devices.into_iter().map(|device| device.name).collect();
+    Ok(TraceRecorded { recorded: outcome, devices, warnings })
+}
+
+/// The event that tells what was recorded so far.
+fn progress(so_far: RecordingSoFar) -> Progress {
+    Progress { phase: "record".to_owned(), recording: Some(so_far), ..Progress::default() }
 }
 
 fn found(

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::instance::Instance;
-use super::order::{Order, Recorded, Said};
+use super::order::{Order, Said};
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
 use crate::machine::{Machine, command};
+use crate::protocol::{RecordingResult, RecordingSoFar};
 use crate::sys;
 
 /// The command by which the agent starts the child.
@@ -82,13 +83,13 @@ impl Recorder {
     }
 
     /// Takes what the child has said; how far it is, if it said so.
-    pub fn listen(&mut self) -> Option<Said> {
+    pub fn listen(&mut self) -> Option<RecordingSoFar> {
         self.words.fill();
         let mut progress = None;
         while let Some(line) = self.words.next_line() {
             match serde_json::from_str::<Said>(&line) {
                 Ok(Said::Ready) => self.is_ready = true,
-                Ok(said @ Said::Progress { .. }) => progress = Some(said),
+                Ok(Said::Progress(so_far)) => progress = Some(so_far),
                 Ok(said) => self.last = Some(said),
                 Err(_) => {
                     self.complaints.push_back(line);
@@ -116,7 +117,7 @@ impl Recorder {
     /// # Errors
     ///
     /// The child failed, or the instance could not be removed.
-    pub fn finish(mut self, machine: &mut Machine) -> Result<Recorded> {
+    pub fn finish(mut self, machine: &mut Machine) -> Result<RecordingResult> {
         drop(self.input.take());
         let deadline = Instant::now() + PATIENCE;
         while !self.has_ended() && Instant::now() < deadline {

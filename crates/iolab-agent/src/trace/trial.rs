@@ -1,13 +1,14 @@
 //! A recording beside a trial: of the testbed's own devices, while it is measured.
 
 use super::device::Traced;
-use super::order::{Order, Recorded};
+use super::order::Order;
+use super::output;
 use super::record::{BUFFER_BYTES, head_facts};
 use super::recorder::Recorder;
 use crate::boundary::Boundary;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::protocol::{TrialSpec, Warning};
+use crate::protocol::{RecordingResult, TrialSpec, Warning};
 
 /// What is recorded, for whom.
 pub struct Asked<'a> {
@@ -43,7 +44,7 @@ pub fn begin(machine: &mut Machine, asked: &Asked) -> Result<Option<Recorder>> {
         names.iter().try_for_each(|name| boundary.check_device(name))?;
     }
     let devices = names.iter().map(|name| Traced::of_name(name)).collect::<Result<Vec<_>>>()?;
-    let output = trace.output.open(boundary.map(Boundary::user))?;
+    let output = output::open(&trace.output, boundary.map(Boundary::user))?;
     let mut facts = head_facts(machine, &devices, trace.events, BUFFER_BYTES);
     facts.insert("trial".to_owned(), spec.trial.clone());
     let instance = String::new();
@@ -57,7 +58,7 @@ pub fn begin(machine: &mut Machine, asked: &Asked) -> Result<Option<Recorder>> {
 /// # Errors
 ///
 /// The instance could not be removed, or the recorder failed.
-pub fn end(machine: &mut Machine, recorder: Recorder) -> Result<(Recorded, Vec<Warning>)> {
+pub fn end(machine: &mut Machine, recorder: Recorder) -> Result<(RecordingResult, Vec<Warning>)> {
     let found = recorder.finish(machine)?;
     let mut warnings = Vec::new();
     let lost: u64 = found.lost.values().sum();

@@ -170,20 +170,10 @@ impl Running {
         control.wait(&mut [&mut self.answers, &mut self.complaints], timeout);
         while let Some(line) = self.answers.next_line() {
             match serde_json::from_str(&line) {
-                Ok(MeasureLine::Progress { event, params }) if event == "progress" => {
-                    control.progress(params);
-                }
-                Ok(MeasureLine::Progress { event, params }) if event == "released" => {
-                    self.released_ns = params["at_ns"].as_u64();
-                }
-                Ok(MeasureLine::Progress { event, params }) if event == "switch" => {
-                    // An index is small.
-                    self.wants = params["treatment"].as_u64().map(|index| index as usize);
-                }
-                Ok(MeasureLine::Progress { event, .. }) => {
-                    self.complain(format!("'{event}' is no event of the contract"));
-                }
-                Ok(MeasureLine::Result { result }) => self.result = Some(result),
+                Ok(MeasureLine::Progress(progress)) => control.progress(progress),
+                Ok(MeasureLine::Released { at_ns, .. }) => self.released_ns = Some(at_ns),
+                Ok(MeasureLine::Switch { treatment }) => self.wants = Some(treatment),
+                Ok(MeasureLine::Result(result)) => self.result = Some(*result),
                 Err(error) => self.complain(format!("'{line}' is not understood: {error}")),
             }
         }
@@ -254,19 +244,19 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Cache;
-    use serde_json::{Value, json};
+    use crate::protocol::{Cache, Progress};
+    use serde_json::json;
 
     /// A front end that says what it has to say as soon as the child is ready.
     struct Script {
         urgency: Urgency,
-        heard: Vec<Value>,
+        heard: Vec<Progress>,
         /// Waits although nobody is left who could say anything.
         idle_waits: usize,
     }
 
     impl Control for Script {
-        fn progress(&mut self, params: Value) {
+        fn progress(&mut self, params: Progress) {
             self.heard.push(params);
         }
 
@@ -311,12 +301,15 @@ mod tests {
         }
     }
 
-    fn try_script(script: &str, urgency: Urgency) -> (MeasureResult, Vec<Value>) {
+    fn try_script(script: &str, urgency: Urgency) -> (MeasureResult, Vec<Progress>) {
         let program = MeasureProgram {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
         };
-        let workload = json!({"engine": "psync"});
+        let workload = serde_json::from_value(json!({
+            "version": 1, "name": "w", "engine": "psync", "seed": 1, "phases": [],
+        }))
+        .unwrap();
         let order = MeasureOrder {
             trial: "t0001",
             directory: "/nowhere".into(),
@@ -344,21 +337,21 @@ mod tests {
         (result, control.heard)
     }
 
-    const READY: &str = r#"echo '{"event":"progress","params":{}}'"#;
+    const READY: &str = r#"echo '{"progress":{"phase":"p","message":""}}'"#;
     const RESULT: &str = concat!(
         r#"echo '{"result":{"status":"ok","error":null,"#,
-        r#""phases":[{"name":"write"}],"warnings":[]}}'"#
+        r#""phases":[],"warnings":[{"code":"a","message":"b","hint":"c"}]}}'"#
     );
 
     #[test]
     fn the_order_arrives_progress_is_forwarded_and_the_result_taken() {
         let script = format!(
             r#"read order; case "$order" in *t0001*psync*) ;; *) exit 9;; esac
-            echo '{{"event":"progress","params":{{"share":0.5}}}}'; {RESULT}"#
+            echo '{{"progress":{{"phase":"p","message":"","share":0.5}}}}'; {RESULT}"#
         );
         let (result, heard) = try_script(&script, Urgency::Calm);
-        assert_eq!((result.status, result.phases.len()), (Status::Ok, 1));
-        assert_eq!(heard, [json!({"share": 0.5})]);
+        assert_eq!((result.status, result.warnings.len()), (Status::Ok, 1));
+        assert_eq!(heard.iter().map(|one| one.share).collect::<Vec<_>>(), [Some(0.5)]);
     }
 
     #[test]
@@ -375,7 +368,7 @@ mod tests {
             format!("finish() {{ {RESULT}; exit; }}; trap finish TERM; {READY}; sleep 9 & wait");
         let started = Instant::now();
         let (result, _) = try_script(&script, Urgency::Interrupt);
-        assert_eq!(result.phases.len(), 1);
+        assert_eq!(result.warnings.len(), 1);
         assert!(started.elapsed() < Duration::from_secs(8));
     }
 
@@ -391,7 +384,7 @@ mod tests {
     #[test]
     fn a_change_that_fails_ends_the_trial_and_says_why() {
         let started = Instant::now();
-        let script = r#"echo '{"event":"released","params":{"at_ns":7}}'; sleep 9"#;
+        let script = r#"echo '{"released":{"phase":"p","at_ns":7}}'; sleep 9"#;
         let (result, _) = try_script(script, Urgency::Calm);
         let error = result.error.unwrap();
         assert_eq!(result.status, Status::Failed);

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
-use serde_json::{Value, json};
-
 use super::changes::Changes;
 use super::child::{MeasureProgram, measure};
 use crate::boundary::Boundary;
@@ -22,11 +20,11 @@ use crate::memory;
 use crate::noise::{Noise, Span};
 use crate::owned_directory;
 use crate::protocol::{
-    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, PairsSpec, Record, RunAs, Status,
-    TrialSpec, Warning,
+    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, PairsSpec, Progress, Record,
+    RecordingResult, RunAs, Status, TraceOfTrial, TrialSpec, Warning,
 };
 use crate::testbed::{Prepared, Testbed};
-use crate::trace::{self, Recorded};
+use crate::trace;
 
 /// What a trial runs in.
 pub struct Context<'a> {
@@ -50,21 +48,18 @@ pub struct Context<'a> {
 pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Result<Record> {
     let Context { machine, testbed, knobs, run, boundary, program, is_first } = context;
     let (started, started_at) = (Instant::now(), SystemTime::now());
-    control.progress(json!({"trial": spec.trial, "phase": "prepare", "message": "", "share": 0.0}));
+    control.progress(Progress {
+        trial: Some(spec.trial.clone()),
+        phase: "prepare".to_owned(),
+        share: Some(0.0),
+        ..Progress::default()
+    });
     if let Some(boundary) = boundary {
         let place = (testbed.class(), testbed.devices());
         boundary.check_trial(place, testbed.is_users(), spec)?;
     }
     testbed.check_knobs(machine, &spec.knobs)?;
-    for change in &spec.changes {
-        testbed.check_knobs(machine, &change.knobs)?;
-    }
-    for treatment in spec.pairs.iter().flat_map(|pairs| &pairs.treatments) {
-        testbed.check_knobs(machine, &treatment.knobs)?;
-    }
-    if spec.pairs.as_ref().is_some_and(PairsSpec::is_switching) {
-        testbed.check_fast_switching()?;
-    }
+    check_changes(machine, testbed, spec)?;
     let prepared = testbed.prepare(machine, spec)?;
     let run_as = match boundary {
         Some(boundary) => boundary.measures_as(testbed.class(), spec),
@@ -104,7 +99,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         error,
         started_at_unix_ns: unix_ns(started_at),
         elapsed_ns: started.elapsed().as_nanos() as u64,
-        engine: spec.workload.get("engine").and_then(Value::as_str).unwrap_or("").to_owned(),
+        engine: spec.workload.engine.clone(),
         knobs: if machine.is_dry_run() { rehearsed(applied.knobs, spec) } else { applied.knobs },
         stack: prepared.stack,
         facts,
@@ -113,8 +108,25 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         phases: measured.phases,
         pairs: measured.pairs,
         made: measured.made,
-        trace,
+        trace: trace.map(|recorded| TraceOfTrial { recorded, file: None, sha256: None }),
+        simulation: None,
+        host_writes: None,
+        session: None,
     })
+}
+
+/// Refuses knobs that could not be changed while the workload runs.
+fn check_changes(machine: &Machine, testbed: &dyn Testbed, spec: &TrialSpec) -> Result<()> {
+    for change in &spec.changes {
+        testbed.check_knobs(machine, &change.knobs)?;
+    }
+    for treatment in spec.pairs.iter().flat_map(|pairs| &pairs.treatments) {
+        testbed.check_knobs(machine, &treatment.knobs)?;
+    }
+    if spec.pairs.as_ref().is_some_and(PairsSpec::is_switching) {
+        testbed.check_fast_switching()?;
+    }
+    Ok(())
 }
 
 /// Gives a directory that is ours to whom measures there; one of the user's is as it is.
@@ -158,7 +170,7 @@ fn measure_traced(
     what: &What,
     program: &MeasureProgram,
     control: &mut dyn Control,
-) -> Result<(MeasureResult, Option<Recorded>)> {
+) -> Result<(MeasureResult, Option<RecordingResult>)> {
     let place = (testbed.class(), testbed.devices());
     let asked =
         trace::Asked { spec: what.spec, run: what.run, testbed: place, boundary: what.boundary };
@@ -248,8 +260,8 @@ fn measure_now(
     };
     let (marks, warnings) = changes.finish();
     // Only a workload of one phase has changes.
-    if let Some(Value::Object(phase)) = measured.phases.first_mut().filter(|_| !marks.is_empty()) {
-        phase.insert("marks".to_owned(), json!(marks));
+    if let Some(phase) = measured.phases.first_mut() {
+        phase.marks = marks;
     }
     measured.warnings.extend(warnings);
     Ok(measured)

@@ -8,4 +8,4 @@ mod page;
 pub use decode::{EVENTS, RecordDecoder, TracePoint};
 pub use description::{Description, Field, check_event_header};
 pub use merge::Merger;
-pub use page::{LostBefore, Page, PageLayout, Record};
+pub use page::{LostBefore, Page, PageLayout, RingRecord};

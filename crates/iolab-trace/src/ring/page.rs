@@ -75,7 +75,7 @@ pub enum LostBefore {
 
 /// A record of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct RingRecord<'a> {
     /// Time on the clock of the trace.
     pub time_ns: u64,
     /// Content, from the number of the event on.
@@ -122,7 +122,7 @@ impl<'a> Page<'a> {
         self.is_damaged
     }
 
-    fn damaged(&mut self) -> Option<Record<'a>> {
+    fn damaged(&mut self) -> Option<RingRecord<'a>> {
         self.rest = &[];
         self.is_damaged = true;
         None
@@ -130,10 +130,10 @@ impl<'a> Page<'a> {
 }
 
 impl<'a> Iterator for Page<'a> {
-    type Item = Record<'a>;
+    type Item = RingRecord<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Record<'a>> {
+    fn next(&mut self) -> Option<RingRecord<'a>> {
         loop {
             let head = word(self.rest, 0)?;
             let (kind, delta) = (head & 31, u64::from(head >> 5));
@@ -165,7 +165,7 @@ impl<'a> Iterator for Page<'a> {
                 PADDING => self.time_ns = self.time_ns.wrapping_add(delta),
                 _ => {
                     self.time_ns = self.time_ns.wrapping_add(delta);
-                    return Some(Record { time_ns: self.time_ns, content });
+                    return Some(RingRecord { time_ns: self.time_ns, content });
                 }
             }
         }

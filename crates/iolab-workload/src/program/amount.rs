@@ -3,6 +3,9 @@
 use core::fmt;
 
 use iolab_model::seed::Stream;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -19,7 +22,7 @@ pub enum Amount {
 }
 
 /// How a number is drawn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Spread {
     /// Each multiple of `step` from `from` to `to` is as likely.
@@ -86,7 +89,7 @@ pub enum Spread {
 }
 
 /// A row of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Weighted {
     /// The value, or the smallest of a range.
@@ -240,6 +243,20 @@ impl Spread {
                 row.to.map_or(row.value, |to| row.value + random.below(to - row.value + 1))
             }
         }
+    }
+}
+
+impl JsonSchema for Amount {
+    fn schema_name() -> Cow<'static, str> {
+        "Amount".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (number, drawn) = (u64::json_schema(generator), generator.subschema_for::<Spread>());
+        json_schema!({
+            "description": "A whole number, or the distribution that it is drawn from.",
+            "anyOf": [number, drawn],
+        })
     }
 }
 

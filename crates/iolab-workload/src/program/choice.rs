@@ -1,5 +1,6 @@
 //! Which file and which key a step works on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::node::is_default;
@@ -31,7 +32,7 @@ iolab_model::registry! {
 }
 
 /// Which file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileChoice {
     /// How it is chosen.
@@ -63,7 +64,7 @@ pub struct FileChoice {
 }
 
 /// What to do where there is nothing to choose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenNone {
     /// The worker fails and says so.
@@ -126,7 +127,7 @@ iolab_model::registry! {
 }
 
 /// Which key.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeyChoice {
     /// How it is chosen.

@@ -5,13 +5,14 @@
 //! recorded with `write_iolog`. Left out: zones of a device.
 
 use iolab_model::seed::Stream;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::node::is_default;
 use super::pick::Pick;
 
 /// How the places of the transfers of a step follow each other.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Course {
     /// Percent of the transfers whose place is picked; the others go on behind the one before.

@@ -1,13 +1,14 @@
 //! A program with its pace and its limits.
 
 use iolab_model::{Bytes, Ns};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::deed::Group;
 use super::node::{Node, is_default};
 
 /// What each worker of a tenant does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// Done once before the timed region: files that stay open are opened here.
@@ -33,7 +34,7 @@ pub struct Program {
 }
 
 /// When passes begin.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pace {
     /// When the one before has ended.
@@ -59,7 +60,7 @@ pub enum Pace {
 }
 
 /// A proportion between tenants.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     /// Name of the flow; tenants of one phase that name the same belong together.
@@ -69,7 +70,7 @@ pub struct Flow {
 }
 
 /// When a worker ends. Each counts for itself; whichever comes first decides.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// After so many passes.
@@ -90,7 +91,7 @@ pub struct Limits {
 }
 
 /// So many operations of one id.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CountOf {
     /// The id.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use iolab_model::Seed;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
@@ -10,7 +11,7 @@ use super::draw;
 use super::node::is_default;
 
 /// Files that programs work on, below a directory of their own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSet {
     /// Its name, which is that of its directory.
@@ -41,7 +42,7 @@ pub struct FileSet {
 }
 
 /// Directories and names of a set.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tree {
     /// Names of the files, where they follow no rule (`00000001` and so on); below the set's
@@ -64,7 +65,7 @@ pub struct Tree {
 }
 
 /// What a phase does about files that are there already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reuse {
     /// The first phase of the workload makes them; later ones go on with what is there.
@@ -80,7 +81,7 @@ pub enum Reuse {
 }
 
 /// What files hold that are there at the beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fill {
     /// Data.
@@ -93,7 +94,7 @@ pub enum Fill {
 }
 
 /// Keys that programs work on, and their values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeySpace {
     /// Its name.

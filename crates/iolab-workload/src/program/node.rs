@@ -2,6 +2,7 @@
 
 use iolab_model::Bytes;
 use iolab_model::op::{Access, Durability, TransferFlags};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
@@ -10,7 +11,7 @@ use super::deed::Deed;
 use super::place::Place;
 
 /// A node. What it does decides which fields mean something; a field that means nothing is refused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct Node {
@@ -100,7 +101,7 @@ pub struct Node {
 }
 
 /// "Every so many operations of a kind."
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Every {
     /// How many of this worker.
@@ -110,7 +111,7 @@ pub struct Every {
 }
 
 /// A variable of a composite: chosen when it begins, the same until it ends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Local {
     /// Its name.
@@ -124,7 +125,7 @@ pub struct Local {
 }
 
 /// Where a transfer starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Positioned {
     /// At the place of `at`.
@@ -136,7 +137,7 @@ pub enum Positioned {
 }
 
 /// How a file is reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DataPath {
     /// Through the page cache.

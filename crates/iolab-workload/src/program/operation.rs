@@ -2,12 +2,13 @@
 
 use iolab_model::Histogram;
 use iolab_model::op::Access;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::operation::OperationKind;
 
 /// An operation of a program: what it is, and what was counted of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OperationCount {
     /// The user's word for it.

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use iolab_model::seed::Stream;
+use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use super::draw;
 
 /// An order or a distribution over `0 .. n`. Text alone stands for one without parameters:
 /// `"uniform"` is `{ by = "uniform" }`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Pick {
     /// 0, 1, 2, ..., and from the beginning again.
@@ -78,7 +79,7 @@ pub enum Pick {
 }
 
 /// A part of a range.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
     /// Size of the part.

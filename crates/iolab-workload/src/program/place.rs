@@ -1,6 +1,7 @@
 //! Where in a file a transfer is.
 
 use iolab_model::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::course::Course;
@@ -8,7 +9,7 @@ use super::pick::Pick;
 
 /// Where in a file a transfer starts: a place that is picked among those of a region, or one
 /// relative to an earlier step's.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
     /// Which of the places of the region; not beside `of`.
@@ -41,7 +42,7 @@ pub struct Place {
 }
 
 /// Who shares the order of places.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cursor {
     /// Each worker goes its own way.

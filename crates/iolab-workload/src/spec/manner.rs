@@ -7,12 +7,13 @@ use std::path::{Component, Path, PathBuf};
 
 use iolab_model::op::{Access, Advice};
 use iolab_model::{Bytes, Ns};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Limit, LockPolicy, Tenant, is_default};
 
 /// How the workers of a tenant do what they do, beyond pattern, direction and rate.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manner {
     /// Ops with a place, a size and a pause of their own, in place of the records of the pattern;
@@ -44,7 +45,7 @@ pub struct Manner {
 }
 
 /// One op of a replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
 pub struct ReplayOp {
     /// Where it starts.
@@ -68,7 +69,7 @@ impl From<ReplayOp> for (u64, u64, u64) {
 }
 
 /// A pause after so much data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Bytes between two pauses.

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.errors import DialectError
 from iolab.library.dialect.plan import DialectCore, DialectPlan, Json
@@ -21,6 +21,9 @@ from iolab.run.observer import Observer
 from iolab.run.stop import StopSwitch
 from iolab.testbed.command import tell_agent
 from iolab.testbed.model import Testbed
+
+if TYPE_CHECKING:
+    from iolab import protocol
 
 NAME: Final = "bonnie++"
 _LINE_BYTES_MAX: Final = 4096
@@ -91,10 +94,10 @@ def set_semaphores(plan: DialectPlan, console: Observer) -> bool:
 
 def answer_prompts(
     stop: StopSwitch, console: Observer, proceed: Callable[[], None]
-) -> Callable[[Mapping[str, Any]], None]:
+) -> Callable[[protocol.Progress], None]:
     """What is done when the measuring waits: its number is printed and a line is read."""
 
-    def on_progress(params: Mapping[str, Any]) -> None:
+    def on_progress(params: protocol.Progress) -> None:
         if params.get("message") != "waiting" or "number" not in params:
             return
         console.result(f"\n{params['number']}:")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from iolab.errors import IolabError, TestbedError
 from iolab.library.dialect import bonnie, fio, side
@@ -36,6 +36,10 @@ from iolab.study.plan import Trial
 from iolab.testbed.agent import LostAgentError
 from iolab.testbed.runner import Runner
 from iolab.version import iolab_version
+
+if TYPE_CHECKING:
+    from iolab import protocol
+    from iolab.protocol import Record, TrialSpec, Workload
 
 _TIME_LIMIT_NS: Final = 30 * 24 * 3600 * 1_000_000_000
 """A table may take days, and the original has no limit."""
@@ -107,19 +111,19 @@ class Line(Attendant):
             self._folder = folder
             yield
 
-    def spec(self, trial: Trial, spec: dict[str, Any]) -> dict[str, Any]:
+    def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
         """The spec with operations logged, and without a limit of time."""
         del trial
         logged = side.logged(self._plan, spec["workload"], self._folder)
-        return spec | {"workload": logged, "time_limit_ns": _TIME_LIMIT_NS}
+        return {**spec, "workload": cast("Workload", logged), "time_limit_ns": _TIME_LIMIT_NS}
 
-    def heard(self, trial: Trial, params: Json) -> None:
+    def heard(self, trial: Trial, params: protocol.Progress) -> None:
         """Answer a prompt."""
         del trial
         if self._stop is not None:
             bonnie.answer_prompts(self._stop, self._console, self._proceed)(params)
 
-    def stored(self, trial: Trial, record: Json) -> None:
+    def stored(self, trial: Trial, record: Record) -> None:
         """Print a row.
 
         Raises

@@ -38,8 +38,7 @@ impl Cast {
     /// Understands the treatments of `spec`.
     pub fn of(spec: &PairsSpec) -> Result<Self, Error> {
         let read = |treatment: &crate::protocol::PairsTreatment| -> Result<Workload, Error> {
-            let mut workload: Workload = serde_json::from_value(treatment.workload.clone())
-                .map_err(|error| wrong(format!("a treatment's workload: {error}")))?;
+            let mut workload = treatment.workload.clone();
             workload.workers_as = WorkersAs::Threads;
             workload.phases.iter_mut().try_for_each(stand)?;
             workload.check()?;

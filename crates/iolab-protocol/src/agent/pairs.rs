@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use iolab_drive::recorder::ClassHistograms;
 use iolab_model::op::Access;
+use iolab_workload::Workload;
 use iolab_workload::operation::OperationKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// A session that alternates treatments in slices, on files that are made once.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PairsSpec {
     /// What is alternated, the first one first where order matters.
@@ -32,13 +33,13 @@ pub struct PairsSpec {
 }
 
 /// One of what is alternated.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PairsTreatment {
     /// Knobs by name.
     pub knobs: BTreeMap<String, String>,
     /// Its work; each phase is a cell.
-    pub workload: Value,
+    pub workload: Workload,
 }
 
 impl PairsSpec {
@@ -49,7 +50,7 @@ impl PairsSpec {
 }
 
 /// What such a session left behind.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PairsRecord {
     /// Length of a slice, as chosen.
     pub slice_ns: u64,
@@ -71,8 +72,25 @@ pub struct PairsRecord {
     pub slices: PairsSlices,
 }
 
+/// What a record keeps of the session that it was cut from.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SessionOfSlices {
+    /// Number of the session in its run.
+    pub number: u64,
+    /// Length of a slice, as chosen.
+    pub slice_ns: u64,
+    /// Why it is so long.
+    pub chosen_by: ChosenBy,
+    /// Before each slice.
+    pub washout_ns: u64,
+    /// What a change of knobs cost on average, measured before the first unit.
+    pub switch_cost_ns: u64,
+    /// Slices of each treatment and phase in a unit.
+    pub slices_per_unit: u32,
+}
+
 /// What decided the length of slices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChosenBy {
     /// The shortest that was allowed is enough.
@@ -86,7 +104,7 @@ pub enum ChosenBy {
 }
 
 /// A phase of a treatment: one cell of the comparison.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PairsCell {
     /// Index of the treatment.
     pub treatment: usize,
@@ -103,7 +121,7 @@ pub struct PairsCell {
 }
 
 /// A tenant of a cell.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PairsTenant {
     /// Its name.
     pub name: String,
@@ -116,7 +134,7 @@ pub struct PairsTenant {
 }
 
 /// A balanced unit: every cell as often as any other.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PairsUnit {
     /// From the beginning of the first unit.
     pub began_ns: u64,
@@ -127,7 +145,7 @@ pub struct PairsUnit {
 }
 
 /// All slices, column by column.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PairsSlices {
     /// Index of the unit.
     pub unit: Vec<u32>,

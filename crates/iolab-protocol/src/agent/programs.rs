@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 pub use iolab_workload::waits::{WaitFor, Waits};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which files that are there already may be removed, made anew or written; any other stays.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileRules {
     /// By name, as in the workload.
@@ -15,7 +16,7 @@ pub struct FileRules {
 }
 
 /// Why a file may be replaced.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Replaceable {
     /// The user named it.
@@ -27,7 +28,7 @@ pub enum Replaceable {
 }
 
 /// A file that was made and not closed yet; a copy has another inode, a successor another birth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileBirth {
     /// Device number.
@@ -39,7 +40,7 @@ pub struct FileBirth {
 }
 
 /// A file as it was when iolab had closed it; another inode or a later change is somebody else's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileMark {
     /// Device number.
@@ -55,7 +56,7 @@ pub struct FileMark {
 }
 
 /// The user that the measuring child becomes before it opens any file; only root can.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunAs {
     /// User.

@@ -1,0 +1,120 @@
+//! Recordings of block events on the wire: what is asked, and what they leave.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use iolab_drive::record::Warning;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which block events are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventSet {
+    /// All that name a device.
+    #[default]
+    Full,
+    /// What devices were given, and when they were done.
+    IssueComplete,
+}
+
+/// An empty file that is to be filled: made by the front end, with the rights of its user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputFile {
+    /// Its whole path.
+    pub path: PathBuf,
+    /// Device number, as the front end saw it.
+    pub device: u64,
+    /// Inode, as the front end saw it.
+    pub inode: u64,
+}
+
+/// Parameters of `record_trace`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordSpec {
+    /// Names or paths of devices.
+    pub devices: Vec<String>,
+    /// Where it is written.
+    pub output: OutputFile,
+    /// Which events.
+    #[serde(default)]
+    pub events: EventSet,
+    /// Kernel memory of each CPU; null: 8 MiB.
+    #[serde(default)]
+    pub buffer_bytes: Option<u64>,
+    /// When it ends by itself; null: when it is interrupted.
+    #[serde(default)]
+    pub time_limit_ns: Option<u64>,
+    /// The command that is recorded, for the file's facts.
+    #[serde(default)]
+    pub command: Option<String>,
+}
+
+/// A recording beside a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialTrace {
+    /// Where it is written.
+    pub output: OutputFile,
+    /// Which events.
+    #[serde(default)]
+    pub events: EventSet,
+}
+
+/// What was recorded so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordingSoFar {
+    /// Events in the file.
+    pub events: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Events that the kernel lost.
+    pub lost: u64,
+}
+
+/// Result of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordingResult {
+    /// Events in the file, notes included.
+    pub events: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// From the switch on to the switch off.
+    pub elapsed_ns: u64,
+    /// CPU time of the recorder, user and system.
+    pub cpu_ns: u64,
+    /// Events that the kernel lost, by CPU; only CPUs that lost some.
+    pub lost: BTreeMap<u32, u64>,
+    /// Devices that went away meanwhile.
+    pub vanished: Vec<String>,
+    /// Why the file ends early, if it does: it could not be written any more.
+    pub problem: Option<String>,
+}
+
+/// Answer to `record_trace`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TraceRecorded {
+    /// What is in the file.
+    pub recorded: RecordingResult,
+    /// Kernel names of the devices.
+    pub devices: Vec<String>,
+    /// What to know.
+    pub warnings: Vec<Warning>,
+}
+
+/// The block trace of a trial.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TraceOfTrial {
+    /// What is in the file.
+    #[serde(flatten)]
+    pub recorded: RecordingResult,
+    /// The file in the results directory; the front end adds it before it stores the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Digest of the file, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}

@@ -1,0 +1,1689 @@
+"""Types that cross between Rust and Python: requests, answers and records.
+
+Written by `make docs` from the schema of `crates/iolab-protocol`; edit that instead. A key that is
+`NotRequired` is left out where it says nothing.
+"""
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+Method: TypeAlias = Literal[
+    "hello",
+    "doctor",
+    "open_testbed",
+    "run_trial",
+    "proceed",
+    "close_testbed",
+    "record_trace",
+    "restore",
+    "interrupt",
+    "shutdown",
+]
+
+
+Access: TypeAlias = Literal["plain", "direct", "append", "mapped", "stdio"]
+"""How a handle reaches its file."""
+
+
+ActionKind: TypeAlias = Literal[
+    "write_knob",
+    "mkfs",
+    "mount",
+    "umount",
+    "create_file",
+    "remove_file",
+    "add_loop",
+    "attach_loop",
+    "detach_loop",
+    "remove_loop",
+    "drop_caches",
+    "create_directory",
+    "remove_directory",
+    "create_cgroup",
+    "remove_cgroup",
+    "create_trace_instance",
+    "remove_trace_instance",
+    "claim_device",
+    "write_device",
+    "write_marker",
+    "exec",
+    "set",
+    "simulate",
+]
+"""Kinds of actions."""
+
+
+Action = TypedDict(
+    "Action",
+    {
+        "class": str,
+        "detail": str,
+        "kind": ActionKind,
+        "target": str,
+    },
+)
+"""One thing that was done, or would be in a dry run."""
+
+
+Advice: TypeAlias = Literal["normal", "random", "sequential", "dontneed", "willneed"]
+"""Name of a advice."""
+
+
+class Weighted(TypedDict):
+    """A row of a table."""
+
+    to: NotRequired[int | None]
+    value: int
+    weight: float
+
+
+SpreadUniform = TypedDict(
+    "SpreadUniform",
+    {
+        "by": Literal["uniform"],
+        "from": int,
+        "step": NotRequired[int],
+        "to": int,
+    },
+)
+"""Each multiple of `step` from `from` to `to` is as likely."""
+
+
+class SpreadGamma(TypedDict):
+    """Gamma, never above `most`."""
+
+    by: Literal["gamma"]
+    least: NotRequired[int]
+    mean: float
+    most: int
+    round: NotRequired[int]
+    shape: float
+
+
+class SpreadNormal(TypedDict):
+    """Normal, cut at both ends."""
+
+    by: Literal["normal"]
+    deviation: float
+    least: NotRequired[int]
+    mean: float
+    most: int
+    round: NotRequired[int]
+
+
+class SpreadExponential(TypedDict):
+    """Exponential, never above `most`."""
+
+    by: Literal["exponential"]
+    mean: float
+    most: int
+
+
+SpreadZipf = TypedDict(
+    "SpreadZipf",
+    {
+        "by": Literal["zipf"],
+        "from": int,
+        "theta": float,
+        "to": int,
+    },
+)
+"""Zipf over `from ..= to`: the smallest value is the most likely."""
+
+
+class SpreadTable(TypedDict):
+    """One row of a table, by weight."""
+
+    by: Literal["table"]
+    rows: list[Weighted]
+
+
+Spread: TypeAlias = (
+    SpreadUniform | SpreadGamma | SpreadNormal | SpreadExponential | SpreadZipf | SpreadTable
+)
+"""How a number is drawn."""
+
+
+Amount: TypeAlias = int | Spread
+"""A whole number, or the distribution that it is drawn from."""
+
+
+Bytes: TypeAlias = int
+"""A number of bytes: a size, a length or an offset."""
+
+
+Seed: TypeAlias = int
+"""The root of all randomness of a study; streams for its parts are split off by `Seed::stream`."""
+
+
+class Blend(TypedDict):
+    """Shares of each granule of a file that storage may find equal or empty, in percent of it."""
+
+    across_percent: int
+    everywhere_percent: int
+    granule_bytes: Bytes
+    seed: Seed
+    skew: int
+    within_percent: int
+    zero_percent: int
+
+
+class BoundaryOf(TypedDict):
+    """User and policy of an agent that another user started through sudo."""
+
+    classes: list[str]
+    policy: str
+    uid: int
+
+
+Ns: TypeAlias = int
+"""Nanoseconds on a target's own clock, or a duration on it."""
+
+
+class Burst(TypedDict):
+    """A pause after so much data."""
+
+    bytes: Bytes
+    pause_ns: Ns
+
+
+Cache: TypeAlias = Literal["cold", "warm", "as_is"]
+"""What the page cache holds before a reading phase."""
+
+
+class CacheRecord(TypedDict):
+    """State of the page cache when the timed region began."""
+
+    asked: str
+    method: str
+    resident_before_share: float
+
+
+CheckStatus: TypeAlias = Literal["ok", "warn", "fail"]
+"""Verdict of a check."""
+
+
+class Check(TypedDict):
+    """One check of the doctor."""
+
+    hint: str
+    message: str
+    name: str
+    status: CheckStatus
+
+
+class Checks(TypedDict):
+    """Answer to `doctor`."""
+
+    checks: list[Check]
+
+
+ChosenBy: TypeAlias = Literal["shortest", "operations", "switches", "longest"]
+"""What decided the length of slices."""
+
+
+class Histogram(TypedDict):
+    """The form in which histograms are stored and exchanged: only the counts that are not zero."""
+
+    count: int
+    counts: list[list[int]]
+    max: int
+    min: int
+    sub_bucket_bits: int
+    sum: int
+    unit: str
+
+
+class ClassHistograms(TypedDict):
+    """One histogram per class of op that occurred."""
+
+    read: Histogram | None
+    sync: Histogram | None
+    write: Histogram | None
+
+
+class Closed(TypedDict):
+    """Answer to `close_testbed`."""
+
+    actions: list[Action]
+    is_restored: bool
+    problems: list[str]
+
+
+class ContentBlend(TypedDict):
+    """Data of which a share can be de-duplicated or compressed; who opens lanes makes them, and
+    then asks for `Content::Prepared`.
+    """
+
+    blend: Blend
+
+
+Content: TypeAlias = ContentBlend | Literal["incompressible", "zero", "prepared"]
+"""What buffers are filled with."""
+
+
+class CountOf(TypedDict):
+    """So many operations of one id."""
+
+    id: str
+    ops: int
+
+
+class Course(TypedDict):
+    """How the places of the transfers of a step follow each other."""
+
+    is_endless: NotRequired[bool]
+    is_repeating: NotRequired[bool]
+    ops_per_place: NotRequired[int]
+    picked_percent: NotRequired[int]
+    skip_bytes: NotRequired[int]
+
+
+class CpuRecord(TypedDict):
+    """CPU time of the harness and its workers during the timed region."""
+
+    system_ns: int
+    user_ns: int
+
+
+Cursor: TypeAlias = Literal["worker", "shared"]
+"""Who shares the order of places."""
+
+
+DataPath: TypeAlias = Literal["cached", "direct", "mapped", "stdio"]
+"""How a file is reached."""
+
+
+Deed: TypeAlias = Literal[
+    "read",
+    "write",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "msync",
+    "msync_async",
+    "flush_stream",
+    "sync_directory",
+    "sync_all",
+    "open",
+    "close",
+    "create",
+    "unlink",
+    "stat",
+    "rename",
+    "link",
+    "symbolic_link",
+    "list_directory",
+    "make_directory",
+    "remove_directory",
+    "truncate",
+    "allocate",
+    "punch",
+    "zero",
+    "discard",
+    "copy",
+    "get",
+    "put",
+    "modify",
+    "delete",
+    "scan",
+    "think",
+    "burn",
+    "post",
+    "wait",
+    "await",
+    "sequence",
+    "choose",
+    "repeat",
+    "composite",
+]
+"""Name of a step."""
+
+
+class DeviceRecord(TypedDict):
+    """What a block device did."""
+
+    flushed_write_bytes: int
+    io_ticks_ns: int
+    name: str
+    read_bytes: int
+    reads: int
+    write_bytes: int
+    writes: int
+
+
+class DirectionRead(TypedDict):
+    """Only reads."""
+
+    kind: Literal["read"]
+
+
+class DirectionWrite(TypedDict):
+    """Only writes."""
+
+    kind: Literal["write"]
+
+
+class DirectionMixed(TypedDict):
+    """Each op reads with this probability."""
+
+    kind: Literal["mixed"]
+    read_share: float
+
+
+class DirectionUpdate(TypedDict):
+    """Each op reads its record and with this probability writes it back: one op, two calls."""
+
+    kind: Literal["update"]
+    write_share: float
+
+
+Direction: TypeAlias = DirectionRead | DirectionWrite | DirectionMixed | DirectionUpdate
+"""Reading, writing or both."""
+
+
+class Doctor(TypedDict):
+    """Parameters of `doctor`."""
+
+    paths: list[str]
+
+
+class SourceCLibrary(TypedDict):
+    """rand(3) after srand(3)."""
+
+    kind: Literal["c_library"]
+    seed: int
+
+
+class SourceGiven(TypedDict):
+    """These, then these again."""
+
+    kind: Literal["given"]
+    values: list[int]
+
+
+Source: TypeAlias = SourceCLibrary | SourceGiven
+"""Where numbers come from."""
+
+
+class Draws(TypedDict):
+    """The numbers of a run: first a ticket for each seek, then what the sets of files need."""
+
+    source: Source
+    tickets: int
+
+
+Durability: TypeAlias = Literal["none", "sync", "dsync"]
+"""What a returning write promises."""
+
+
+ErrorCode: TypeAlias = Literal["usage", "refused", "failed", "restore_incomplete", "interrupted"]
+"""Code of an error."""
+
+
+class ErrorBody(TypedDict):
+    """Why a request failed."""
+
+    code: ErrorCode
+    hint: str
+    message: str
+
+
+EventSet: TypeAlias = Literal["full", "issue_complete"]
+"""Which block events are recorded."""
+
+
+class Every(TypedDict):
+    """'Every so many operations of a kind.'"""
+
+    of: str
+    ops: int
+
+
+FileAction: TypeAlias = Literal["create", "read", "remove", "extend"]
+"""What is done with the files."""
+
+
+class FileBirth(TypedDict):
+    """A file that was made and not closed yet; a copy has another inode, a successor another
+    birth.
+    """
+
+    born_ns: int
+    device: int
+    inode: int
+
+
+FileBy: TypeAlias = Literal[
+    "existing",
+    "absent",
+    "next",
+    "own",
+    "pick",
+    "served",
+    "slot",
+    "same",
+    "local",
+]
+"""Name of a choice of a file."""
+
+
+class Zone(TypedDict):
+    """A part of a range."""
+
+    data_percent: float
+    ops_percent: float
+
+
+class PickSequential(TypedDict):
+    """0, 1, 2, ..., and from the beginning again."""
+
+    by: Literal["sequential"]
+
+
+class PickReverse(TypedDict):
+    """The last one first."""
+
+    by: Literal["reverse"]
+
+
+class PickStrided(TypedDict):
+    """So many are skipped between two; at the end it goes on at the beginning."""
+
+    by: Literal["strided"]
+    skip: int
+
+
+class PickUniform(TypedDict):
+    """Each is as likely as any other."""
+
+    by: Literal["uniform"]
+
+
+class PickPermutation(TypedDict):
+    """Each once before any comes again, in an order like chance."""
+
+    by: Literal["permutation"]
+
+
+class PickZipf(TypedDict):
+    """Zipf; which ones are likely is scattered over the range."""
+
+    by: Literal["zipf"]
+    theta: float
+
+
+class PickPareto(TypedDict):
+    """A share `h` of the things gets `1 - h` of the draws (fio's pareto), scattered."""
+
+    by: Literal["pareto"]
+    h: float
+
+
+class PickNormal(TypedDict):
+    """Normal around the middle, in percent of the range."""
+
+    by: Literal["normal"]
+    deviation_percent: float
+
+
+class PickHot(TypedDict):
+    """The first `data_percent` of the range get `ops_percent` of the draws."""
+
+    by: Literal["hot"]
+    data_percent: float
+    ops_percent: float
+
+
+class PickZones(TypedDict):
+    """Several parts, one behind the other, each with its share of the draws."""
+
+    by: Literal["zones"]
+    zones: list[Zone]
+
+
+class PickSame(TypedDict):
+    """Always the first one."""
+
+    by: Literal["same"]
+
+
+class PickList(TypedDict):
+    """These, one after the other."""
+
+    by: Literal["list"]
+    values: list[int]
+
+
+class PickLatest(TypedDict):
+    """Zipf over the most recent ones: the last that was acknowledged is the most likely (keys)."""
+
+    by: Literal["latest"]
+    theta: float
+
+
+class PickExponential(TypedDict):
+    """Exponential over the most recent ones: `percent` of the draws lie in the last `share` of
+    what was there at the beginning (keys).
+    """
+
+    by: Literal["exponential"]
+    percent: float
+    share: float
+
+
+Pick: TypeAlias = (
+    PickSequential
+    | PickReverse
+    | PickStrided
+    | PickUniform
+    | PickPermutation
+    | PickZipf
+    | PickPareto
+    | PickNormal
+    | PickHot
+    | PickZones
+    | PickSame
+    | PickList
+    | PickLatest
+    | PickExponential
+)
+"""An order or a distribution over `0 .. n`. Text alone stands for one without parameters:
+`'uniform'` is `{ by = 'uniform' }`.
+"""
+
+
+WhenNone: TypeAlias = Literal["fail", "skip", "end", "wait"]
+"""What to do where there is nothing to choose."""
+
+
+class FileChoice(TypedDict):
+    """Which file."""
+
+    by: FileBy
+    is_own: NotRequired[bool]
+    local: NotRequired[str | None]
+    pick: NotRequired[Pick | None]
+    set: NotRequired[str | None]
+    slot: NotRequired[str | None]
+    stay: NotRequired[int]
+    step: NotRequired[str | None]
+    when_none: NotRequired[WhenNone]
+
+
+class FileMark(TypedDict):
+    """A file as it was when iolab had closed it; another inode or a later change is somebody
+    else's.
+    """
+
+    changed_ns: int
+    device: int
+    inode: int
+    modified_ns: int
+    size_bytes: int
+
+
+FileOrder: TypeAlias = Literal["sequential", "random"]
+"""In which order."""
+
+
+class ReplaceableMade(TypedDict):
+    """It is what an earlier trial left, unchanged."""
+
+    made: FileMark
+
+
+class ReplaceableBegun(TypedDict):
+    """Made by an earlier trial, which was killed."""
+
+    begun: FileBirth
+
+
+Replaceable: TypeAlias = ReplaceableMade | ReplaceableBegun | Literal["named"]
+"""Why a file may be replaced."""
+
+
+class FileRules(TypedDict):
+    """Which files that are there already may be removed, made anew or written; any other stays."""
+
+    replaceable: dict[str, Replaceable]
+
+
+Fill: TypeAlias = Literal["data", "allocated", "sparse"]
+"""What files hold that are there at the beginning."""
+
+
+Reuse: TypeAlias = Literal["continue", "never", "found", "kept"]
+"""What a phase does about files that are there already."""
+
+
+class Tree(TypedDict):
+    """Directories and names of a set."""
+
+    depth: NotRequired[int | None]
+    leaf_directories: NotRequired[int]
+    names: NotRequired[list[str]]
+    width: NotRequired[int | None]
+    width_shape: NotRequired[float]
+
+
+class FileSet(TypedDict):
+    """Files that programs work on, below a directory of their own."""
+
+    existing_percent: NotRequired[float]
+    file_bytes: Amount
+    files: int
+    fill: NotRequired[Fill]
+    is_flat: NotRequired[bool]
+    name: str
+    place: NotRequired[str | None]
+    reuse: NotRequired[Reuse]
+    tree: NotRequired[Tree]
+
+
+LinkKind: TypeAlias = Literal["none", "hard", "symbolic"]
+"""Links instead of files."""
+
+
+class FileSetWork(TypedDict):
+    """What is done with a set of files."""
+
+    action: FileAction
+    directories: int
+    files: int
+    is_flushed: bool
+    is_sparse: bool
+    link: LinkKind
+    order: FileOrder
+    size_max_bytes: Bytes
+    size_min_bytes: Bytes
+
+
+FlagName: TypeAlias = Literal["hipri", "dsync", "sync", "nowait", "dontcache"]
+"""Name of a transfer flag."""
+
+
+class Flow(TypedDict):
+    """A proportion between tenants."""
+
+    name: str
+    weight: int
+
+
+Flush: TypeAlias = Literal["fsync", "fdatasync", "sync_file_range", "msync", "msync_async"]
+"""How data are flushed between operations."""
+
+
+class FsyncPolicyNone(TypedDict):
+    """Never."""
+
+    kind: Literal["none"]
+
+
+class FsyncPolicyAfter(TypedDict):
+    """Once, after the timed region."""
+
+    kind: Literal["after"]
+
+
+class FsyncPolicyTimed(TypedDict):
+    """Once, inside the timed region."""
+
+    kind: Literal["timed"]
+
+
+class FsyncPolicyBetween(TypedDict):
+    """Inside the timed region, after every so many writes of a worker, but not after its last
+    op.
+    """
+
+    is_ended: bool
+    kind: Literal["between"]
+    ops: int
+
+
+class FsyncPolicyEvery(TypedDict):
+    """Inside the timed region, after every so many writes of a worker."""
+
+    kind: Literal["every"]
+    ops: int
+
+
+FsyncPolicy: TypeAlias = (
+    FsyncPolicyNone | FsyncPolicyAfter | FsyncPolicyTimed | FsyncPolicyBetween | FsyncPolicyEvery
+)
+"""When data are flushed."""
+
+
+class OpenJournal(TypedDict):
+    """A journal with changes that are not undone."""
+
+    entries: int
+    run: str
+
+
+class Greeted(TypedDict):
+    """Answer to `hello`."""
+
+    boot_id: str
+    boundary: BoundaryOf | None
+    is_root: bool
+    open_journals: list[OpenJournal]
+    protocol: int
+    uid: int
+    version: str
+
+
+class Hello(TypedDict):
+    """Parameters of `hello`."""
+
+    is_dry_run: bool
+    protocol: int
+    run: str
+    state_dir: str | None
+
+
+class HostWrites(TypedDict):
+    """Bytes that the kernel counted as written to the whole device."""
+
+    before_bytes: int
+    trial_bytes: int
+
+
+class IoGroup(TypedDict):
+    """Weight and limits of the workers of a tenant."""
+
+    max_read_bytes_per_s: NotRequired[int | None]
+    max_read_ops_per_s: NotRequired[int | None]
+    max_write_bytes_per_s: NotRequired[int | None]
+    max_write_ops_per_s: NotRequired[int | None]
+    tenant: str
+    weight: NotRequired[int | None]
+
+
+KeyBy: TypeAlias = Literal["pick", "new", "same", "local"]
+"""Name of a choice of a key."""
+
+
+class KeyChoice(TypedDict):
+    """Which key."""
+
+    by: KeyBy
+    local: NotRequired[str | None]
+    pick: NotRequired[Pick | None]
+    space: NotRequired[str | None]
+    step: NotRequired[str | None]
+
+
+class KeySpace(TypedDict):
+    """Keys that programs work on, and their values."""
+
+    is_hashed: NotRequired[bool]
+    is_loaded: NotRequired[bool]
+    name: str
+    records: int
+    value_bytes: Amount
+
+
+class KnobChange(TypedDict):
+    """Knobs that change while the workload runs."""
+
+    at_ns: int
+    knobs: dict[str, str]
+
+
+class LimitOnce(TypedDict):
+    """After as many ops as the file has records."""
+
+    kind: Literal["once"]
+
+
+class LimitOps(TypedDict):
+    """After this many ops."""
+
+    kind: Literal["ops"]
+    ops: int
+    within_ns: NotRequired[Ns | None]
+
+
+class LimitTime(TypedDict):
+    """After this long."""
+
+    duration_ns: Ns
+    kind: Literal["time"]
+
+
+Limit: TypeAlias = LimitOnce | LimitOps | LimitTime
+"""When a worker ends."""
+
+
+class Limits(TypedDict):
+    """When a worker ends. Each counts for itself; whichever comes first decides."""
+
+    count: NotRequired[CountOf | None]
+    ops: NotRequired[int | None]
+    passes: NotRequired[int | None]
+    time_ns: NotRequired[Ns | None]
+    total_bytes: NotRequired[Bytes | None]
+
+
+class Local(TypedDict):
+    """A variable of a composite: chosen when it begins, the same until it ends."""
+
+    file: NotRequired[FileChoice | None]
+    key: NotRequired[KeyChoice | None]
+    name: str
+
+
+LockPolicy: TypeAlias = Literal["none", "whole_file", "record"]
+"""What is locked with fcntl(2) while a worker operates."""
+
+
+ReplayOp: TypeAlias = list[int]
+"""One op of a replay."""
+
+
+class Manner(TypedDict):
+    """How the workers of a tenant do what they do, beyond pattern, direction and rate."""
+
+    advice: NotRequired[Advice | None]
+    begin_step_ns: NotRequired[Ns]
+    buffers: NotRequired[int]
+    burst: NotRequired[Burst | None]
+    call_bytes: NotRequired[int]
+    jumps_every: NotRequired[int]
+    op_log: NotRequired[str | None]
+    replay: NotRequired[list[ReplayOp]]
+
+
+Mark = TypedDict(
+    "Mark",
+    {
+        "asked_ns": int,
+        "began_ns": int,
+        "done_ns": int,
+        "from": str | None,
+        "knob": str,
+        "to": str | None,
+    },
+)
+"""A knob that was changed while a phase ran."""
+
+
+class Mismatch(TypedDict):
+    """A mismatch between what was written and what was read."""
+
+    block_bytes: int
+    file: str
+    kind: str
+    message: str
+    offset_bytes: int
+
+
+class Place(TypedDict):
+    """Where in a file a transfer starts: a place that is picked among those of a region, or one
+    relative to an earlier step's.
+    """
+
+    course: NotRequired[Course | None]
+    cursor: NotRequired[Cursor]
+    from_bytes: NotRequired[Bytes]
+    of: NotRequired[str | None]
+    pick: NotRequired[Pick | None]
+    plus_bytes: NotRequired[int]
+    unit_bytes: NotRequired[Bytes | None]
+    within_bytes: NotRequired[Bytes | None]
+    worker_step_bytes: NotRequired[Bytes]
+
+
+TransferFlags: TypeAlias = list[FlagName]
+"""Per-transfer flags, the RWF family of preadv2(2) and pwritev2(2). In descriptions of workloads
+they are a list of `FlagName`s.
+"""
+
+
+Positioned: TypeAlias = Literal["at", "current", "append"]
+"""Where a transfer starts."""
+
+
+class Node(TypedDict):
+    """A node. What it does decides which fields mean something; a field that means nothing is
+    refused.
+    """
+
+    at: NotRequired[Place | None]
+    count: NotRequired[Amount | None]
+    does: Deed
+    durability: NotRequired[Durability]
+    duration_ns: NotRequired[Amount | None]
+    every: NotRequired[Every | None]
+    file: NotRequired[FileChoice | None]
+    flags: NotRequired[TransferFlags]
+    from_slot: NotRequired[str | None]
+    high_water: NotRequired[int | None]
+    id: NotRequired[str | None]
+    is_read_only: NotRequired[bool]
+    is_submitted_only: NotRequired[bool]
+    is_truncating: NotRequired[bool]
+    is_whole: NotRequired[bool]
+    key: NotRequired[KeyChoice | None]
+    locals: NotRequired[list[Local]]
+    path: NotRequired[DataPath | None]
+    position: NotRequired[Positioned | None]
+    semaphore: NotRequired[str | None]
+    size_bytes: NotRequired[Amount | None]
+    slot: NotRequired[str | None]
+    steps: NotRequired[list["Node"]]
+    times: NotRequired[Amount | None]
+    to_file: NotRequired[FileChoice | None]
+    under_way: NotRequired[int]
+    vectors: NotRequired[int]
+    weight: NotRequired[float]
+
+
+class Nothing(TypedDict):
+    """No parameters, or an answer without a value: `{}`."""
+
+
+class Warning(TypedDict):  # noqa: A001
+    """A typed caveat: `code` is stable, `message` says what was seen, `hint` what to do about
+    it.
+    """
+
+    code: str
+    hint: str
+    message: str
+
+
+OpenedTestbed = TypedDict(
+    "OpenedTestbed",
+    {
+        "actions": list[Action],
+        "class": str,
+        "devices": list[str],
+        "directory": str,
+        "facts": dict[str, str],
+        "free_bytes": int,
+        "knob_devices": list[str],
+        "schedulers": list[str],
+        "warnings": list[Warning],
+    },
+)
+"""Answer to `open_testbed`."""
+
+
+Opening: TypeAlias = Literal["create", "new", "existing", "laid_out", "keep"]
+"""What to do about the file before the timed region."""
+
+
+OperationKind: TypeAlias = Literal[
+    "read",
+    "write",
+    "mixed",
+    "update",
+    "sync",
+    "name",
+    "key_value",
+    "other",
+]
+"""Name of a kind of operation."""
+
+
+class OperationCount(TypedDict):
+    """An operation of a program: what it is, and what was counted of it."""
+
+    access: Access | None
+    bytes: int
+    id: str
+    io_size_bytes: int | None
+    kind: OperationKind
+    latency: Histogram
+    ops: int
+    response: NotRequired[Histogram | None]
+
+
+class OutputFile(TypedDict):
+    """An empty file that is to be filled: made by the front end, with the rights of its user."""
+
+    device: int
+    inode: int
+    path: str
+
+
+class PaceClosed(TypedDict):
+    """When the one before has ended."""
+
+    kind: Literal["closed"]
+
+
+class PaceRate(TypedDict):
+    """At fixed intervals; who is late begins at once."""
+
+    kind: Literal["rate"]
+    passes_per_s: float
+
+
+class PacePoisson(TypedDict):
+    """At instants of a Poisson process; who is late begins at once."""
+
+    kind: Literal["poisson"]
+    passes_per_s: float
+
+
+class PaceBursts(TypedDict):
+    """So many one after the other, then a pause."""
+
+    kind: Literal["bursts"]
+    passes: int
+    pause_ns: Ns
+
+
+Pace: TypeAlias = PaceClosed | PaceRate | PacePoisson | PaceBursts
+"""When passes begin."""
+
+
+class PairsTenant(TypedDict):
+    """A tenant of a cell."""
+
+    access: Access | None
+    io_size_bytes: int | None
+    kind: OperationKind
+    name: str
+
+
+class PairsCell(TypedDict):
+    """A phase of a treatment: one cell of the comparison."""
+
+    access: Access | None
+    io_size_bytes: int | None
+    kind: OperationKind
+    name: str
+    tenants: list[PairsTenant]
+    treatment: int
+
+
+class PairsSlices(TypedDict):
+    """All slices, column by column."""
+
+    begin_ns: list[int]
+    bytes: list[int]
+    cell: list[int]
+    length_ns: list[int]
+    longest_ns: list[int]
+    ops: list[int]
+    tenant: list[int]
+    unit: list[int]
+    workers: list[int]
+
+
+class PairsUnit(TypedDict):
+    """A balanced unit: every cell as often as any other."""
+
+    began_ns: int
+    elapsed_ns: int
+    service: list[list[ClassHistograms]]
+
+
+class PairsRecord(TypedDict):
+    """What such a session left behind."""
+
+    cells: list[PairsCell]
+    chosen_by: ChosenBy
+    elapsed_ns: int
+    slice_ns: int
+    slices: PairsSlices
+    slices_per_unit: int
+    switch_cost_ns: int
+    units: list[PairsUnit]
+    washout_ns: int
+
+
+class PatternSequential(TypedDict):
+    """0, 1, 2, ..."""
+
+    kind: Literal["sequential"]
+
+
+class PatternReverse(TypedDict):
+    """The last one first."""
+
+    kind: Literal["reverse"]
+
+
+class PatternStride(TypedDict):
+    """`IOzone`'s stride rule."""
+
+    kind: Literal["stride"]
+    stride: int
+
+
+class PatternPermutation(TypedDict):
+    """`IOzone`'s random order: each record once, the same in every run."""
+
+    kind: Literal["permutation"]
+
+
+class PatternShuffled(TypedDict):
+    """A random order: each record once before any comes again, then in the same order; it
+    follows from the workload's seed, and workers differ.
+    """
+
+    kind: Literal["shuffled"]
+
+
+class PatternUniform(TypedDict):
+    """Independent uniform draws from the workload's seed."""
+
+    kind: Literal["uniform"]
+
+
+class PatternSame(TypedDict):
+    """Record 0 over and over."""
+
+    kind: Literal["same"]
+
+
+Pattern: TypeAlias = (
+    PatternSequential
+    | PatternReverse
+    | PatternStride
+    | PatternPermutation
+    | PatternShuffled
+    | PatternUniform
+    | PatternSame
+)
+"""Order in which records are touched."""
+
+
+PriorityClass: TypeAlias = Literal["rt", "none", "be", "idle"]
+"""I/O priority class, `ioprio_set(2)`. The order is the urgency."""
+
+
+Priority = TypedDict(
+    "Priority",
+    {
+        "class": PriorityClass,
+        "level": int,
+    },
+)
+"""I/O priority: class and level."""
+
+
+class Program(TypedDict):
+    """What each worker of a tenant does."""
+
+    after: NotRequired[list[Node]]
+    before: NotRequired[list[Node]]
+    begins_after: NotRequired[str | None]
+    flow: NotRequired[Flow | None]
+    limit: NotRequired[Limits]
+    pace: NotRequired[Pace]
+    steps: list[Node]
+
+
+class Region(TypedDict):
+    """A part of a file."""
+
+    bytes: Bytes
+    from_bytes: Bytes
+    step_bytes: NotRequired[Bytes]
+
+
+class Tenant(TypedDict):
+    """Equal workers."""
+
+    access: Access
+    begins_ns: NotRequired[Ns]
+    depth: int
+    direction: Direction
+    draws: NotRequired[Draws | None]
+    durability: Durability
+    file: str
+    file_bytes: Bytes
+    file_first: NotRequired[int]
+    file_set: NotRequired[FileSetWork | None]
+    file_step: NotRequired[int]
+    files: NotRequired[list[str]]
+    flags: NotRequired[TransferFlags]
+    flush: NotRequired[Flush]
+    fsync: FsyncPolicy
+    io_size_bytes: Bytes
+    is_close_timed: NotRequired[bool]
+    is_file_shared: bool
+    is_preallocated: NotRequired[bool]
+    limit: Limit
+    lock: NotRequired[LockPolicy]
+    manner: NotRequired[Manner]
+    name: str
+    opening: Opening
+    pattern: Pattern
+    primes_first_record: bool
+    priority: NotRequired[Priority | None]
+    program: NotRequired[Program | None]
+    rate_ops_per_s: float | None
+    region: NotRequired[Region | None]
+    share: NotRequired[float | None]
+    stream_buffer_bytes: NotRequired[Bytes]
+    think_ns: Ns
+    vectors: NotRequired[int]
+    workers: int
+
+
+class Phase(TypedDict):
+    """Tenants that run at once."""
+
+    cuts_ns: NotRequired[list[Ns]]
+    engine: NotRequired[str | None]
+    ignores: NotRequired[list[str]]
+    is_stonewalled: bool
+    keeps_files: bool
+    name: str
+    pause_after_ns: NotRequired[Ns]
+    records_per_op: NotRequired[int]
+    tenants: list[Tenant]
+
+
+Verify: TypeAlias = Literal["none", "headers", "full"]
+"""Whether what is read is compared with what was written."""
+
+
+WorkersAs: TypeAlias = Literal["threads", "processes"]
+"""How workers share the machine."""
+
+
+class Workload(TypedDict):
+    """Phases on shared files, with one engine."""
+
+    content: Content
+    engine: str
+    file_sets: NotRequired[list[FileSet]]
+    interval_ns: Ns
+    is_calibrated: bool
+    key_spaces: NotRequired[list[KeySpace]]
+    name: str
+    phases: list[Phase]
+    pin_cpus: list[int]
+    seed: Seed
+    verify: NotRequired[Verify]
+    version: int
+    workers_as: WorkersAs
+
+
+class PairsTreatment(TypedDict):
+    """One of what is alternated."""
+
+    knobs: dict[str, str]
+    workload: Workload
+
+
+class PairsSpec(TypedDict):
+    """A session that alternates treatments in slices, on files that are made once."""
+
+    seed: int
+    slice_max_ns: int
+    slice_min_ns: int
+    time_ns: int
+    treatments: list[PairsTreatment]
+    unit_ns: int
+    units: int
+    washout_ns: int
+
+
+class Segment(TypedDict):
+    """Ops that ended between two cuts."""
+
+    bytes: int
+    from_ns: int
+    ops: int
+    service: ClassHistograms
+    to_ns: int | None
+
+
+class Series(TypedDict):
+    """Ops, bytes and the longest latency of consecutive, equally wide slices of time."""
+
+    bytes: list[int]
+    interval_ns: int
+    latency_ns_max: list[int]
+    ops: list[int]
+
+
+class SlicesOfTenant(TypedDict):
+    """The slices of a tenant in one balanced unit, column by column."""
+
+    begin_ns: list[int]
+    bytes: list[int]
+    length_ns: list[int]
+    longest_ns: list[int]
+    ops: list[int]
+
+
+class StreamReport(TypedDict):
+    """What a worker counted."""
+
+    bytes: int
+    call_ns: int
+    elapsed_ns: int
+    errors: int
+    first_error: str | None
+    gap_ns_max: int
+    late_ops: int | None
+    mismatch_count: NotRequired[int]
+    mismatches: NotRequired[list[Mismatch]]
+    missed_ops: int | None
+    ops: int
+    read_bytes: int
+    started_ns: int
+    worker: int
+    write_bytes: int
+
+
+class TenantOutcome(TypedDict):
+    """All workers of a tenant together."""
+
+    access: Access | None
+    alike: int
+    asked_ops: int | None
+    began_ns: int
+    depth_reached_mean: float
+    io_size_bytes: int | None
+    kind: OperationKind
+    name: str
+    operations: NotRequired[list[OperationCount]]
+    response: ClassHistograms | None
+    segments: NotRequired[list[Segment]]
+    series: Series
+    service: ClassHistograms
+    share: float | None
+    slices: NotRequired[SlicesOfTenant | None]
+    workers: list[StreamReport]
+
+
+class StageTimes(TypedDict):
+    """Times of one stage of the requests in a block trace; percentiles are at most 1/128 too
+    long.
+    """
+
+    count: int
+    max_ns: int
+    mean_ns: float
+    min_ns: int
+    p50_ns: int
+    p90_ns: int
+    p999_ns: int
+    p99_ns: int
+    stage: str
+    sum_ns: int
+
+
+class PhaseTrace(TypedDict):
+    """What the block trace of a trial tells of one phase."""
+
+    devices: list[Any]
+    stages: dict[str, StageTimes]
+
+
+class PhaseRecord(TypedDict):
+    """Everything stored about one phase."""
+
+    access: Access | None
+    cache: CacheRecord
+    cpu: CpuRecord
+    devices: list[DeviceRecord]
+    elapsed_ns: int
+    harness_ns_per_op: float | None
+    io_size_bytes: int | None
+    kind: OperationKind
+    marks: NotRequired[list[Mark]]
+    name: str
+    own_read_bytes: int | None
+    parent_ns: NotRequired[int | None]
+    records_per_op: NotRequired[int]
+    started_ns: int
+    tenants: list[TenantOutcome]
+    trace: NotRequired[PhaseTrace | None]
+    warnings: list[Warning]
+
+
+Precondition: TypeAlias = Literal["none", "fill", "fill2x", "random"]
+"""What is done to a device before the first trial."""
+
+
+class RecordingSoFar(TypedDict):
+    """What was recorded so far."""
+
+    bytes: int
+    events: int
+    lost: int
+
+
+class Progress(TypedDict):
+    """How far a long request is: `params` of the event `progress`."""
+
+    begun: NotRequired[dict[str, FileBirth]]
+    message: str
+    number: NotRequired[int | None]
+    phase: str
+    recording: NotRequired[RecordingSoFar | None]
+    share: NotRequired[float | None]
+    trial: NotRequired[str | None]
+
+
+class SessionOfSlices(TypedDict):
+    """What a record keeps of the session that it was cut from."""
+
+    chosen_by: ChosenBy
+    number: int
+    slice_ns: int
+    slices_per_unit: int
+    switch_cost_ns: int
+    washout_ns: int
+
+
+class Simulation(TypedDict):
+    """What only a simulation knows of a trial."""
+
+    counters: dict[str, float]
+    event_hash: str
+
+
+class StackRecord(TypedDict):
+    """The stack as it really was."""
+
+    effective_mount_options: str
+    fs: str
+    has_external_journal: bool
+    mkfs_options: list[str]
+    mount_options: list[str]
+    parameters: NotRequired[list[str]]
+
+
+Status: TypeAlias = Literal["ok", "failed", "interrupted", "dry_run"]
+"""How a trial ended."""
+
+
+class TraceOfTrial(TypedDict):
+    """The block trace of a trial."""
+
+    bytes: int
+    cpu_ns: int
+    elapsed_ns: int
+    events: int
+    file: NotRequired[str | None]
+    lost: dict[str, Any]
+    problem: str | None
+    sha256: NotRequired[str | None]
+    vanished: list[str]
+
+
+class Record(TypedDict):
+    """Everything a trial left behind."""
+
+    actions: list[Action]
+    elapsed_ns: int
+    engine: str
+    error: str | None
+    facts: dict[str, str]
+    host_writes: NotRequired[HostWrites | None]
+    knobs: dict[str, str]
+    made: NotRequired[dict[str, FileMark]]
+    pairs: NotRequired[PairsRecord | None]
+    phases: list[PhaseRecord]
+    session: NotRequired[SessionOfSlices | None]
+    simulation: NotRequired[Simulation | None]
+    stack: StackRecord | None
+    started_at_unix_ns: int
+    status: Status
+    trace: NotRequired[TraceOfTrial | None]
+    trial: str
+    warnings: list[Warning]
+
+
+class RecordSpec(TypedDict):
+    """Parameters of `record_trace`."""
+
+    buffer_bytes: int | None
+    command: str | None
+    devices: list[str]
+    events: EventSet
+    output: OutputFile
+    time_limit_ns: int | None
+
+
+class RecordingResult(TypedDict):
+    """Result of a recording."""
+
+    bytes: int
+    cpu_ns: int
+    elapsed_ns: int
+    events: int
+    lost: dict[str, Any]
+    problem: str | None
+    vanished: list[str]
+
+
+class Request(TypedDict):
+    """One line from the front end."""
+
+    id: int
+    method: str
+    params: Any
+
+
+class RestoreParams(TypedDict):
+    """Parameters of `restore`."""
+
+    run: str | None
+
+
+class Restored(TypedDict):
+    """Answer to `restore`."""
+
+    alive: list[str]
+    obsolete: list[str]
+    problems: list[str]
+    restored: list[str]
+
+
+class RunAs(TypedDict):
+    """The user that the measuring child becomes before it opens any file; only root can."""
+
+    gid: int
+    groups: list[int]
+    uid: int
+
+
+class ShutDown(TypedDict):
+    """Answer to `shutdown`."""
+
+    problems: list[str]
+
+
+class Stack(TypedDict):
+    """File system and device arrangement of a trial."""
+
+    fs: str
+    has_external_journal: bool
+    mkfs_options: list[str]
+    mount_options: list[str]
+
+
+class TestbedSpecLoop(TypedDict):
+    """A private loop device over an image file that iolab makes (class B)."""
+
+    device_count: int
+    image_dir: str
+    kind: Literal["loop"]
+    logical_block_bytes: int
+    size_bytes: int
+
+
+class TestbedSpecDirectory(TypedDict):
+    """A directory on a live file system (class A; as root A+)."""
+
+    allow_knobs_on: list[str]
+    in_place: bool
+    kind: Literal["directory"]
+    path: str
+
+
+class TestbedSpecDevice(TypedDict):
+    """A whole block device of the user (class C)."""
+
+    erase_serial: str | None
+    kind: Literal["device"]
+    path: str
+    precondition: Precondition
+    precondition_round_ns: int
+    protected: list[str]
+    study: str | None
+
+
+TestbedSpec: TypeAlias = TestbedSpecLoop | TestbedSpecDirectory | TestbedSpecDevice
+"""Parameters of `open_testbed`: the kind, and what belongs to it."""
+
+
+class TraceRecorded(TypedDict):
+    """Answer to `record_trace`."""
+
+    devices: list[str]
+    recorded: RecordingResult
+    warnings: list[Warning]
+
+
+class TrialTrace(TypedDict):
+    """A recording beside a trial."""
+
+    events: EventSet
+    output: OutputFile
+
+
+WaitFor: TypeAlias = Literal["semaphores", "front_end"]
+"""For whom a phase waits."""
+
+
+class Waits(TypedDict):
+    """What is waited for before each phase."""
+
+    kind: WaitFor
+    numbers: dict[str, int]
+
+
+class TrialSpec(TypedDict):
+    """Parameters of `run_trial`."""
+
+    cache: Cache
+    changes: NotRequired[list[KnobChange]]
+    files: NotRequired[FileRules | None]
+    io_groups: NotRequired[list[IoGroup]]
+    is_fresh_fs: bool
+    knobs: dict[str, str]
+    memory_limit_bytes: int | None
+    pairs: NotRequired[PairsSpec | None]
+    reserve_bytes: int
+    run_as: NotRequired[RunAs | None]
+    stack: Stack | None
+    time_limit_ns: int
+    trace: NotRequired[TrialTrace | None]
+    trial: str
+    waits: NotRequired[Waits | None]
+    workload: Workload
