@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::image::{Image, image_of, number_of};
 use crate::machine::Machine;
@@ -32,6 +34,11 @@ pub const BYTES_MIN: u64 = 64 << 20;
 const DEPTH_MAX: u32 = 8;
 /// Who holds one of these is the running system.
 const SYSTEM_POINTS: &[&str] = &["/", "/boot", "/boot/efi", "/home", "/usr", "/var"];
+
+/// Programs that look at any device (losetup, blkid, lsblk, udisks) have closed it after this.
+const GLANCE: Duration = Duration::from_secs(2);
+/// Between two looks at who has a device open.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Kernel name to `major:minor` of a device and of all that was built on it.
 type Family = BTreeMap<String, String>;
@@ -89,7 +96,7 @@ pub fn in_use(machine: &Machine, name: &str, protected: &[PathBuf]) -> Option<Wh
         .or_else(|| image(machine, name, &family))
         .or_else(|| twin(machine, name))
         .or_else(|| held(machine, name))
-        .or_else(|| opened(machine, name, &family))
+        .or_else(|| kept_open(machine, name, &family))
 }
 
 /// The device, its partitions, what holds any of them, and other loop devices with its image.
@@ -286,6 +293,20 @@ fn held(machine: &Machine, name: &str) -> Option<Why> {
 }
 
 /// Databases, servers (NBD) and virtual machines open devices and images without claiming them.
+///
+/// Who only glances at all devices uses none: a process counts that has it open at the end too.
+fn kept_open(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
+    let deadline = Instant::now() + GLANCE;
+    loop {
+        let why = opened(machine, name, family)?;
+        if Instant::now() >= deadline {
+            return Some(why);
+        }
+        sleep(PAUSE);
+    }
+}
+
+/// The first process found that has a device or its image open.
 fn opened(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
     let own = std::process::id().to_string();
     let image = image_of(machine, name);

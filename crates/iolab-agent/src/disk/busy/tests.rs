@@ -218,6 +218,13 @@ fn a_process_that_has_it_open_is_named() {
     fs::create_dir_all(fake.path("proc/4711/fd")).unwrap();
     symlink("/dev/sdx1", fake.path("proc/4711/fd/5")).unwrap();
     assert!(fake.why("sdx").contains("process 4711 (nbd-server) has it open"));
+    let fd = fake.path("proc/4711/fd/5");
+    let closing = std::thread::spawn(move || {
+        std::thread::sleep(super::PAUSE * 3);
+        fs::remove_file(fd).unwrap();
+    });
+    assert!(fake.is_free("sdx"), "who only looked at it does not use it");
+    closing.join().unwrap();
     assert!(fake.is_free("sdy"));
 }
 
