@@ -250,7 +250,7 @@ impl Boundary {
             let bytes = request::check_workload(&alone, has_paths, measures_as_root)?;
             self.policy.check_bytes(bytes)?;
         }
-        Ok(())
+        spec.pairs.iter().try_for_each(request::check_at_once)
     }
 
     fn check_run_as(&self, asked: Option<&RunAs>) -> Result<()> {

@@ -11,7 +11,7 @@ use iolab_workload::program::{FileSet, Program};
 use iolab_workload::spec::{Phase, Tenant};
 
 use crate::error::{Error, Result};
-use crate::protocol::{TrialSpec, WaitFor};
+use crate::protocol::{PairsSpec, TrialSpec, WaitFor};
 
 const NAME_BYTES_MAX: usize = 200;
 /// Workers that run at once.
@@ -82,37 +82,77 @@ pub fn check_workload(spec: &TrialSpec, has_paths: bool, is_root: bool) -> Resul
     bytes.collect::<Result<Vec<u64>>>().map(|all| all.into_iter().max().unwrap_or(0))
 }
 
+/// Refuses slices of which all cells together take more than one phase may: they all wait at once.
+pub fn check_at_once(pairs: &PairsSpec) -> Result<()> {
+    let mut all = Vec::new();
+    for treatment in &pairs.treatments {
+        let phases = &treatment.workload.phases;
+        all.extend(phases.iter().map(Taken::by).collect::<Result<Vec<_>>>()?);
+    }
+    let sum = all.into_iter().fold(Taken::default(), Taken::and);
+    sum.check()
+}
+
+/// What the workers of a phase take.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    workers: u64,
+    buffer_bytes: u64,
+}
+
+impl Taken {
+    /// Refuses a tenant whose own numbers are too large.
+    fn by(phase: &Phase) -> Result<Self> {
+        let mut taken = Self::default();
+        for tenant in &phase.tenants {
+            let slots = u64::from(tenant.depth)
+                .max(u64::from(tenant.manner.buffers))
+                .max(u64::from(tenant.vectors));
+            if slots > SLOTS_MAX {
+                return Err(too_much("operations or buffers at once", slots, SLOTS_MAX));
+            }
+            let program = tenant.program.as_ref().map(Program::buffer_bytes);
+            let record = program.unwrap_or(tenant.io_size_bytes).0;
+            if record > RECORD_BYTES_MAX {
+                return Err(too_much("bytes in a record", record, RECORD_BYTES_MAX));
+            }
+            let workers = u64::from(tenant.workers);
+            let buffer_bytes = workers.saturating_mul(slots).saturating_mul(record);
+            taken = taken.and(Self { workers, buffer_bytes });
+        }
+        Ok(taken)
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self {
+            workers: self.workers.saturating_add(other.workers),
+            buffer_bytes: self.buffer_bytes.saturating_add(other.buffer_bytes),
+        }
+    }
+
+    fn check(self) -> Result<()> {
+        if self.workers > WORKERS_MAX {
+            return Err(too_much("workers", self.workers, WORKERS_MAX));
+        }
+        if self.buffer_bytes > BUFFERS_BYTES_MAX {
+            return Err(too_much("bytes of buffers", self.buffer_bytes, BUFFERS_BYTES_MAX));
+        }
+        Ok(())
+    }
+}
+
 /// Bytes of all files of a phase; refuses a phase that would take all memory or processes.
 fn check_sizes(workload: &Workload, phase: &Phase) -> Result<u64> {
-    let (mut workers, mut buffers) = (0_u64, 0_u64);
+    Taken::by(phase)?.check()?;
     let sets = workload.sets_of(phase).map(FileSet::bytes_max);
     let mut files = sets.fold(0_u64, u64::saturating_add);
     for tenant in &phase.tenants {
-        let slots = u64::from(tenant.depth)
-            .max(u64::from(tenant.manner.buffers))
-            .max(u64::from(tenant.vectors));
-        if slots > SLOTS_MAX {
-            return Err(too_much("operations or buffers at once", slots, SLOTS_MAX));
-        }
-        let program = tenant.program.as_ref().map(Program::buffer_bytes);
-        let record = program.unwrap_or(tenant.io_size_bytes).0;
-        if record > RECORD_BYTES_MAX {
-            return Err(too_much("bytes in a record", record, RECORD_BYTES_MAX));
-        }
         let count = u64::from(tenant.workers);
-        workers = workers.saturating_add(count);
-        buffers = buffers.saturating_add(count.saturating_mul(slots).saturating_mul(record));
         files = files.saturating_add(file_bytes(tenant, count));
         let numbers = u64::from(tenant.file_step).saturating_mul(count);
         if u64::from(tenant.file_first).saturating_add(numbers) > u64::from(u32::MAX) {
             return Err(Error::protocol("numbers of files go beyond 4294967295"));
         }
-    }
-    if workers > WORKERS_MAX {
-        return Err(too_much("workers", workers, WORKERS_MAX));
-    }
-    if buffers > BUFFERS_BYTES_MAX {
-        return Err(too_much("bytes of buffers", buffers, BUFFERS_BYTES_MAX));
     }
     Ok(files)
 }
@@ -215,6 +255,24 @@ mod tests {
             tenant["io_size_bytes"] = json!(1_u64 << 39);
         }));
         assert!(check_workload(&heavy, false, true).is_err());
+    }
+
+    /// All cells of a session of slices wait at once: together they take what a phase may.
+    #[test]
+    fn slices_take_no_more_than_a_phase() {
+        let session = |change: &dyn Fn(&mut Value), count: usize| {
+            let workload = serde_json::to_value(&spec(&phase(change)).workload).unwrap();
+            let treatment = json!({"knobs": {}, "workload": workload});
+            let pairs = json!({"treatments": vec![treatment; count], "slice_min_ns": 1,
+                "slice_max_ns": 1, "washout_ns": 0, "unit_ns": 1, "units": 1, "time_ns": 1,
+                "seed": 1});
+            serde_json::from_value::<PairsSpec>(pairs).unwrap()
+        };
+        check_at_once(&session(&|_| {}, 4)).unwrap();
+        let half = |tenant: &mut Value| tenant["workers"] = json!(WORKERS_MAX / 2);
+        check_at_once(&session(&half, 2)).unwrap();
+        assert!(check_at_once(&session(&half, 3)).is_err());
+        assert!(check_at_once(&session(&|tenant| tenant["depth"] = json!(5000), 1)).is_err());
     }
 
     #[test]

@@ -23,6 +23,7 @@ use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
 
 use crate::owned_directory;
 use crate::protocol::{MeasureLine, Progress};
+use crate::request::check_name;
 use crate::semaphores::Passed;
 
 use super::caveats::{caveats, mismatches, verifying};
@@ -205,19 +206,37 @@ fn check_engines(request: &Request) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whole paths are for the user's own directories: where we made one, nothing lies outside it.
+/// Whole paths are for the user's own directories: where we made one, nothing lies outside it. What
+/// makes and removes directories has no place in a directory of the user's.
 fn check_places(request: &Request) -> Result<(), Error> {
     let is_ours = request.is_ours || request.token.is_some() || request.device.is_some();
+    if !is_ours && request.workload.phases.iter().any(|phase| !has_claimed(request, phase)) {
+        return Err(Error::BadWorkload {
+            problem: "sets of files in a directory of yours".into(),
+            remedy: "use a testbed, as in --on loop:1g or --on dir:PATH".into(),
+        });
+    }
     let tenants = request.workload.phases.iter().flat_map(|phase| &phase.tenants);
     // The stem counts even where files are listed: it is the directory of a set of files.
     let mut names = tenants.flat_map(|tenant| tenant.files.iter().chain([&tenant.file]));
-    match names.find(|name| name.contains('/')) {
-        Some(name) if is_ours => Err(Error::BadWorkload {
+    match names.find(|name| is_ours && check_name("file", name).is_err()) {
+        Some(name) => Err(Error::BadWorkload {
             problem: format!("the file {name} is not inside the testbed"),
             remedy: "name plain files".into(),
         }),
-        _ => Ok(()),
+        None => Ok(()),
     }
+}
+
+/// Whether all that a phase makes are files that were decided about beforehand, or only numbers.
+fn has_claimed(request: &Request, phase: &Phase) -> bool {
+    if is_without_device(request.workload.engine_of(phase)) {
+        return true;
+    }
+    let claimed: BTreeSet<String> = phase.tenants.iter().flat_map(Tenant::file_names).collect();
+    let is_claimed =
+        |set: &FileSet| set.is_flat && set.tree.names.iter().all(|name| claimed.contains(name));
+    request.workload.sets_of(phase).all(is_claimed) && !phase.tenants.iter().any(Tenant::is_folder)
 }
 
 /// Asks the file system what direct I/O must be aligned to, before anything is written.
@@ -383,16 +402,6 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether all sets of a phase are files that were decided about beforehand, or touch none.
-    fn has_claimed(&self, phase: &Phase, is_kernel: bool) -> bool {
-        let claimed: BTreeSet<String> = phase.tenants.iter().flat_map(Tenant::file_names).collect();
-        let is_claimed = |set: &FileSet| {
-            let mut names = set.tree.names.iter();
-            set.is_flat && (!is_kernel || names.all(|name| claimed.contains(name)))
-        };
-        self.request.workload.sets_of(phase).all(is_claimed)
-    }
-
     fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
         let workload = &self.request.workload;
         let is_file_set = phase.tenants.iter().any(|tenant| tenant.file_set.is_some());
@@ -400,12 +409,6 @@ impl Trial<'_> {
         if has_sets && self.table.is_some() {
             let what = "hold sets of files; use a testbed with a file system".into();
             return Err(Error::Unsupported { target: "a device without a file system", what });
-        }
-        if self.users_files.is_some() && !self.has_claimed(phase, is_kernel(target)) {
-            return Err(Error::BadWorkload {
-                problem: "sets of files in a directory of yours".into(),
-                remedy: "use a testbed, as in --on loop:1g or --on dir:PATH".into(),
-            });
         }
         if is_file_set && self.table.is_some() {
             let what = "make and remove many files; use a testbed with a file system".into();
@@ -499,9 +502,8 @@ impl Trial<'_> {
 
     fn remove_files(&self, phase: &Phase) {
         if let Some(files) = self.users_files {
-            files.remove(phase);
+            return files.remove(phase);
         }
-        let is_own = |tenant: &&Tenant| self.users_files.is_none() || tenant.is_folder();
         let workload = &self.request.workload;
         // Sets that phases kept for others go with the last one.
         let is_last = workload.phases.last().is_some_and(|last| std::ptr::eq(last, phase));
@@ -510,7 +512,7 @@ impl Trial<'_> {
         // The files of a flat set are named by its tenants; what has its name is somebody's.
         let sets = sets.filter(|set| !set.is_flat && (is_last || used.contains(set)));
         let sets = sets.map(|set| set.top().to_owned());
-        let files = phase.tenants.iter().filter(is_own).flat_map(Tenant::file_names);
+        let files = phase.tenants.iter().flat_map(Tenant::file_names);
         for name in files.chain(sets) {
             // The agent sweeps its directory after the trial; this only frees space early.
             let path = self.request.directory.join(name);
