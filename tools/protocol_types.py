@@ -94,6 +94,7 @@ def _later(block: str, later: set[str]) -> str:
     """Return a declaration in which types that are not there yet are quoted."""
     for name in later:
         block = re.sub(rf"(?<=\[){name}(?=\])", f'"{name}"', block)
+        block = re.sub(rf"^(    \w+: ){name}$", rf'\1"{name}"', block, flags=re.MULTILINE)
     return block
 
 

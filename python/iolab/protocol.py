@@ -330,6 +330,7 @@ Deed: TypeAlias = Literal[
     "burn",
     "post",
     "wait",
+    "barrier",
     "await",
     "sequence",
     "choose",
@@ -951,6 +952,7 @@ class Node(TypedDict):
     """
 
     at: NotRequired[Place | None]
+    barrier: NotRequired[str | None]
     count: NotRequired[Amount | None]
     does: Deed
     durability: NotRequired[Durability]
@@ -1214,6 +1216,7 @@ class Program(TypedDict):
     after: NotRequired[list[Node]]
     before: NotRequired[list[Node]]
     begins_after: NotRequired[str | None]
+    begins_at: NotRequired[str | None]
     flow: NotRequired[Flow | None]
     limit: NotRequired[Limits]
     pace: NotRequired[Pace]
@@ -1444,8 +1447,70 @@ class PhaseRecord(TypedDict):
     warnings: list[Warning]
 
 
+class Stack(TypedDict):
+    """File system and device arrangement of a trial."""
+
+    fs: str
+    has_external_journal: bool
+    mkfs_options: list[str]
+    mount_options: list[str]
+
+
 Precondition: TypeAlias = Literal["none", "fill", "fill2x", "random"]
 """What is done to a device before the first trial."""
+
+
+class TestbedSpecLoop(TypedDict):
+    """A private loop device over an image file that iolab makes (class B)."""
+
+    device_count: int
+    image_dir: str
+    kind: Literal["loop"]
+    logical_block_bytes: int
+    size_bytes: int
+
+
+class TestbedSpecDirectory(TypedDict):
+    """A directory on a live file system (class A; as root A+)."""
+
+    allow_knobs_on: list[str]
+    in_place: bool
+    kind: Literal["directory"]
+    path: str
+
+
+class TestbedSpecDevice(TypedDict):
+    """A whole block device of the user (class C)."""
+
+    erase_serial: str | None
+    kind: Literal["device"]
+    path: str
+    precondition: Precondition
+    precondition_round_ns: int
+    protected: list[str]
+    study: str | None
+
+
+class TestbedSpecPlaces(TypedDict):
+    """Several at once: one for the files, others for sets of files that name their places."""
+
+    kind: Literal["places"]
+    main: "TestbedSpec"
+    others: list["PlaceSpec"]
+
+
+TestbedSpec: TypeAlias = (
+    TestbedSpecLoop | TestbedSpecDirectory | TestbedSpecDevice | TestbedSpecPlaces
+)
+"""Parameters of `open_testbed`: the kind, and what belongs to it."""
+
+
+class PlaceSpec(TypedDict):
+    """A place of its own: a private loop device, or a directory."""
+
+    name: str
+    stack: Stack | None
+    testbed: TestbedSpec
 
 
 class RecordingSoFar(TypedDict):
@@ -1596,50 +1661,6 @@ class ShutDown(TypedDict):
     """Answer to `shutdown`."""
 
     problems: list[str]
-
-
-class Stack(TypedDict):
-    """File system and device arrangement of a trial."""
-
-    fs: str
-    has_external_journal: bool
-    mkfs_options: list[str]
-    mount_options: list[str]
-
-
-class TestbedSpecLoop(TypedDict):
-    """A private loop device over an image file that iolab makes (class B)."""
-
-    device_count: int
-    image_dir: str
-    kind: Literal["loop"]
-    logical_block_bytes: int
-    size_bytes: int
-
-
-class TestbedSpecDirectory(TypedDict):
-    """A directory on a live file system (class A; as root A+)."""
-
-    allow_knobs_on: list[str]
-    in_place: bool
-    kind: Literal["directory"]
-    path: str
-
-
-class TestbedSpecDevice(TypedDict):
-    """A whole block device of the user (class C)."""
-
-    erase_serial: str | None
-    kind: Literal["device"]
-    path: str
-    precondition: Precondition
-    precondition_round_ns: int
-    protected: list[str]
-    study: str | None
-
-
-TestbedSpec: TypeAlias = TestbedSpecLoop | TestbedSpecDirectory | TestbedSpecDevice
-"""Parameters of `open_testbed`: the kind, and what belongs to it."""
 
 
 class TraceRecorded(TypedDict):

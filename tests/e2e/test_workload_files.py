@@ -169,3 +169,97 @@ steps = [{{ does = "burn", duration = "3ms" }}]
     begins = [w["started_ns"] for w in tenants["second"]["workers"]]
     assert set(begins) == {max(ends)}
     assert tenants["second"]["began_ns"] >= 10_000_000
+
+
+def meeting(steps: str, *, begins_at: str = 'begins_at = "warm"') -> str:
+    """Workload file in which a slow tenant comes to a barrier, and another one begins there."""
+    direct = 'path = "direct", size = "4k", at = {}'
+    return f"""
+[[file_sets]]
+name = "s"
+files = 2
+file_size = "1m"
+
+[[tenants]]
+name = "slow"
+workers = 2
+[tenants.program]
+steps = [
+  {{ id = "first", does = "write", file = {{ by = "own", set = "s" }}, {direct} }},
+  {{ does = "think", duration = "50ms" }},
+  {steps}
+  {{ id = "second", does = "write", file = {{ by = "own", set = "s" }}, {direct} }},
+]
+
+[[tenants]]
+name = "readers"
+workers = 3
+[tenants.program]
+{begins_at}
+limit = {{ passes = 5 }}
+steps = [{{ id = "read", does = "read", file = {{ by = "existing", set = "s" }}, {direct} }}]
+"""
+
+
+COMES = '{ does = "barrier", barrier = "warm" },'
+
+
+def begins(record: dict[str, Any]) -> dict[str, list[int]]:
+    """Nanoseconds from the first worker's beginning to that of each, by tenant."""
+    tenants = record["phases"][0]["tenants"]
+    starts = {one["name"]: [w["started_ns"] for w in one["workers"]] for one in tenants}
+    first = min(min(all_of) for all_of in starts.values())
+    return {name: [at - first for at in all_of] for name, all_of in starts.items()}
+
+
+def of_text(text: str, profile: str = "fixed-100us") -> dict[str, Any]:
+    """Record of a workload file's text on a simulated stack."""
+    workload = json.loads(_core.workload_file("meeting.toml", text))
+    spec = {"trial": "t1", "stack": None, "knobs": {}, "workload": workload}
+    return json.loads(
+        _core.simulate_trial(_core.sim_profile_stack(profile), json.dumps(spec), None)
+    )
+
+
+def test_a_simulated_tenant_begins_at_a_barrier() -> None:
+    record = of_text(meeting(COMES))
+    assert record["status"] == "ok", record["error"]
+    found = begins(record)
+    assert found["slow"] == [0, 0]
+    assert len(set(found["readers"])) == 1, "they begin together"
+    assert 50_000_000 <= found["readers"][0] < 60_000_000
+
+
+def test_workers_begin_at_a_barrier(tmp_path: Path) -> None:
+    text = meeting(COMES).replace('path = "direct", ', "")
+    workload = json.loads(_core.workload_file("meeting.toml", text))
+    wanted = {"trial": "t1", "directory": str(tmp_path), "is_ours": True, "workload": workload}
+    argv = [str(find_agent()), "measure"]
+    line = json.dumps(wanted) + "\n"
+    out = subprocess.run(argv, input=line, capture_output=True, text=True, check=True).stdout
+    answer = json.loads(out.splitlines()[-1])["result"]
+    assert answer["status"] == "ok", answer["error"]
+    assert min(begins(answer)["readers"]) >= 50_000_000
+
+
+def test_who_ends_before_a_barrier_is_not_waited_for() -> None:
+    """The two writers end by their limit before they come: the readers begin then, and end."""
+    text = meeting(COMES).replace("steps = [", "limit = { ops = 1 }\nsteps = [", 1)
+    record = of_text(text)
+    assert record["status"] == "ok", record["error"]
+    operations = record["phases"][0]["tenants"][1]["operations"]
+    assert [one["ops"] for one in operations] == [15]
+
+
+@pytest.mark.parametrize(
+    ("steps", "begins_at", "part"),
+    [
+        ("", 'begins_at = "warm"', "no other tenant of this phase comes to the barrier warm"),
+        (COMES, 'begins_at = "warm"\nbegins_after = "slow"', "leave one of them out"),
+        ('{ does = "barrier" },', "", "lacks `barrier`"),
+        ('{ does = "think", duration = 1, barrier = "warm" },', "", "means nothing"),
+    ],
+)
+def test_barriers_that_cannot_be_are_refused(steps: str, begins_at: str, part: str) -> None:
+    with pytest.raises(DialectError, match=part):
+        _core.workload_file("meeting.toml", meeting(steps, begins_at=begins_at))

@@ -105,7 +105,8 @@ pub fn give(path: &Path, token: Option<&str>, owner: (u32, u32)) -> Result<()> {
         .map_err(|error| Error::io("hand over", path, error))
 }
 
-fn open_owned(path: &Path, token: Option<&str>) -> Result<OwnedFd> {
+/// Our directory itself, proved by its token.
+pub fn open_owned(path: &Path, token: Option<&str>) -> Result<OwnedFd> {
     let folder =
         open(path, FOLDER, Mode::empty()).map_err(|error| Error::io("open", path, error))?;
     if token.is_some_and(|token| read_token(&folder).as_deref() != Some(token)) {

@@ -5,12 +5,14 @@
 //! folders that carry the run's or the token's name. What is not plausible stays in the journal as
 //! a problem, and nothing is touched.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path};
 
 use crate::disk::BYTES_MIN;
 use crate::error::{Error, Result};
 use crate::journal::Change;
 use crate::machine::DeviceIdentity;
+use crate::testbed::PLACE_MARK;
 use crate::trace;
 
 /// Longest value of any knob; the longest real one is a 20-digit number.
@@ -44,9 +46,9 @@ pub fn check(run: &str, change: &Change) -> Result<()> {
             Change::DirectoryCreated { token, .. } => {
                 !token.is_empty() && name.is_some_and(|name| name.starts_with(".iolab-"))
             }
-            Change::MountPointCreated { path } => {
-                path.starts_with(Path::new("/run/iolab").join(run))
-            }
+            Change::MountPointCreated { path } => path
+                .strip_prefix("/run/iolab")
+                .is_ok_and(|below| below.iter().next().is_some_and(|own| is_folder_of(own, run))),
             Change::CgroupCreated { path } => {
                 path.starts_with("/sys/fs/cgroup") && name.is_some_and(|name| name.contains(run))
             }
@@ -65,6 +67,12 @@ pub fn is_image_of(path: &str, run: &str) -> bool {
     let shown = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = Path::new(shown).file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(&format!(".iolab-{run}-")))
+}
+
+/// Whether a folder in `/run/iolab` is one of `run`: its own, or that of one of its places.
+fn is_folder_of(name: &OsStr, run: &str) -> bool {
+    let rest = name.to_str().and_then(|name| name.strip_prefix(run));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(PLACE_MARK))
 }
 
 /// Absolute and without `..`.
@@ -115,6 +123,8 @@ mod tests {
             Change::ImageCreated { path: path("/somewhere/.iolab-run-2-0.img") },
             Change::ImageCreated { path: path("/x/../etc/.iolab-run-1-0.img") },
             Change::MountPointCreated { path: path("/srv/empty") },
+            Change::MountPointCreated { path: path("/run/iolab/run-12") },
+            Change::MountPointCreated { path: path("/run/iolab") },
             Change::CgroupCreated { path: path("/somewhere/iolab-run-1") },
             Change::CgroupCreated { path: path("/sys/fs/cgroup/memory/other") },
             Change::DirectoryCreated { path: path("/somewhere/data"), token: token() },
@@ -130,6 +140,7 @@ mod tests {
             knob("loop8", "-1"),
             Change::ImageCreated { path: path("/var/tmp/.iolab-run-1-0.img") },
             Change::MountPointCreated { path: path("/run/iolab/run-1/mnt") },
+            Change::MountPointCreated { path: path("/run/iolab/run-1+log") },
             Change::CgroupCreated { path: path("/sys/fs/cgroup/memory/iolab-run-1") },
             Change::DirectoryCreated { path: path("/tank/.iolab-t1"), token: token() },
             Change::TraceInstance { name: "iolab-run-1-1a2b3c".to_owned() },

@@ -168,22 +168,23 @@ impl Session {
         let kind = testbed::kind_of(&spec);
         let boundary = greeting.boundary.as_ref();
         if let Some(boundary) = boundary {
-            boundary.check_class((kind.class)())?;
+            boundary.check_class(kind.class)?;
         }
         refuse_open_journals(greeting, |change| {
             // A rehearsal only looks, but what a dead run left on a device looks like somebody's.
             let is_erased = matches!(change, Change::DeviceErased { .. });
-            !greeting.is_dry_run || (is_erased && kind.name == "device")
+            !greeting.is_dry_run || (is_erased && kind.is_erasing)
         })?;
         let mut machine = Machine::new(greeting.is_dry_run);
-        machine.set_class((kind.class)());
+        machine.set_class(kind.class);
         machine.work_for(self.caller.clone());
         // Before any mount namespace is entered.
         let watchdog = begin_journal(&mut machine, greeting)?;
-        let opening = Opening { machine: &mut machine, control, run: &greeting.run, boundary };
+        let run = &greeting.run;
+        let opening = Opening { machine: &mut machine, control, run, boundary, place: None };
         match testbed::open(spec, opening) {
             Ok(testbed) => {
-                let knobs = KnobSet::new(testbed.devices(), testbed.loop_run());
+                let knobs = KnobSet::new(testbed.knob_devices(), testbed.loop_run());
                 let open =
                     self.open.insert(Open { machine, testbed, knobs, watchdog, is_fresh: true });
                 Ok(Answer::Opened(opened(open)))
@@ -316,8 +317,8 @@ fn opened(open: &mut Open) -> OpenedTestbed {
     OpenedTestbed {
         class: testbed.class().to_owned(),
         directory: testbed.directory().to_path_buf(),
-        schedulers: common_schedulers(machine, &devices),
-        knob_devices: devices.clone(),
+        schedulers: common_schedulers(machine, testbed.knob_devices()),
+        knob_devices: testbed.knob_devices().to_vec(),
         devices,
         free_bytes: testbed.free_bytes(),
         facts,

@@ -19,6 +19,8 @@ impl Errno {
     pub const EINVAL: Self = Self(22);
     /// No space left.
     pub const ENOSPC: Self = Self(28);
+    /// Between two file systems.
+    pub const EXDEV: Self = Self(18);
     /// No such file.
     pub const ENOENT: Self = Self(2);
     /// The file exists already.

@@ -22,7 +22,9 @@ pub use pairs::{
     PairsUnit, SessionOfSlices,
 };
 pub use programs::{FileBirth, FileMark, FileRules, Replaceable, RunAs, WaitFor, Waits};
-pub use testbed::{DeviceSpec, DirectorySpec, LoopSpec, Precondition, TestbedSpec};
+pub use testbed::{
+    DeviceSpec, DirectorySpec, LoopSpec, PlaceSpec, PlacesSpec, Precondition, TestbedSpec,
+};
 pub use trace::{
     EventSet, OutputFile, RecordSpec, RecordingResult, RecordingSoFar, TraceOfTrial, TraceRecorded,
     TrialTrace,

@@ -1,7 +1,7 @@
 //! Trials on simulated stacks, in this process; the record is that of the agent protocol, with a
 //! section `simulation` for what only a simulation knows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +17,7 @@ use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::{QueueOverrides, Stack};
-use iolab_sim::target::{CAPABILITIES, SimTarget, Simulation};
+use iolab_sim::target::{CAPABILITIES, DIRECTORY, SimTarget, Simulation};
 use iolab_sim::{Hz, SchedulerContext};
 use iolab_workload::Workload;
 use iolab_workload::spec::{Phase, Tenant};
@@ -27,9 +27,6 @@ use serde_json::{Value, json};
 
 use crate::error::study_error;
 use crate::refusals::{Asked, refusals_of};
-
-/// Where the files of a simulated device live.
-const DIRECTORY: &str = "/simulated";
 
 /// The trial spec of the agent protocol, as far as a simulation has a use for it.
 #[derive(Debug, Deserialize)]
@@ -316,7 +313,14 @@ fn run_phase(
         ));
     }
     if let [Some(before), Some(after)] = [observer.marks.first(), observer.marks.get(1)] {
-        record.devices.push(between(before, after));
+        record.devices.push(between(before, after, ""));
+        let placed = workload.sets_of(phase).filter_map(|set| set.place.as_ref());
+        for place in placed.collect::<BTreeSet<_>>() {
+            let prefix = format!("place.{place}.");
+            if before.iter().any(|(name, _)| name.starts_with(&prefix)) {
+                record.devices.push(between(before, after, &prefix));
+            }
+        }
     }
     if !phase.keeps_files {
         for name in phase.tenants.iter().flat_map(Tenant::file_names) {
@@ -357,13 +361,15 @@ impl Observer for Watch<'_> {
     }
 }
 
-fn between(before: &[(String, f64)], after: &[(String, f64)]) -> DeviceRecord {
+/// What passed through the device whose counters have this prefix.
+fn between(before: &[(String, f64)], after: &[(String, f64)], prefix: &str) -> DeviceRecord {
     let value = |marks: &[(String, f64)], name: &str| {
-        marks.iter().find(|(known, _)| known == name).map_or(0.0, |(_, value)| *value)
+        let found = marks.iter().find(|(known, _)| known.strip_prefix(prefix) == Some(name));
+        found.map_or(0.0, |(_, value)| *value)
     };
     let passed = |name: &str| (value(after, name) - value(before, name)) as u64;
     DeviceRecord {
-        name: "simulated".into(),
+        name: format!("{prefix}simulated"),
         read_bytes: passed("read_bytes"),
         write_bytes: passed("write_bytes"),
         flushed_write_bytes: 0,

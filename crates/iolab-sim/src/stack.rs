@@ -20,6 +20,7 @@ pub mod device;
 pub mod faults;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use iolab_model::{Ns, Seed};
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ use crate::device::faulty::Faulty;
 use crate::error::SimError;
 use crate::profile::Profile;
 use crate::queue::{BlockQueue, QueueParameters};
-use crate::target::{CpuCost, Placement, Simulation};
+use crate::target::{Beside, CpuCost, DIRECTORY, EXTENT, Placement, Simulation};
 
 /// Commands that a queue gives to an array at once, if the stack file does not say: the tagged
 /// queue of a SCSI unit. [assume]
@@ -68,6 +69,10 @@ pub struct Stack {
     /// Commands that fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultSpec>,
+    /// Further places, each a stack of its own: sets of files that name one lie there. Settings
+    /// from outside are those of this stack alone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub places: BTreeMap<String, Stack>,
 }
 
 /// Several equal members that look like one device.
@@ -153,11 +158,50 @@ impl Stack {
             device: Some(DeviceSpec::of_profile(name)),
             volume: None,
             faults: Vec::new(),
+            places: BTreeMap::new(),
         })
     }
 
     /// A simulation of it.
     pub fn build(&self, overrides: &QueueOverrides, seed: Seed) -> Result<Simulation, SimError> {
+        let own = self.layer(overrides, seed)?;
+        if self.places.is_empty() {
+            return Ok(Simulation::new(own, self.cpu, self.placement).on_cpus(self.cpus()));
+        }
+        let (mut beside, mut areas) = (Beside::new(own), Vec::new());
+        for (number, (name, stack)) in (0..).zip(&self.places) {
+            stack.check_place(name)?;
+            let seed = Seed(seed.stream("place", number).next_u64());
+            let layer = stack.layer(&QueueOverrides::default(), seed)?;
+            let capacity = layer.info().capacity;
+            areas.push((name, beside.add(name, layer, EXTENT), capacity));
+        }
+        let mut simulation = Simulation::new(Box::new(beside), self.cpu, self.placement);
+        for (name, from, capacity) in areas {
+            simulation = simulation.with_area(Path::new(DIRECTORY).join(name), from, capacity);
+        }
+        Ok(simulation.on_cpus(self.cpus()))
+    }
+
+    /// Refuses what cannot be a further place.
+    fn check_place(&self, name: &str) -> Result<(), SimError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let problem = if name.is_empty() || !name.bytes().all(is_plain) {
+            "has a name with other characters than a-z, A-Z, 0-9, - and _"
+        } else if !self.places.is_empty() {
+            "has places itself"
+        } else {
+            return Ok(());
+        };
+        Err(SimError::Inconsistent {
+            subject: format!("place {name:?}"),
+            problem: problem.to_owned(),
+            remedy: "name each place once, beside the others".to_owned(),
+        })
+    }
+
+    /// Its layers.
+    fn layer(&self, overrides: &QueueOverrides, seed: Seed) -> Result<Box<dyn Layer>, SimError> {
         self.check_cost()?;
         faults::check(&self.faults, self.volume.as_ref())?;
         let builder = Builder { stack: self, overrides, seed };
@@ -166,8 +210,7 @@ impl Stack {
             device: self.device.clone(),
             volume: self.volume.clone(),
         };
-        let layer = builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))?;
-        Ok(Simulation::new(layer, self.cpu, self.placement).on_cpus(self.cpus()))
+        builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))
     }
 
     /// What is below the first queue, as a probe has it: read caches off, never busy, flash small.
@@ -213,7 +256,11 @@ impl Stack {
 
     /// What its devices' tables take at most.
     pub fn memory_bytes(&self) -> Result<u64, SimError> {
-        memory(self.device.as_ref(), self.volume.as_ref())
+        let mut bytes = memory(self.device.as_ref(), self.volume.as_ref())?;
+        for place in self.places.values() {
+            bytes = bytes.saturating_add(place.memory_bytes()?);
+        }
+        Ok(bytes)
     }
 
     /// Refuses a stack that would need more memory than allowed, before any is taken.
@@ -240,7 +287,8 @@ impl Stack {
         self.queue.as_ref().map_or(1, |queue| queue.cpus).max(member)
     }
 
-    /// The profiles of all devices in it, overrides applied, by their place in the stack.
+    /// The profiles of all devices in it, overrides applied, by their place in the stack; without
+    /// those of further places.
     pub fn profiles(&self) -> Result<Vec<Profile>, SimError> {
         let mut all = Vec::new();
         collect(self.device.as_ref(), self.volume.as_ref(), &mut all)?;
@@ -265,6 +313,10 @@ impl Stack {
                 profile.provenance().iter().map(|(tag, count)| format!("{count} {tag}")).collect();
             let name = format!("sim.profile.{}", profile.name);
             facts.push((name, format!("{} (parameters: {})", profile.title, counts.join(", "))));
+        }
+        for (name, stack) in &self.places {
+            let own = stack.facts()?.into_iter().skip(1);
+            facts.extend(own.map(|(fact, value)| (format!("place.{name}.{fact}"), value)));
         }
         Ok(facts)
     }

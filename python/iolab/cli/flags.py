@@ -27,7 +27,8 @@ _STUDY_FLAGS: Final = {
     "testbed": (
         "--on",
         "TESTBED",
-        "where: loop[:SIZE], dir:PATH, device:PATH, sim:PROFILE, sim:STACK.toml or null:",
+        "where: loop[:SIZE], dir:PATH, device:PATH, sim:PROFILE, sim:STACK.toml or null: "
+        "(further places: ,NAME=TESTBED)",
     ),
     "name": ("--name", "NAME", "name of the study"),
     "design": (

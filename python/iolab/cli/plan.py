@@ -13,6 +13,7 @@ from iolab.cli.studies import read_study
 from iolab.errors import AnalysisError, IolabError
 from iolab.library.forecast import forecast, forecast_text
 from iolab.library.services import Services
+from iolab.run.places import check_room, placement_lines
 from iolab.run.refusals import check_plan
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.load import load_study
@@ -59,7 +60,9 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         if note.code != FEW_ROUNDS:  # The forecast says how many are needed, of what is known here.
             console.note(f"iolab: note: {note.message}: {note.hint}")
     console.result(forecast_text(forecast(plan, testbed, _noise(arguments.noise))))
-    testbed.check_space(plan.round_cost().file_bytes)
+    for line in placement_lines(testbed, plan):
+        console.result(line)
+    check_room(testbed, plan, 0)
     return 0
 
 

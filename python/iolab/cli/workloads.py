@@ -8,6 +8,7 @@ from iolab import units
 from iolab.cli.console import Console
 from iolab.errors import StudyError
 from iolab.library.services import Services
+from iolab.study.load import testbed_request
 from iolab.study.presets import PRESETS, Preset, find_preset, preset_workload
 from iolab.study.render import workload_toml
 from iolab.testbed.model import make_testbed
@@ -41,8 +42,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         preset = find_preset(arguments.name)
         duration_ns = units.parse_duration_ns(arguments.duration)
         file_bytes = units.parse_bytes(arguments.file_size)
-        kind, _, argument = arguments.on.partition(":")
-        make_testbed(kind, argument, {})
+        request = testbed_request(arguments.on)
+        make_testbed(request.kind, request.argument, dict(request.options))
     except ValueError as error:
         raise StudyError(str(error), "see `iolab workloads --help`") from None
     console.result(study_text(preset, arguments.on, duration_ns, file_bytes).rstrip("\n"))

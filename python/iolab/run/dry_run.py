@@ -8,6 +8,7 @@ from typing import Any
 from iolab.run.conduct import check_schedulers, note_caveats
 from iolab.run.confirm import Device, check_key
 from iolab.run.observer import Observer
+from iolab.run.places import placement_lines
 from iolab.run.prepare import Prepared, greet, history
 from iolab.run.record import caveats_of
 from iolab.run.trial import trial_spec
@@ -34,6 +35,8 @@ def rehearse(prepared: Prepared) -> None:
         _tell_device(prepared, opened)
         observer.result(f"Nothing is changed. Study '{study.name}' would do this:")
         _tell_actions("prepare the testbed", opened.actions, observer)
+        for line in placement_lines(prepared.testbed, plan):
+            observer.result(f"  {line}")
         plot = None
         for trial in plan.round_trials(1):
             is_fresh = trial.is_plot_start or trial.treatment.whole_plot != plot

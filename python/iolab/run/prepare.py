@@ -20,6 +20,7 @@ from iolab.run.dialect_requests import asked, fulfilled
 from iolab.run.in_place import in_place
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
+from iolab.run.places import check_room
 from iolab.run.refusals import check_plan
 from iolab.run.traces import Traces, refuse_without_devices
 from iolab.store.db import STORE_NAME
@@ -164,7 +165,7 @@ def prepare(
         if options.is_dry_run:
             testbed = replace(testbed, erase_serial=options.erase_serial)
     check_plan(testbed, plan, core)
-    testbed.check_space(max(plan.round_cost().file_bytes, _kept_bytes(plan, testbed)))
+    check_room(testbed, plan, _kept_bytes(plan, testbed))
     if files is not None:
         files.tell(observer)
     return Prepared(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolab.errors import StudyError
 from iolab.run.core import Core
+from iolab.run.places import check_places
 from iolab.run.trial import check_specs
 from iolab.study.dialects import find_dialect
 from iolab.study.model import DialectWorkload
@@ -71,6 +72,7 @@ def check_plan(testbed: Testbed, plan: Plan, core: Core) -> None:
     ------
     StudyError : names what, where and why, and what to do instead.
     """
+    check_places(testbed, plan)
     for trial, spec in zip(plan.round_trials(1), check_specs(plan, core), strict=True):
         workload = trial.treatment.workload
         own = find_dialect(workload.dialect) if isinstance(workload, DialectWorkload) else None

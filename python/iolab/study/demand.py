@@ -35,6 +35,10 @@ class DiskDemand:
     """Read and written."""
     time_ns: int
     """Length of what the clock ends."""
+    main_bytes: int
+    """The part of `file_bytes` that lies in no place that a set of files names."""
+    places: tuple[tuple[str, int], ...]
+    """The part of it in each place that sets of files name."""
 
 
 def demand_of(core: DemandCore, workload: Mapping[str, Any]) -> DiskDemand | None:
@@ -50,7 +54,8 @@ def demand_of(core: DemandCore, workload: Mapping[str, Any]) -> DiskDemand | Non
     ask = getattr(core, "workload_demand", None)
     if ask is None:
         raise StudyError("the compiled half does not know what programs take", "install both anew")
-    return DiskDemand(**json.loads(ask(json.dumps(workload))))
+    found: dict[str, Any] = json.loads(ask(json.dumps(workload)))
+    return DiskDemand(**{**found, "places": tuple(sorted(found["places"].items()))})
 
 
 def add_demands(core: DemandCore, plan: dict[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,11 @@ _STUDY_KEYS: Final = (
     "command",
 )
 _TESTBED_ARGUMENTS: Final = {kind.name: kind.argument_key for kind in TESTBED_KINDS}
+_PLACES: Final = "places"
+_PLACE: Final = re.compile(r",(?=[A-Za-z0-9_-]+=[a-z]+(?:[:,]|$))")
+"""What separates a testbed from its places, and these from each other."""
 _TESTBED_OPTIONS: Final = (
+    _PLACES,
     "image_dir",
     "device_count",
     "logical_block_bytes",
@@ -465,12 +469,19 @@ def _parse_seed(value: Any) -> int:
     raise ValueError(f"'{value}' is not a seed: a whole number from 0 to 2**63 - 1")
 
 
+def testbed_request(text: str) -> TestbedRequest:
+    """The testbed of ``KIND[:ARGUMENT][,NAME=KIND[:ARGUMENT]...]``, as typed."""
+    main, *places = _PLACE.split(text)
+    kind, _, argument = main.partition(":")
+    options = ((_PLACES, ",".join(places)),) if places else ()
+    return TestbedRequest("dir" if kind == "directory" else kind, argument, options)
+
+
 def _parse_testbed(value: Any) -> TestbedRequest:
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("a testbed has no NUL in its name")
-        kind, _, argument = value.strip().partition(":")
-        return TestbedRequest("dir" if kind == "directory" else kind, argument)
+        return testbed_request(value.strip())
     if not isinstance(value, dict):
         raise ValueError(
             "a testbed is a text such as loop:1g, dir:PATH, device:PATH or sim:PROFILE, or a table"
@@ -488,6 +499,10 @@ def _parse_testbed(value: Any) -> TestbedRequest:
     for key in table:
         if key not in known:
             raise ValueError(f"a testbed has no '{key}'{nearest(key, known)}")
+    places: Any = table.get(_PLACES)
+    if isinstance(places, dict):
+        named = dict[str, Any](places)  # pyright: ignore
+        table[_PLACES] = [f"{name}={_option_text(name, text)}" for name, text in named.items()]
     options = {key: _option_text(key, table[key]) for key in _TESTBED_OPTIONS if key in table}
     argument = _option_text(argument_key, table.get(argument_key, ""))
     return TestbedRequest(kind, argument, _sorted(options))

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
 from iolab.frozen import frozen
+from iolab.testbed.places import Place, options_with, spec_with, text_with
 from iolab.testbed.real import RealTestbed, only
 
 EDGE_BYTES: Final = 1 << 20
@@ -45,11 +46,12 @@ class DeviceTestbed(RealTestbed):
     """The study that is run: only the same one may go on without asking."""
     protected: tuple[str, ...] = ()
     """Paths that must not lie on the device, such as the results."""
+    places: tuple[Place, ...] = ()
 
     @property
     def text(self) -> str:
         """Canonical short form."""
-        return f"device:{self.path}"
+        return text_with(f"device:{self.path}", self.places)
 
     @property
     def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
@@ -63,11 +65,11 @@ class DeviceTestbed(RealTestbed):
             ),
         }
         chosen = tuple((name, value) for name, (value, usual) in options.items() if value != usual)
-        return "device", str(self.path), chosen
+        return "device", str(self.path), options_with(chosen, self.places)
 
     def agent_spec(self) -> dict[str, Any]:
         """Testbed spec of the agent protocol."""
-        return {
+        spec = {
             "kind": "device",
             "path": str(self.path),
             "erase_serial": self.erase_serial,
@@ -76,6 +78,7 @@ class DeviceTestbed(RealTestbed):
             "precondition": self.precondition,
             "precondition_round_ns": self.precondition_round_ns,
         }
+        return spec_with(spec, self.places)
 
     def check_space(self, file_bytes: int) -> None:
         """Refuse a study whose files cannot fit on the device.

@@ -15,11 +15,12 @@ from iolab import units
 from iolab.errors import RefusedError, TestbedError
 from iolab.frozen import frozen
 from iolab.testbed.device import DeviceTestbed, device_testbed
+from iolab.testbed.null import NullTestbed
+from iolab.testbed.places import OPTION, Place, options_with, parse_places, spec_with, text_with
 from iolab.testbed.real import RealTestbed, only
 from iolab.wording import nearest
 
 if TYPE_CHECKING:
-    from iolab.testbed.null import NullTestbed
     from iolab.testbed.sim import SimTestbed
 
 DEFAULT_LOOP_BYTES: Final = 1 << 30
@@ -43,11 +44,12 @@ class LoopTestbed(RealTestbed):
     image_dir: Path = DEFAULT_IMAGE_DIR
     device_count: int = 1
     logical_block_bytes: int = 512
+    places: tuple[Place, ...] = ()
 
     @property
     def text(self) -> str:
         """Canonical short form."""
-        return f"loop:{units.format_bytes(self.size_bytes)}"
+        return text_with(f"loop:{units.format_bytes(self.size_bytes)}", self.places)
 
     @property
     def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
@@ -61,17 +63,18 @@ class LoopTestbed(RealTestbed):
         chosen = tuple(
             (name, str(value)) for name, (value, usual) in options.items() if value != usual
         )
-        return "loop", units.format_bytes(self.size_bytes), chosen
+        return "loop", units.format_bytes(self.size_bytes), options_with(chosen, self.places)
 
     def agent_spec(self) -> dict[str, Any]:
         """Testbed spec of the agent protocol."""
-        return {
+        spec = {
             "kind": "loop",
             "size_bytes": self.size_bytes,
             "image_dir": str(self.image_dir),
             "device_count": self.device_count,
             "logical_block_bytes": self.logical_block_bytes,
         }
+        return spec_with(spec, self.places)
 
     def check_space(self, file_bytes: int) -> None:
         """Refuse a study whose files cannot fit into the image.
@@ -98,32 +101,35 @@ class DirectoryTestbed(RealTestbed):
     allow_knobs_on: tuple[str, ...] = ()
     is_in_place: bool = False
     """Files lie in the directory itself, under names that the user chose, as another program's."""
+    places: tuple[Place, ...] = ()
 
     @property
     def needs_root(self) -> bool:
-        """Not by itself; switching knobs of the devices under it does."""
-        return False
+        """Not by itself; switching knobs of the devices under it does, and some other places."""
+        return any(place.testbed.needs_root for place in self.places)
 
     @property
     def text(self) -> str:
         """Canonical short form."""
-        return f"dir:{self.path}"
+        return text_with(f"dir:{self.path}", self.places)
 
     @property
     def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
         """Kind, argument and options, canonically."""
         allowed = ",".join(self.allow_knobs_on)
         options = {"allow_knobs_on": allowed, "in_place": "true" if self.is_in_place else ""}
-        return "dir", str(self.path), tuple((key, value) for key, value in options.items() if value)
+        chosen = tuple((key, value) for key, value in options.items() if value)
+        return "dir", str(self.path), options_with(chosen, self.places)
 
     def agent_spec(self) -> dict[str, Any]:
         """Testbed spec of the agent protocol."""
-        return {
+        spec = {
             "kind": "directory",
             "path": str(self.path),
             "allow_knobs_on": list(self.allow_knobs_on),
             **({"in_place": True} if self.is_in_place else {}),
         }
+        return spec_with(spec, self.places)
 
     def check_space(self, file_bytes: int) -> None:
         """Refuse a study that would fill somebody's disk (rule R10).
@@ -157,20 +163,22 @@ Testbed: TypeAlias = "LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbe
 
 
 def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
-    """The testbed of ``KIND[:ARGUMENT]`` and its options.
+    """The testbed of ``KIND[:ARGUMENT]`` and its options, with its further places.
 
     Raises
     ------
-    TestbedError : not a testbed, or an option that it does not have.
+    TestbedError : not a testbed, or an option or a place that it does not have.
     """
     make = _MAKERS.get(kind)
     if make is not None:
+        own = {name: value for name, value in options.items() if name != OPTION}
         try:
-            return make(argument, options)
+            main = make(argument, own)
         except OSError as error:
             raise TestbedError(
                 f"{kind}:{argument[:_NAME_SHOWN]}: {error.strerror}", "name another one"
             ) from None
+        return main if OPTION not in options else _with_places(main, options[OPTION])
     is_path = _is_directory(kind) or ("/" in kind and not _is_there(kind))
     guess = f"dir:{kind}" if is_path else "dir:PATH"
     raise TestbedError(
@@ -178,6 +186,13 @@ def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbe
         f"use --on loop:1g, --on {guess[:_NAME_SHOWN]}, --on device:/dev/DISK, --on sim:PROFILE or "
         "--on null:",
     )
+
+
+def _with_places(main: Testbed, text: str) -> Testbed:
+    places = parse_places(text, main, make_testbed)
+    if isinstance(main, NullTestbed):  # It has none, which was said.
+        return main
+    return replace(main, places=places)
 
 
 def with_journal_device(testbed: Testbed) -> Testbed:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self,
 from iolab import units
 from iolab.errors import StoppedError, TestbedError
 from iolab.testbed.agent import Hello, OnProgress, OpenTestbed, Stop
+from iolab.testbed.places import Place, options_with, text_with
 from iolab.testbed.refusal import Abilities, Refusal, RefusalCore, parse_refusals
 from iolab.wording import provenance_text
 
@@ -87,18 +88,33 @@ class SimTestbed:
     stack_json: str
     description: Mapping[str, Any]
     """What `sim_describe` says of the stack."""
+    places: tuple[Place, ...] = ()
 
     @property
     def text(self) -> str:
         """Canonical short form."""
-        return f"sim:{self.argument}"
+        return text_with(f"sim:{self.argument}", self.places)
+
+    @property
+    def whole_stack_json(self) -> str:
+        """The stack with those of all further places."""
+        if not self.places:
+            return self.stack_json
+        stacks = {
+            place.name: json.loads(place.testbed.stack_json)
+            for place in self.places
+            if isinstance(place.testbed, SimTestbed)
+        }
+        stack: dict[str, Any] = json.loads(self.stack_json)
+        return json.dumps({**stack, "places": {**stack.get("places", {}), **stacks}})
 
     @property
     def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
         """Kind and argument; of a file also what it said, so that another one is another plan."""
         if not self.argument.endswith(STACK_ENDING):
-            return "sim", self.argument, ()
-        return "sim", self.argument, ((_DIGEST, _digest(self.stack_json)),)
+            return "sim", self.argument, options_with((), self.places)
+        digest = (_DIGEST, _digest(self.stack_json))
+        return "sim", self.argument, options_with((digest,), self.places)
 
     @property
     def title(self) -> str:
@@ -115,8 +131,8 @@ class SimTestbed:
         return {
             "kind": "sim",
             "name": self.argument,
-            "stack": json.loads(self.stack_json),
-            "stack_json": self.stack_json,
+            "stack": json.loads(self.whole_stack_json),
+            "stack_json": self.whole_stack_json,
             "description": dict(self.description),
             "warning": self._warning(),
         }
@@ -141,7 +157,7 @@ class SimTestbed:
     ) -> tuple[Refusal, ...]:
         """Everything in a trial spec that the stack cannot do; its engines are all alike."""
         del abilities
-        return parse_refusals(core.sim_refusals(self.stack_json, json.dumps(dict(spec))))
+        return parse_refusals(core.sim_refusals(self.whole_stack_json, json.dumps(dict(spec))))
 
     def round_text(self, written_bytes: int, duration_ns: int, ops: int | None) -> str:
         """What a round does, and how long it may take, as far as that can be guessed."""

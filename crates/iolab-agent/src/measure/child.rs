@@ -511,15 +511,20 @@ impl Trial<'_> {
         let sets = workload.file_sets.iter();
         // The files of a flat set are named by its tenants; what has its name is somebody's.
         let sets = sets.filter(|set| !set.is_flat && (is_last || used.contains(set)));
-        let sets = sets.map(|set| set.top().to_owned());
+        let sets: Vec<&FileSet> = sets.collect();
+        let names = sets.iter().map(|set| set.directory());
         let files = phase.tenants.iter().flat_map(Tenant::file_names);
-        for name in files.chain(sets) {
+        for name in files.chain(names) {
             // The agent sweeps its directory after the trial; this only frees space early.
             let path = self.request.directory.join(name);
             let _ = match path.symlink_metadata() {
                 Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
                 _ => std::fs::remove_file(path),
             };
+        }
+        // A place that is not just a directory stays: it is a mount, or a link.
+        for place in sets.iter().filter_map(|set| set.place.as_ref()) {
+            let _ = std::fs::remove_dir(self.request.directory.join(place));
         }
     }
 }

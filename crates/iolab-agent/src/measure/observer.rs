@@ -193,15 +193,26 @@ impl<'a> PhaseObserver<'a> {
         }
         if self.last_space_check.elapsed() >= SPACE_CHECK {
             self.last_space_check = Instant::now();
-            let free = free_bytes(&self.request.directory)?;
-            if free < self.request.reserve_bytes {
+            return self.shortage();
+        }
+        None
+    }
+
+    /// The first place that has less free space than must stay there.
+    fn shortage(&self) -> Option<String> {
+        let Request { directory, reserve_bytes, place_reserves, .. } = self.request;
+        let places = place_reserves.iter().map(|(name, bytes)| (directory.join(name), *bytes));
+        for (folder, reserve) in std::iter::once((directory.clone(), *reserve_bytes)).chain(places)
+        {
+            let free = free_bytes(&folder)?;
+            if free < reserve {
                 return Some(format!(
                     "phase {} stopped: {} MiB free under {} are less than the reserve of {} MiB; \
                      free some space or use smaller files",
                     self.phase.name,
                     free >> 20,
-                    self.request.directory.display(),
-                    self.request.reserve_bytes >> 20
+                    folder.display(),
+                    reserve >> 20
                 ));
             }
         }

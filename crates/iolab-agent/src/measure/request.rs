@@ -1,5 +1,6 @@
 //! What the child is asked and what it answers; one JSON line each.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,6 +45,9 @@ pub struct Request {
     /// The phase is stopped when less than this is free.
     #[serde(default)]
     pub reserve_bytes: u64,
+    /// The same of other places, by their names in the directory.
+    #[serde(default)]
+    pub place_reserves: BTreeMap<String, u64>,
     /// The phase is stopped when the trial has lasted this long; 0 = no limit.
     #[serde(default)]
     pub time_limit_ns: u64,

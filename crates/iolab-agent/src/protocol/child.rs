@@ -43,6 +43,9 @@ pub struct MeasureOrder<'a> {
     pub may_drop_caches: bool,
     /// Free space that must stay.
     pub reserve_bytes: u64,
+    /// The same of the other places, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub place_reserves: BTreeMap<&'a str, u64>,
     /// Wall-clock limit.
     pub time_limit_ns: u64,
     /// What is waited for before each phase.

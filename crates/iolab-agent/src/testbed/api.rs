@@ -7,7 +7,7 @@ use crate::boundary::Boundary;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::protocol::{RawDevice, StackRecord, TestbedSpec, TrialSpec, Warning};
+use crate::protocol::{RawDevice, Stack, StackRecord, TestbedSpec, TrialSpec, Warning};
 
 /// What a testbed is opened with.
 pub struct Opening<'a> {
@@ -19,6 +19,53 @@ pub struct Opening<'a> {
     pub run: &'a str,
     /// What root may do, if it works for somebody.
     pub boundary: Option<&'a Boundary>,
+    /// Name of the place, if it is not where a trial's files lie by themselves.
+    pub place: Option<&'a str>,
+}
+
+impl Opening<'_> {
+    /// Name of the folder that is the run's own at this place.
+    pub fn own_name(&self) -> String {
+        match self.place {
+            Some(place) => format!("{}{PLACE_MARK}{place}", self.run),
+            None => self.run.to_owned(),
+        }
+    }
+}
+
+/// Between the name of a run and that of a place; neither has it.
+pub const PLACE_MARK: char = '+';
+
+/// What a trial asks of the place where its files lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The file system; none for a directory.
+    pub stack: Option<&'a Stack>,
+    /// Make it anew even if it is the same.
+    pub is_fresh_fs: bool,
+    /// Free space that must stay on a user's file system.
+    pub reserve_bytes: u64,
+}
+
+impl<'a> Asked<'a> {
+    /// What `spec` asks.
+    pub fn of(spec: &'a TrialSpec) -> Self {
+        let TrialSpec { is_fresh_fs, reserve_bytes, .. } = *spec;
+        Self { stack: spec.stack.as_ref(), is_fresh_fs, reserve_bytes }
+    }
+}
+
+/// A further place of a trial, ready: in the folder of the trial, under its own name.
+#[derive(Debug)]
+pub struct PreparedPlace {
+    /// Its name.
+    pub name: String,
+    /// Its own folder.
+    pub folder: PathBuf,
+    /// What is in its token file, if others can reach it.
+    pub token: Option<String>,
+    /// Free space that the workload must leave there.
+    pub reserve_bytes: u64,
 }
 
 /// Where the files of a trial go.
@@ -36,6 +83,8 @@ pub struct Prepared {
     pub reserve_bytes: u64,
     /// What to know.
     pub warnings: Vec<Warning>,
+    /// Places beside the folder.
+    pub places: Vec<PreparedPlace>,
 }
 
 /// A place for trials, made by us and taken apart again.
@@ -55,6 +104,11 @@ pub trait Testbed {
 
     /// Block devices under it.
     fn devices(&self) -> &[String];
+
+    /// Those of them whose knobs a trial may change.
+    fn knob_devices(&self) -> &[String] {
+        self.devices()
+    }
 
     /// The run, if the devices are loop devices of ours.
     fn loop_run(&self) -> Option<&str>;
@@ -78,7 +132,7 @@ pub trait Testbed {
     fn check_fast_switching(&self) -> Result<()>;
 
     /// Makes ready for a trial.
-    fn prepare(&mut self, machine: &mut Machine, spec: &TrialSpec) -> Result<Prepared>;
+    fn prepare(&mut self, machine: &mut Machine, asked: Asked) -> Result<Prepared>;
 
     /// Removes the files of a trial.
     fn clean(&mut self, machine: &mut Machine) -> Result<()>;
@@ -87,23 +141,37 @@ pub trait Testbed {
     fn close(&mut self, machine: &mut Machine) -> Result<()>;
 }
 
+/// What is known of a testbed from what it is to be opened with.
+pub trait Kind {
+    /// Privilege class of what it does.
+    fn class(&self) -> &'static str;
+
+    /// Whether it erases a device of the user's.
+    fn is_erasing(&self) -> bool {
+        false
+    }
+}
+
 /// One row of the list.
 pub struct Row {
     /// `kind` in the protocol.
     pub name: &'static str,
     /// Privilege class of what it does.
-    pub class: fn() -> &'static str,
+    pub class: &'static str,
+    /// Whether it erases a device of the user's.
+    pub is_erasing: bool,
 }
 
 /// Declares the list from rows of `Row = "name" => module`.
 macro_rules! testbeds {
     ($( $(#[$meta:meta])* $Row:ident = $name:literal => $module:ident, )+) => {
-        /// The row of the kind that `spec` describes.
+        /// What is known of the kind that `spec` describes.
         pub fn kind_of(spec: &$crate::protocol::TestbedSpec) -> $crate::testbed::api::Row {
             match spec {
-                $( $crate::protocol::TestbedSpec::$Row(_) => $crate::testbed::api::Row {
+                $( $crate::protocol::TestbedSpec::$Row(spec) => $crate::testbed::api::Row {
                     name: $name,
-                    class: $module::class,
+                    class: $crate::testbed::api::Kind::class(spec),
+                    is_erasing: $crate::testbed::api::Kind::is_erasing(spec),
                 }, )+
             }
         }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use nix::mount::{MsFlags, mount};
 use nix::sys::stat::{Mode, SFlag, mknod};
 
-use super::api::{Opening, Prepared, Testbed};
+use super::api::{Asked, Kind, Opening, Prepared, Testbed};
 use super::filesystem::{self, Volume};
 use super::loop_device::{RUNTIME_FOLDER, enter_namespace, make_runtime_folder};
 use super::precondition::{self, Outcome, Room};
@@ -28,7 +28,7 @@ use crate::journal::Change;
 use crate::machine::{DeviceIdentity, Machine};
 use crate::owned_directory;
 use crate::protocol::{
-    ActionKind, DeviceSpec, Precondition, RawDevice, Stack, StackRecord, TrialSpec, Warning,
+    ActionKind, DeviceSpec, Precondition, RawDevice, Stack, StackRecord, Warning,
 };
 
 /// `fs` of a stack without a file system.
@@ -54,13 +54,21 @@ struct DeviceTestbed {
 }
 
 /// The user's own device.
-pub fn class() -> &'static str {
-    "C"
+const CLASS: &str = "C";
+
+impl Kind for DeviceSpec {
+    fn class(&self) -> &'static str {
+        CLASS
+    }
+
+    fn is_erasing(&self) -> bool {
+        true
+    }
 }
 
 /// Opens one.
 pub fn open(mut spec: DeviceSpec, opening: Opening) -> Result<Box<dyn Testbed>> {
-    let Opening { machine, control, run, boundary } = opening;
+    let Opening { machine, control, run, boundary, .. } = opening;
     if let Some(boundary) = boundary {
         spec.path = boundary.device_path(&spec.path)?;
     }
@@ -381,18 +389,19 @@ impl DeviceTestbed {
             }),
             reserve_bytes: 0,
             warnings: Vec::new(),
+            places: Vec::new(),
         })
     }
 
-    fn prepare_file_system(&mut self, machine: &mut Machine, spec: &TrialSpec) -> Result<Prepared> {
-        let stack = spec.stack.as_ref().expect("it was looked at before");
+    fn prepare_file_system(&mut self, machine: &mut Machine, asked: Asked) -> Result<Prepared> {
+        let stack = asked.stack.expect("it was looked at before");
         if stack.has_external_journal {
             return Err(Error::failed(
                 "a device testbed has no second device for a journal",
                 "leave external_journal out, or use --on loop:1g",
             ));
         }
-        if spec.is_fresh_fs || self.mounted.as_ref() != Some(stack) {
+        if asked.is_fresh_fs || self.mounted.as_ref() != Some(stack) {
             self.mount_fresh(machine, stack)?;
         }
         let point = self.point();
@@ -409,13 +418,14 @@ impl DeviceTestbed {
             // All of it is ours; filling it harms nobody.
             reserve_bytes: 0,
             warnings: filesystem::warnings_of(stack),
+            places: Vec::new(),
         })
     }
 }
 
 impl Testbed for DeviceTestbed {
     fn class(&self) -> &'static str {
-        class()
+        CLASS
     }
 
     fn directory(&self) -> &Path {
@@ -451,13 +461,10 @@ impl Testbed for DeviceTestbed {
         Ok(()) // The device was claimed as a whole.
     }
 
-    fn prepare(&mut self, machine: &mut Machine, spec: &TrialSpec) -> Result<Prepared> {
-        match &spec.stack {
-            Some(stack) if stack.fs == NO_FILE_SYSTEM => {
-                let stack = stack.clone();
-                self.prepare_raw(machine, &stack)
-            }
-            Some(_) => self.prepare_file_system(machine, spec),
+    fn prepare(&mut self, machine: &mut Machine, asked: Asked) -> Result<Prepared> {
+        match asked.stack {
+            Some(stack) if stack.fs == NO_FILE_SYSTEM => self.prepare_raw(machine, stack),
+            Some(_) => self.prepare_file_system(machine, asked),
             None => Err(Error::protocol("a device testbed needs a stack; fs may be none")),
         }
     }

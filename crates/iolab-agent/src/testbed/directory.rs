@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::api::{Opening, Prepared, Testbed};
+use super::api::{Asked, Kind, Opening, Prepared, Testbed};
 use super::image::{free_bytes, reserve_of};
 use super::{leaves_of, system_devices};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::knob::{Scope, find};
 use crate::machine::Machine;
 use crate::mounts;
 use crate::owned_directory;
-use crate::protocol::{ActionKind, DirectorySpec, RunAs, TrialSpec, Warning};
+use crate::protocol::{ActionKind, DirectorySpec, RunAs, Warning};
 
 /// An open directory testbed.
 struct DirectoryTestbed {
@@ -35,9 +35,11 @@ struct DirectoryTestbed {
     user: Option<RunAs>,
 }
 
-/// As root knobs of the devices below may change, too.
-pub fn class() -> &'static str {
-    if nix::unistd::geteuid().is_root() { "A+" } else { "A" }
+impl Kind for DirectorySpec {
+    /// As root knobs of the devices below may change, too.
+    fn class(&self) -> &'static str {
+        if nix::unistd::geteuid().is_root() { "A+" } else { "A" }
+    }
 }
 
 /// Opens one.
@@ -64,7 +66,7 @@ pub fn open(mut spec: DirectorySpec, opening: Opening) -> Result<Box<dyn Testbed
     };
     let warnings = warnings_of(&spec.path, &devices);
     Ok(Box::new(DirectoryTestbed {
-        class: class(),
+        class: spec.class(),
         folder,
         token,
         devices,
@@ -183,13 +185,13 @@ impl Testbed for DirectoryTestbed {
         ))
     }
 
-    fn prepare(&mut self, _machine: &mut Machine, spec: &TrialSpec) -> Result<Prepared> {
-        if spec.stack.is_some() {
+    fn prepare(&mut self, _machine: &mut Machine, asked: Asked) -> Result<Prepared> {
+        if asked.stack.is_some() {
             return Err(Error::protocol("a directory has the file system it lies on, no stack"));
         }
         let place = self.place();
         let (free, reserve_bytes) = on_behalf(self.user.as_ref(), || {
-            Ok((free_bytes(place)?, reserve_of(place, spec.reserve_bytes)?))
+            Ok((free_bytes(place)?, reserve_of(place, asked.reserve_bytes)?))
         })?;
         if free < reserve_bytes {
             return Err(Error::refused(
@@ -209,6 +211,7 @@ impl Testbed for DirectoryTestbed {
             stack: None,
             reserve_bytes,
             warnings: Vec::new(),
+            places: Vec::new(),
         })
     }
 

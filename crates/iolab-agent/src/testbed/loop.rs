@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
-use super::api::{Opening, Prepared, Testbed};
+use super::api::{Asked, Kind, Opening, Prepared, Testbed};
 use super::filesystem::{self, Volume};
 use super::{image, leaves_of};
 use crate::error::{Error, Result};
 use crate::journal::{Change, State};
 use crate::machine::Machine;
 use crate::owned_directory;
-use crate::protocol::{ActionKind, LoopSpec, Stack, StackRecord, TrialSpec, Warning};
+use crate::protocol::{ActionKind, LoopSpec, Stack, StackRecord, Warning};
 use crate::sys;
 
 const BYTES_MIN: u64 = 64 << 20;
@@ -86,14 +86,19 @@ struct LoopTestbed {
 }
 
 /// Nothing of the user's is touched, but it needs root.
-pub fn class() -> &'static str {
-    "B"
+const CLASS: &str = "B";
+
+impl Kind for LoopSpec {
+    fn class(&self) -> &'static str {
+        CLASS
+    }
 }
 
 /// Opens one.
 pub fn open(mut spec: LoopSpec, opening: Opening) -> Result<Box<dyn Testbed>> {
     check(&spec)?;
-    let Opening { machine, control, run, boundary } = opening;
+    let folder = Path::new(RUNTIME_FOLDER).join(opening.own_name());
+    let Opening { machine, control, run, boundary, .. } = opening;
     if !machine.is_dry_run() && !nix::unistd::geteuid().is_root() {
         return Err(Error::refused(
             "a loop testbed needs root",
@@ -111,7 +116,7 @@ pub fn open(mut spec: LoopSpec, opening: Opening) -> Result<Box<dyn Testbed>> {
         run: run.to_owned(),
         devices: Vec::new(),
         nodes: Vec::new(),
-        folder: Path::new(RUNTIME_FOLDER).join(run),
+        folder,
         bytes: spec.size_bytes,
         mounted: None,
         parameters: Vec::new(),
@@ -265,7 +270,7 @@ impl LoopTestbed {
 
 impl Testbed for LoopTestbed {
     fn class(&self) -> &'static str {
-        class()
+        CLASS
     }
 
     fn directory(&self) -> &Path {
@@ -297,10 +302,9 @@ impl Testbed for LoopTestbed {
         Ok(()) // The devices are ours, and so is all on them.
     }
 
-    fn prepare(&mut self, machine: &mut Machine, spec: &TrialSpec) -> Result<Prepared> {
-        let stack = spec.stack.as_ref();
-        let stack = stack.ok_or_else(|| Error::protocol("a loop testbed needs a stack"))?;
-        if spec.is_fresh_fs || self.mounted.as_ref() != Some(stack) {
+    fn prepare(&mut self, machine: &mut Machine, asked: Asked) -> Result<Prepared> {
+        let stack = asked.stack.ok_or_else(|| Error::protocol("a loop testbed needs a stack"))?;
+        if asked.is_fresh_fs || self.mounted.as_ref() != Some(stack) {
             self.mount_fresh(machine, stack)?;
         }
         let options = filesystem::effective_options(&self.folder).unwrap_or_default();
@@ -316,6 +320,7 @@ impl Testbed for LoopTestbed {
             // The image has all its space already; filling it harms nobody.
             reserve_bytes: 0,
             warnings: filesystem::warnings_of(stack),
+            places: Vec::new(),
         })
     }
 

@@ -11,9 +11,10 @@ mod leaf;
 mod loop_device;
 mod options;
 mod parameters;
+mod places;
 mod precondition;
 
-pub use api::{Opening, Prepared, Testbed, check_kind};
+pub use api::{Asked, Opening, PLACE_MARK, Prepared, Testbed, check_kind};
 pub use filesystem::FILE_SYSTEMS;
 pub use leaf::{leaves_of, system_devices};
 pub use options::{Entry, entries as option_entries};
@@ -25,4 +26,6 @@ api::testbeds! {
     Device = "device" => device,
     /// A directory of ours on a live file system (class A; as root A+).
     Directory = "directory" => directory,
+    /// Several of these at once.
+    Places = "places" => places,
 }

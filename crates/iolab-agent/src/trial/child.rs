@@ -321,6 +321,7 @@ mod tests {
             cache: Cache::Cold,
             may_drop_caches: false,
             reserve_bytes: 0,
+            place_reserves: BTreeMap::new(),
             time_limit_ns: 1_000_000_000,
             waits: None,
             run_as: None,

@@ -23,7 +23,7 @@ use crate::protocol::{
     ActionKind, Cache, Counter, MeasureOrder, MeasureResult, PairsSpec, Progress, Record,
     RecordingResult, RunAs, Status, TraceOfTrial, TrialSpec, Warning,
 };
-use crate::testbed::{Prepared, Testbed};
+use crate::testbed::{Asked, Prepared, Testbed};
 use crate::trace;
 
 /// What a trial runs in.
@@ -60,7 +60,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     }
     testbed.check_knobs(machine, &spec.knobs)?;
     check_changes(machine, testbed, spec)?;
-    let prepared = testbed.prepare(machine, spec)?;
+    let prepared = testbed.prepare(machine, Asked::of(spec))?;
     let run_as = match boundary {
         Some(boundary) => boundary.measures_as(testbed.class(), spec),
         None => spec.run_as.clone(),
@@ -74,8 +74,8 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     }
     // Slices of a device lie in no file system; what stands in for them is in memory.
     if prepared.raw.is_none() {
-        let place = || Ok(facts::place(&prepared.folder));
-        facts.extend(on_behalf(machine.user().filter(|_| testbed.class() == "A+"), place)?);
+        let places = || Ok(facts_of_places(&prepared));
+        facts.extend(on_behalf(machine.user().filter(|_| testbed.class() == "A+"), places)?);
     }
 
     let noise = Noise::sample(machine);
@@ -115,6 +115,16 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     })
 }
 
+/// Facts of the file systems under a trial's files: those of a place after its name.
+fn facts_of_places(prepared: &Prepared) -> BTreeMap<String, String> {
+    let mut found = facts::place(&prepared.folder);
+    for place in &prepared.places {
+        let own = facts::place(&place.folder).into_iter();
+        found.extend(own.map(|(name, value)| (format!("place.{}.{name}", place.name), value)));
+    }
+    found
+}
+
 /// Refuses knobs that could not be changed while the workload runs.
 fn check_changes(machine: &Machine, testbed: &dyn Testbed, spec: &TrialSpec) -> Result<()> {
     for change in &spec.changes {
@@ -148,8 +158,11 @@ fn hand_over(
     // What was made for a user is his already.
     let is_theirs = testbed.class() == "A+" && machine.user().is_some();
     if !testbed.is_users() && !is_theirs && !machine.is_dry_run() {
-        let folder = &prepared.folder;
-        owned_directory::give(folder, prepared.token.as_deref(), (run_as.uid, run_as.gid))?;
+        let owner = (run_as.uid, run_as.gid);
+        owned_directory::give(&prepared.folder, prepared.token.as_deref(), owner)?;
+        for place in &prepared.places {
+            owned_directory::give(&place.folder, place.token.as_deref(), owner)?;
+        }
     }
     Ok(())
 }
@@ -240,6 +253,11 @@ fn measure_now(
         cache: spec.cache,
         may_drop_caches,
         reserve_bytes: prepared.reserve_bytes,
+        place_reserves: prepared
+            .places
+            .iter()
+            .map(|place| (place.name.as_str(), place.reserve_bytes))
+            .collect(),
         time_limit_ns: spec.time_limit_ns,
         waits: spec.waits.as_ref(),
         run_as: what.run_as.as_ref(),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Stack;
+
 /// Parameters of `open_testbed`: the kind, and what belongs to it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -15,6 +17,30 @@ pub enum TestbedSpec {
     Directory(DirectorySpec),
     /// A whole block device of the user (class C).
     Device(DeviceSpec),
+    /// Several at once: one for the files, others for sets of files that name their places.
+    Places(PlacesSpec),
+}
+
+/// A testbed with several places.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlacesSpec {
+    /// Where all files lie that name no place; file system and knobs of a trial are its own.
+    pub main: Box<TestbedSpec>,
+    /// The other places, in the order in which they are opened.
+    pub others: Vec<PlaceSpec>,
+}
+
+/// A place of its own: a private loop device, or a directory.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceSpec {
+    /// Its name, as sets of files have it.
+    pub name: String,
+    /// What it lies on.
+    pub testbed: TestbedSpec,
+    /// The file system that is made there, the same in all trials; null for a directory.
+    pub stack: Option<Stack>,
 }
 
 /// A private loop device.
@@ -102,5 +128,5 @@ impl Precondition {
 
 impl TestbedSpec {
     /// Names of the kinds.
-    pub const KINDS: &[&str] = &["loop", "directory", "device"];
+    pub const KINDS: &[&str] = &["loop", "directory", "device", "places"];
 }

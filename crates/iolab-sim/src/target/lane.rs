@@ -252,12 +252,16 @@ impl SimLane {
         let begun = match submission.op {
             Op::Read(transfer) => self.transfer(submission, transfer, false),
             Op::Write(transfer) => self.transfer(submission, transfer, true),
-            Op::Fsync { handle } | Op::Fdatasync { handle } => {
-                self.opened(handle).map(|_| self.flush(submission))
-            }
+            Op::Fsync { handle } | Op::Fdatasync { handle } => self.opened(handle).map(|opened| {
+                let area = self.simulation.borrow().names.area(opened.file);
+                self.flush(submission, &[area])
+            }),
             // Names are not kept on the device: what is flushed is its cache.
-            Op::SyncAll => Ok(self.flush(submission)),
-            Op::SyncDirectory { path } => self.directory(path).map(|()| self.flush(submission)),
+            Op::SyncAll => {
+                let areas: Vec<Sector> = self.simulation.borrow().names.areas().collect();
+                Ok(self.flush(submission, &areas))
+            }
+            Op::SyncDirectory { path } => self.sync_directory(submission, path),
             Op::Deallocate { handle, at, length, how } => {
                 self.deallocate(submission, handle, (at, length), how)
             }
@@ -371,8 +375,14 @@ impl SimLane {
         self.simulation.borrow().names.directory(self.path(path)?)
     }
 
-    /// Makes durable what the device holds in its write cache.
-    fn flush(&mut self, submission: &Submission) -> Begun {
+    fn sync_directory(&mut self, submission: &Submission, path: PathId) -> Result<Begun, Errno> {
+        self.directory(path)?;
+        let area = self.simulation.borrow().names.area_at(self.path(path)?);
+        Ok(self.flush(submission, &[area]))
+    }
+
+    /// Makes durable what the devices behind these sectors hold in their write caches.
+    fn flush(&mut self, submission: &Submission, areas: &[Sector]) -> Begun {
         let mut simulation = self.simulation.borrow_mut();
         if simulation.info().write_cache == WriteCache::Through {
             return Begun::Ended(Ok(Bytes(0)));
@@ -385,7 +395,9 @@ impl SimLane {
             flags: Flags::SYNC.with(Flags::PREFLUSH),
             submitter: self.submitter,
         };
-        simulation.send(op, piece);
+        for &sector in areas {
+            simulation.send(op, Piece { sector, ..piece });
+        }
         Begun::InFlight
     }
 

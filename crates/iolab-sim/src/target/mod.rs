@@ -1,9 +1,15 @@
 //! A simulated stack as a [`iolab_model::Target`]: the same workers run on it as on the kernel.
 
+mod beside;
 mod lane;
 mod namespace;
 mod simulation;
 
+pub(crate) use beside::Beside;
 pub use lane::{CAPABILITIES, SimLane, SimTarget};
+pub(crate) use namespace::EXTENT;
 pub use namespace::Placement;
 pub use simulation::{CpuCost, Simulation};
+
+/// Where the files of a simulated device live; further places are directories below it.
+pub const DIRECTORY: &str = "/simulated";

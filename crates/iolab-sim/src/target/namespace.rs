@@ -3,15 +3,16 @@
 //! Files are laid out by rule, in extents of a fixed size; names cost nothing and nothing but the
 //! files' own data is ever written. File systems come later.
 
+use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use iolab_model::error::Errno;
 use iolab_model::{Bytes, Sector};
 use serde::{Deserialize, Serialize};
 
 /// Unit of allocation: 64 MiB.
-const EXTENT: Sector = Sector((64 << 20) / 512);
+pub const EXTENT: Sector = Sector((64 << 20) / 512);
 
 /// Where new files begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +32,21 @@ pub type FileId = usize;
 #[derive(Clone, Debug, Default)]
 struct File {
     length: u64,
+    /// Which area it lies in.
+    area: usize,
     /// First sector of every extent, in file order.
     extents: Vec<Sector>,
+}
+
+/// A range of sectors with the files below a directory.
+#[derive(Debug)]
+struct Area {
+    /// None: files that are in no other area.
+    below: Option<PathBuf>,
+    /// First extent, and the one behind the last.
+    extents: Range<u64>,
+    /// Files that have got space so far.
+    created: u64,
 }
 
 /// All files of a simulated device.
@@ -45,8 +59,8 @@ pub struct Namespace {
     placement: Placement,
     /// Which extents of the device are taken.
     taken: BTreeSet<u64>,
-    extents: u64,
-    created: u64,
+    /// The first one has whatever lies in no other.
+    areas: Vec<Area>,
 }
 
 impl Namespace {
@@ -59,9 +73,37 @@ impl Namespace {
             directories: BTreeSet::new(),
             placement,
             taken: BTreeSet::new(),
-            extents: capacity.0 / EXTENT.0,
-            created: 0,
+            areas: vec![Area { below: None, extents: 0..capacity.0 / EXTENT.0, created: 0 }],
         }
+    }
+
+    /// Gives files below a directory a range of their own, which begins at a whole extent.
+    pub fn add_area(&mut self, below: PathBuf, from: Sector, capacity: Sector) {
+        debug_assert!(from.0.is_multiple_of(EXTENT.0), "areas begin at whole extents");
+        let first = from.0 / EXTENT.0;
+        self.areas[0].extents.end = self.areas[0].extents.end.min(first);
+        let extents = first..first + capacity.0 / EXTENT.0;
+        self.areas.push(Area { below: Some(below), extents, created: 0 });
+    }
+
+    fn area_of(&self, path: &Path) -> usize {
+        let holds = |area: &Area| area.below.as_ref().is_some_and(|below| path.starts_with(below));
+        self.areas.iter().position(holds).unwrap_or(0)
+    }
+
+    /// The first sectors of all areas.
+    pub fn areas(&self) -> impl Iterator<Item = Sector> {
+        self.areas.iter().map(|area| Sector(area.extents.start * EXTENT.0))
+    }
+
+    /// The first sector of the area that a path is in.
+    pub fn area_at(&self, path: &Path) -> Sector {
+        Sector(self.areas[self.area_of(path)].extents.start * EXTENT.0)
+    }
+
+    /// The first sector of the area that a file is in.
+    pub fn area(&self, id: FileId) -> Sector {
+        Sector(self.areas[self.files[id].area].extents.start * EXTENT.0)
     }
 
     /// An existing file.
@@ -78,7 +120,7 @@ impl Namespace {
             self.files.push(File::default());
             self.files.len() - 1
         });
-        self.files[id] = File::default();
+        self.files[id] = File { area: self.area_of(&path), ..File::default() };
         self.names.insert(path, id);
         Ok(id)
     }
@@ -96,6 +138,9 @@ impl Namespace {
     /// Gives a file another name, replacing what had it.
     pub fn rename(&mut self, from: &PathBuf, to: PathBuf) -> Result<(), Errno> {
         let id = self.names.get(from).copied().ok_or(Errno::ENOENT)?;
+        if self.area_of(&to) != self.files[id].area {
+            return Err(Errno::EXDEV);
+        }
         if *from != to {
             let _ = self.unlink(&to);
             self.names.remove(from);
@@ -149,22 +194,26 @@ impl Namespace {
 
     /// The extent after the file's last one if it is free, else the next free one.
     fn next_extent(&mut self, id: FileId) -> Option<u64> {
-        let wanted = match self.files[id].extents.last() {
+        let File { area, extents, .. } = &self.files[id];
+        let area = *area;
+        let wanted = match extents.last() {
             Some(last) => last.0 / EXTENT.0 + 1,
-            None => self.first_extent(),
+            None => self.first_extent(area),
         };
+        let Range { start, end } = self.areas[area].extents;
         let is_free = |extent: &u64| !self.taken.contains(extent);
-        (wanted..self.extents).chain(0..wanted.min(self.extents)).find(is_free)
+        (wanted..end).chain(start..wanted.min(end)).find(is_free)
     }
 
-    fn first_extent(&mut self) -> u64 {
-        let ordinal = self.created;
-        self.created += 1;
+    fn first_extent(&mut self, area: usize) -> u64 {
+        let Area { extents: Range { start, end }, created, .. } = &mut self.areas[area];
+        let ordinal = *created;
+        *created += 1;
         match self.placement {
-            Placement::Packed => 0,
+            Placement::Packed => *start,
             Placement::Spread => {
                 let fraction = u128::from(ordinal.reverse_bits());
-                ((fraction * u128::from(self.extents)) >> 64) as u64
+                *start + ((fraction * u128::from(*end - *start)) >> 64) as u64
             }
         }
     }
@@ -216,6 +265,24 @@ mod tests {
         names.unlink(&"a".into()).unwrap();
         let id = names.create("b".into()).unwrap();
         assert_eq!(names.set_length(id, Bytes(EXTENT.start().0 * 2)), Ok(()));
+    }
+
+    #[test]
+    fn an_area_has_its_own_space_and_keeps_its_files() {
+        let mut names = Namespace::new(Sector(EXTENT.0 * 4), Placement::Packed);
+        let (from, capacity) = (Sector(EXTENT.0 * 3), Sector(EXTENT.0));
+        names.add_area("/x/log".into(), from, capacity);
+        let inside = names.create("/x/log/a".into()).unwrap();
+        let outside = names.create("/x/logs".into()).unwrap();
+        names.set_length(inside, Bytes(512)).unwrap();
+        names.set_length(outside, Bytes(EXTENT.start().0 * 3)).unwrap();
+        assert_eq!(runs(&names, inside, 0, 512), [(from.0, 1)]);
+        assert_eq!((names.area(inside), names.area(outside)), (from, Sector(0)));
+        for id in [inside, outside] {
+            let more = Bytes(EXTENT.start().0 * 3 + 1);
+            assert_eq!(names.set_length(id, more), Err(Errno::ENOSPC));
+        }
+        assert_eq!(names.rename(&"/x/logs".into(), "/x/log/b".into()), Err(Errno::EXDEV));
     }
 
     #[test]

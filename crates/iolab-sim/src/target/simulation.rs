@@ -1,5 +1,7 @@
 //! `Simulation`: a stack, its clock, and the ops that lanes have in flight on it.
 
+use std::path::PathBuf;
+
 use iolab_model::op::Token;
 use iolab_model::{Bytes, Completion, Ns, Sector, TraceEvent};
 use serde::{Deserialize, Serialize};
@@ -116,6 +118,13 @@ impl Simulation {
             hash: 0xcbf2_9ce4_8422_2325,
             bios_done: 0,
         }
+    }
+
+    /// Files below a directory have a range of sectors of their own, from a whole extent on.
+    #[must_use]
+    pub fn with_area(mut self, below: PathBuf, from: Sector, capacity: Sector) -> Self {
+        self.names.add_area(below, from, capacity);
+        self
     }
 
     /// Workers are spread over this many processors.

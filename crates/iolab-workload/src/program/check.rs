@@ -175,6 +175,7 @@ impl Checker<'_> {
         }
         self.check_pace()?;
         self.check_turn()?;
+        self.check_beginning()?;
         let mut seen = BTreeSet::new();
         for (path, node) in self.program.nodes() {
             self.check_node(&path, node)?;
@@ -218,6 +219,22 @@ impl Checker<'_> {
             next = tenant.program.as_ref().and_then(|program| program.begins_after.as_deref());
         }
         self.wrong("begins_after", "tenants that wait for each other", "let one begin at once")
+    }
+
+    /// A tenant that begins at a barrier: somebody else comes there.
+    fn check_beginning(&self) -> Found {
+        let Some(name) = &self.program.begins_at else { return Ok(()) };
+        if self.program.begins_after.is_some() {
+            let problem = "a tenant that begins after another and at a barrier";
+            return self.wrong("begins_at", problem, "leave one of them out");
+        }
+        let others = self.phase.tenants.iter().filter_map(|tenant| tenant.program.as_ref());
+        let mut others = others.filter(|program| program.begins_at.as_ref() != Some(name));
+        if others.any(|program| program.comes_to(name)) {
+            return Ok(());
+        }
+        let problem = format!("no other tenant of this phase comes to the barrier {name}");
+        self.wrong("begins_at", problem, "add a step that does `barrier` to another tenant")
     }
 
     fn check_pace(&self) -> Found {
@@ -364,6 +381,7 @@ impl Checker<'_> {
             ("duration_ns", node.duration_ns.is_some(), is_time, is_time),
             ("semaphore", node.semaphore.is_some(), is_semaphore, is_semaphore),
             ("high_water", node.high_water.is_some(), does == Deed::Post, false),
+            ("barrier", node.barrier.is_some(), does == Deed::Barrier, does == Deed::Barrier),
             (
                 "is_submitted_only",
                 node.is_submitted_only,

@@ -22,6 +22,8 @@ pub struct Code {
     pub(super) flow: Option<usize>,
     /// Tally whose count is limited, and how many.
     pub(super) counted: Option<(usize, u64)>,
+    /// The barrier at which it begins.
+    pub(super) begins_at: Option<usize>,
 }
 
 /// What is counted under an id.
@@ -45,6 +47,7 @@ pub(super) struct Flat {
     pub(super) key: Option<KeyFrom>,
     pub(super) locals: Vec<LocalFrom>,
     pub(super) semaphore: usize,
+    pub(super) barrier: usize,
     /// Node whose place this one's is relative to.
     pub(super) place_of: Option<usize>,
     pub(super) every: Option<(u64, Watched)>,
@@ -125,6 +128,7 @@ impl Code {
             program: program.clone(),
             flow,
             counted: None,
+            begins_at: stage.barrier(program.begins_at.as_ref()),
         };
         let mut builder = Builder { code, stage, around: Vec::new() };
         let lists = [&program.before, &program.steps, &program.after];
@@ -168,6 +172,7 @@ impl Builder<'_> {
             semaphore: node.semaphore.as_ref().map_or(0, |name| {
                 self.stage.semaphores.iter().position(|known| known.name == *name).unwrap_or(0)
             }),
+            barrier: self.stage.barrier(node.barrier.as_ref()).unwrap_or(0),
             node: Node { steps: Vec::new(), ..node.clone() },
             children: Vec::new(),
             tally,

@@ -1,10 +1,11 @@
-//! Semaphores, and tenants that keep a proportion.
+//! Semaphores, barriers, and tenants that keep a proportion.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::description::Program;
-use crate::spec::Phase;
+use crate::spec::{Phase, Tenant};
 
 /// A semaphore that the workers of a phase share.
 #[derive(Debug, Default)]
@@ -40,6 +41,82 @@ impl Semaphore {
     pub(super) fn take(&self, count: u64) -> bool {
         let less = |value: u64| value.checked_sub(count);
         self.value.fetch_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok()
+    }
+}
+
+/// A barrier: whoever comes there waits until all have come that are still at work.
+#[derive(Debug)]
+pub(super) struct Barrier {
+    pub(super) name: String,
+    meeting: Mutex<Meeting>,
+}
+
+#[derive(Debug)]
+struct Meeting {
+    /// Workers at work of each tenant of the phase; none of those that never come.
+    working: Vec<u32>,
+    /// Workers that have come and wait.
+    waiting: u32,
+    /// How often it has opened.
+    openings: u64,
+}
+
+impl Meeting {
+    /// Opens it if all have come.
+    fn settle(&mut self) -> bool {
+        let is_complete = self.waiting >= self.working.iter().sum();
+        if is_complete {
+            self.waiting = 0;
+            self.openings += 1;
+        }
+        is_complete
+    }
+}
+
+impl Barrier {
+    /// Every barrier that programs of a phase name.
+    pub(super) fn of(phase: &Phase) -> Vec<Self> {
+        let programs = || phase.tenants.iter().map(|tenant| (tenant, tenant.program.as_ref()));
+        let names: BTreeSet<&str> =
+            programs().filter_map(|(_, program)| program).flat_map(Program::barriers).collect();
+        let barrier = |name: &str| {
+            let workers = |(tenant, program): (&Tenant, Option<&Program>)| {
+                program.filter(|program| program.comes_to(name)).map_or(0, |_| tenant.workers)
+            };
+            let working = programs().map(workers).collect();
+            let meeting = Mutex::new(Meeting { working, waiting: 0, openings: 0 });
+            Self { name: name.to_owned(), meeting }
+        };
+        names.into_iter().map(barrier).collect()
+    }
+
+    fn meeting(&self) -> MutexGuard<'_, Meeting> {
+        self.meeting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker comes. `None`: it was the last one, and all go on; else what it waits with.
+    pub(super) fn come(&self) -> Option<u64> {
+        let mut meeting = self.meeting();
+        meeting.waiting += 1;
+        let ticket = meeting.openings;
+        if meeting.settle() { None } else { Some(ticket) }
+    }
+
+    /// Whether it has opened for who waits with this ticket.
+    pub(super) fn is_open(&self, ticket: u64) -> bool {
+        self.meeting().openings > ticket
+    }
+
+    /// A worker of a tenant has ended, perhaps while it waited: nobody waits for it any longer.
+    pub(super) fn leave(&self, tenant: usize, ticket: Option<u64>) {
+        let mut meeting = self.meeting();
+        meeting.working[tenant] = meeting.working[tenant].saturating_sub(1);
+        if ticket.is_some_and(|ticket| ticket == meeting.openings) {
+            meeting.waiting -= 1;
+        }
+        if meeting.waiting > 0 {
+            meeting.settle();
+        }
     }
 }
 
@@ -118,6 +195,25 @@ mod tests {
         assert!(semaphore.post(3, Some(2)));
         assert!(!semaphore.post(1, Some(2)), "it holds more than 2");
         assert!(semaphore.take(2) && !semaphore.take(2) && semaphore.take(1));
+    }
+
+    #[test]
+    fn a_barrier_opens_for_all_who_are_still_at_work() {
+        let meeting = Meeting { working: vec![2, 0, 1], waiting: 0, openings: 0 };
+        let barrier = Barrier { name: "b".into(), meeting: Mutex::new(meeting) };
+        let first = barrier.come().unwrap();
+        let second = barrier.come().unwrap();
+        assert!(!barrier.is_open(first));
+        assert_eq!(barrier.come(), None, "the last one waits for nobody");
+        assert!(barrier.is_open(first) && barrier.is_open(second));
+        // Two have come again when the third ends elsewhere.
+        let tickets = [barrier.come().unwrap(), barrier.come().unwrap()];
+        barrier.leave(2, None);
+        assert!(tickets.iter().all(|&ticket| barrier.is_open(ticket)));
+        // One waits and is ended by its clock: it is not counted as one that has come.
+        let ticket = barrier.come();
+        barrier.leave(0, ticket);
+        assert_eq!(barrier.come(), None, "it is alone");
     }
 
     #[test]

@@ -77,6 +77,8 @@ iolab_model::registry! {
         Post = "post",
         /// Take from a semaphore, waiting until there is enough.
         Wait = "wait",
+        /// Wait until all workers that come to a barrier have come.
+        Barrier = "barrier",
         /// Wait until few enough operations are under way.
         Await = "await",
         /// Its steps, one after the other.
@@ -103,7 +105,7 @@ pub enum Group {
     KeyValue(bool, bool),
     /// Time that passes.
     Time,
-    /// Semaphores and operations under way.
+    /// Semaphores, barriers and operations under way.
     Meeting,
     /// Other nodes.
     Control,
@@ -143,7 +145,7 @@ impl Deed {
             Self::Put | Self::Delete => Group::KeyValue(false, true),
             Self::Modify => Group::KeyValue(true, true),
             Self::Think | Self::Burn => Group::Time,
-            Self::Post | Self::Wait | Self::Await => Group::Meeting,
+            Self::Post | Self::Wait | Self::Barrier | Self::Await => Group::Meeting,
             Self::Sequence | Self::Choose | Self::Repeat | Self::Composite => Group::Control,
         }
     }

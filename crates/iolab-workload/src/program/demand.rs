@@ -4,6 +4,8 @@
 //! as large as the largest; each step as large as it may be, each pass the costliest. Where no word
 //! ends the writing but the clock, there is no bound, and that is said ([`Demand::written_bytes`]).
 
+use std::collections::BTreeMap;
+
 use iolab_model::{Bytes, Ns};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +24,7 @@ const UNBOUNDED: u64 = u64::MAX;
 const KEY_BYTES: u64 = 32;
 
 /// What the programs of a workload may take; streams are not in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Demand {
     /// Space that their files take at the same time, without what grows for want of a bound.
@@ -37,6 +39,10 @@ pub struct Demand {
     pub moved_bytes: Option<u64>,
     /// Length of all phases, as far as the clock ends them.
     pub time_ns: Ns,
+    /// The part of `file_bytes` that lies in no place that a set names.
+    pub main_bytes: u64,
+    /// The part of it in each place that sets name. What grows may grow anywhere: it is in each.
+    pub places: BTreeMap<String, u64>,
 }
 
 /// What something costs at most.
@@ -94,15 +100,23 @@ pub fn demand(workload: &Workload) -> Option<Demand> {
     }
     let mut found = Demand { is_file_bound: done.grown != UNBOUNDED, ..Demand::default() };
     found.file_bytes = if found.is_file_bound { done.grown } else { 0 };
+    let grown = found.file_bytes;
+    found.main_bytes = grown;
     for set in &workload.file_sets {
         let (files, laid) = of_set(set, workload, done.written);
         found.file_bytes = found.file_bytes.saturating_add(files);
         found.laid_bytes = found.laid_bytes.saturating_add(laid);
+        let here = match &set.place {
+            Some(place) => found.places.entry(place.clone()).or_insert(grown),
+            None => &mut found.main_bytes,
+        };
+        *here = here.saturating_add(files);
     }
     for space in &workload.key_spaces {
         let record = space.value_bytes.most().saturating_add(KEY_BYTES);
         let bytes = space.records.saturating_mul(record);
         found.file_bytes = found.file_bytes.saturating_add(bytes);
+        found.main_bytes = found.main_bytes.saturating_add(bytes);
         found.laid_bytes = found.laid_bytes.saturating_add(if space.is_loaded { 0 } else { bytes });
     }
     found.written_bytes = (done.written != UNBOUNDED).then_some(done.written);

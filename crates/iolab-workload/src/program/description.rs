@@ -28,6 +28,9 @@ pub struct Program {
     /// Name of another tenant of the phase: its workers begin when all of that one's have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begins_after: Option<String>,
+    /// Name of a barrier: its workers begin when all others that come there have come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins_at: Option<String>,
     /// When a worker ends: at whichever comes first; none: after one pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limit: Limits,
@@ -127,6 +130,17 @@ impl Program {
     /// Whether some step of it works on a set of files.
     pub fn uses_set(&self, name: &str) -> bool {
         super::stage::sets_of(self).any(|used| used == name)
+    }
+
+    /// Whether its workers come to a barrier.
+    pub(super) fn comes_to(&self, barrier: &str) -> bool {
+        self.barriers().any(|name| name == barrier)
+    }
+
+    /// Names of the barriers that its workers come to.
+    pub(super) fn barriers(&self) -> impl Iterator<Item = &str> {
+        let steps = self.nodes().into_iter().filter_map(|(_, node)| node.barrier.as_deref());
+        steps.chain(self.begins_at.as_deref())
     }
 
     /// Whether it ever reads data, or writes them (`is_write`).

@@ -98,6 +98,9 @@ pub struct Node {
     /// It waits while the semaphore holds more than this (post).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high_water: Option<u64>,
+    /// Name of the barrier (barrier).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub barrier: Option<String>,
 }
 
 /// "Every so many operations of a kind."
@@ -195,6 +198,7 @@ impl Node {
             duration_ns: None,
             semaphore: None,
             high_water: None,
+            barrier: None,
         }
     }
 

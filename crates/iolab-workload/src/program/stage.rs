@@ -11,7 +11,7 @@ use iolab_model::op::PathId;
 use iolab_model::seed::Stream;
 
 use super::code::Code;
-use super::control::{FlowState, Semaphore};
+use super::control::{Barrier, FlowState, Semaphore};
 use super::description::Program;
 use super::files::{FileSet, Fill, Reuse};
 use super::keys::KeyState;
@@ -332,10 +332,11 @@ pub struct Stage {
     pub(super) spaces: Vec<KeyState>,
     pub(super) semaphores: Vec<Semaphore>,
     pub(super) flows: Vec<FlowState>,
+    pub(super) barriers: Vec<Barrier>,
     /// One per node of each program.
     pub(super) cursors: Vec<Vec<AtomicU64>>,
     codes: Vec<Option<Arc<Code>>>,
-    /// Some tenant begins after another.
+    /// Some tenant begins after another, or workers wait for each other.
     pub(super) has_turns: bool,
     /// Workers of each tenant whose timed region is not over.
     working: Vec<AtomicU32>,
@@ -379,9 +380,11 @@ impl Stage {
             spaces: spaces.collect(),
             semaphores: Semaphore::of(programs(phase).map(|(_, program)| program)),
             flows: FlowState::of(phase),
+            barriers: Barrier::of(phase),
             cursors: Vec::new(),
             codes: Vec::new(),
-            has_turns: programs(phase).any(|(_, own)| own.begins_after.is_some()),
+            has_turns: programs(phase)
+                .any(|(_, own)| own.begins_after.is_some() || own.barriers().next().is_some()),
             working: phase.tenants.iter().map(|it| AtomicU32::new(it.workers)).collect(),
             keeps_nothing: false,
         };
@@ -392,6 +395,11 @@ impl Stage {
             stage.codes.push(code.map(Arc::new));
         }
         Some(stage)
+    }
+
+    /// Number of a barrier.
+    pub(super) fn barrier(&self, name: Option<&String>) -> Option<usize> {
+        self.barriers.iter().position(|known| Some(&known.name) == name)
     }
 
     /// The same on a target that keeps neither data nor names.

@@ -33,6 +33,7 @@ use crate::report::StreamReport;
 use crate::spec::Phase;
 use crate::worker::{Step, Worker};
 use job::Job;
+use leaf::Begun;
 use serve::Serving;
 use tree::Frame;
 
@@ -143,6 +144,10 @@ pub struct ProgramWorker<'a, G> {
     begins_ns: Ns,
     /// When its tenant's turn came.
     turn: Option<Ns>,
+    /// The barrier where it waits, and what it waits with.
+    at_barrier: Option<(usize, u64)>,
+    /// It came to the barrier where its tenant begins.
+    has_come: bool,
     report: StreamReport,
 }
 
@@ -207,6 +212,8 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             awaited,
             begins_ns: described.begins_ns,
             turn: None,
+            at_barrier: None,
+            has_come: false,
             report: StreamReport { worker: index, ..StreamReport::default() },
             code,
         };
@@ -303,6 +310,9 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             if self.awaited.is_some_and(|tenant| !self.stage.has_ended(tenant)) {
                 return Some(Step::Await);
             }
+            if let Some(step) = self.meet_at_beginning(now) {
+                return Some(step);
+            }
             let begins = *self.turn.get_or_insert(now) + self.begins_ns;
             if now < begins {
                 return Some(Step::SleepUntil(begins));
@@ -310,6 +320,19 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         }
         self.begin(now);
         None
+    }
+
+    /// Waits at the barrier where its tenant begins.
+    fn meet_at_beginning(&mut self, now: Ns) -> Option<Step> {
+        let barrier = self.code.begins_at.filter(|_| !self.has_come)?;
+        match self.come_to(barrier, now) {
+            Begun::Later => Some(Step::Await),
+            begun => {
+                self.has_come = true;
+                // The others see first that it is open.
+                matches!(begun, Begun::Sleep(_)).then_some(Step::SleepUntil(now))
+            }
+        }
     }
 
     fn begin(&mut self, now: Ns) {
@@ -429,6 +452,11 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         }
         if let Some(flow) = self.code.flow {
             self.stage.flows[flow].leave(self.tenant);
+        }
+        let waits = self.at_barrier.take();
+        for (index, barrier) in self.stage.barriers.iter().enumerate() {
+            let ticket = waits.filter(|(at, _)| *at == index).map(|(_, ticket)| ticket);
+            barrier.leave(self.tenant, ticket);
         }
         self.stage.leave(self.tenant);
     }

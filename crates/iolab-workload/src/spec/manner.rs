@@ -137,7 +137,7 @@ impl Manner {
                 let problem = format!("op {number} of the replay is larger than the buffer");
                 return Some((problem, "make the record size that of the largest op"));
             }
-            let unit = super::DIRECT_UNIT.0;
+            let unit = super::tenant::DIRECT_UNIT.0;
             let is_odd = op.at.0 % unit != 0 || op.length.0 % unit != 0;
             if tenant.access == Access::Direct && is_odd {
                 let problem = format!(

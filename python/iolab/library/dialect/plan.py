@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,6 +29,7 @@ from iolab.study.dialects import (
     typed_again,
     usual_level,
 )
+from iolab.study.load import testbed_request
 from iolab.study.model import Levels, Study, TestbedRequest
 
 Json = Mapping[str, Any]
@@ -159,8 +161,8 @@ def _testbed_of(plan: DialectPlan) -> TestbedRequest:
     asked = plan.common["on"]
     if asked is not None:
         options.pop("erase_serial", None)
-        kind, _, argument = str(asked).partition(":")
-        return TestbedRequest(kind, argument, tuple(sorted(options.items())))
+        request = testbed_request(str(asked))
+        return replace(request, options=(*sorted(options.items()), *request.options))
     for name in options:
         flag = "--" + name.replace("_", "-")
         raise TestbedError(f"{flag} belongs to a testbed", "add --on, for instance --on loop:1g")

@@ -59,7 +59,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let code = Arc::clone(&self.code);
         let flat = &code.flats[node];
         match flat.node.does.group() {
-            Group::Meeting => self.meet(flat),
+            Group::Meeting => self.meet(flat, now),
             Group::Time if flat.node.does == Deed::Think => {
                 let duration = flat.node.duration_ns.as_ref();
                 let duration = duration.map_or(0, |amount| amount.draw(&mut self.random));
@@ -74,7 +74,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
     }
 
-    fn meet(&mut self, flat: &Flat) -> Begun {
+    fn meet(&mut self, flat: &Flat, now: Ns) -> Begun {
+        if flat.node.does == Deed::Barrier {
+            return self.come_to(flat.barrier, now);
+        }
         let done = |is_done| if is_done { Begun::Nothing } else { Begun::Later };
         if flat.node.does == Deed::Await {
             return done(self.in_flight <= flat.node.under_way && self.ready.is_empty());
@@ -85,6 +88,26 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             Deed::Post => semaphore.post(count, flat.node.high_water),
             _ => semaphore.take(count),
         })
+    }
+
+    /// Comes to a barrier, or looks whether the one where it waits has opened.
+    pub(super) fn come_to(&mut self, index: usize, now: Ns) -> Begun {
+        let barrier = &self.stage.barriers[index];
+        if let Some((at, ticket)) = self.at_barrier {
+            if at == index && !barrier.is_open(ticket) {
+                return Begun::Later;
+            }
+            self.at_barrier = None;
+            return Begun::Nothing;
+        }
+        match barrier.come() {
+            Some(ticket) => {
+                self.at_barrier = Some((index, ticket));
+                Begun::Later
+            }
+            // The others see first that it is open.
+            None => Begun::Sleep(now),
+        }
     }
 
     fn send(&mut self, node: usize, flat: &Flat, job: Job) -> Begun {
