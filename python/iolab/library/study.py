@@ -10,7 +10,7 @@ from typing import Any, Final, Self, TypeAlias
 from iolab.study import model
 from iolab.study.load import load_study, parse_study, study_from_table
 from iolab.study.render import spec_toml
-from iolab.study.source import KeyPath
+from iolab.study.source import KeyPath, Source
 from iolab.study.treatment import treatments_of
 from iolab.study.typed_workloads import typed_workloads
 from iolab.study.workloads import DEFAULT_TESTS
@@ -133,6 +133,38 @@ class Study:
         return cls._of(parse_study(text), is_from_file=True)
 
     @classmethod
+    def load_overridden(cls, path: Path, keys: Mapping[str, str | int], source: Source) -> Self:
+        """Read a study file whose top-level keys are replaced by others.
+
+        Parameters
+        ----------
+        path : a TOML file.
+        keys : key to value.
+        source : names the place of the values in messages.
+
+        Raises
+        ------
+        StudyError : the file or a key makes no study; names the place.
+        """
+        checked = load_study(path, dict(keys), override_source=source)
+        return cls._of(checked, is_from_file="testbed" not in keys)
+
+    @classmethod
+    def of_table(cls, table: Mapping[str, object], source: Source) -> Self:
+        """Check a study that somebody typed, as the table of a study file.
+
+        Parameters
+        ----------
+        table : keys of a study file.
+        source : names the place of each key in messages.
+
+        Raises
+        ------
+        StudyError : it is no study; names the place.
+        """
+        return cls._of(study_from_table(dict(table), source), is_from_file=False)
+
+    @classmethod
     def _of(cls, checked: model.Study, *, is_from_file: bool) -> Self:
         study = cls.__new__(cls)
         study._checked = checked
@@ -170,6 +202,16 @@ class Study:
     def seed(self) -> int | None:
         """The seed; None if `iolab.run` is to draw one."""
         return self._checked.seed
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether a factor has several levels, which the verdict compares."""
+        return self._checked.is_comparison
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Command line of another program that the study is, program first; empty if it is none."""
+        return self._checked.command
 
     @property
     def n_treatments(self) -> int:
@@ -218,6 +260,11 @@ def _as_toml(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_as_toml(item) for item in value]
     return value
+
+
+def public_study(checked: model.Study, *, is_testbed_from_file: bool = False) -> Study:
+    """The study that a checked one is."""
+    return Study._of(checked, is_from_file=is_testbed_from_file)  # pyright: ignore[reportPrivateUsage]
 
 
 def checked_study(study: Study) -> model.Study:
