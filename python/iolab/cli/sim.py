@@ -13,13 +13,13 @@ from iolab.library import simulator
 from iolab.library.services import Services
 
 if TYPE_CHECKING:
-    from iolab.library.simulator import (
+    from iolab.library.extension_types import (
         DepthSweep,
         Judgement,
         Prediction,
         ProcessFigures,
+        ReplayTwin,
         SeekSweep,
-        Twin,
     )
 
 NAME = "sim"
@@ -127,7 +127,7 @@ def _print_prediction(scheduler: str, found: Prediction, console: Console) -> No
 
 
 def _print_twin(
-    schedulers: tuple[str, str], twin: Twin, shown: int | None, console: Console
+    schedulers: tuple[str, str], twin: ReplayTwin, shown: int | None, console: Console
 ) -> None:
     (scheduler, recorded), real, simulated = schedulers, twin["real"], twin["simulated"]
     console.result("")

@@ -15,7 +15,12 @@ from iolab.library import block_traces
 from iolab.library.services import Services
 
 if TYPE_CHECKING:
-    from iolab.library.block_traces import MeasuredTrace, ReadTrace, ShowOptions, TraceDiff
+    from iolab.library.extension_types import (
+        OnlyReadAnswer,
+        TraceMeasuredAnswer,
+        TracesCompared,
+        TraceShowOptions,
+    )
 
 NAME = "trace"
 HELP = "record and read block traces: record, show, convert, stages, summary, diff"
@@ -35,7 +40,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     return execute_subject(NAME, _SUBJECTS, arguments, (services, console))
 
 
-def _tell_caveats(told: ReadTrace, console: Console) -> int:
+def _tell_caveats(told: OnlyReadAnswer, console: Console) -> int:
     """Print what the reader found; returns the exit code."""
     for caveat in told["caveats"]:
         console.note(f"iolab: note: {caveat['text']}")
@@ -61,7 +66,7 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    options: ShowOptions = {
+    options: TraceShowOptions = {
         "format": arguments.format,
         "kinds": ",".join(arguments.kinds) or None,
         "has_times": arguments.times,
@@ -130,7 +135,7 @@ def _summary(arguments: argparse.Namespace, services: Services, console: Console
     return _tell_measures(told, console, is_json=arguments.json)
 
 
-def _tell_measures(told: MeasuredTrace, console: Console, *, is_json: bool) -> int:
+def _tell_measures(told: TraceMeasuredAnswer, console: Console, *, is_json: bool) -> int:
     console.stream((_as_json(told["report"]) if is_json else told["text"]).encode())
     return _tell_caveats(told, console)
 
@@ -142,7 +147,7 @@ def _declare_diff(parser: argparse.ArgumentParser) -> None:
 
 
 def _diff(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    told: TraceDiff = block_traces.diff_traces(arguments.first, arguments.second, services)
+    told: TracesCompared = block_traces.diff_traces(arguments.first, arguments.second, services)
     console.stream((_as_json(told["pairs"]) if arguments.json else told["text"]).encode())
     return max(_tell_caveats(trace, console) for trace in told["traces"])
 

@@ -6,12 +6,21 @@ import json
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
 from iolab.errors import TraceError
 from iolab.library.services import Services
 from iolab.run.traces import ENDING, FOLDER
 from iolab.store.users_files import Allowed, opened_new
+
+if TYPE_CHECKING:
+    from iolab.library.extension_types import (
+        OnlyReadAnswer,
+        TraceConvertedAnswer,
+        TraceMeasuredAnswer,
+        TracesCompared,
+        TraceShowOptions,
+    )
 
 STANDARD: Final = "-"
 """Standard input or output instead of a file."""
@@ -24,55 +33,6 @@ Sink: TypeAlias = Callable[[bytes], object]
 """Takes a piece of output."""
 Inputs: TypeAlias = list[tuple[str, Callable[[int], bytes] | None]]
 """Files of a trace: name, and what gives bytes where the file is not read by its name."""
-
-
-class Caveat(TypedDict):
-    """A remark of the reader of a trace."""
-
-    text: str
-    is_damage: bool
-
-
-class ReadTrace(TypedDict):
-    """What came of reading a trace."""
-
-    format: str
-    caveats: list[Caveat]
-
-
-class ConvertedTrace(ReadTrace):
-    """What came of converting one; counts of events."""
-
-    output: str
-    written: int
-    left_out: int
-
-
-class MeasuredTrace(ReadTrace):
-    """Measures of a trace, as text and as `docs/reference/trace-measures.md` describes them."""
-
-    text: str
-    report: object
-
-
-class TraceDiff(TypedDict):
-    """Figures of two traces beside each other."""
-
-    text: str
-    pairs: list[object]
-    traces: list[ReadTrace]
-
-
-class ShowOptions(TypedDict):
-    """How a trace is shown."""
-
-    format: str | None
-    """Fields of blkparse; None is its usual line."""
-    kinds: str | None
-    """Kinds of events, separated by commas; None is all."""
-    has_times: bool
-    is_quiet: bool
-    has_programs: bool
 
 
 class _Reader(Protocol):
@@ -90,8 +50,8 @@ def _reader(services: Services) -> _Reader:
 
 
 def show_trace(
-    files: Sequence[str], options: ShowOptions, sink: Sink, services: Services
-) -> ReadTrace:
+    files: Sequence[str], options: TraceShowOptions, sink: Sink, services: Services
+) -> OnlyReadAnswer:
     """Write a trace as blkparse does, piece by piece.
 
     Raises
@@ -122,7 +82,7 @@ def output_format(out: str, asked: str | None, services: Services) -> str:
 
 def convert_trace(
     files: Sequence[str], output: str, sink: Sink, services: Services
-) -> ConvertedTrace:
+) -> TraceConvertedAnswer:
     """Write a trace in another format, piece by piece.
 
     Raises
@@ -137,7 +97,7 @@ def convert_trace(
 
 def convert_into(
     files: Sequence[str], output: str, out: Path, overwrite: Sequence[str], services: Services
-) -> ConvertedTrace:
+) -> TraceConvertedAnswer:
     """Write a trace in another format into a new file, which has its name only when it is whole.
 
     Raises
@@ -156,7 +116,7 @@ def convert_into(
 
 def measure_trace(
     files: Sequence[str], by: Group, style: Style, services: Services
-) -> MeasuredTrace:
+) -> TraceMeasuredAnswer:
     """Measure how long each stage of a request takes, and how deep the queues are.
 
     Raises
@@ -167,7 +127,7 @@ def measure_trace(
         return json.loads(_reader(services).trace_stages(inputs, by, style))
 
 
-def diff_traces(first: str, second: str, services: Services) -> TraceDiff:
+def diff_traces(first: str, second: str, services: Services) -> TracesCompared:
     """Compare the figures of two traces.
 
     Raises

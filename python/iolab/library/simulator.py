@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from iolab.errors import StudyError
 from iolab.frozen import frozen
@@ -21,181 +21,19 @@ from iolab.testbed.model import make_testbed
 from iolab.testbed.sim import Simulator, simulated_testbed
 from iolab.wording import nearest
 
+if TYPE_CHECKING:
+    from iolab.library.extension_types import (
+        Judgement,
+        Prediction,
+        ProbeFindings,
+        Profile,
+        ReplayTwin,
+        SchedulerBook,
+    )
+
 TRACE_ENDING: Final = ".csv.gz"
 """Of the files of events that are written, and of recordings."""
 _SEED_END: Final = 1 << 63
-
-
-class Judgement(TypedDict):
-    """One scenario, with the order that was expected and the one that came."""
-
-    id: str
-    scheduler: str
-    title: str
-    expected: str
-    obtained: str
-    is_ok: bool
-
-
-class Prediction(TypedDict):
-    """Issues of a recording that a model predicted; counts of requests."""
-
-    predicted: int
-    issues: int
-    misses: list[tuple[int, int, int | None]]
-    """The first misses: time in ns, recorded sector, chosen sector or None."""
-
-
-class ProcessFigures(TypedDict):
-    """One process of a recording, in one direction."""
-
-    process: str
-    direction: str
-    requests: int
-    wait_ns: float
-    share: float
-    """Of the bytes, between 0 and 1."""
-    outstanding: float
-
-
-class Figures(TypedDict):
-    """What a queue did."""
-
-    requests: int
-    ascending: float
-    """Share of requests whose sector is above the one before."""
-    merges: int
-    joined: int
-    processes: list[ProcessFigures]
-
-
-class Fit(TypedDict):
-    """What was measured of the device from the recording itself."""
-
-    phase: float
-    """Angle in turns at the first event."""
-    overhead_ns: float
-
-
-class Twin(TypedDict):
-    """A recording, and its processes run again against a simulated queue."""
-
-    real: Figures
-    simulated: Figures
-    fit: Fit
-
-
-class SizePoint(TypedDict):
-    """Response to requests of one size."""
-
-    kib: int
-    median_us: float
-    residual_us: float
-
-
-class SizeSweep(TypedDict):
-    """Time over size for one kind of access: a + b x size."""
-
-    pattern: str
-    direction: str
-    fixed_us: float
-    rate_mb_s: float | None
-    """1/b; None where size costs nothing."""
-    points: list[SizePoint]
-
-
-class DepthPoint(TypedDict):
-    """Rate and response at one depth."""
-
-    depth: int
-    rate: float
-    response_us: float
-
-
-class DepthSweep(TypedDict):
-    """Rate over depth; rates per second."""
-
-    alone_us: float
-    rate_max: float
-    knee: float
-    points: list[DepthPoint]
-
-
-class Line(TypedDict):
-    """A piece of the seek curve, in ms."""
-
-    intercept: float
-    slope: float
-
-
-class SeekPoint(TypedDict):
-    """Seek over one distance in cylinders."""
-
-    distance: int
-    seek_ms: float
-    fitted_ms: float
-
-
-class SeekSweep(TypedDict):
-    """Time over distance: by the root of it up to `boundary` cylinders, then linear."""
-
-    rpm: float
-    short: Line
-    long: Line
-    boundary: int
-    mean_ms: float
-    points: list[SeekPoint]
-
-
-class Probed(TypedDict):
-    """What a stranger finds out about a simulated device."""
-
-    profile: str
-    sizes: list[SizeSweep]
-    depth: DepthSweep
-    seek: SeekSweep | None
-    """None of what has no arm."""
-
-
-class Parameter(TypedDict):
-    """One number of a profile, with its provenance."""
-
-    value: object
-    unit: str
-    tag: str
-    source: str
-
-
-class Profile(TypedDict):
-    """A simulated device."""
-
-    name: str
-    kind: str
-    title: str
-    notes: str
-    parameters: dict[str, Parameter]
-    inner: str | None
-    """Profile of the device inside, of wrappers only."""
-
-
-class Tunable(TypedDict):
-    """A tunable of a scheduler, as in sysfs."""
-
-    name: str
-    unit: str
-    default: int
-    min: int
-    max: int
-    about: str
-
-
-class Scheduler(TypedDict):
-    """A simulated scheduler."""
-
-    name: str
-    framework: str
-    is_replayable: bool
-    tunables: list[Tunable]
 
 
 _Recording: TypeAlias = tuple[str, str, str]
@@ -259,7 +97,7 @@ class Replay:
     """The one that was recorded."""
     prediction: Prediction | None
     """None of a scheduler whose choices cannot be forced one by one."""
-    twin: Twin | None
+    twin: ReplayTwin | None
     """None of a device without a model."""
 
 
@@ -329,7 +167,7 @@ def _tunable(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
-def probe(stack: str, seed: int, services: Services) -> Probed:
+def probe(stack: str, seed: int, services: Services) -> ProbeFindings:
     """Measure a simulated device like a stranger, in virtual time.
 
     Parameters
@@ -367,14 +205,14 @@ def profile(name: str, services: Services) -> Profile:
     return json.loads(_books(services).sim_profile(name))
 
 
-def schedulers(services: Services, name: str | None = None) -> list[Scheduler]:
+def schedulers(services: Services, name: str | None = None) -> list[SchedulerBook]:
     """Every simulated scheduler, or the one that is named.
 
     Raises
     ------
     StudyError : there is none of this name; names the nearest.
     """
-    rows: list[Scheduler] = json.loads(_books(services).sim_schedulers())
+    rows: list[SchedulerBook] = json.loads(_books(services).sim_schedulers())
     if name is None:
         return rows
     names = [row["name"] for row in rows]

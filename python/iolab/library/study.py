@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from iolab.study import model
 from iolab.study.load import load_study, parse_study, study_from_table
@@ -17,12 +17,12 @@ from iolab.study.workloads import DEFAULT_TESTS
 
 Level: TypeAlias = str | int | float | bool
 """A level as a study file writes it: ``"bfq"``, ``"4k"``, ``4096``, ``True``."""
-WorkloadTable: TypeAlias = Mapping[str, Any]
+WorkloadTable: TypeAlias = Mapping[str, object]
 """Keys of one ``[[workloads]]`` table of a study file."""
 Workload: TypeAlias = str | WorkloadTable | Sequence[str | WorkloadTable]
 """A command, a file, the name of a preset or a table; or several of them."""
 
-_DEFAULT: Final[dict[str, Any]] = {
+_DEFAULT: Final[dict[str, object]] = {
     "name": "iozone",
     "kind": "iozone",
     "tests": list(DEFAULT_TESTS),
@@ -85,16 +85,16 @@ class Study:
     def __init__(  # noqa: PLR0913 - keyword arguments, each with a name of its own
         self,
         *,
-        testbed: str | Mapping[str, Any],
+        testbed: str | Mapping[str, object],
         workload: Workload | None = None,
         factors: Mapping[str, Level | Sequence[Level]] | None = None,
         settings: Mapping[str, Level] | None = None,
         rounds: int | None = None,
         seed: int | None = None,
         name: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
-        given: dict[str, Any] = {
+        given: dict[str, object] = {
             "name": name,
             "testbed": testbed,
             "factors": factors,
@@ -242,7 +242,7 @@ class Study:
         return f"<iolab.Study '{self.name}' on {self.testbed}: {varied or 'nothing varied'}>"
 
 
-def _workload_tables(workload: Workload | None) -> list[Any]:
+def _workload_tables(workload: Workload | None) -> list[object]:
     if workload is None:
         return [_DEFAULT]
     given = [workload] if isinstance(workload, str | Mapping) else list(workload)
@@ -251,7 +251,7 @@ def _workload_tables(workload: Workload | None) -> list[Any]:
     return [next(named) if isinstance(item, str) else item for item in given]
 
 
-def _as_toml(value: Any) -> Any:
+def _as_toml(value: object) -> object:
     """A value of Python as TOML would have given it: tables, lists, texts and numbers."""
     if isinstance(value, Mapping):
         return {str(key): _as_toml(item) for key, item in value.items()}
