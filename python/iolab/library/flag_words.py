@@ -12,8 +12,9 @@ from typing import Final, TypeAlias
 
 from iolab.errors import IolabError
 from iolab.frozen import frozen
-from iolab.library.study import Study
+from iolab.library.study import Study, public_study
 from iolab.study.factors import FACTORS, FactorDefinition, FactorKind, Scope, find_factor
+from iolab.study.load import load_study, study_from_table
 from iolab.study.source import FlagSource
 from iolab.study.typed_workloads import typed_workloads
 from iolab.study.workloads import DEFAULT_TESTS
@@ -103,7 +104,17 @@ class StudyKeys:
         ------
         StudyError : the file or a key makes no study; names the place.
         """
-        return Study.load_overridden(path, self.values, self.source)
+        checked = load_study(path, dict(self.values), override_source=self.source)
+        return public_study(checked, is_testbed_from_file="testbed" not in self.values)
+
+    def checked(self, table: dict[str, object]) -> Study:
+        """Study of a table as a study file has it.
+
+        Raises
+        ------
+        StudyError : it is no study; names the flag.
+        """
+        return public_study(study_from_table(table, self.source))
 
 
 @frozen
@@ -136,7 +147,7 @@ class StudyWords:
         ------
         IolabError, StudyError : the words make no study; names the flag.
         """
-        return Study.of_table(self.table(), self.keys.source)
+        return self.keys.checked(self.table())
 
     def table(self) -> dict[str, object]:
         """The study as a study file would give it."""

@@ -80,8 +80,13 @@ def noise_study(keys: StudyKeys, workload: Path | None, pause: str | None) -> St
     if workload is None:
         if "testbed" not in keys.values:
             raise IolabError("--on is missing", "say where, as in --on loop:1g")
-        whole = {"name": "aa", "factors": {"label": labels}, "workloads": [_PROBE], **keys.values}
-        study = Study.of_table(whole, keys.source)
+        whole: dict[str, object] = {
+            "name": "aa",
+            "factors": {"label": labels},
+            "workloads": [_PROBE],
+            **keys.values,
+        }
+        study = keys.checked(whole)
         _check_rounds(study)
         return study
     if not workload.is_file():

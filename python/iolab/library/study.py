@@ -10,7 +10,7 @@ from typing import Final, Self, TypeAlias
 from iolab.study import model
 from iolab.study.load import load_study, parse_study, study_from_table
 from iolab.study.render import spec_toml
-from iolab.study.source import KeyPath, Source
+from iolab.study.source import KeyPath
 from iolab.study.treatment import treatments_of
 from iolab.study.typed_workloads import typed_workloads
 from iolab.study.workloads import DEFAULT_TESTS
@@ -131,38 +131,6 @@ class Study:
         StudyError : it describes no study; names line and key.
         """
         return cls._of(parse_study(text), is_from_file=True)
-
-    @classmethod
-    def load_overridden(cls, path: Path, keys: Mapping[str, str | int], source: Source) -> Self:
-        """Read a study file whose top-level keys are replaced by others.
-
-        Parameters
-        ----------
-        path : a TOML file.
-        keys : key to value.
-        source : names the place of the values in messages.
-
-        Raises
-        ------
-        StudyError : the file or a key makes no study; names the place.
-        """
-        checked = load_study(path, dict(keys), override_source=source)
-        return cls._of(checked, is_from_file="testbed" not in keys)
-
-    @classmethod
-    def of_table(cls, table: Mapping[str, object], source: Source) -> Self:
-        """Check a study that somebody typed, as the table of a study file.
-
-        Parameters
-        ----------
-        table : keys of a study file.
-        source : names the place of each key in messages.
-
-        Raises
-        ------
-        StudyError : it is no study; names the place.
-        """
-        return cls._of(study_from_table(dict(table), source), is_from_file=False)
 
     @classmethod
     def _of(cls, checked: model.Study, *, is_from_file: bool) -> Self:
