@@ -34,8 +34,8 @@ CRATES_FOR_TESTS: Final[Picture] = {
 """Edges that only tests and benches of a crate have (dev-dependencies)."""
 
 PACKAGES: Final[Picture] = {
-    "cli": frozenset({"library", "imported"}),
-    "library": frozenset({"report", "run", "export", "archive"}),
+    "cli": frozenset({"library"}),
+    "library": frozenset({"report", "run", "export", "archive", "imported"}),
     "report": frozenset({"explain"}),
     "explain": frozenset({"stats"}),
     "stats": frozenset({"store"}),
@@ -56,69 +56,13 @@ SHARED_MODULES: Final = frozenset(
     {"errors", "frozen", "protocol", "units", "version", "visible", "wording"}
 )
 CORE_USERS: Final = (
-    *("run/", "testbed/", "cli/", "stats/metrics/"),
+    *("run/", "testbed/", "stats/metrics/"),
     *("study/read_dialect.py", "study/operations.py"),
 )
 """Where the compiled extension may be imported."""
 
 PUBLIC_TO_CLI: Final = SHARED_MODULES | {"library"}
 """What `cli` is made of: the library, and the modules for everybody."""
-INTERNAL_TO_CLI: Final = frozenset(
-    {
-        "archive.format",
-        "archive.read",
-        "archive.write",
-        "export.fio",
-        "export.iozone",
-        "export.treatments",
-        "imported.foreign.join",
-        "imported.mapping",
-        "imported.study",
-        "report.diff_text",
-        "report.terminal",
-        "run.conduct",
-        "run.observer",
-        "run.options",
-        "run.outputs",
-        "run.progress",
-        "run.refusals",
-        "run.stop",
-        "run.traces",
-        "run.trial",
-        "stats.calibration",
-        "stats.diff",
-        "stats.effect_words",
-        "stats.gate",
-        "stats.judge",
-        "stats.power_reached",
-        "stats.rules",
-        "store.continuing",
-        "store.db",
-        "store.owner",
-        "store.read",
-        "store.rows",
-        "store.users_files",
-        "store.verify",
-        "study.checks",
-        "study.factors",
-        "study.load",
-        "study.metric_names",
-        "study.model",
-        "study.plan",
-        "study.presets",
-        "study.render",
-        "study.source",
-        "study.typed_workloads",
-        "study.workloads",
-        "testbed.agent",
-        "testbed.command",
-        "testbed.installed",
-        "testbed.model",
-        "testbed.sim",
-    }
-)
-"""Internal modules that `cli` still imports. The list gets shorter: none is added, and one that is
-no longer imported is taken out."""
 ARGPARSE_USERS: Final = ("cli/",)
 """Where flags are read; what runs, judges and draws takes typed options."""
 
@@ -173,23 +117,15 @@ def package_violations(package: Path) -> Iterator[str]:
             yield f"{name} names {AGENT_NAME}; only {', '.join(AGENT_CLIENTS)} may"
 
 
-def cli_violations(package: Path, allowed: frozenset[str] = INTERNAL_TO_CLI) -> Iterator[str]:
-    """Internal modules that `cli` imports beyond `allowed`, and allowed ones that it does not.
-
-    Also modules outside `cli` that read flags.
-    """
-    used = dict[str, str]()
+def cli_violations(package: Path) -> Iterator[str]:
+    """Internal modules that `cli` imports, and modules outside it that read flags."""
     for path in sorted(package.rglob("*.py")):
         name = path.relative_to(package).as_posix()
-        modules = set(_modules(package, ast.parse(path.read_text(encoding="utf-8"))))
-        if "argparse" in modules and not name.startswith(ARGPARSE_USERS):
-            yield f"{name} imports argparse; only {', '.join(ARGPARSE_USERS)} may"
-        if name.startswith("cli/"):
-            used |= dict.fromkeys(modules - {"argparse"}, name)
-    for module in sorted(set(used) - allowed):
-        yield f"{used[module]} imports iolab.{module}: use iolab.library, or put it there"
-    for module in sorted(allowed - set(used)):
-        yield f"cli no longer imports iolab.{module}: take it out of INTERNAL_TO_CLI"
+        for module in sorted(set(_modules(package, ast.parse(path.read_text(encoding="utf-8"))))):
+            if module == "argparse" and not name.startswith(ARGPARSE_USERS):
+                yield f"{name} imports argparse; only {', '.join(ARGPARSE_USERS)} may"
+            elif module != "argparse" and name.startswith("cli/"):
+                yield f"{name} imports iolab.{module}: use iolab.library, or put it there"
 
 
 def _modules(package: Path, tree: ast.Module) -> Iterator[str]:

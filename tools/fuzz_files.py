@@ -26,10 +26,10 @@ from iolab import _core
 from iolab.archive.format import members_of
 from iolab.archive.read import Inspection, inspect, read_archive
 from iolab.archive.write import pack
-from iolab.cli.archive import problems_inside
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.errors import IolabError
+from iolab.library.archives import problems_inside
 from iolab.run.core import load_core
 from iolab.run.trial import check_specs
 from iolab.study.load import load_study

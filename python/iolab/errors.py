@@ -88,3 +88,11 @@ class StoppedError(IolabError):
     """The user stopped the study; what was finished is kept."""
 
     exit_code = 130
+
+
+def nobody_asked(flag: str) -> RefusedError:
+    """Error of a question where there is nobody who could answer it."""
+    return RefusedError(
+        "nobody can be asked: standard input is no terminal",
+        f"give {flag} if you mean that; nothing was changed",
+    )

@@ -25,6 +25,16 @@ _IN_LINE: Final = pattern(f"[\\t\\n{_OBEYED}]")
 
 _BEGINS_FORMULA: Final = ("=", "+", "-", "@", "\t", "\n")
 """What spreadsheets take for the beginning of a formula, in a text as in a file."""
+_ASCII: Final = {
+    "·": "-",
+    "…": "~",
+    "µ": "u",
+    "±": "+-",
+    "–": "-",
+    "\N{NARROW NO-BREAK SPACE}": " ",
+    "\N{NO-BREAK SPACE}": " ",
+    "×": "x",
+}
 
 
 def cell_text(text: str) -> str:
@@ -46,6 +56,13 @@ def visible_text(text: str) -> str:
 def visible_line(text: str) -> str:
     """The same for a name or a cell of a table, which cannot begin a new line either."""
     return _IN_LINE.sub(_escaped, text)
+
+
+def to_ascii(text: str) -> str:
+    """Write a text for a terminal that can show nothing else."""
+    for character, plain in _ASCII.items():
+        text = text.replace(character, plain)
+    return text.encode("ascii", "replace").decode()
 
 
 def _escaped(match: re.Match[str]) -> str:

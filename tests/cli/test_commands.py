@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from iolab.cli import restore
 from iolab.cli.console import Console
 from iolab.cli.main import COMMANDS, main
 from iolab.errors import AnalysisError, TestbedError
+from iolab.library import restoring as restore
 from iolab.store.db import Store
 
 TESTS = Path(__file__).parents[1]
@@ -456,14 +456,14 @@ def test_issue_14_point_15_restore_says_what_it_did_not_look_at(iolab, monkeypat
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(restore, "agent_command", refuse)
-    monkeypatch.setattr(restore, "_ROOTS_JOURNALS", tmp_path / "none")
+    monkeypatch.setattr(restore, "ROOTS_JOURNALS", tmp_path / "none")
     run = iolab("restore", mode="idle")
     assert run.code == 0, run.err
     assert "nothing to restore of your own runs" in run.out
     assert "root has no journals" in run.out
     assert "as it was" not in run.out + run.err
     (tmp_path / "left.jsonl").touch()
-    monkeypatch.setattr(restore, "_ROOTS_JOURNALS", tmp_path)
+    monkeypatch.setattr(restore, "ROOTS_JOURNALS", tmp_path)
     run = iolab("restore", mode="idle")
     assert run.code == 3
     assert "changes made as root were not looked at (a password is required: sudo -v)" in run.err

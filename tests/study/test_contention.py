@@ -2,8 +2,8 @@
 
 import pytest
 
-from iolab.cli.workloads import study_text
 from iolab.errors import StudyError
+from iolab.library.preset_list import study_text
 from iolab.run.trial import trial_spec
 from iolab.stats.metrics import METRICS
 from iolab.study.checks import check

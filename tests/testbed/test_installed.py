@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from iolab.cli import install_agent
 from iolab.cli.main import main
 from iolab.errors import RefusedError, TestbedError
+from iolab.library import agent_install
 from iolab.testbed import installed
 from iolab.testbed.command import agent_command
 
@@ -125,7 +125,7 @@ def test_the_default_policy_is_printed_to_anybody(ordinary, capsys):
     ],
 )
 def test_whom_the_rule_names(named, environment, user):
-    assert install_agent._user(named, environment) == user
+    assert agent_install._user(named, environment) == user
 
 
 def test_the_line_for_sudo_forbids_words():

@@ -7,7 +7,6 @@ import argparse
 from iolab.cli import flags
 from iolab.cli.console import Console
 from iolab.library.services import Services
-from iolab.study.load import study_from_table
 
 NAME = "compare"
 HELP = "compare schedulers, file systems, options or record sizes"
@@ -22,11 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Run the study that the flags describe."""
-    from iolab.cli.conduct import AnswerForm, conduct, run_options
+    from iolab.cli.conduct import conduct
+    from iolab.library.flag_words import DEFAULT_RECORD_SIZES
 
-    study = study_from_table(flags.study_table(arguments), flags.flag_source())
-    if flags.compares_record_sizes(arguments):
-        sizes = " and ".join(flags.DEFAULT_RECORD_SIZES.replace(",", ", ").rsplit(", ", 1))
+    words = flags.study_words(arguments)
+    study = words.study()
+    if words.compares_record_sizes:
+        sizes = " and ".join(DEFAULT_RECORD_SIZES.replace(",", ", ").rsplit(", ", 1))
         console.note(
             f"iolab: note: no option has several levels: record sizes {sizes} are compared: "
             "--record-size names others, or one"
@@ -34,6 +35,6 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     elif not study.is_comparison:
         console.note(
             "iolab: note: nothing is compared; to compare, give an option several levels, as in "
-            f"{flags.example_of_levels(arguments)}"
+            f"{words.example_of_levels}"
         )
-    return conduct(study, run_options(arguments), AnswerForm.of(arguments), services, console)
+    return conduct(study, flags.run_options(arguments), arguments, services, console)

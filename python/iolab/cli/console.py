@@ -14,11 +14,11 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
-from iolab.errors import IolabError
-from iolab.visible import visible_line, visible_text
+from iolab.errors import IolabError, nobody_asked
+from iolab.visible import to_ascii, visible_line, visible_text
 
 if TYPE_CHECKING:
-    from iolab.run.progress import Progress
+    from iolab import Progress
 
 SPARSE_INTERVAL_S: Final = 10.0
 _WIDTH_MAX: Final = 100
@@ -104,8 +104,6 @@ class Console:
         RefusedError : standard input is no terminal; `flag` answers without one.
         """
         if not sys.stdin.isatty():
-            from iolab.run.observer import nobody_asked
-
             raise nobody_asked(flag)
         self.note(f"iolab: {question}")
         return " ".join(sys.stdin.readline().split())
@@ -156,8 +154,6 @@ def _writable(text: str, stream: TextIO) -> str:
     try:
         text.encode(stream.encoding or "utf-8", stream.errors or "strict")
     except UnicodeEncodeError:
-        from iolab.report.terminal import to_ascii
-
         return to_ascii(text)
     return text
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
-from pathlib import Path
 
 from iolab.cli.console import Console
-from iolab.cli.import_ import add_table_flags, wishes_of
-from iolab.cli.studies import check_table_flags, read_study
+from iolab.cli.import_ import add_table_flags, table_words
 from iolab.library.services import Services
 
 NAME = "diff"
@@ -29,18 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Print the comparison; the exit code says only whether it could be made."""
-    from iolab.report.diff_text import diff_markdown, diff_text
-    from iolab.stats.diff import compare_studies
+    from iolab.library.comparing import diff_studies
 
-    check_table_flags(arguments, [arguments.before, arguments.after])
-    before = read_study(Path(arguments.before), arguments, console)
-    after = read_study(Path(arguments.after), arguments, console)
-    diff = compare_studies(before, after, margin=wishes_of(arguments).margin)
-    diff = replace(diff, before=arguments.before, after=arguments.after)
+    del services
+    words = table_words(arguments)
+    found = diff_studies(arguments.before, arguments.after, words, console.note)
     if arguments.json:
-        console.result(json.dumps(diff.to_dict(), indent=2, ensure_ascii=False))
+        console.result(json.dumps(found.diff.to_dict(), indent=2, ensure_ascii=False))
     elif arguments.markdown:
-        console.result(diff_markdown(diff))
+        console.result(found.markdown())
     else:
-        console.result(diff_text(diff, console.width))
+        console.result(found.text(console.width))
     return 0

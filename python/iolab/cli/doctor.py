@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import uuid
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
-from iolab.errors import IolabError
 from iolab.library.services import Services
-from iolab.testbed.agent import Agent, AgentError, left_behind_text
-from iolab.testbed.command import agent_command, find_agent
 
 if TYPE_CHECKING:
-    from iolab.protocol import BoundaryOf, Check, OpenJournal
+    from iolab.protocol import Check
 
 NAME = "doctor"
 HELP = "say what is possible as this user and what is noisy here"
@@ -41,68 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Print one line per check, and what would help; 1 if a place that was named is not there."""
-    _print(console, _extension_check(services))
-    agent_path = find_agent()
-    _print(console, {"name": "agent", "status": "ok", "message": str(agent_path), "hint": ""})
-    with Agent([str(agent_path)]) as agent:
-        for journal in _open_journals(agent):
-            _print(
-                console,
-                {
-                    "name": "journal",
-                    "status": "warn",
-                    "message": f"{left_behind_text([journal])} ({journal.get('run')})",
-                    "hint": "iolab restore",
-                },
-            )
-        for check in agent.doctor(arguments.paths):
-            _print(console, check)
-    if os.geteuid() != 0:
-        _print(console, _sudo_check())
+    from iolab.library.doctor import checks
+
+    for check in checks(arguments.paths, services):
+        _print(console, check)
     return 0 if all(map(os.path.exists, arguments.paths)) else 1
-
-
-def _sudo_check() -> Check:
-    """Whether the agent can be root for this user, and what it does then."""
-    name = "agent by sudo"
-    try:
-        command = agent_command(needs_root=True, is_asking=False)
-        with Agent(command) as agent:
-            hello = agent.hello(f"doctor-{uuid.uuid4().hex[:8]}", is_dry_run=True)
-    except IolabError as error:
-        return {"name": name, "status": "warn", "message": error.message, "hint": error.hint}
-    message = f"{command[-1]}: {_allowed(hello.boundary)}"
-    return {"name": name, "status": "ok", "message": message, "hint": ""}
-
-
-def _allowed(boundary: BoundaryOf | None) -> str:
-    if boundary is None:
-        return "it is root and does everything"
-    classes = ", ".join(boundary.get("classes", ())) or "none"
-    source = boundary.get("policy")
-    where = "by default" if source in (None, "default") else f"by {source}"
-    return f"classes {classes} are allowed {where}"
-
-
-def _open_journals(agent: Agent) -> Sequence[OpenJournal]:
-    """What dead runs left behind; nothing where there can be no journal: a check tells why."""
-    try:
-        return agent.hello(f"doctor-{uuid.uuid4().hex[:8]}", is_dry_run=True).open_journals
-    except AgentError:
-        return ()
-
-
-def _extension_check(services: Services) -> Check:
-    try:
-        services.load_core()
-    except IolabError as error:
-        return {
-            "name": "extension",
-            "status": "fail",
-            "message": error.message,
-            "hint": error.hint,
-        }
-    return {"name": "extension", "status": "ok", "message": "compiled part is there", "hint": ""}
 
 
 def _print(console: Console, check: Check) -> None:

@@ -6,19 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab import units
 from iolab.cli.console import Console
-from iolab.cli.finish import Place, show_results_of
-from iolab.cli.flags import add_overwrite_flag, add_units_flag
-from iolab.errors import IolabError
+from iolab.cli.finish import answer_form, show_answer
+from iolab.cli.flags import add_overwrite_flag, add_strict_flag, add_units_flag
 from iolab.library.services import Services
-from iolab.run.outputs import OUTPUT_ROOT, check_free, fresh_directory, reports_in
-from iolab.store.db import STORE_NAME
-from iolab.store.users_files import Allowed
-from iolab.version import iolab_version
 
 if TYPE_CHECKING:
-    from iolab.imported.mapping import Wishes
+    from iolab.library.tables import TableWords
 
 NAME = "import"
 HELP = "judge what iozone or bonnie++ wrote, or a CSV table"
@@ -35,9 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
     add_table_flags(parser)
     add_overwrite_flag(parser)
-    parser.add_argument(
-        "--strict", action="store_true", help="exit 4 if undecided or if it depends"
-    )
+    add_strict_flag(parser)
     add_units_flag(parser)
 
 
@@ -69,60 +61,31 @@ def add_table_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    """Understand the whole table first, then store, judge and draw it."""
-    from iolab.imported.foreign.join import parse_argument
-    from iolab.imported.study import store_imported, understand_files
+def table_words(arguments: argparse.Namespace) -> TableWords:
+    """What the flags of `add_table_flags` say."""
+    from iolab.library.tables import TableWords
 
-    named = [parse_argument(text) for text in arguments.files]
-    imported = understand_files(named, wishes_of(arguments))
-    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in imported.plan.study.name)
-    out_dir = Path(arguments.out) if arguments.out else fresh_directory(name, OUTPUT_ROOT)
-    check_free(out_dir)
-    allowed = Allowed.of(arguments.overwrite)
-    allowed.refuse_useless(reports_in(out_dir))
-    database = out_dir / STORE_NAME
-    store_imported(imported, database, iolab_version())
-    for factor in imported.reading.mapping.factors:
-        if factor.name != factor.column:
-            console.note(f"column {factor.column} is the factor {factor.name}")
-    if imported.checked.text:
-        console.note(f"printed means: {imported.checked.text}")
-    place = Place(database, out_dir, database, units=arguments.units, allowed=allowed)
-    return show_results_of(place, services, console, is_strict=arguments.strict)
-
-
-def wishes_of(arguments: argparse.Namespace) -> Wishes:
-    """What the flags of `add_table_flags` say.
-
-    Raises
-    ------
-    IolabError : a flag is not of its form.
-    """
-    from iolab.imported.mapping import Wishes
-
-    columns = dict(_pair(text, "--map", "ROLE=COLUMN") for text in arguments.map)
-    factors: dict[str, str] = {}
-    for text in arguments.factor:
-        column, _, name = text.partition("=")
-        factors[column] = name or column
-    try:
-        margin = units.parse_share(arguments.margin)
-    except ValueError as error:
-        raise IolabError(f"--margin: {error}") from None
-    return Wishes(
-        columns,
-        factors,
-        arguments.unit,
-        arguments.name,
-        arguments.compare,
-        arguments.baseline,
-        margin,
+    return TableWords(
+        map=tuple(arguments.map),
+        factor=tuple(arguments.factor),
+        unit=arguments.unit,
+        name=arguments.name,
+        compare=arguments.compare,
+        baseline=arguments.baseline,
+        margin=arguments.margin,
     )
 
 
-def _pair(text: str, flag: str, form: str) -> tuple[str, str]:
-    left, sign, right = text.partition("=")
-    if not sign or not left or not right:
-        raise IolabError(f"{flag} {text}: not of the form {form}", f"write {flag} value=mbps")
-    return left, right
+def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    """Import, then judge and draw."""
+    from iolab.library.answer import answer
+    from iolab.library.importing import import_files
+
+    out, form = Path(arguments.out) if arguments.out else None, answer_form(arguments, console)
+    imported = import_files(arguments.files, table_words(arguments), out, form.overwrite)
+    for column, name in imported.renamed:
+        console.note(f"column {column} is the factor {name}")
+    if imported.checked_means:
+        console.note(f"printed means: {imported.checked_means}")
+    found = answer(imported.path, None, form, services, console.note)
+    return show_answer(found, console, is_strict=arguments.strict)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Mapping
 from typing import Final
 
 from iolab.cli.console import Console
-from iolab.errors import IolabError, RefusedError
+from iolab.library import agent_install
+from iolab.library.agent_install import InstalledAgent
 from iolab.library.services import Services
-from iolab.testbed import installed
-from iolab.testbed.command import find_agent
-from iolab.testbed.installed import INSTALLED_AGENT, POLICY_FILE
 
 NAME = "install-agent"
 HELP = "let users measure without being root: root's own copy of the agent, and sudo's rule"
@@ -23,6 +19,7 @@ _PAGE: Final = "docs/how-to/let-users-measure-without-root.md"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
+    policy_file, _ = agent_install.default_policy()
     parser.add_argument(
         "--user", metavar="NAME", help="whom the rule for sudo names (default: who typed sudo)"
     )
@@ -30,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other.add_argument(
         "--policy",
         action="store_true",
-        help=f"only print {POLICY_FILE} with its default values, to be edited; needs no root",
+        help=f"only print {policy_file} with its default values, to be edited; needs no root",
     )
     other.add_argument("--remove", action="store_true", help="remove the copy again")
 
@@ -44,40 +41,21 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     """
     del services
     if arguments.policy:
-        console.result(installed.DEFAULT_POLICY.rstrip("\n"))
-        return 0
-    if os.geteuid() != 0:
-        raise RefusedError(
-            f"only root can write to {INSTALLED_AGENT.parent}", f"`{installed.INSTALL_COMMAND}`"
-        )
-    if arguments.remove:
-        _remove(console)
-        return 0
-    user = _user(arguments.user, os.environ)
-    line = installed.sudoers_line(user) if user is not None else None
-    version = installed.install(find_agent())
-    console.result(f"installed {INSTALLED_AGENT} ({version}), which only root can change")
-    _tell_rule(line, console)
-    _tell_policy(console)
+        console.result(agent_install.default_policy()[1].rstrip("\n"))
+    elif arguments.remove:
+        _tell_removed(console)
+    else:
+        done = agent_install.install(arguments.user)
+        console.result(f"installed {done.path} ({done.version}), which only root can change")
+        _tell_rule(done.sudoers_line, console)
+        _tell_policy(done, console)
     return 0
 
 
-def _remove(console: Console) -> None:
-    if installed.remove():
-        console.result(f"removed {INSTALLED_AGENT}")
-    else:
-        console.result(f"there is no {INSTALLED_AGENT}")
+def _tell_removed(console: Console) -> None:
+    path, was_there = agent_install.remove()
+    console.result(f"removed {path}" if was_there else f"there is no {path}")
     console.result(f"A rule for sudo stays until root removes it: visudo -f {_SUDOERS_FILE}")
-
-
-def _user(named: str | None, environment: Mapping[str, str]) -> str | None:
-    """For whom the rule is; None if nobody is named and a root shell asks."""
-    if named is not None:
-        if not named:
-            raise IolabError("--user names nobody", "as in --user alice")
-        return named
-    user = environment.get("SUDO_USER", "")
-    return user if user not in ("", "root") else None
 
 
 def _tell_rule(line: str | None, console: Console) -> None:
@@ -90,14 +68,14 @@ def _tell_rule(line: str | None, console: Console) -> None:
     )
 
 
-def _tell_policy(console: Console) -> None:
-    if POLICY_FILE.exists():
-        console.result(f"What it does for such a user is said by {POLICY_FILE}.")
+def _tell_policy(done: InstalledAgent, console: Console) -> None:
+    if done.has_policy:
+        console.result(f"What it does for such a user is said by {done.policy_file}.")
     else:
         console.result(
             "What it does for such a user, as there is no policy file: class B only. That is\n"
             "private loop devices on images in /var/tmp, of 64 GiB at most, their knobs, and\n"
             f"dropping the page cache. To change it: `iolab install-agent --policy` prints a\n"
-            f"{POLICY_FILE} to begin with."
+            f"{done.policy_file} to begin with."
         )
     console.result(f"The whole story: {_PAGE}")

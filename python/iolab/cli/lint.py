@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import textwrap
-from pathlib import Path
 
 from iolab.cli.console import Console
-from iolab.cli.import_ import add_table_flags
-from iolab.cli.studies import check_table_flags, read_study
+from iolab.cli.import_ import add_table_flags, table_words
 from iolab.library.services import Services
 
 NAME = "lint"
@@ -27,19 +25,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Print the answer of every rule."""
-    from iolab.stats.rules import check_rules
+    from iolab.library.comparing import rules_of
 
-    check_table_flags(arguments, [arguments.study])
-    data = read_study(Path(arguments.study), arguments, console)
-    verdict = services.judge(data)
-    findings = check_rules(data, verdict)  # pyright: ignore[reportArgumentType]
+    name, findings = rules_of(arguments.study, table_words(arguments), services, console.note)
     broken = [finding.number for finding in findings if finding.status == "broken"]
     code = EXIT_BROKEN if broken else 0
     if arguments.json:
-        document = {"study": data.study.name, "rules": [f.to_dict() for f in findings]}
+        document = {"study": name, "rules": [f.to_dict() for f in findings]}
         console.result(json.dumps(document, indent=2, ensure_ascii=False))
         return code
-    console.result(f"{data.study.name}: Hoefler and Belli's twelve rules (SC'15)")
+    console.result(f"{name}: Hoefler and Belli's twelve rules (SC'15)")
     for finding in findings:
         status = {"not applicable": "n/a"}.get(finding.status, finding.status)
         text = f"{finding.title}: {finding.evidence.rstrip('.')}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from iolab.errors import IolabError
 from iolab.wording import nearest
@@ -37,8 +37,8 @@ class Parser(argparse.ArgumentParser):
                 self._refuse_blank(action, getattr(parsed, action.dest))
         return parsed
 
-    def _refuse_blank(self, action: argparse.Action, given: Any) -> None:
-        values: list[Any] = given if isinstance(given, list) else [given]
+    def _refuse_blank(self, action: argparse.Action, given: object) -> None:
+        values: list[object] = given if isinstance(given, list) else [given]
         for value in values:
             if isinstance(value, str) and not value.strip(" \t\n,"):
                 flag = action.option_strings[0]

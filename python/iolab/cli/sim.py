@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
-from iolab.cli.parser import Parser
-from iolab.errors import IolabError, StudyError
+from iolab.cli.subjects import Subject, add_subjects, execute_subject
+from iolab.library import simulator
 from iolab.library.services import Services
-from iolab.run.trial import trial_spec
-from iolab.store.users_files import Allowed, refuse_existing, write_new
-from iolab.study.load import load_study
-from iolab.study.model import TestbedRequest
-from iolab.study.plan import make_plan
-from iolab.testbed.model import make_testbed
-from iolab.testbed.sim import simulated_testbed
-from iolab.wording import nearest
+
+if TYPE_CHECKING:
+    from iolab.library.extension_types import (
+        DepthSweep,
+        Judgement,
+        Prediction,
+        ProcessFigures,
+        ReplayTwin,
+        SeekSweep,
+    )
 
 NAME = "sim"
 HELP = "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers"
 
 EXIT_CHECK_FAILED: Final = 5
-_SEED_END: Final = 1 << 63
-_ENDING: Final = ".csv.gz"
+_ENDING: Final = simulator.TRACE_ENDING
 _MISSES_SHOWN: Final = 5
 _SEEK_STEP: Final = 4
 _CASES_SHOWN: Final = 100
@@ -39,37 +36,12 @@ _PROCESSES_SHOWN: Final = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subject; each has flags of its own."""
-    parser.add_argument("subject", metavar="WHAT", help=", ".join(_SUBJECTS))
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help="see `iolab sim WHAT --help`")
+    add_subjects(parser, _SUBJECTS)
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Answer about one subject."""
-    if arguments.subject not in _SUBJECTS:
-        raise IolabError(
-            f"there is no 'iolab sim {arguments.subject}'{nearest(arguments.subject, _SUBJECTS)}",
-            f"there are {', '.join(_SUBJECTS)}",
-        )
-    declare, answer, about = _SUBJECTS[arguments.subject]
-    parser = Parser(prog=f"iolab sim {arguments.subject}", description=about, allow_abbrev=False)
-    declare(parser)
-    parsed = parser.understand(arguments.rest)
-    return answer(parsed, services.load_core(), console)
-
-
-def _read(path: Path) -> str:
-    try:
-        if path.name.endswith(".gz"):
-            return gzip.decompress(path.read_bytes()).decode()
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise StudyError(f"{path}: there is no such file", "check its name") from None
-    except OSError as error:
-        raise StudyError(
-            f"{path} cannot be read: {error.strerror or error}", "name a file"
-        ) from None
-    except (UnicodeDecodeError, EOFError) as error:
-        raise StudyError(f"{path} cannot be read: {error}", "name a whole, plain file") from None
+    return execute_subject(NAME, _SUBJECTS, arguments, (services, console))
 
 
 # Scenarios.
@@ -81,13 +53,8 @@ def _declare_scenarios(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help=f"list more than {_CASES_SHOWN}, too")
 
 
-def _scenarios(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    path = Path(arguments.file)
-    judgements = json.loads(core.sim_scenarios(str(path), _read(path)))
-    if arguments.only:
-        judgements = [case for case in judgements if case["id"].startswith(arguments.only)]
-        if not judgements:
-            raise StudyError(f"{path}: no case is called {arguments.only}...", "leave out --only")
+def _scenarios(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    judgements = simulator.run_scenarios(Path(arguments.file), arguments.only, services)
     wrong = [case for case in judgements if not case["is_ok"]]
     n_wrong = len(wrong)
     is_summary = len(judgements) > _CASES_SHOWN and not arguments.all
@@ -101,7 +68,7 @@ def _scenarios(arguments: argparse.Namespace, core: Any, console: Console) -> in
     return EXIT_CHECK_FAILED if n_wrong else 0
 
 
-def _print_case(case: dict[str, Any], console: Console) -> None:
+def _print_case(case: Judgement, console: Console) -> None:
     mark = "ok  " if case["is_ok"] else "FAIL"
     console.result(f"{mark} {case['id']:8} {case['scheduler']:12} {case['title']}")
     if not case["is_ok"]:
@@ -109,7 +76,7 @@ def _print_case(case: dict[str, Any], console: Console) -> None:
         console.result(f"     obtained {case['obtained']}")
 
 
-def _print_counts(judgements: list[dict[str, Any]], console: Console) -> None:
+def _print_counts(judgements: list[Judgement], console: Console) -> None:
     for scheduler in dict.fromkeys(case["scheduler"] for case in judgements):
         mine = [case["is_ok"] for case in judgements if case["scheduler"] == scheduler]
         console.result(f"{scheduler:12} {sum(mine)} of {len(mine)} as expected")
@@ -130,53 +97,24 @@ def _declare_dispatch(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _dispatch(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    path = Path(arguments.recording)
-    if not path.is_file():
-        raise StudyError(
-            f"'{arguments.recording}' is not a file",
-            f"name a RECORDING{_ENDING}; what describes it, RECORDING.json, lies beside it",
-        )
-    stem = path.name.removesuffix(".gz").removesuffix(".csv")
-    described = path.with_name(f"{stem}.json")
-    setup_text = _read(described)
-    setup = _description(described, setup_text)
-    scheduler = arguments.scheduler or str(setup["scheduler"])
-    known = {row["name"]: row for row in json.loads(core.sim_schedulers())}
-    if scheduler not in known:
-        raise StudyError(
-            f"'{scheduler}' is no simulated scheduler{nearest(scheduler, known)}",
-            f"there are {', '.join(known)}",
-        )
-    tunables = json.dumps(_tunables(arguments.tunable))
-    inputs = ((str(path), _read(path), setup_text), scheduler, tunables)
-    if known[scheduler]["is_replayable"]:
-        _print_prediction(scheduler, json.loads(core.sim_predict(*inputs)), console)
+def _dispatch(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    asked = (arguments.recording, arguments.scheduler, arguments.tunable)
+    found = simulator.replay(*asked, services)
+    if found.prediction is not None:
+        _print_prediction(found.scheduler, found.prediction, console)
     else:
         console.result(
-            f"{scheduler}: its choices cannot be forced one by one; compare distributions"
+            f"{found.scheduler}: its choices cannot be forced one by one; compare distributions"
         )
-    if setup.get("device_model", {}).get("kind") == "hdd":
-        twin = json.loads(core.sim_replay(*inputs))
+    if found.twin is not None:
         shown = None if arguments.all else _PROCESSES_SHOWN
-        _print_twin((scheduler, setup["scheduler"]), twin, shown, console)
+        _print_twin((found.scheduler, found.recorded), found.twin, shown, console)
     else:
         console.result("The device of this recording has no model, so there is no twin of it.")
     return 0
 
 
-def _description(path: Path, text: str) -> dict[str, Any]:
-    try:
-        setup = json.loads(text)
-    except ValueError as error:
-        raise StudyError(f"{path} is not JSON: {error}", "it describes the queue") from None
-    if not isinstance(setup, dict) or "scheduler" not in setup:
-        raise StudyError(f"{path} does not name the scheduler", 'as in "scheduler": "bfq"')
-    described: dict[str, Any] = setup  # pyright: ignore[reportUnknownVariableType]
-    return described
-
-
-def _print_prediction(scheduler: str, found: dict[str, Any], console: Console) -> None:
+def _print_prediction(scheduler: str, found: Prediction, console: Console) -> None:
     share = 100 * found["predicted"] / max(1, found["issues"])
     console.result(
         f"{scheduler}: predicted {found['predicted']} of {found['issues']} = {share:.2f} %"
@@ -189,7 +127,7 @@ def _print_prediction(scheduler: str, found: dict[str, Any], console: Console) -
 
 
 def _print_twin(
-    schedulers: tuple[str, str], twin: dict[str, Any], shown: int | None, console: Console
+    schedulers: tuple[str, str], twin: ReplayTwin, shown: int | None, console: Console
 ) -> None:
     (scheduler, recorded), real, simulated = schedulers, twin["real"], twin["simulated"]
     console.result("")
@@ -221,7 +159,7 @@ def _print_twin(
     )
 
 
-def _deviation(pair: tuple[dict[str, Any], dict[str, Any]]) -> float:
+def _deviation(pair: tuple[ProcessFigures, ProcessFigures]) -> float:
     """How far the waits of a process, real and simulated, are apart, whichever is longer."""
     waits = [max(1.0, float(row["wait_ns"])) for row in pair]
     return max(waits) / min(waits)
@@ -235,25 +173,6 @@ def _row(console: Console, name: str, real: float, simulated: float, form: str) 
     console.result(f"{name:34}{real:>11{form}}{simulated:>11{form}}{change:>13}")
 
 
-def _tunables(texts: list[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name, value in map(_tunable, texts):
-        if name in found:
-            raise StudyError(
-                f"--tunable {name} is given twice, as {found[name]} and as {value}",
-                "keep one of them",
-            )
-        found[name] = value
-    return found
-
-
-def _tunable(text: str) -> tuple[str, int]:
-    name, equals, value = text.partition("=")
-    if not equals or not value.isdecimal():
-        raise StudyError(f"--tunable {text} is not NAME=NUMBER", "as in --tunable fifo_batch=8")
-    return name, int(value)
-
-
 # Probing.
 
 
@@ -264,16 +183,8 @@ def _declare_probe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="random places (1)")
 
 
-def _seed(asked: int) -> int:
-    if not 0 <= asked < _SEED_END:
-        raise StudyError(f"--seed {asked} is not a seed", "from 0 to 2**63 - 1")
-    return asked
-
-
-def _probe(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    seed = _seed(arguments.seed)
-    testbed = simulated_testbed(arguments.stack, {}, core)
-    found = json.loads(core.sim_probe(testbed.stack_json, seed))
+def _probe(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    found = simulator.probe(arguments.stack, arguments.seed, services)
     console.result(f"{found['profile']}, simulated; read cache off; times in virtual time\n")
     console.result("Size sweep, depth 1: median response in us, and what the line misses")
     sweeps = found["sizes"]
@@ -298,7 +209,7 @@ def _probe(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     return 0
 
 
-def _print_depth(depth: dict[str, Any], console: Console) -> None:
+def _print_depth(depth: DepthSweep, console: Console) -> None:
     console.result("\nDepth sweep, random 4 KiB reads")
     console.result(f"{'depth':>6}{'requests/s':>14}{'response, us':>16}")
     for point in depth["points"]:
@@ -309,7 +220,7 @@ def _print_depth(depth: dict[str, Any], console: Console) -> None:
     )
 
 
-def _print_seek(seek: dict[str, Any], console: Console) -> None:
+def _print_seek(seek: SeekSweep, console: Console) -> None:
     console.result("\nSeek sweep: mean access less half a turn, overhead and transfer")
     console.result(f"{'cylinders':>10}{'seek, ms':>12}{'fitted, ms':>12}")
     # One per doubling is enough to see the curve.
@@ -332,15 +243,15 @@ def _declare_profiles(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="print this one's numbers")
 
 
-def _profiles(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+def _profiles(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     if arguments.name is None:
-        names = core.sim_profile_names()
-        width = max(map(len, names))
-        for name in names:
-            console.result(f"{name:{width}}  {json.loads(core.sim_profile(name))['title']}")
+        rows = simulator.profiles(services)
+        width = max(len(row["name"]) for row in rows)
+        for row in rows:
+            console.result(f"{row['name']:{width}}  {row['title']}")
         console.result("\nUse one as --on sim:NAME; `iolab sim profiles NAME` prints its numbers.")
         return 0
-    profile = json.loads(core.sim_profile(arguments.name))
+    profile = simulator.profile(arguments.name, services)
     console.result(f"{profile['name']} ({profile['kind']}): {profile['title']}")
     if profile["notes"]:
         console.result(profile["notes"])
@@ -353,10 +264,9 @@ def _profiles(arguments: argparse.Namespace, core: Any, console: Console) -> int
     return 0
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if isinstance(value, list):
-        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return f"{len(items)} rows"
+        return f"{len(value)} rows"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -366,22 +276,15 @@ def _declare_schedulers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="only this one")
 
 
-def _schedulers(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    known = {row["name"]: row for row in json.loads(core.sim_schedulers())}
-    if arguments.name is not None and arguments.name not in known:
-        raise StudyError(
-            f"'{arguments.name}' is no simulated scheduler{nearest(arguments.name, known)}",
-            f"there are {', '.join(known)}",
-        )
-    for name, row in known.items():
-        if arguments.name in (None, name):
-            console.result(f"{name} ({row['framework']})")
-            for item in row["tunables"]:
-                limits = f"{item['min']}..{item['max']}"
-                console.result(
-                    f"  {item['name']:20} {item['default']:>8} {item['unit']:9} {item['about']}"
-                    + (f" [{limits}]" if arguments.name else "")
-                )
+def _schedulers(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    for row in simulator.schedulers(services, arguments.name):
+        console.result(f"{row['name']} ({row['framework']})")
+        for item in row["tunables"]:
+            limits = f"{item['min']}..{item['max']}"
+            console.result(
+                f"  {item['name']:20} {item['default']:>8} {item['unit']:9} {item['about']}"
+                + (f" [{limits}]" if arguments.name else "")
+            )
     return 0
 
 
@@ -396,40 +299,14 @@ def _declare_trace(parser: argparse.ArgumentParser) -> None:
     add_overwrite_flag(parser)
 
 
-def _trace(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    out = Path(arguments.out)
-    if not out.name.endswith(_ENDING):
-        raise StudyError(f"--out {out} does not end in {_ENDING}", f"as in --out trace{_ENDING}")
-    allowed = Allowed.of(arguments.overwrite)
-    refuse_existing([out], allowed)
-    study = load_study(Path(arguments.study))
-    if study.seed is None:
-        study = study.with_seed(1 if arguments.seed is None else _seed(arguments.seed))
-    testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
-    if not testbed.is_simulated:
-        raise StudyError(f"{testbed.text} is not simulated", "use a study on sim:...")
-    plan = make_plan(replace(study, testbed=TestbedRequest(*testbed.request)))
-    trials = {trial.trial_id: trial for trial in plan.trials(study.rounds or 1)}
-    if arguments.trial not in trials:
-        raise StudyError(f"there is no trial {arguments.trial}", f"the last is {max(trials)}")
-    spec = trial_spec(trials[arguments.trial], core, is_fresh_fs=False)
-    stack = json.dumps(testbed.agent_spec()["stack"])
-    text = core.sim_trace(stack, json.dumps(spec))
-    try:
-        write_new({out: gzip.compress(text.encode(), mtime=0)}, allowed)
-    except OSError as error:
-        raise StudyError(f"{out} cannot be written: {error}", "name another file") from None
-    name = trials[arguments.trial].treatment.name
-    console.result(f"{name}: {text.count(chr(10)) - 1} events in {out}")
+def _trace(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    path, place = Path(arguments.study), (Path(arguments.out), arguments.overwrite)
+    found = simulator.trace_trial(path, arguments.trial, arguments.seed, place, services)
+    console.result(f"{found.name}: {found.n_events} events in {place[0]}")
     return 0
 
 
-_Subject = tuple[
-    Callable[[argparse.ArgumentParser], None],
-    Callable[[argparse.Namespace, Any, Console], int],
-    str,
-]
-_SUBJECTS: Final[dict[str, _Subject]] = {
+_SUBJECTS: Final[dict[str, Subject]] = {
     "scenarios": (
         _declare_scenarios,
         _scenarios,

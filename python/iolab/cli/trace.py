@@ -4,111 +4,43 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.cli import trace_record
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
-from iolab.cli.parser import Parser
-from iolab.errors import IolabError, TraceError
+from iolab.cli.subjects import Subject, add_subjects, execute_subject
+from iolab.library import block_traces
 from iolab.library.services import Services
-from iolab.run.traces import ENDING, FOLDER
-from iolab.store.users_files import Allowed, opened_new
-from iolab.wording import nearest
+
+if TYPE_CHECKING:
+    from iolab.library.extension_types import (
+        OnlyReadAnswer,
+        TraceMeasuredAnswer,
+        TracesCompared,
+        TraceShowOptions,
+    )
 
 NAME = "trace"
 HELP = "record and read block traces: record, show, convert, stages, summary, diff"
 
 EXIT_DAMAGED: Final = 5
-STANDARD: Final = "-"
-"""Standard input or output instead of a file."""
 _FILE_HELP: Final = "the trace; several files of blktrace, or their common name, are one trace"
 _GROUPS: Final = ("process", "direction", "size")
-
-_Inputs = list[tuple[str, Callable[[int], bytes] | None]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subject; each has flags of its own."""
-    parser.add_argument("subject", metavar="WHAT", help=", ".join(_SUBJECTS))
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help="see `iolab trace WHAT --help`")
+    add_subjects(parser, _SUBJECTS)
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Do what one subject asks for."""
-    if arguments.subject not in _SUBJECTS:
-        raise IolabError(
-            f"there is no 'iolab trace {arguments.subject}'{nearest(arguments.subject, _SUBJECTS)}",
-            f"there are {', '.join(_SUBJECTS)}",
-        )
-    declare, answer, about = _SUBJECTS[arguments.subject]
-    parser = Parser(prog=f"iolab trace {arguments.subject}", description=about, allow_abbrev=False)
-    declare(parser)
-    parsed = parser.understand(arguments.rest)
-    return answer(parsed, services.load_core(), console)
+    return execute_subject(NAME, _SUBJECTS, arguments, (services, console))
 
 
-def _inputs(names: Sequence[str], stack: ExitStack) -> _Inputs:
-    """Files of a trace: by name, or by the name that the files of blktrace share."""
-    inputs: _Inputs = []
-    for name in names:
-        path = Path(name)
-        if path.is_dir():
-            path = _only_trace_in(path)
-            name = str(path)
-        if name == STANDARD or path.exists():
-            inputs.append((name, _unpacked(path, stack) if name.endswith(".gz") else None))
-            continue
-        parts = [part for part in path.parent.glob("*") if _is_part_of(part, path.name)]
-        if not parts:
-            raise TraceError(f"{name}: there is no such file", "check its name")
-        parts.sort(key=lambda part: int(part.name.rpartition(".")[2]))
-        inputs.extend((str(part), None) for part in parts)
-    return inputs
-
-
-def _only_trace_in(directory: Path) -> Path:
-    """The trace of a results directory, or of its folder of traces, if it has only one."""
-    found = sorted({*directory.glob(f"*{ENDING}"), *(directory / FOLDER).glob(f"*{ENDING}")})
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise TraceError(
-            f"{directory} holds no trace", "run the study with --trace, or name a file"
-        )
-    raise TraceError(
-        f"{directory} holds {len(found)} traces, one of each trial",
-        f"name one of them: {found[0]}, ... {found[-1].name}",
-    )
-
-
-def _is_part_of(part: Path, name: str) -> bool:
-    """Whether a file is ``NAME.blktrace.CPU``."""
-    rest = part.name.removeprefix(f"{name}.blktrace.")
-    return rest != part.name and rest.isdecimal()
-
-
-def _unpacked(path: Path, stack: ExitStack) -> Callable[[int], bytes]:
-    """Bytes of a file that gzip packed."""
-    import gzip
-    import zlib
-
-    file = gzip.GzipFile(path, "rb")
-    stack.callback(file.close)
-
-    def read(count: int) -> bytes:
-        try:
-            return file.read1(count)
-        except (OSError, EOFError, zlib.error) as error:
-            raise TraceError(f"{path} cannot be unpacked: {error}", "name a whole file") from None
-
-    return read
-
-
-def _tell_caveats(told: dict[str, Any], console: Console) -> int:
+def _tell_caveats(told: OnlyReadAnswer, console: Console) -> int:
     """Print what the reader found; returns the exit code."""
     for caveat in told["caveats"]:
         console.note(f"iolab: note: {caveat['text']}")
@@ -133,17 +65,15 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no sums at the end")
 
 
-def _show(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    options = {
+def _show(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    options: TraceShowOptions = {
         "format": arguments.format,
         "kinds": ",".join(arguments.kinds) or None,
         "has_times": arguments.times,
         "is_quiet": arguments.quiet,
         "has_programs": arguments.programs,
     }
-    with ExitStack() as stack:
-        inputs = _inputs(arguments.files, stack)
-        told = json.loads(core.trace_show(inputs, json.dumps(options), console.stream))
+    told = block_traces.show_trace(arguments.files, options, console.stream, services)
     return _tell_caveats(told, console)
 
 
@@ -159,27 +89,13 @@ def _declare_convert(parser: argparse.ArgumentParser) -> None:
     add_overwrite_flag(parser)
 
 
-def _convert(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    out = Path(arguments.out)
-    output = arguments.to or core.trace_output_of(out.name)
-    if output is None:
-        raise TraceError(
-            f"{out} does not say by its ending which format is meant",
-            "name it with --to; endings are .iotrace .blktrace .txt .csv .iolog",
-        )
-    with ExitStack() as stack:
-        inputs = _inputs(arguments.files, stack)
-        facts = json.dumps({"converted from": ", ".join(Path(name).name for name, _ in inputs)})
-        if arguments.out == STANDARD:
-            told = json.loads(core.trace_convert(inputs, output, facts, console.stream))
-            return _tell_caveats(told, console)
-        try:
-            with opened_new(out, Allowed.of(arguments.overwrite)) as file:
-                told = json.loads(core.trace_convert(inputs, output, facts, file.write))
-        except OSError as error:
-            raise TraceError(
-                f"{out} cannot be written: {error.strerror or error}", "name another place"
-            ) from None
+def _convert(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    files, out = arguments.files, Path(arguments.out)
+    output = block_traces.output_format(arguments.out, arguments.to, services)
+    if arguments.out == block_traces.STANDARD:
+        told = block_traces.convert_trace(files, output, console.stream, services)
+        return _tell_caveats(told, console)
+    told = block_traces.convert_into(files, output, out, arguments.overwrite, services)
     console.result(f"{told['format']}: {told['written']} events in {out} ({told['output']})")
     if told["left_out"]:
         console.note(
@@ -199,53 +115,52 @@ def _declare_stages(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--btt", action="store_true", help="the text of `btt -A`, counted as btt does"
     )
-    parser.add_argument("--json", action="store_true", help="everything, as JSON; times in ns")
+    _declare_json(parser, "everything")
 
 
-def _stages(arguments: argparse.Namespace, core: Any, console: Console) -> int:
+def _stages(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     by = "process" if arguments.btt else arguments.by or "device"
-    return _measure(arguments, by, "btt" if arguments.btt else "stages", (core, console))
+    style = "btt" if arguments.btt else "stages"
+    told = block_traces.measure_trace(arguments.files, by, style, services)
+    return _tell_measures(told, console, is_json=arguments.json)
 
 
 def _declare_summary(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help=_FILE_HELP)
-    parser.add_argument("--json", action="store_true", help="everything, as JSON; times in ns")
+    _declare_json(parser, "everything")
 
 
-def _summary(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    return _measure(arguments, "process", "summary", (core, console))
+def _summary(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    told = block_traces.measure_trace(arguments.files, "process", "summary", services)
+    return _tell_measures(told, console, is_json=arguments.json)
 
 
-def _measure(arguments: argparse.Namespace, by: str, style: str, means: tuple[Any, Console]) -> int:
-    core, console = means
-    with ExitStack() as stack:
-        told = json.loads(core.trace_stages(_inputs(arguments.files, stack), by, style))
-    text = json.dumps(told["report"], indent=1) + "\n" if arguments.json else told["text"]
-    console.stream(text.encode())
+def _tell_measures(told: TraceMeasuredAnswer, console: Console, *, is_json: bool) -> int:
+    console.stream((_as_json(told["report"]) if is_json else told["text"]).encode())
     return _tell_caveats(told, console)
 
 
 def _declare_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("first", metavar="FIRST", help="a trace; files of blktrace by their name")
     parser.add_argument("second", metavar="SECOND", help="another one")
-    parser.add_argument("--json", action="store_true", help="all figures, as JSON; times in ns")
+    _declare_json(parser, "all figures")
 
 
-def _diff(arguments: argparse.Namespace, core: Any, console: Console) -> int:
-    with ExitStack() as stack:
-        first, second = _inputs([arguments.first], stack), _inputs([arguments.second], stack)
-        told = json.loads(core.trace_diff(first, second))
-    text = json.dumps(told["pairs"], indent=1) + "\n" if arguments.json else told["text"]
-    console.stream(text.encode())
+def _diff(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    told: TracesCompared = block_traces.diff_traces(arguments.first, arguments.second, services)
+    console.stream((_as_json(told["pairs"]) if arguments.json else told["text"]).encode())
     return max(_tell_caveats(trace, console) for trace in told["traces"])
 
 
-_Subject = tuple[
-    Callable[[argparse.ArgumentParser], None],
-    Callable[[argparse.Namespace, Any, Console], int],
-    str,
-]
-_SUBJECTS: Final[dict[str, _Subject]] = {
+def _declare_json(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--json", action="store_true", help=f"{what}, as JSON; times in ns")
+
+
+def _as_json(found: object) -> str:
+    return json.dumps(found, indent=1) + "\n"
+
+
+_SUBJECTS: Final[dict[str, Subject]] = {
     "record": (
         trace_record.declare,
         trace_record.record,

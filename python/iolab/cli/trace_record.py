@@ -1,35 +1,22 @@
-"""``iolab trace record``: block events of devices recorded into a file.
-
-The agent, as root, records; the file is the user's, and is made here, under the rule for all files
-that iolab writes. It has its name from the beginning, so that a killed recording leaves what it
-has written. The command of ``--for`` is started here, with the rights of who asks.
-"""
+"""``iolab trace record``: block events of devices recorded into a file."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import threading
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
-from iolab.errors import IolabError, TraceError
-from iolab.run.stop import StopSwitch, pressed_by_signals
-from iolab.store.users_files import Allowed, made_empty, refuse_existing, removed_if_empty
-from iolab.testbed.agent import Agent
-from iolab.testbed.command import agent_command
-from iolab.units import format_bytes_rounded, parse_bytes
+from iolab.errors import TraceError
+from iolab.library.services import Services
+from iolab.units import format_bytes_rounded
 from iolab.wording import counted
 
 if TYPE_CHECKING:
-    from iolab.protocol import EventSet, Progress, RecordSpec, TraceRecorded
+    from iolab.protocol import TraceRecorded
 
-_SETS: Final[dict[str, EventSet]] = {"full": "full", "issue-complete": "issue_complete"}
-_SECONDS_MAX: Final = 30 * 86_400.0
+_EVENT_SETS: Final = ("full", "issue-complete")
 _EXIT_COMMAND_FAILED: Final = 1
 
 
@@ -48,7 +35,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--events",
-        choices=sorted(_SETS),
+        choices=_EVENT_SETS,
         default="full",
         help="all block events, or only what devices were given and when they were done",
     )
@@ -58,111 +45,32 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_overwrite_flag(parser)
 
 
-def record(arguments: argparse.Namespace, core: object, console: Console) -> int:
-    """Record, and say what was recorded.
+def record(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    """Record, and say what was recorded; returns the exit code."""
+    from iolab.library.trace_recording import RecordingWords, record_trace
+
+    del services
+    asked = RecordingWords(
+        devices=tuple(arguments.devices),
+        out=Path(arguments.out),
+        command=arguments.command,
+        seconds=arguments.seconds,
+        events=arguments.events,
+        buffer=arguments.buffer,
+        overwrite=tuple(arguments.overwrite),
+    )
+    found = record_trace(asked, console.note)
+    _tell(found.answer, arguments.out, console)
+    return _tell_command(found.command_code, console)
+
+
+def _tell(answer: TraceRecorded, out: str, console: Console) -> None:
+    """Print what was recorded.
 
     Raises
     ------
-    IolabError : the recording could not begin, or ended early; says what can be used.
+    TraceError : it ended early.
     """
-    del core
-    limit_ns, buffer_bytes = _limit_ns(arguments.seconds), parse_bytes(arguments.buffer)
-    out, allowed = Path.cwd() / arguments.out, Allowed.of(arguments.overwrite)
-    refuse_existing([out], allowed)
-    with pressed_by_signals() as switch:
-        command = _Command(arguments.command, switch)
-        with Agent(agent_command(needs_root=True), stop=command, tell=console.note) as agent:
-            agent.hello(f"trace-{uuid.uuid4().hex[:12]}")
-            status = _made(out, allowed)
-            spec: RecordSpec = {
-                "devices": arguments.devices,
-                "output": {
-                    "path": str(out.parent.resolve() / out.name),
-                    "device": status.st_dev,
-                    "inode": status.st_ino,
-                },
-                "events": _SETS[arguments.events],
-                "buffer_bytes": buffer_bytes,
-                "time_limit_ns": limit_ns,
-                "command": arguments.command,
-            }
-            try:
-                answer = agent.record_trace(spec, command.heed)
-            finally:
-                removed_if_empty(out, status)
-        code = command.wait()
-    return _tell(answer, arguments.out, console) or _tell_command(code, console)
-
-
-def _made(out: Path, allowed: Allowed) -> os.stat_result:
-    try:
-        return made_empty(out, allowed)
-    except OSError as error:
-        raise TraceError(
-            f"{out} cannot be written: {error.strerror or error}", "name another place"
-        ) from None
-
-
-def _limit_ns(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds <= _SECONDS_MAX:
-        raise IolabError(
-            f"--seconds {text}: that is no time",
-            "write seconds: 10, 0.5; at most 30 days",
-        )
-    return int(seconds * 1e9)
-
-
-class _Command:
-    """The command that is recorded, if there is one: its end is the wish to stop.
-
-    It is the agent's `Stop`. Ctrl-C on a terminal reaches the command, too; that both end then
-    counts as one press.
-    """
-
-    def __init__(self, line: str | None, switch: StopSwitch) -> None:
-        self._line = line
-        self._switch = switch
-        self._process: subprocess.Popen[bytes] | None = None
-        self._is_over = False
-
-    @property
-    def presses(self) -> int:
-        """How often the user asked, or 1 if the command has ended."""
-        return self._switch.presses or int(self._is_over)
-
-    def fileno(self) -> int:
-        """Descriptor that becomes readable at a press."""
-        return self._switch.fileno()
-
-    def drain(self) -> None:
-        """Make the descriptor unreadable until the next press."""
-        self._switch.drain()
-
-    def heed(self, progress: Progress) -> None:
-        """Start the command when events are recorded."""
-        if "recording" not in progress or self._process is not None or self._line is None:
-            return
-        self._process = subprocess.Popen(["/bin/sh", "-c", self._line])
-        threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
-
-    def _watch(self, process: subprocess.Popen[bytes]) -> None:
-        process.wait()
-        self._is_over = True
-        self._switch.wake()
-
-    def wait(self) -> int:
-        """Exit code of the command, 0 if there is none; waits for its end."""
-        return self._process.wait() if self._process is not None else 0
-
-
-def _tell(answer: TraceRecorded, out: str, console: Console) -> int:
-    """Print what was recorded; returns the exit code."""
     recorded = answer["recorded"]
     for warning in answer.get("warnings", ()):
         console.note(f"iolab: note: {warning['message']}; {warning['hint']}")
@@ -193,7 +101,6 @@ def _tell(answer: TraceRecorded, out: str, console: Console) -> int:
             f"{', '.join(recorded['vanished'])} went away while it was recorded",
             f"what was recorded before is in {out}",
         )
-    return 0
 
 
 def _tell_command(code: int, console: Console) -> int:

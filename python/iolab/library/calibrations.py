@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iolab.errors import StudyError
 from iolab.run.outputs import OUTPUT_ROOT
@@ -71,7 +71,7 @@ def check(testbed: Testbed, allowed: Allowed) -> None:
 
 
 def save(
-    what: tuple[Testbed, Allowed], result: Mapping[str, Any], study: Path, *, now_ns: int
+    what: tuple[Testbed, Allowed], result: Mapping[str, object], study: Path, *, now_ns: int
 ) -> Path:
     """Keep a testbed's result for later plans; returns the file."""
     testbed, allowed = what
@@ -112,7 +112,7 @@ def find(testbed: Testbed) -> KnownNoise | None:
     return KnownNoise(sd, f"A/A of {counted(rounds, 'round')}, {made:%Y-%m-%d}, {path}")
 
 
-def find_for(testbed: str, facts: Mapping[str, str]) -> dict[str, Any] | None:
+def find_for(testbed: str, facts: Mapping[str, str]) -> dict[str, object] | None:
     """Newest stored result for a study's testbed on its kernel; None without one.
 
     A file that cannot be read is passed over: a report must not fail because of it, and a plan
@@ -121,13 +121,13 @@ def find_for(testbed: str, facts: Mapping[str, str]) -> dict[str, Any] | None:
     wanted = {"testbed": testbed} | {
         name: facts[name] for name in ("kernel.release", "cpu.count") if name in facts
     }
-    found: list[tuple[int, dict[str, Any]]] = []
+    found: list[tuple[int, dict[str, object]]] = []
     for path in FOLDER.glob("*.json") if FOLDER.is_dir() else ():
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             machine, made = document["machine"], int(document["made_at_unix_ns"])
             if all(machine.get(name) == value for name, value in wanted.items()):
-                found.append((made, dict(document["result"]) | {"made_at_unix_ns": made}))
+                found.append((made, {**document["result"], "made_at_unix_ns": made}))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
     return max(found, key=lambda item: item[0])[1] if found else None

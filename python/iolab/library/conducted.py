@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from iolab.errors import StudyError
 from iolab.library.forecast import forecast, short_text
 from iolab.library.services import Services
+from iolab.library.stored import directory_of, stored_study
+from iolab.library.study import Study, checked_study, is_testbed_from_file, public_study
 from iolab.run.conduct import Conducted, conduct, note_plan
 from iolab.run.dry_run import rehearse
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.prepare import prepare
 from iolab.run.stop import StopSwitch, pressed_by_signals
-from iolab.study.model import Study
+
+if TYPE_CHECKING:
+    from iolab.library.flag_words import StudyKeys
+
+__all__ = ["Conducted", "RunOptions", "conducted", "study_again"]
 
 
 def conducted(
@@ -33,8 +45,9 @@ def conducted(
     ------
     IolabError : it was refused, or nothing could be stored.
     """
-    is_drawn = study.seed is None and not options.is_resumed
-    prepared = prepare(study, options, services.load_core(), services.analysis, observer)
+    options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
+    core, analysis = services.load_core(), services.analysis
+    prepared = prepare(checked_study(study), options, core, analysis, observer)
     if not options.is_dry_run:
         if stop is not None:
             return conduct(prepared, stop)
@@ -43,9 +56,38 @@ def conducted(
     note_plan(prepared)
     rehearse(prepared)
     observer.result(short_text(forecast(prepared.plan, prepared.testbed)))
-    if is_drawn:
+    if study.seed is None and not options.is_resumed:
         observer.result(
             f"The order is that of seed {prepared.plan.seed}; the run draws another one, "
             f"unless it is given --seed {prepared.plan.seed}."
         )
     return None
+
+
+def study_again(path: Path, keys: StudyKeys, options: RunOptions) -> tuple[Study, RunOptions]:
+    """A stored study and how it is run: continued in its own directory unless `out` is another.
+
+    Parameters
+    ----------
+    path : a results directory, its database or an archive.
+    keys : top-level keys that replace those of its study file.
+    options : how it is run.
+
+    Raises
+    ------
+    StudyError : nothing of it can be run; or an archive is to be continued.
+    StoreError : it cannot be read.
+    """
+    checked = stored_study(path, keys.values, keys.source)
+    is_from_file = "testbed" not in keys.values
+    if options.is_resumed and options.out is None:
+        directory = directory_of(path)
+        if directory is None:
+            raise StudyError(
+                f"{path} is an archive, in which nothing can be continued",
+                f"unpack it first, as with `iolab archive --extract {quote(str(path))} --out DIR`, "
+                "then `iolab run DIR --resume`",
+            )
+        # Its device was confirmed when it began; the serial or the marker on it is asked again.
+        options, is_from_file = replace(options, out=directory), False
+    return public_study(checked, is_testbed_from_file=is_from_file), options

@@ -6,22 +6,17 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from iolab.errors import IolabError
+from iolab.errors import IolabError, nobody_asked
 from iolab.library.conducted import conducted
 from iolab.library.hints import in_python
 from iolab.library.open_result import open as open_result
 from iolab.library.result import Result
 from iolab.library.services import Services
-from iolab.library.study import Study, checked_study, is_testbed_from_file
-from iolab.run.observer import nobody_asked
+from iolab.library.study import Study
 from iolab.run.options import RunOptions
 from iolab.run.progress import Progress
 from iolab.run.stop import StopSwitch, pressed_by_signals
-
-if TYPE_CHECKING:
-    pass
 
 
 @in_python
@@ -73,11 +68,10 @@ def run(  # noqa: PLR0913 - keyword arguments, each with a name of its own
         erase_serial=erase_serial,
         accept_writes=accept_writes,
         is_other_machine_allowed=allow_other_machine,
-        is_testbed_from_file=is_testbed_from_file(study),
     )
     listener = Listener(progress)
     with _switch(stop) as pressed:
-        done = conducted(checked_study(study), options, Services(), listener, pressed)
+        done = conducted(study, options, Services(), listener, pressed)
     if done is None:
         raise AssertionError("this is no rehearsal")
     if done.problem is not None:

@@ -8,80 +8,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from iolab.frozen import frozen
 from iolab.run.core import Core, load_core
 
 if TYPE_CHECKING:
+    from iolab.report.write import ReportPaths
     from iolab.run.prepare import Analysis
+    from iolab.stats.verdict import Comparison, StudyVerdict
     from iolab.store.rows import StudyData
 
 
-class Verdict(Protocol):
-    """What the command line reads of a `StudyVerdict`."""
-
-    @property
-    def sentence(self) -> str:
-        """The answer in one sentence."""
-        ...
-
-    @property
-    def headline_word(self) -> str:
-        """One of better, worse, same, trivial, depends, undecided."""
-        ...
-
-
-class ReportPaths(Protocol):
-    """Files that a report consists of."""
-
-    @property
-    def html(self) -> Path:
-        """Self-contained page."""
-        ...
-
-    @property
-    def xlsx(self) -> Path:
-        """Workbook with native charts."""
-        ...
-
-    @property
-    def verdict_json(self) -> Path:
-        """Verdict for programs."""
-        ...
-
-
-def _judge(data: StudyData) -> Any:
+def _judge(data: StudyData) -> StudyVerdict:
     from iolab.stats.judge import judge
 
     return judge(data)
 
 
-def _rounds_for_width(headline: Sequence[Any], width: float) -> int | None:
+def _rounds_for_width(headline: Sequence[Comparison], width: float) -> int | None:
     from iolab.stats.width import rounds_for_width
 
     return rounds_for_width(headline, width)
 
 
-def _write_all(data: StudyData, verdict: Any, out_dir: Path) -> Any:
+def _write_all(data: StudyData, verdict: StudyVerdict, out_dir: Path) -> ReportPaths:
     from iolab import report
 
     return report.write_all(data, verdict, out_dir)
 
 
-def _render(data: StudyData, verdict: Any, width: int) -> str:
+def _render(data: StudyData, verdict: StudyVerdict, width: int) -> str:
     from iolab.report import terminal
 
     return terminal.render(data, verdict, width=width)
 
 
-def _markdown(data: StudyData, verdict: Any) -> str:
+def _markdown(data: StudyData, verdict: StudyVerdict) -> str:
     from iolab.report import markdown
 
     return markdown.render_markdown(data, verdict)
 
 
-def _json(data: StudyData, verdict: Any) -> str:
+def _json(data: StudyData, verdict: StudyVerdict) -> str:
     from iolab.report import verdict_json
 
     return verdict_json.render_json(data, verdict)
@@ -92,11 +61,11 @@ class Services:
     """The heavy halves, replaceable."""
 
     load_core: Callable[[], Core] = load_core
-    judge: Callable[[StudyData], Verdict] = _judge
-    write_all: Callable[[StudyData, Any, Path], ReportPaths] = _write_all
-    render: Callable[[StudyData, Any, int], str] = _render
-    markdown: Callable[[StudyData, Any], str] = _markdown
-    json: Callable[[StudyData, Any], str] = _json
+    judge: Callable[[StudyData], StudyVerdict] = _judge
+    write_all: Callable[[StudyData, StudyVerdict, Path], ReportPaths] = _write_all
+    render: Callable[[StudyData, StudyVerdict, int], str] = _render
+    markdown: Callable[[StudyData, StudyVerdict], str] = _markdown
+    json: Callable[[StudyData, StudyVerdict], str] = _json
 
     @property
     def analysis(self) -> Analysis:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from iolab.store.db import STORE_NAME, Store
 from iolab.store.read import without_collecting
 from iolab.store.rows import ByHand, StudyData
 from iolab.study.load import parse_study
+from iolab.visible import visible_line
 
 if TYPE_CHECKING:
     from iolab.archive.format import Manifest
@@ -133,6 +134,33 @@ def by_hand_of(store: Store, data: StudyData) -> tuple[ByHand, ...]:
         return by_hand(data, store.contents, load_core())
     except IolabError:  # A report does not fail because another program cannot be told the same.
         return ()
+
+
+@contextmanager
+def opened(path: Path, note: Callable[[str], None]) -> Generator[Path, None, None]:
+    """Database of a study, or of an archive, which lives in a temporary directory meanwhile.
+
+    `note` hears of what an archive says of itself.
+
+    Raises
+    ------
+    ArchiveError : the archive is damaged, foreign, or of a newer program.
+    """
+    if not is_archive(path):
+        yield find_database(path)
+        return
+    with unpacked(path) as (database, manifest):
+        if manifest is not None:
+            note(f"iolab: {path}: {manifest_text(manifest)}")
+        yield database
+
+
+def manifest_text(manifest: Manifest) -> str:
+    """Write what an archive says of itself in one line."""
+    return visible_line(
+        f"study '{manifest.study_name}', measured on {manifest.machine}; archived by iolab "
+        f"{manifest.iolab_version}"
+    )
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from iolab.study import model
 from iolab.study.load import load_study, parse_study, study_from_table
@@ -17,12 +17,12 @@ from iolab.study.workloads import DEFAULT_TESTS
 
 Level: TypeAlias = str | int | float | bool
 """A level as a study file writes it: ``"bfq"``, ``"4k"``, ``4096``, ``True``."""
-WorkloadTable: TypeAlias = Mapping[str, Any]
+WorkloadTable: TypeAlias = Mapping[str, object]
 """Keys of one ``[[workloads]]`` table of a study file."""
 Workload: TypeAlias = str | WorkloadTable | Sequence[str | WorkloadTable]
 """A command, a file, the name of a preset or a table; or several of them."""
 
-_DEFAULT: Final[dict[str, Any]] = {
+_DEFAULT: Final[dict[str, object]] = {
     "name": "iozone",
     "kind": "iozone",
     "tests": list(DEFAULT_TESTS),
@@ -85,16 +85,16 @@ class Study:
     def __init__(  # noqa: PLR0913 - keyword arguments, each with a name of its own
         self,
         *,
-        testbed: str | Mapping[str, Any],
+        testbed: str | Mapping[str, object],
         workload: Workload | None = None,
         factors: Mapping[str, Level | Sequence[Level]] | None = None,
         settings: Mapping[str, Level] | None = None,
         rounds: int | None = None,
         seed: int | None = None,
         name: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
-        given: dict[str, Any] = {
+        given: dict[str, object] = {
             "name": name,
             "testbed": testbed,
             "factors": factors,
@@ -172,6 +172,16 @@ class Study:
         return self._checked.seed
 
     @property
+    def is_comparison(self) -> bool:
+        """Whether a factor has several levels, which the verdict compares."""
+        return self._checked.is_comparison
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Command line of another program that the study is, program first; empty if it is none."""
+        return self._checked.command
+
+    @property
     def n_treatments(self) -> int:
         """Trials of one round."""
         return len(treatments_of(self._checked))
@@ -200,7 +210,7 @@ class Study:
         return f"<iolab.Study '{self.name}' on {self.testbed}: {varied or 'nothing varied'}>"
 
 
-def _workload_tables(workload: Workload | None) -> list[Any]:
+def _workload_tables(workload: Workload | None) -> list[object]:
     if workload is None:
         return [_DEFAULT]
     given = [workload] if isinstance(workload, str | Mapping) else list(workload)
@@ -209,7 +219,7 @@ def _workload_tables(workload: Workload | None) -> list[Any]:
     return [next(named) if isinstance(item, str) else item for item in given]
 
 
-def _as_toml(value: Any) -> Any:
+def _as_toml(value: object) -> object:
     """A value of Python as TOML would have given it: tables, lists, texts and numbers."""
     if isinstance(value, Mapping):
         return {str(key): _as_toml(item) for key, item in value.items()}
@@ -218,6 +228,11 @@ def _as_toml(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_as_toml(item) for item in value]
     return value
+
+
+def public_study(checked: model.Study, *, is_testbed_from_file: bool = False) -> Study:
+    """The study that a checked one is."""
+    return Study._of(checked, is_from_file=is_testbed_from_file)  # pyright: ignore[reportPrivateUsage]
 
 
 def checked_study(study: Study) -> model.Study:

@@ -23,6 +23,7 @@ from iolab.stats.sentence import kind_word, level_shown, margin_text, mode_text,
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict, TreatmentSummary
 from iolab.stats.winners import winner_text
 from iolab.store.rows import StudyData
+from iolab.visible import to_ascii
 
 _C = TypeVar("_C", Comparison, CellComparison)
 CELLS_MAX: Final = 40
@@ -34,16 +35,6 @@ BAR_SPAN_MIN: Final = 1.25
 """The bars show at least ratios from 1/1.25 to 1.25."""
 BAR_SPAN_MAX: Final = 4.0
 """And at most 1/4 to 4; longer intervals end in an arrow."""
-ASCII: Final = {
-    "·": "-",
-    "…": "~",
-    "µ": "u",
-    "±": "+-",
-    "–": "-",
-    "\N{NARROW NO-BREAK SPACE}": " ",
-    "\N{NO-BREAK SPACE}": " ",
-    "×": "x",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +79,6 @@ def render(
     ]
     text = FIXED_SPACES.sub(" ", "\n\n".join(block for block in blocks if block)) + "\n"
     return text if is_unicode else to_ascii(text)
-
-
-def to_ascii(text: str) -> str:
-    """Write a text for a terminal that can show nothing else."""
-    for character, plain in ASCII.items():
-        text = text.replace(character, plain)
-    return text.encode("ascii", "replace").decode()
 
 
 def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from iolab.errors import RefusedError
 from iolab.run.progress import Progress
 
 
@@ -40,11 +39,3 @@ class Observer(Protocol):
         RefusedError : nobody can be asked.
         """
         ...
-
-
-def nobody_asked(flag: str) -> RefusedError:
-    """Error of a question where there is nobody who could answer it."""
-    return RefusedError(
-        "nobody can be asked: standard input is no terminal",
-        f"give {flag} if you mean that; nothing was changed",
-    )

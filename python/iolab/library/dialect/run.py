@@ -38,6 +38,7 @@ from iolab.testbed.runner import Runner
 from iolab.version import iolab_version
 
 if TYPE_CHECKING:
+    from iolab import Study as PublicStudy
     from iolab import protocol
     from iolab.protocol import Record, TrialSpec, Workload
 
@@ -189,7 +190,9 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Obs
     return _conduct(plan, study_of(plan), plan.options, services, console)
 
 
-def conduct_line(study: Study, options: RunOptions, services: Services, console: Observer) -> int:
+def conduct_line(
+    study: PublicStudy, options: RunOptions, services: Services, console: Observer
+) -> int:
     """Run a stored command line again, or continue it; prints what the line itself would.
 
     Parameters
@@ -197,12 +200,20 @@ def conduct_line(study: Study, options: RunOptions, services: Services, console:
     study : the stored study, with the words of the command line.
     options : how it is run; the options among the words are those of an earlier run.
     """
-    dialect, *words = study.command
+    from iolab.library.study import checked_study, is_testbed_from_file
+
+    checked = checked_study(study)
+    dialect, *words = checked.command
     core: Any = services.load_core()
     plan = DialectPlan.of_words(core, dialect, words)
     check_workbook(plan.asked.get("workbook"), Allowed.of(options.overwrite))
-    options = replace(options, is_announced=False, failures_max=None)
-    return _conduct(plan, study, options, services, console)
+    options = replace(
+        options,
+        is_announced=False,
+        failures_max=None,
+        is_testbed_from_file=is_testbed_from_file(study),
+    )
+    return _conduct(plan, checked, options, services, console)
 
 
 def _conduct(

@@ -1,0 +1,51 @@
+"""Commands of commands: `iolab trace show`, each with flags of its own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from iolab.cli.console import Console
+from iolab.cli.parser import Parser
+from iolab.errors import IolabError
+from iolab.library.services import Services
+from iolab.wording import nearest
+
+Subject: TypeAlias = tuple[
+    Callable[[argparse.ArgumentParser], None],
+    Callable[[argparse.Namespace, Services, Console], int],
+    str,
+]
+"""What declares its flags, what answers, and what it is about."""
+
+
+def add_subjects(parser: argparse.ArgumentParser, subjects: Mapping[str, Subject]) -> None:
+    """Declare that a subject follows, with whatever words."""
+    command = parser.prog
+    parser.add_argument("subject", metavar="WHAT", help=", ".join(subjects))
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=f"see `{command} WHAT --help`")
+
+
+def execute_subject(
+    command: str,
+    subjects: Mapping[str, Subject],
+    arguments: argparse.Namespace,
+    means: tuple[Services, Console],
+) -> int:
+    """Do what one subject of ``iolab COMMAND`` asks for; returns the exit code.
+
+    Raises
+    ------
+    IolabError : there is no such subject, or its words mean nothing.
+    """
+    name = f"iolab {command} {arguments.subject}"
+    if arguments.subject not in subjects:
+        raise IolabError(
+            f"there is no '{name}'{nearest(arguments.subject, subjects)}",
+            f"there are {', '.join(subjects)}",
+        )
+    declare, answer, about = subjects[arguments.subject]
+    parser = Parser(prog=name, description=about, allow_abbrev=False)
+    declare(parser)
+    return answer(parser.understand(arguments.rest), *means)

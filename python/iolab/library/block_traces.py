@@ -1,0 +1,197 @@
+"""Block traces: found, shown, converted, measured and compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
+
+from iolab.errors import TraceError
+from iolab.library.services import Services
+from iolab.run.traces import ENDING, FOLDER
+from iolab.store.users_files import Allowed, opened_new
+
+if TYPE_CHECKING:
+    from iolab.library.extension_types import (
+        OnlyReadAnswer,
+        TraceConvertedAnswer,
+        TraceMeasuredAnswer,
+        TracesCompared,
+        TraceShowOptions,
+    )
+
+STANDARD: Final = "-"
+"""Standard input or output instead of a file."""
+
+Group: TypeAlias = Literal["device", "process", "direction", "size"]
+"""By what the stages of a trace are measured."""
+Style: TypeAlias = Literal["stages", "summary", "btt"]
+"""What the text of measures looks like."""
+Sink: TypeAlias = Callable[[bytes], object]
+"""Takes a piece of output."""
+Inputs: TypeAlias = list[tuple[str, Callable[[int], bytes] | None]]
+"""Files of a trace: name, and what gives bytes where the file is not read by its name."""
+
+
+class _Reader(Protocol):
+    """What the extension does with traces."""
+
+    def trace_show(self, inputs: Inputs, options_json: str, sink: Sink, /) -> str: ...
+    def trace_convert(self, inputs: Inputs, output: str, facts: str, sink: Sink, /) -> str: ...
+    def trace_output_of(self, name: str, /) -> str | None: ...
+    def trace_stages(self, inputs: Inputs, by: str, style: str, /) -> str: ...
+    def trace_diff(self, first: Inputs, second: Inputs, /) -> str: ...
+
+
+def _reader(services: Services) -> _Reader:
+    return cast("_Reader", services.load_core())
+
+
+def show_trace(
+    files: Sequence[str], options: TraceShowOptions, sink: Sink, services: Services
+) -> OnlyReadAnswer:
+    """Write a trace as blkparse does, piece by piece.
+
+    Raises
+    ------
+    TraceError : no file is a trace, or an option cannot be understood.
+    """
+    with _inputs(files) as inputs:
+        told = _reader(services).trace_show(inputs, json.dumps(options), sink)
+    return json.loads(told)
+
+
+def output_format(out: str, asked: str | None, services: Services) -> str:
+    """The format that is asked for, or that the ending of a file's name stands for.
+
+    Raises
+    ------
+    TraceError : it stands for none.
+    """
+    path = Path(out)
+    output = asked or _reader(services).trace_output_of(path.name)
+    if output is None:
+        raise TraceError(
+            f"{path} does not say by its ending which format is meant",
+            "name it with --to; endings are .iotrace .blktrace .txt .csv .iolog",
+        )
+    return output
+
+
+def convert_trace(
+    files: Sequence[str], output: str, sink: Sink, services: Services
+) -> TraceConvertedAnswer:
+    """Write a trace in another format, piece by piece.
+
+    Raises
+    ------
+    TraceError : no file is a trace, or the format cannot hold it.
+    """
+    with _inputs(files) as inputs:
+        names = ", ".join(Path(name).name for name, _ in inputs)
+        facts = json.dumps({"converted from": names})
+        return json.loads(_reader(services).trace_convert(inputs, output, facts, sink))
+
+
+def convert_into(
+    files: Sequence[str], output: str, out: Path, overwrite: Sequence[str], services: Services
+) -> TraceConvertedAnswer:
+    """Write a trace in another format into a new file, which has its name only when it is whole.
+
+    Raises
+    ------
+    RefusedError : the file exists, and `overwrite` does not name it.
+    TraceError : it cannot be written; or as for :func:`convert_trace`.
+    """
+    try:
+        with opened_new(out, Allowed.of(overwrite)) as file:
+            return convert_trace(files, output, file.write, services)
+    except OSError as error:
+        raise TraceError(
+            f"{out} cannot be written: {error.strerror or error}", "name another place"
+        ) from None
+
+
+def measure_trace(
+    files: Sequence[str], by: Group, style: Style, services: Services
+) -> TraceMeasuredAnswer:
+    """Measure how long each stage of a request takes, and how deep the queues are.
+
+    Raises
+    ------
+    TraceError : no file is a trace.
+    """
+    with _inputs(files) as inputs:
+        return json.loads(_reader(services).trace_stages(inputs, by, style))
+
+
+def diff_traces(first: str, second: str, services: Services) -> TracesCompared:
+    """Compare the figures of two traces.
+
+    Raises
+    ------
+    TraceError : one of them is no trace.
+    """
+    with _inputs([first]) as one, _inputs([second]) as other:
+        return json.loads(_reader(services).trace_diff(one, other))
+
+
+@contextmanager
+def _inputs(names: Sequence[str]) -> Generator[Inputs, None, None]:
+    """Files of a trace: by name, or by the name that the files of blktrace share."""
+    with ExitStack() as stack:
+        inputs: Inputs = []
+        for name in names:
+            path = Path(name)
+            if path.is_dir():
+                path = _only_trace_in(path)
+                name = str(path)
+            if name == STANDARD or path.exists():
+                inputs.append((name, _unpacked(path, stack) if name.endswith(".gz") else None))
+                continue
+            parts = [part for part in path.parent.glob("*") if _is_part_of(part, path.name)]
+            if not parts:
+                raise TraceError(f"{name}: there is no such file", "check its name")
+            parts.sort(key=lambda part: int(part.name.rpartition(".")[2]))
+            inputs.extend((str(part), None) for part in parts)
+        yield inputs
+
+
+def _only_trace_in(directory: Path) -> Path:
+    """The trace of a results directory, or of its folder of traces, if it has only one."""
+    found = sorted({*directory.glob(f"*{ENDING}"), *(directory / FOLDER).glob(f"*{ENDING}")})
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise TraceError(
+            f"{directory} holds no trace", "run the study with --trace, or name a file"
+        )
+    raise TraceError(
+        f"{directory} holds {len(found)} traces, one of each trial",
+        f"name one of them: {found[0]}, ... {found[-1].name}",
+    )
+
+
+def _is_part_of(part: Path, name: str) -> bool:
+    """Whether a file is ``NAME.blktrace.CPU``."""
+    rest = part.name.removeprefix(f"{name}.blktrace.")
+    return rest != part.name and rest.isdecimal()
+
+
+def _unpacked(path: Path, stack: ExitStack) -> Callable[[int], bytes]:
+    """Bytes of a file that gzip packed."""
+    import gzip
+    import zlib
+
+    file = gzip.GzipFile(path, "rb")
+    stack.callback(file.close)
+
+    def read(count: int) -> bytes:
+        try:
+            return file.read1(count)
+        except (OSError, EOFError, zlib.error) as error:
+            raise TraceError(f"{path} cannot be unpacked: {error}", "name a whole file") from None
+
+    return read

@@ -1,0 +1,75 @@
+"""What an A/A study says about its testbed, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iolab.library.power_reached import SAVING_MIN, length_text
+from iolab.stats.effect_words import percent
+from iolab.wording import counted
+
+if TYPE_CHECKING:
+    from iolab.stats.calibration import Calibration, Control
+
+
+def calibration_lines(result: Calibration) -> list[str]:
+    """Write a calibration, a fact per line."""
+    lines = [
+        f"A/A over {counted(result.n_rounds, 'round')}: B / A = {result.ratio:.4f}"
+        f" [{result.ratio_low:.4f}, {result.ratio_high:.4f}]; sd of a round's ratio"
+        f" {result.sd * 100:.2g} %, at most {result.sd_upper * 100:.2g} % (80 % bound).",
+        f"False positives: {result.false_positives} of"
+        f" {counted(result.small_studies, 'study', 'studies')} of {result.planned_rounds} rounds"
+        f" differ (95 % interval {result.false_positive_low * 100:.0f} to"
+        f" {result.false_positive_high * 100:.0f} %);"
+        f" {result.false_positive_resampled * 100:.1f} % of resampled ones.",
+        f"Noise floor: {result.planned_rounds} rounds cannot tell differences below"
+        f" {result.noise_floor * 100:.3g} % from nothing.",
+    ]
+    if result.lag_one is not None and result.lag_one_chance is not None:
+        verb = "remembers" if abs(result.lag_one) > result.lag_one_chance else "forgets"
+        lines.append(
+            f"Memory: lag-1 autocorrelation {result.lag_one:+.2f} (chance alone:"
+            f" ±{result.lag_one_chance:.2f}); a trial {verb} the one before."
+        )
+    if result.position_ratio is not None and result.position_p is not None:
+        lines.append(
+            f"Place in the round: {(result.position_ratio - 1) * 100:+.3g} % from the first to the"
+            f" last (p = {result.position_p:.2g})."
+        )
+    return [*lines, *_level_lines(result), *_control_lines(result.control)]
+
+
+def _level_lines(result: Calibration) -> list[str]:
+    """Where the noise is, and whether longer trials or more of them pay."""
+    lines: list[str] = []
+    noise = result.noise_by_level
+    if noise is not None:
+        many = ""
+        if noise.trials_per_round > 1:
+            many = f"; {noise.trials_per_round} equal trials a round would pay"
+        lines.append(
+            f"Where the noise is: sd {percent(noise.part_sd)} between tenths of a trial, trials"
+            f" add {percent(noise.trial_sd)}, rounds {percent(noise.round_sd)}{many}."
+        )
+    row = result.trial_length
+    if row is not None and row.saving >= SAVING_MIN:
+        lines.append(f"Length of trials: {length_text(row)}.")
+    elif row is not None:
+        lines.append("Length of trials: about as long as pays.")
+    return lines
+
+
+def _control_lines(control: Control | None) -> list[str]:
+    if control is None:
+        return []
+    found = "found" if control.is_found else "NOT found: do not trust small differences here"
+    expected = "as expected"
+    if not control.is_as_expected and control.high < control.expected_ratio:
+        expected = "more than expected (a pause is at least as long as asked)"
+    elif not control.is_as_expected:
+        expected = "less than expected"
+    return [
+        f"Positive control {control.label}: {found}; ratio {control.ratio:.3f}"
+        f" [{control.low:.3f}, {control.high:.3f}], {expected}: {control.expected_ratio:.3f}."
+    ]

@@ -1,0 +1,86 @@
+"""What killed runs left changed, put back."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from iolab.errors import TestbedError
+from iolab.frozen import frozen
+from iolab.testbed.agent import Agent, describe_problem
+from iolab.testbed.command import agent_command, find_agent
+
+if TYPE_CHECKING:
+    from iolab.protocol import Restored
+
+ROOTS_JOURNALS: Final = Path("/var/lib/iolab/journal")
+
+
+@frozen
+class Restoration:
+    """What was put back, and what was not; each as a line for people."""
+
+    restored: tuple[str, ...]
+    obsolete: tuple[str, ...]
+    """Changes that were gone already."""
+    problems: tuple[str, ...]
+    """What could not be put back, and why."""
+    alive: tuple[str, ...]
+    """Runs that are under way, whose changes are in place."""
+    unasked: str | None
+    """Why changes made as root were not looked at; None if they were."""
+
+    @property
+    def may_hold_more(self) -> bool:
+        """Whether root may have journals that were not looked at."""
+        return self.unasked is not None and may_hold_journals(ROOTS_JOURNALS)
+
+
+def restore(run_id: str | None, note: Callable[[str], None]) -> Restoration:
+    """Restore as this user and, if it can be had, as root.
+
+    Parameters
+    ----------
+    run_id : only this run; None is all of them.
+    note : hears of what the agent has to say.
+
+    Raises
+    ------
+    TestbedError : the agent is missing, or fails.
+    """
+    results = [_restored([str(find_agent())], run_id, note)]
+    unasked = None
+    if os.geteuid() != 0:
+        try:
+            command = agent_command(needs_root=True)
+        except TestbedError as error:
+            unasked = str(error)
+        else:
+            results.append(_restored(command, run_id, note))
+    return Restoration(
+        tuple(describe_problem(one) for found in results for one in found.get("restored", [])),
+        tuple(describe_problem(one) for found in results for one in found.get("obsolete", [])),
+        tuple(describe_problem(one) for found in results for one in found.get("problems", [])),
+        tuple(str(run) for found in results for run in found.get("alive", [])),
+        unasked,
+    )
+
+
+def may_hold_journals(folder: Path) -> bool:
+    """Whether journals may lie in a folder: it cannot be looked into, or there are some."""
+    try:
+        return any(path.suffix == ".jsonl" for path in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+
+
+def _restored(command: list[str], run_id: str | None, note: Callable[[str], None]) -> Restored:
+    with Agent(command, tell=note) as agent:
+        agent.hello(f"restore-{uuid.uuid4().hex[:8]}")
+        result = agent.restore(run_id)
+    return {**result, "problems": list(agent.unrestored)}
