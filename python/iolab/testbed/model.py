@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
@@ -63,7 +63,7 @@ class LoopTestbed(RealTestbed):
         )
         return "loop", units.format_bytes(self.size_bytes), chosen
 
-    def agent_spec(self) -> dict[str, Any]:
+    def agent_spec(self) -> Mapping[str, object]:
         """Testbed spec of the agent protocol."""
         return {
             "kind": "loop",
@@ -116,7 +116,7 @@ class DirectoryTestbed(RealTestbed):
         options = {"allow_knobs_on": allowed, "in_place": "true" if self.is_in_place else ""}
         return "dir", str(self.path), tuple((key, value) for key, value in options.items() if value)
 
-    def agent_spec(self) -> dict[str, Any]:
+    def agent_spec(self) -> Mapping[str, object]:
         """Testbed spec of the agent protocol."""
         return {
             "kind": "directory",
