@@ -61,6 +61,12 @@ def schemas() -> Any:
     return json.loads(subprocess.run(agent, capture_output=True, text=True, check=True).stdout)
 
 
+def all_schemas() -> Any:
+    """Types that cross the border: those of the agent, and those of the extension."""
+    core: Any = importlib.import_module("iolab._core")
+    return protocol_types.merged(schemas(), json.loads(core.extension_schema()))
+
+
 def protocol_page() -> str:
     """The agent's protocol: what is written by hand, then every method and type."""
     by_hand = (ROOT / PROTOCOL_PAGE).read_text(encoding="utf-8")
@@ -413,7 +419,7 @@ def _title(path: Path) -> str:
 NAMES: dict[str, Callable[[], str]] = {
     "python/iolab/study/names.json": names_text,
     "python/iolab/study/simulated.json": simulated_text,
-    "python/iolab/protocol.py": lambda: protocol_types.module_text(schemas()),
+    "python/iolab/protocol.py": lambda: protocol_types.module_text(all_schemas()),
 }
 PROTOCOL_PAGE = "docs/reference/agent-protocol.md"
 SCHEMA = "python/iolab/report/verdict.schema.json"

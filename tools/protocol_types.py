@@ -53,6 +53,20 @@ def module_text(schemas: Schema) -> str:
     return f"{HEAD}\n{method_type}\n\n\n{text}\n"
 
 
+def merged(agent: Schema, extension: Schema) -> Schema:
+    """Return the schema of the agent with the types of the extension.
+
+    Raises
+    ------
+    ValueError : a name stands for two types.
+    """
+    types = dict[str, Any](agent["types"])
+    for name, schema in extension["types"].items():
+        if types.setdefault(name, schema) != schema:
+            raise ValueError(f"{name} is one type of the agent and another of the extension")
+    return {**agent, "types": types}
+
+
 def _ordered(types: Schema) -> Iterator[str]:
     """Names of types, each behind those that it consists of, unless these consist of it."""
     seen = set[str]()

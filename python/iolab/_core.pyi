@@ -1,10 +1,41 @@
 """The compiled half: typed workload builders, histograms, in-process targets, the simulator.
 
-Everything crosses as JSON text; the shapes are those of
-``docs/design/0002-agent-protocol.md``.
+Everything crosses as JSON text with a type of `iolab.protocol`; a stack is a text that only the
+simulator reads. `iolab.json_text` writes and reads such texts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+from iolab.json_text import JsonText
+from iolab.protocol import (
+    AskedTrial,
+    Capabilities,
+    CommandPlan,
+    Demand,
+    Histogram,
+    IozoneRequest,
+    Judgement,
+    MixedRequest,
+    Operation,
+    PhaseRecord,
+    Prediction,
+    ProbeFindings,
+    Profile,
+    Record,
+    Refusal,
+    ReplayTwin,
+    SchedulerBook,
+    SimulatedLimits,
+    SimulatedStack,
+    SimulatedTrial,
+    TraceConvertedAnswer,
+    TraceFormat,
+    TraceMeasuredAnswer,
+    TracesCompared,
+    TraceShownAnswer,
+    TraceShowOptions,
+    Workload,
+)
 
 __all__ = [
     "__version__",
@@ -14,6 +45,7 @@ __all__ = [
     "dialect_reference",
     "dialect_render",
     "dialects",
+    "extension_schema",
     "histogram_quantiles",
     "iozone_tests",
     "iozone_workload",
@@ -50,7 +82,7 @@ __all__ = [
 
 __version__: str
 
-def workload_demand(workload_json: str) -> str:
+def workload_demand(workload_json: JsonText[Workload]) -> JsonText[Demand | None]:
     """Return what the programs of a workload may take of a disk at most.
 
     Parameters
@@ -67,7 +99,7 @@ def workload_demand(workload_json: str) -> str:
     StudyError : the text is no workload description.
     """
 
-def workload_file(subject: str, text: str) -> str:
+def workload_file(subject: str, text: str) -> JsonText[Workload]:
     """Description of the workload that a workload file (TOML) says.
 
     Parameters
@@ -84,7 +116,7 @@ def workload_file(subject: str, text: str) -> str:
     DialectError : the text is no TOML or no workload; the message has line, key and remedy.
     """
 
-def iozone_workload(spec_json: str) -> str:
+def iozone_workload(spec_json: JsonText[IozoneRequest]) -> JsonText[Workload]:
     """Workload spec of IOzone's tests.
 
     Parameters
@@ -101,7 +133,7 @@ def iozone_workload(spec_json: str) -> str:
     iolab.errors.StudyError : the values do not describe a workload.
     """
 
-def mixed_workload(spec_json: str) -> str:
+def mixed_workload(spec_json: JsonText[MixedRequest]) -> JsonText[Workload]:
     """Workload spec of several streams that run side by side for a fixed time.
 
     Parameters
@@ -120,7 +152,7 @@ def mixed_workload(spec_json: str) -> str:
     iolab.errors.StudyError : the values do not describe a workload.
     """
 
-def workload_operations(workload_json: str) -> str:
+def workload_operations(workload_json: JsonText[Workload]) -> JsonText[list[Operation]]:
     """Operations of a workload description, in the order of its phases.
 
     Parameters
@@ -153,7 +185,7 @@ def patterns() -> list[str]:
     list of str, for instance ``sequential``.
     """
 
-def histogram_quantiles(histogram_json: str, quantiles: list[float]) -> list[float]:
+def histogram_quantiles(histogram_json: JsonText[Histogram], quantiles: list[float]) -> list[float]:
     """Quantiles of a recorded histogram, at place (count + 1) x q, between values in proportion.
 
     Parameters
@@ -166,7 +198,7 @@ def histogram_quantiles(histogram_json: str, quantiles: list[float]) -> list[flo
     list of float, in the histogram's unit (ns), one per quantile.
     """
 
-def run_in_process(workload_json: str) -> str:
+def run_in_process(workload_json: JsonText[Workload]) -> JsonText[list[PhaseRecord]]:
     """Run a workload on the null or memory target inside this process.
 
     Parameters
@@ -211,7 +243,7 @@ def sim_profile_stack(profile: str) -> str:
     iolab.errors.StudyError : no such profile; names the nearest.
     """
 
-def sim_describe(stack_json: str) -> str:
+def sim_describe(stack_json: str) -> JsonText[SimulatedStack]:
     """What can be said of a stack before anything runs on it.
 
     Parameters
@@ -237,7 +269,7 @@ def sim_knob_names() -> list[str]:
     list of str, for instance ``nr_requests``.
     """
 
-def sim_refusals(stack_json: str, trial_json: str) -> str:
+def sim_refusals(stack_json: str, trial_json: JsonText[AskedTrial]) -> JsonText[list[Refusal]]:
     """Everything in a trial that a simulated stack cannot do.
 
     Parameters
@@ -255,7 +287,10 @@ def sim_refusals(stack_json: str, trial_json: str) -> str:
     iolab.errors.StudyError : no workload, no stack, or a knob that it does not have.
     """
 
-def workload_refusals(abilities_json: str, workload_json: str) -> str:
+def workload_refusals(
+    abilities_json: JsonText[Mapping[str, Capabilities]],
+    workload_json: JsonText[Workload],
+) -> JsonText[list[Refusal]]:
     """Everything in a workload that its engines cannot do.
 
     Parameters
@@ -272,7 +307,7 @@ def workload_refusals(abilities_json: str, workload_json: str) -> str:
     iolab.errors.StudyError : no workload.
     """
 
-def sim_limits() -> str:
+def sim_limits() -> JsonText[SimulatedLimits]:
     """Facts of all simulated stacks, for `make docs`.
 
     Returns
@@ -280,7 +315,7 @@ def sim_limits() -> str:
     str : ``{"limits", "levels", "alike", "flags"}`` as in crates/iolab-sim/src/limits.rs.
     """
 
-def sim_knobs(stack_json: str, knobs_json: str) -> str:
+def sim_knobs(stack_json: str, knobs_json: JsonText[Mapping[str, str]]) -> JsonText[dict[str, str]]:
     """Check knobs against a stack and read them back as a trial would.
 
     Parameters
@@ -299,7 +334,7 @@ def sim_knobs(stack_json: str, knobs_json: str) -> str:
     iolab.errors.StudyError : an unknown knob, or a value out of range.
     """
 
-def sim_trace(stack_json: str, trial_json: str) -> str:
+def sim_trace(stack_json: str, trial_json: JsonText[SimulatedTrial]) -> str:
     """Simulate one trial and keep what the block layer does.
 
     Parameters
@@ -317,7 +352,11 @@ def sim_trace(stack_json: str, trial_json: str) -> str:
     iolab.errors.StudyError : the stack, a knob or the workload cannot be simulated.
     """
 
-def simulate_trial(stack_json: str, trial_json: str, should_stop: Callable[[], bool] | None) -> str:
+def simulate_trial(
+    stack_json: str,
+    trial_json: JsonText[SimulatedTrial],
+    should_stop: Callable[[], bool] | None,
+) -> JsonText[Record]:
     """Run one trial in virtual time; the interpreter is free meanwhile.
 
     Parameters
@@ -344,7 +383,7 @@ def sim_profile_names() -> list[str]:
     list of str, sorted.
     """
 
-def sim_profile(name: str) -> str:
+def sim_profile(name: str) -> JsonText[Profile]:
     """One built-in profile with unit, provenance and source of every number.
 
     Parameters
@@ -361,7 +400,7 @@ def sim_profile(name: str) -> str:
     iolab.errors.StudyError : no such profile; names the nearest.
     """
 
-def sim_schedulers() -> str:
+def sim_schedulers() -> JsonText[list[SchedulerBook]]:
     """Every simulated scheduler with its tunables.
 
     Returns
@@ -372,7 +411,7 @@ def sim_schedulers() -> str:
         per second.
     """
 
-def sim_scenarios(subject: str, text: str) -> str:
+def sim_scenarios(subject: str, text: str) -> JsonText[list[Judgement]]:
     """Run every scenario of a scenario file.
 
     Parameters
@@ -389,7 +428,11 @@ def sim_scenarios(subject: str, text: str) -> str:
     iolab.errors.StudyError : not a scenario file; names the field.
     """
 
-def sim_predict(recording: tuple[str, str, str], scheduler: str, tunables_json: str) -> str:
+def sim_predict(
+    recording: tuple[str, str, str],
+    scheduler: str,
+    tunables_json: JsonText[Mapping[str, int]],
+) -> JsonText[Prediction]:
     """Predict every issue of a recording of the real kernel.
 
     Parameters
@@ -409,7 +452,11 @@ def sim_predict(recording: tuple[str, str, str], scheduler: str, tunables_json: 
     iolab.errors.StudyError : not a recording, or a scheduler that cannot be replayed.
     """
 
-def sim_replay(recording: tuple[str, str, str], scheduler: str, tunables_json: str) -> str:
+def sim_replay(
+    recording: tuple[str, str, str],
+    scheduler: str,
+    tunables_json: JsonText[Mapping[str, int]],
+) -> JsonText[ReplayTwin]:
     """Run the processes of a recording again, in a closed loop against a simulated queue.
 
     Parameters
@@ -429,7 +476,7 @@ def sim_replay(recording: tuple[str, str, str], scheduler: str, tunables_json: s
     iolab.errors.StudyError : not a recording, or of a device without a model.
     """
 
-def sim_probe(stack_json: str, seed: int) -> str:
+def sim_probe(stack_json: str, seed: int) -> JsonText[ProbeFindings]:
     """Measure what a stack has below its first queue, in virtual time, read caches off.
 
     Parameters
@@ -451,7 +498,7 @@ def sim_probe(stack_json: str, seed: int) -> str:
 def dialects() -> list[str]:
     """Names of the dialects: other programs whose command lines are understood."""
 
-def dialect_parse(dialect: str, words: list[str]) -> str:
+def dialect_parse(dialect: str, words: list[str]) -> JsonText[CommandPlan]:
     """A command line, without the program's name, as a plan (JSON).
 
     Raises
@@ -471,7 +518,7 @@ def dialect_help(dialect: str) -> str:
 def dialect_reference(dialect: str) -> str:
     """The tables of the dialect's options, in Markdown."""
 
-def trace_formats() -> str:
+def trace_formats() -> JsonText[list[TraceFormat]]:
     """Formats of block traces.
 
     Returns
@@ -481,9 +528,9 @@ def trace_formats() -> str:
 
 def trace_show(
     inputs: list[tuple[str, Callable[[int], bytes] | None]],
-    options_json: str,
+    options_json: JsonText[TraceShowOptions],
     sink: Callable[[bytes], object],
-) -> str:
+) -> JsonText[TraceShownAnswer]:
     """Write a trace as the text of blkparse; the interpreter is free meanwhile.
 
     Parameters
@@ -505,9 +552,9 @@ def trace_show(
 def trace_convert(
     inputs: list[tuple[str, Callable[[int], bytes] | None]],
     output: str,
-    facts_json: str,
+    facts_json: JsonText[Mapping[str, str]],
     sink: Callable[[bytes], object],
-) -> str:
+) -> JsonText[TraceConvertedAnswer]:
     """Write a trace in another format; the interpreter is free meanwhile.
 
     Parameters
@@ -534,7 +581,7 @@ def trace_stages(
     by: str,
     style: str,
     span_ns: tuple[int, int] | None = None,
-) -> str:
+) -> JsonText[TraceMeasuredAnswer]:
     """Measure the stages of a trace; the interpreter is free meanwhile.
 
     Parameters
@@ -558,7 +605,7 @@ def trace_stages(
 def trace_diff(
     first: list[tuple[str, Callable[[int], bytes] | None]],
     second: list[tuple[str, Callable[[int], bytes] | None]],
-) -> str:
+) -> JsonText[TracesCompared]:
     """Figures of two traces beside each other; inputs as for `trace_show`.
 
     Returns
@@ -569,4 +616,12 @@ def trace_diff(
     Raises
     ------
     iolab.errors.TraceError : one of them is no trace.
+    """
+
+def extension_schema() -> str:
+    """Types of what these functions take and give, for `make docs`.
+
+    Returns
+    -------
+    str : ``{"types": {NAME: SCHEMA}}``, JSON schemas.
     """

@@ -7,7 +7,11 @@ exceptions: they are :class:`iolab.store.rows.Caveat` values that travel with th
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from iolab.protocol import ErrorPlace, ExtensionError, ExtensionErrorCode
 
 
 class IolabError(Exception):
@@ -17,21 +21,47 @@ class IolabError(Exception):
     ----------
     message : what failed, on what; one line.
     hint : what to do about it; may be empty.
+    between : what stands between both in the text; None: a colon, or a blank behind a sentence.
     """
 
     exit_code: ClassVar[int] = 1
+    code: ExtensionErrorCode | None = None
+    """Kind of the error, if it is the extension's."""
+    place: ErrorPlace | None = None
+    """Where it is in a text that the extension read."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, between: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.between = between
+        self.values: dict[str, str] = {}
+        """Values that an error of the extension is about, by name."""
 
     def __str__(self) -> str:
         """Message and hint as one line."""
         if not self.hint:
             return self.message
-        separator = " " if self.message.endswith((".", "?", "!")) else ": "
-        return f"{self.message}{separator}{self.hint}"
+        between = self.between
+        if between is None:
+            between = " " if self.message.endswith((".", "?", "!")) else ": "
+        return f"{self.message}{between}{self.hint}"
+
+    @staticmethod
+    def of_extension(text: str) -> IolabError:
+        """Return the exception of an error of the extension; `iolab._core` raises it.
+
+        Parameters
+        ----------
+        text : an ``ExtensionError`` (`iolab.protocol`), as JSON.
+        """
+        told: ExtensionError = json.loads(text)
+        branch = {"study": StudyError, "dialect": DialectError, "trace": TraceError}
+        error = branch[told["branch"]](
+            told["message"], told["hint"], between=told["between"] or None
+        )
+        error.code, error.place, error.values = told["code"], told["place"], told["values"]
+        return error
 
 
 class StudyError(IolabError):

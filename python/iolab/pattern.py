@@ -6,7 +6,7 @@ A module may name all it knows; a command that uses one of them does not wait fo
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import cast
 
 
 class _Pattern:
@@ -14,7 +14,7 @@ class _Pattern:
         self._text = text
         self._flags = flags
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         found = getattr(re.compile(self._text, self._flags), name)
         setattr(self, name, found)  # The next time nothing is looked up.
         return found

@@ -68,6 +68,15 @@ Advice: TypeAlias = Literal["normal", "random", "sequential", "dontneed", "willn
 """Name of a advice."""
 
 
+class AlikeLevels(TypedDict):
+    """A factor whose levels are all the same on a simulated stack."""
+
+    factor: str
+    hint: str
+    levels: list[str]
+    reason: str
+
+
 class Weighted(TypedDict):
     """A row of a table."""
 
@@ -147,6 +156,37 @@ Amount: TypeAlias = int | Spread
 """A whole number, or the distribution that it is drawn from."""
 
 
+Cache: TypeAlias = Literal["cold", "warm", "as_is"]
+"""What the page cache holds before a reading phase."""
+
+
+class KnobChange(TypedDict):
+    """Knobs that change while the workload runs."""
+
+    at_ns: int
+    knobs: dict[str, str]
+
+
+class IoGroup(TypedDict):
+    """Weight and limits of the workers of a tenant."""
+
+    max_read_bytes_per_s: NotRequired[int | None]
+    max_read_ops_per_s: NotRequired[int | None]
+    max_write_bytes_per_s: NotRequired[int | None]
+    max_write_ops_per_s: NotRequired[int | None]
+    tenant: str
+    weight: NotRequired[int | None]
+
+
+class Stack(TypedDict):
+    """File system and device arrangement of a trial."""
+
+    fs: str
+    has_external_journal: bool
+    mkfs_options: list[str]
+    mount_options: list[str]
+
+
 Bytes: TypeAlias = int
 """A number of bytes: a size, a length or an offset."""
 
@@ -167,88 +207,6 @@ class Blend(TypedDict):
     zero_percent: int
 
 
-class BoundaryOf(TypedDict):
-    """User and policy of an agent that another user started through sudo."""
-
-    classes: list[str]
-    policy: str
-    uid: int
-
-
-Ns: TypeAlias = int
-"""Nanoseconds on a target's own clock, or a duration on it."""
-
-
-class Burst(TypedDict):
-    """A pause after so much data."""
-
-    bytes: Bytes
-    pause_ns: Ns
-
-
-Cache: TypeAlias = Literal["cold", "warm", "as_is"]
-"""What the page cache holds before a reading phase."""
-
-
-class CacheRecord(TypedDict):
-    """State of the page cache when the timed region began."""
-
-    asked: str
-    method: str
-    resident_before_share: float
-
-
-CheckStatus: TypeAlias = Literal["ok", "warn", "fail"]
-"""Verdict of a check."""
-
-
-class Check(TypedDict):
-    """One check of the doctor."""
-
-    hint: str
-    message: str
-    name: str
-    status: CheckStatus
-
-
-class Checks(TypedDict):
-    """Answer to `doctor`."""
-
-    checks: list[Check]
-
-
-ChosenBy: TypeAlias = Literal["shortest", "operations", "switches", "longest"]
-"""What decided the length of slices."""
-
-
-class Histogram(TypedDict):
-    """The form in which histograms are stored and exchanged: only the counts that are not zero."""
-
-    count: int
-    counts: list[list[int]]
-    max: int
-    min: int
-    sub_bucket_bits: int
-    sum: int
-    unit: str
-
-
-class ClassHistograms(TypedDict):
-    """One histogram per class of op that occurred."""
-
-    read: Histogram | None
-    sync: Histogram | None
-    write: Histogram | None
-
-
-class Closed(TypedDict):
-    """Answer to `close_testbed`."""
-
-    actions: list[Action]
-    is_restored: bool
-    problems: list[str]
-
-
 class ContentBlend(TypedDict):
     """Data of which a share can be de-duplicated or compressed; who opens lanes makes them, and
     then asks for `Content::Prepared`.
@@ -261,95 +219,50 @@ Content: TypeAlias = ContentBlend | Literal["incompressible", "zero", "prepared"
 """What buffers are filled with."""
 
 
-class CountOf(TypedDict):
-    """So many operations of one id."""
-
-    id: str
-    ops: int
+Fill: TypeAlias = Literal["data", "allocated", "sparse"]
+"""What files hold that are there at the beginning."""
 
 
-class Course(TypedDict):
-    """How the places of the transfers of a step follow each other."""
-
-    is_endless: NotRequired[bool]
-    is_repeating: NotRequired[bool]
-    ops_per_place: NotRequired[int]
-    picked_percent: NotRequired[int]
-    skip_bytes: NotRequired[int]
+Reuse: TypeAlias = Literal["continue", "never", "found", "kept"]
+"""What a phase does about files that are there already."""
 
 
-class CpuRecord(TypedDict):
-    """CPU time of the harness and its workers during the timed region."""
+class Tree(TypedDict):
+    """Directories and names of a set."""
 
-    system_ns: int
-    user_ns: int
-
-
-Cursor: TypeAlias = Literal["worker", "shared"]
-"""Who shares the order of places."""
-
-
-DataPath: TypeAlias = Literal["cached", "direct", "mapped", "stdio"]
-"""How a file is reached."""
+    depth: NotRequired[int | None]
+    leaf_directories: NotRequired[int]
+    names: NotRequired[list[str]]
+    width: NotRequired[int | None]
+    width_shape: NotRequired[float]
 
 
-Deed: TypeAlias = Literal[
-    "read",
-    "write",
-    "fsync",
-    "fdatasync",
-    "sync_file_range",
-    "msync",
-    "msync_async",
-    "flush_stream",
-    "sync_directory",
-    "sync_all",
-    "open",
-    "close",
-    "create",
-    "unlink",
-    "stat",
-    "rename",
-    "link",
-    "symbolic_link",
-    "list_directory",
-    "make_directory",
-    "remove_directory",
-    "truncate",
-    "allocate",
-    "punch",
-    "zero",
-    "discard",
-    "copy",
-    "get",
-    "put",
-    "modify",
-    "delete",
-    "scan",
-    "think",
-    "burn",
-    "post",
-    "wait",
-    "barrier",
-    "await",
-    "sequence",
-    "choose",
-    "repeat",
-    "composite",
-]
-"""Name of a step."""
+class FileSet(TypedDict):
+    """Files that programs work on, below a directory of their own."""
 
-
-class DeviceRecord(TypedDict):
-    """What a block device did."""
-
-    flushed_write_bytes: int
-    io_ticks_ns: int
+    existing_percent: NotRequired[float]
+    file_bytes: Amount
+    files: int
+    fill: NotRequired[Fill]
+    is_flat: NotRequired[bool]
     name: str
-    read_bytes: int
-    reads: int
-    write_bytes: int
-    writes: int
+    place: NotRequired[str | None]
+    reuse: NotRequired[Reuse]
+    tree: NotRequired[Tree]
+
+
+Ns: TypeAlias = int
+"""Nanoseconds on a target's own clock, or a duration on it."""
+
+
+class KeySpace(TypedDict):
+    """Keys that programs work on, and their values."""
+
+    is_hashed: NotRequired[bool]
+    is_loaded: NotRequired[bool]
+    name: str
+    records: int
+    value_bytes: Amount
 
 
 class DirectionRead(TypedDict):
@@ -382,12 +295,6 @@ Direction: TypeAlias = DirectionRead | DirectionWrite | DirectionMixed | Directi
 """Reading, writing or both."""
 
 
-class Doctor(TypedDict):
-    """Parameters of `doctor`."""
-
-    paths: list[str]
-
-
 class SourceCLibrary(TypedDict):
     """rand(3) after srand(3)."""
 
@@ -417,55 +324,227 @@ Durability: TypeAlias = Literal["none", "sync", "dsync"]
 """What a returning write promises."""
 
 
-ErrorCode: TypeAlias = Literal["usage", "refused", "failed", "restore_incomplete", "interrupted"]
-"""Code of an error."""
-
-
-class ErrorBody(TypedDict):
-    """Why a request failed."""
-
-    code: ErrorCode
-    hint: str
-    message: str
-
-
-EventSet: TypeAlias = Literal["full", "issue_complete"]
-"""Which block events are recorded."""
-
-
-class Every(TypedDict):
-    """'Every so many operations of a kind.'"""
-
-    of: str
-    ops: int
-
-
 FileAction: TypeAlias = Literal["create", "read", "remove", "extend"]
 """What is done with the files."""
 
 
-class FileBirth(TypedDict):
-    """A file that was made and not closed yet; a copy has another inode, a successor another
-    birth.
+LinkKind: TypeAlias = Literal["none", "hard", "symbolic"]
+"""Links instead of files."""
+
+
+FileOrder: TypeAlias = Literal["sequential", "random"]
+"""In which order."""
+
+
+class FileSetWork(TypedDict):
+    """What is done with a set of files."""
+
+    action: FileAction
+    directories: int
+    files: int
+    is_flushed: bool
+    is_sparse: bool
+    link: LinkKind
+    order: FileOrder
+    size_max_bytes: Bytes
+    size_min_bytes: Bytes
+
+
+FlagName: TypeAlias = Literal["hipri", "dsync", "sync", "nowait", "dontcache"]
+"""Name of a transfer flag."""
+
+
+TransferFlags: TypeAlias = list[FlagName]
+"""Per-transfer flags, the RWF family of preadv2(2) and pwritev2(2). In descriptions of workloads
+they are a list of `FlagName`s.
+"""
+
+
+Flush: TypeAlias = Literal["fsync", "fdatasync", "sync_file_range", "msync", "msync_async"]
+"""How data are flushed between operations."""
+
+
+class FsyncPolicyNone(TypedDict):
+    """Never."""
+
+    kind: Literal["none"]
+
+
+class FsyncPolicyAfter(TypedDict):
+    """Once, after the timed region."""
+
+    kind: Literal["after"]
+
+
+class FsyncPolicyTimed(TypedDict):
+    """Once, inside the timed region."""
+
+    kind: Literal["timed"]
+
+
+class FsyncPolicyBetween(TypedDict):
+    """Inside the timed region, after every so many writes of a worker, but not after its last
+    op.
     """
 
-    born_ns: int
-    device: int
-    inode: int
+    is_ended: bool
+    kind: Literal["between"]
+    ops: int
 
 
-FileBy: TypeAlias = Literal[
-    "existing",
-    "absent",
-    "next",
-    "own",
-    "pick",
-    "served",
-    "slot",
-    "same",
-    "local",
-]
-"""Name of a choice of a file."""
+class FsyncPolicyEvery(TypedDict):
+    """Inside the timed region, after every so many writes of a worker."""
+
+    kind: Literal["every"]
+    ops: int
+
+
+FsyncPolicy: TypeAlias = (
+    FsyncPolicyNone | FsyncPolicyAfter | FsyncPolicyTimed | FsyncPolicyBetween | FsyncPolicyEvery
+)
+"""When data are flushed."""
+
+
+class LimitOnce(TypedDict):
+    """After as many ops as the file has records."""
+
+    kind: Literal["once"]
+
+
+class LimitOps(TypedDict):
+    """After this many ops."""
+
+    kind: Literal["ops"]
+    ops: int
+    within_ns: NotRequired[Ns | None]
+
+
+class LimitTime(TypedDict):
+    """After this long."""
+
+    duration_ns: Ns
+    kind: Literal["time"]
+
+
+Limit: TypeAlias = LimitOnce | LimitOps | LimitTime
+"""When a worker ends."""
+
+
+LockPolicy: TypeAlias = Literal["none", "whole_file", "record"]
+"""What is locked with fcntl(2) while a worker operates."""
+
+
+class Burst(TypedDict):
+    """A pause after so much data."""
+
+    bytes: Bytes
+    pause_ns: Ns
+
+
+ReplayOp: TypeAlias = list[int]
+"""One op of a replay."""
+
+
+class Manner(TypedDict):
+    """How the workers of a tenant do what they do, beyond pattern, direction and rate."""
+
+    advice: NotRequired[Advice | None]
+    begin_step_ns: NotRequired[Ns]
+    buffers: NotRequired[int]
+    burst: NotRequired[Burst | None]
+    call_bytes: NotRequired[int]
+    jumps_every: NotRequired[int]
+    op_log: NotRequired[str | None]
+    replay: NotRequired[list[ReplayOp]]
+
+
+Opening: TypeAlias = Literal["create", "new", "existing", "laid_out", "keep"]
+"""What to do about the file before the timed region."""
+
+
+class PatternSequential(TypedDict):
+    """0, 1, 2, ..."""
+
+    kind: Literal["sequential"]
+
+
+class PatternReverse(TypedDict):
+    """The last one first."""
+
+    kind: Literal["reverse"]
+
+
+class PatternStride(TypedDict):
+    """`IOzone`'s stride rule."""
+
+    kind: Literal["stride"]
+    stride: int
+
+
+class PatternPermutation(TypedDict):
+    """`IOzone`'s random order: each record once, the same in every run."""
+
+    kind: Literal["permutation"]
+
+
+class PatternShuffled(TypedDict):
+    """A random order: each record once before any comes again, then in the same order; it
+    follows from the workload's seed, and workers differ.
+    """
+
+    kind: Literal["shuffled"]
+
+
+class PatternUniform(TypedDict):
+    """Independent uniform draws from the workload's seed."""
+
+    kind: Literal["uniform"]
+
+
+class PatternSame(TypedDict):
+    """Record 0 over and over."""
+
+    kind: Literal["same"]
+
+
+Pattern: TypeAlias = (
+    PatternSequential
+    | PatternReverse
+    | PatternStride
+    | PatternPermutation
+    | PatternShuffled
+    | PatternUniform
+    | PatternSame
+)
+"""Order in which records are touched."""
+
+
+PriorityClass: TypeAlias = Literal["rt", "none", "be", "idle"]
+"""I/O priority class, `ioprio_set(2)`. The order is the urgency."""
+
+
+Priority = TypedDict(
+    "Priority",
+    {
+        "class": PriorityClass,
+        "level": int,
+    },
+)
+"""I/O priority: class and level."""
+
+
+class Course(TypedDict):
+    """How the places of the transfers of a step follow each other."""
+
+    is_endless: NotRequired[bool]
+    is_repeating: NotRequired[bool]
+    ops_per_place: NotRequired[int]
+    picked_percent: NotRequired[int]
+    skip_bytes: NotRequired[int]
+
+
+Cursor: TypeAlias = Literal["worker", "shared"]
+"""Who shares the order of places."""
 
 
 class Zone(TypedDict):
@@ -593,6 +672,90 @@ Pick: TypeAlias = (
 """
 
 
+class Place(TypedDict):
+    """Where in a file a transfer starts: a place that is picked among those of a region, or one
+    relative to an earlier step's.
+    """
+
+    course: NotRequired[Course | None]
+    cursor: NotRequired[Cursor]
+    from_bytes: NotRequired[Bytes]
+    of: NotRequired[str | None]
+    pick: NotRequired[Pick | None]
+    plus_bytes: NotRequired[int]
+    unit_bytes: NotRequired[Bytes | None]
+    within_bytes: NotRequired[Bytes | None]
+    worker_step_bytes: NotRequired[Bytes]
+
+
+Deed: TypeAlias = Literal[
+    "read",
+    "write",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "msync",
+    "msync_async",
+    "flush_stream",
+    "sync_directory",
+    "sync_all",
+    "open",
+    "close",
+    "create",
+    "unlink",
+    "stat",
+    "rename",
+    "link",
+    "symbolic_link",
+    "list_directory",
+    "make_directory",
+    "remove_directory",
+    "truncate",
+    "allocate",
+    "punch",
+    "zero",
+    "discard",
+    "copy",
+    "get",
+    "put",
+    "modify",
+    "delete",
+    "scan",
+    "think",
+    "burn",
+    "post",
+    "wait",
+    "barrier",
+    "await",
+    "sequence",
+    "choose",
+    "repeat",
+    "composite",
+]
+"""Name of a step."""
+
+
+class Every(TypedDict):
+    """'Every so many operations of a kind.'"""
+
+    of: str
+    ops: int
+
+
+FileBy: TypeAlias = Literal[
+    "existing",
+    "absent",
+    "next",
+    "own",
+    "pick",
+    "served",
+    "slot",
+    "same",
+    "local",
+]
+"""Name of a choice of a file."""
+
+
 WhenNone: TypeAlias = Literal["fail", "skip", "end", "wait"]
 """What to do where there is nothing to choose."""
 
@@ -611,196 +774,6 @@ class FileChoice(TypedDict):
     when_none: NotRequired[WhenNone]
 
 
-class FileMark(TypedDict):
-    """A file as it was when iolab had closed it; another inode or a later change is somebody
-    else's.
-    """
-
-    changed_ns: int
-    device: int
-    inode: int
-    modified_ns: int
-    size_bytes: int
-
-
-FileOrder: TypeAlias = Literal["sequential", "random"]
-"""In which order."""
-
-
-class ReplaceableMade(TypedDict):
-    """It is what an earlier trial left, unchanged."""
-
-    made: FileMark
-
-
-class ReplaceableBegun(TypedDict):
-    """Made by an earlier trial, which was killed."""
-
-    begun: FileBirth
-
-
-Replaceable: TypeAlias = ReplaceableMade | ReplaceableBegun | Literal["named"]
-"""Why a file may be replaced."""
-
-
-class FileRules(TypedDict):
-    """Which files that are there already may be removed, made anew or written; any other stays."""
-
-    replaceable: dict[str, Replaceable]
-
-
-Fill: TypeAlias = Literal["data", "allocated", "sparse"]
-"""What files hold that are there at the beginning."""
-
-
-Reuse: TypeAlias = Literal["continue", "never", "found", "kept"]
-"""What a phase does about files that are there already."""
-
-
-class Tree(TypedDict):
-    """Directories and names of a set."""
-
-    depth: NotRequired[int | None]
-    leaf_directories: NotRequired[int]
-    names: NotRequired[list[str]]
-    width: NotRequired[int | None]
-    width_shape: NotRequired[float]
-
-
-class FileSet(TypedDict):
-    """Files that programs work on, below a directory of their own."""
-
-    existing_percent: NotRequired[float]
-    file_bytes: Amount
-    files: int
-    fill: NotRequired[Fill]
-    is_flat: NotRequired[bool]
-    name: str
-    place: NotRequired[str | None]
-    reuse: NotRequired[Reuse]
-    tree: NotRequired[Tree]
-
-
-LinkKind: TypeAlias = Literal["none", "hard", "symbolic"]
-"""Links instead of files."""
-
-
-class FileSetWork(TypedDict):
-    """What is done with a set of files."""
-
-    action: FileAction
-    directories: int
-    files: int
-    is_flushed: bool
-    is_sparse: bool
-    link: LinkKind
-    order: FileOrder
-    size_max_bytes: Bytes
-    size_min_bytes: Bytes
-
-
-FlagName: TypeAlias = Literal["hipri", "dsync", "sync", "nowait", "dontcache"]
-"""Name of a transfer flag."""
-
-
-class Flow(TypedDict):
-    """A proportion between tenants."""
-
-    name: str
-    weight: int
-
-
-Flush: TypeAlias = Literal["fsync", "fdatasync", "sync_file_range", "msync", "msync_async"]
-"""How data are flushed between operations."""
-
-
-class FsyncPolicyNone(TypedDict):
-    """Never."""
-
-    kind: Literal["none"]
-
-
-class FsyncPolicyAfter(TypedDict):
-    """Once, after the timed region."""
-
-    kind: Literal["after"]
-
-
-class FsyncPolicyTimed(TypedDict):
-    """Once, inside the timed region."""
-
-    kind: Literal["timed"]
-
-
-class FsyncPolicyBetween(TypedDict):
-    """Inside the timed region, after every so many writes of a worker, but not after its last
-    op.
-    """
-
-    is_ended: bool
-    kind: Literal["between"]
-    ops: int
-
-
-class FsyncPolicyEvery(TypedDict):
-    """Inside the timed region, after every so many writes of a worker."""
-
-    kind: Literal["every"]
-    ops: int
-
-
-FsyncPolicy: TypeAlias = (
-    FsyncPolicyNone | FsyncPolicyAfter | FsyncPolicyTimed | FsyncPolicyBetween | FsyncPolicyEvery
-)
-"""When data are flushed."""
-
-
-class OpenJournal(TypedDict):
-    """A journal with changes that are not undone."""
-
-    entries: int
-    run: str
-
-
-class Greeted(TypedDict):
-    """Answer to `hello`."""
-
-    boot_id: str
-    boundary: BoundaryOf | None
-    is_root: bool
-    open_journals: list[OpenJournal]
-    protocol: int
-    uid: int
-    version: str
-
-
-class Hello(TypedDict):
-    """Parameters of `hello`."""
-
-    is_dry_run: bool
-    protocol: int
-    run: str
-    state_dir: str | None
-
-
-class HostWrites(TypedDict):
-    """Bytes that the kernel counted as written to the whole device."""
-
-    before_bytes: int
-    trial_bytes: int
-
-
-class IoGroup(TypedDict):
-    """Weight and limits of the workers of a tenant."""
-
-    max_read_bytes_per_s: NotRequired[int | None]
-    max_read_ops_per_s: NotRequired[int | None]
-    max_write_bytes_per_s: NotRequired[int | None]
-    max_write_ops_per_s: NotRequired[int | None]
-    tenant: str
-    weight: NotRequired[int | None]
-
-
 KeyBy: TypeAlias = Literal["pick", "new", "same", "local"]
 """Name of a choice of a key."""
 
@@ -815,58 +788,6 @@ class KeyChoice(TypedDict):
     step: NotRequired[str | None]
 
 
-class KeySpace(TypedDict):
-    """Keys that programs work on, and their values."""
-
-    is_hashed: NotRequired[bool]
-    is_loaded: NotRequired[bool]
-    name: str
-    records: int
-    value_bytes: Amount
-
-
-class KnobChange(TypedDict):
-    """Knobs that change while the workload runs."""
-
-    at_ns: int
-    knobs: dict[str, str]
-
-
-class LimitOnce(TypedDict):
-    """After as many ops as the file has records."""
-
-    kind: Literal["once"]
-
-
-class LimitOps(TypedDict):
-    """After this many ops."""
-
-    kind: Literal["ops"]
-    ops: int
-    within_ns: NotRequired[Ns | None]
-
-
-class LimitTime(TypedDict):
-    """After this long."""
-
-    duration_ns: Ns
-    kind: Literal["time"]
-
-
-Limit: TypeAlias = LimitOnce | LimitOps | LimitTime
-"""When a worker ends."""
-
-
-class Limits(TypedDict):
-    """When a worker ends. Each counts for itself; whichever comes first decides."""
-
-    count: NotRequired[CountOf | None]
-    ops: NotRequired[int | None]
-    passes: NotRequired[int | None]
-    time_ns: NotRequired[Ns | None]
-    total_bytes: NotRequired[Bytes | None]
-
-
 class Local(TypedDict):
     """A variable of a composite: chosen when it begins, the same until it ends."""
 
@@ -875,71 +796,8 @@ class Local(TypedDict):
     name: str
 
 
-LockPolicy: TypeAlias = Literal["none", "whole_file", "record"]
-"""What is locked with fcntl(2) while a worker operates."""
-
-
-ReplayOp: TypeAlias = list[int]
-"""One op of a replay."""
-
-
-class Manner(TypedDict):
-    """How the workers of a tenant do what they do, beyond pattern, direction and rate."""
-
-    advice: NotRequired[Advice | None]
-    begin_step_ns: NotRequired[Ns]
-    buffers: NotRequired[int]
-    burst: NotRequired[Burst | None]
-    call_bytes: NotRequired[int]
-    jumps_every: NotRequired[int]
-    op_log: NotRequired[str | None]
-    replay: NotRequired[list[ReplayOp]]
-
-
-Mark = TypedDict(
-    "Mark",
-    {
-        "asked_ns": int,
-        "began_ns": int,
-        "done_ns": int,
-        "from": str | None,
-        "knob": str,
-        "to": str | None,
-    },
-)
-"""A knob that was changed while a phase ran."""
-
-
-class Mismatch(TypedDict):
-    """A mismatch between what was written and what was read."""
-
-    block_bytes: int
-    file: str
-    kind: str
-    message: str
-    offset_bytes: int
-
-
-class Place(TypedDict):
-    """Where in a file a transfer starts: a place that is picked among those of a region, or one
-    relative to an earlier step's.
-    """
-
-    course: NotRequired[Course | None]
-    cursor: NotRequired[Cursor]
-    from_bytes: NotRequired[Bytes]
-    of: NotRequired[str | None]
-    pick: NotRequired[Pick | None]
-    plus_bytes: NotRequired[int]
-    unit_bytes: NotRequired[Bytes | None]
-    within_bytes: NotRequired[Bytes | None]
-    worker_step_bytes: NotRequired[Bytes]
-
-
-TransferFlags: TypeAlias = list[FlagName]
-"""Per-transfer flags, the RWF family of preadv2(2) and pwritev2(2). In descriptions of workloads
-they are a list of `FlagName`s.
-"""
+DataPath: TypeAlias = Literal["cached", "direct", "mapped", "stdio"]
+"""How a file is reached."""
 
 
 Positioned: TypeAlias = Literal["at", "current", "append"]
@@ -982,73 +840,28 @@ class Node(TypedDict):
     weight: NotRequired[float]
 
 
-class Nothing(TypedDict):
-    """No parameters, or an answer without a value: `{}`."""
+class Flow(TypedDict):
+    """A proportion between tenants."""
+
+    name: str
+    weight: int
 
 
-class Warning(TypedDict):  # noqa: A001
-    """A typed caveat: `code` is stable, `message` says what was seen, `hint` what to do about
-    it.
-    """
+class CountOf(TypedDict):
+    """So many operations of one id."""
 
-    code: str
-    hint: str
-    message: str
-
-
-OpenedTestbed = TypedDict(
-    "OpenedTestbed",
-    {
-        "actions": list[Action],
-        "class": str,
-        "devices": list[str],
-        "directory": str,
-        "facts": dict[str, str],
-        "free_bytes": int,
-        "knob_devices": list[str],
-        "schedulers": list[str],
-        "warnings": list[Warning],
-    },
-)
-"""Answer to `open_testbed`."""
-
-
-Opening: TypeAlias = Literal["create", "new", "existing", "laid_out", "keep"]
-"""What to do about the file before the timed region."""
-
-
-OperationKind: TypeAlias = Literal[
-    "read",
-    "write",
-    "mixed",
-    "update",
-    "sync",
-    "name",
-    "key_value",
-    "other",
-]
-"""Name of a kind of operation."""
-
-
-class OperationCount(TypedDict):
-    """An operation of a program: what it is, and what was counted of it."""
-
-    access: Access | None
-    bytes: int
     id: str
-    io_size_bytes: int | None
-    kind: OperationKind
-    latency: Histogram
     ops: int
-    response: NotRequired[Histogram | None]
 
 
-class OutputFile(TypedDict):
-    """An empty file that is to be filled: made by the front end, with the rights of its user."""
+class Limits(TypedDict):
+    """When a worker ends. Each counts for itself; whichever comes first decides."""
 
-    device: int
-    inode: int
-    path: str
+    count: NotRequired[CountOf | None]
+    ops: NotRequired[int | None]
+    passes: NotRequired[int | None]
+    time_ns: NotRequired[Ns | None]
+    total_bytes: NotRequired[Bytes | None]
 
 
 class PaceClosed(TypedDict):
@@ -1081,133 +894,6 @@ class PaceBursts(TypedDict):
 
 Pace: TypeAlias = PaceClosed | PaceRate | PacePoisson | PaceBursts
 """When passes begin."""
-
-
-class PairsTenant(TypedDict):
-    """A tenant of a cell."""
-
-    access: Access | None
-    io_size_bytes: int | None
-    kind: OperationKind
-    name: str
-
-
-class PairsCell(TypedDict):
-    """A phase of a treatment: one cell of the comparison."""
-
-    access: Access | None
-    io_size_bytes: int | None
-    kind: OperationKind
-    name: str
-    tenants: list[PairsTenant]
-    treatment: int
-
-
-class PairsSlices(TypedDict):
-    """All slices, column by column."""
-
-    begin_ns: list[int]
-    bytes: list[int]
-    cell: list[int]
-    length_ns: list[int]
-    longest_ns: list[int]
-    ops: list[int]
-    tenant: list[int]
-    unit: list[int]
-    workers: list[int]
-
-
-class PairsUnit(TypedDict):
-    """A balanced unit: every cell as often as any other."""
-
-    began_ns: int
-    elapsed_ns: int
-    service: list[list[ClassHistograms]]
-
-
-class PairsRecord(TypedDict):
-    """What such a session left behind."""
-
-    cells: list[PairsCell]
-    chosen_by: ChosenBy
-    elapsed_ns: int
-    slice_ns: int
-    slices: PairsSlices
-    slices_per_unit: int
-    switch_cost_ns: int
-    units: list[PairsUnit]
-    washout_ns: int
-
-
-class PatternSequential(TypedDict):
-    """0, 1, 2, ..."""
-
-    kind: Literal["sequential"]
-
-
-class PatternReverse(TypedDict):
-    """The last one first."""
-
-    kind: Literal["reverse"]
-
-
-class PatternStride(TypedDict):
-    """`IOzone`'s stride rule."""
-
-    kind: Literal["stride"]
-    stride: int
-
-
-class PatternPermutation(TypedDict):
-    """`IOzone`'s random order: each record once, the same in every run."""
-
-    kind: Literal["permutation"]
-
-
-class PatternShuffled(TypedDict):
-    """A random order: each record once before any comes again, then in the same order; it
-    follows from the workload's seed, and workers differ.
-    """
-
-    kind: Literal["shuffled"]
-
-
-class PatternUniform(TypedDict):
-    """Independent uniform draws from the workload's seed."""
-
-    kind: Literal["uniform"]
-
-
-class PatternSame(TypedDict):
-    """Record 0 over and over."""
-
-    kind: Literal["same"]
-
-
-Pattern: TypeAlias = (
-    PatternSequential
-    | PatternReverse
-    | PatternStride
-    | PatternPermutation
-    | PatternShuffled
-    | PatternUniform
-    | PatternSame
-)
-"""Order in which records are touched."""
-
-
-PriorityClass: TypeAlias = Literal["rt", "none", "be", "idle"]
-"""I/O priority class, `ioprio_set(2)`. The order is the urgency."""
-
-
-Priority = TypedDict(
-    "Priority",
-    {
-        "class": PriorityClass,
-        "level": int,
-    },
-)
-"""I/O priority: class and level."""
 
 
 class Program(TypedDict):
@@ -1309,6 +995,1206 @@ class Workload(TypedDict):
     verify: NotRequired[Verify]
     version: int
     workers_as: WorkersAs
+
+
+class AskedTrial(TypedDict):
+    """A trial spec of the agent protocol, as far as targets differ in it."""
+
+    cache: NotRequired[Cache | None]
+    changes: NotRequired[list[KnobChange]]
+    io_groups: NotRequired[list[IoGroup]]
+    knobs: NotRequired[dict[str, str]]
+    memory_limit_bytes: NotRequired[int | None]
+    stack: NotRequired[Stack | None]
+    workload: Workload
+
+
+class BonnieCell(TypedDict):
+    """Rate and processor share of a phase, as printed; empty: it did not run."""
+
+    cpu: str
+    latency: str
+    rate: str
+
+
+class BonnieWorkerResult(TypedDict):
+    """One worker."""
+
+    bytes: int
+    ops: int
+
+
+class BonniePhaseResult(TypedDict):
+    """One phase."""
+
+    cpu_ns: int
+    elapsed_ns: int
+    latency_ns_max: int
+    name: str
+    workers: list[BonnieWorkerResult]
+
+
+class BonnieRowResult(TypedDict):
+    """Phases of one run."""
+
+    is_failed: NotRequired[bool]
+    phases: list[BonniePhaseResult]
+
+
+class BonnieEventBegin(TypedDict):
+    """Before the first run."""
+
+    event: Literal["begin"]
+
+
+class BonnieEventRow(BonnieRowResult):
+    """A run was measured, or as much of it as there is."""
+
+    event: Literal["row"]
+
+
+class BonnieEventRowAside(BonnieRowResult):
+    """What of the same goes to standard error."""
+
+    event: Literal["row_aside"]
+
+
+class BonnieEventEnd(TypedDict):
+    """After the last run."""
+
+    event: Literal["end"]
+
+
+class BonnieEventTable(TypedDict):
+    """`bon_csv2txt` of these lines; the answer is JSON."""
+
+    event: Literal["table"]
+    text: str
+
+
+BonnieEvent: TypeAlias = (
+    BonnieEventBegin | BonnieEventRow | BonnieEventRowAside | BonnieEventEnd | BonnieEventTable
+)
+"""What happened."""
+
+
+class BonnieLine(TypedDict):
+    """One result."""
+
+    cells: list[BonnieCell]
+    chunk: str
+    concurrency: str
+    directories: str
+    file_size: str
+    files: str
+    name: str
+    program: str
+    seed: str
+    seekers: str
+    seeks: str
+    size_max: str
+    size_min: str
+
+
+class BoundaryOf(TypedDict):
+    """User and policy of an agent that another user started through sudo."""
+
+    classes: list[str]
+    policy: str
+    uid: int
+
+
+By: TypeAlias = Literal["device", "process", "direction", "size"]
+"""Name of a group."""
+
+
+class CacheRecord(TypedDict):
+    """State of the page cache when the timed region began."""
+
+    asked: str
+    method: str
+    resident_before_share: float
+
+
+class Capabilities(TypedDict):
+    """What a target can do, as data: the core asks 'can you?' and never 'who are you?'."""
+
+    can_verify: bool
+    default_access: Access
+    depth_max: int
+    flags: TransferFlags
+    has_allocate: bool
+    has_append: bool
+    has_deallocate: bool
+    has_direct: bool
+    has_end: bool
+    has_flags: bool
+    has_key_value: bool
+    has_links: bool
+    has_lock: bool
+    has_mapping: bool
+    has_namespace: bool
+    has_plain: bool
+    has_small_calls: bool
+    has_stream: bool
+    has_vectors: bool
+    is_asynchronous: bool
+    is_simulated: bool
+    keeps_nothing: bool
+
+
+CheckStatus: TypeAlias = Literal["ok", "warn", "fail"]
+"""Verdict of a check."""
+
+
+class Check(TypedDict):
+    """One check of the doctor."""
+
+    hint: str
+    message: str
+    name: str
+    status: CheckStatus
+
+
+class Checks(TypedDict):
+    """Answer to `doctor`."""
+
+    checks: list[Check]
+
+
+ChosenBy: TypeAlias = Literal["shortest", "operations", "switches", "longest"]
+"""What decided the length of slices."""
+
+
+class Histogram(TypedDict):
+    """The form in which histograms are stored and exchanged: only the counts that are not zero."""
+
+    count: int
+    counts: list[list[int]]
+    max: int
+    min: int
+    sub_bucket_bits: int
+    sum: int
+    unit: str
+
+
+class ClassHistograms(TypedDict):
+    """One histogram per class of op that occurred."""
+
+    read: Histogram | None
+    sync: Histogram | None
+    write: Histogram | None
+
+
+class Closed(TypedDict):
+    """Answer to `close_testbed`."""
+
+    actions: list[Action]
+    is_restored: bool
+    problems: list[str]
+
+
+WaitFor: TypeAlias = Literal["semaphores", "front_end"]
+"""For whom a phase waits."""
+
+
+class Waits(TypedDict):
+    """What is waited for before each phase."""
+
+    kind: WaitFor
+    numbers: dict[str, int]
+
+
+class CommandExtras(TypedDict):
+    """What a command line asks of the front end beside measuring."""
+
+    first_cpu: int | None
+    is_read_only: bool
+    is_scratch: bool
+    random_file: str | None
+    semaphores: int | None
+    user: list[str]
+    waits: Waits | None
+    workbook: str | None
+
+
+class CommonOptions(TypedDict):
+    """What iolab adds to every dialect."""
+
+    is_compat: bool
+    is_help: bool
+    is_resumed: bool
+    on: str | None
+    out: str | None
+    overwrite: list[str]
+    repeat: int
+    testbed: list[list[str]]
+
+
+IozoneTest: TypeAlias = Literal[
+    "write",
+    "rewrite",
+    "read",
+    "reread",
+    "random-read",
+    "random-write",
+    "backward-read",
+    "record-rewrite",
+    "stride-read",
+    "fwrite",
+    "frewrite",
+    "fread",
+    "freread",
+    "mix",
+    "pwrite",
+    "repwrite",
+    "pread",
+    "repread",
+    "pwritev",
+    "preadv",
+]
+"""Name of a test."""
+
+
+class IozoneRow(TypedDict):
+    """One row of the table, or one table of throughput mode."""
+
+    children: int
+    file_kb: int
+    name: str
+    record_kb: int
+    tests: list[IozoneTest]
+    workload: Workload
+
+
+class IozoneColumns(TypedDict):
+    """Which columns the table has."""
+
+    has_no_retest: bool
+    has_positioned: bool
+    has_streams: bool
+    has_vectored: bool
+    is_fwrite_blank: bool
+    is_short: bool
+
+
+class IozoneSideFiles(TypedDict):
+    """Which of these files are wanted."""
+
+    has_histograms: bool
+    has_latencies: bool
+    has_stamps: bool
+    limits_ns: list[int]
+    logged: list[IozoneTest]
+
+
+class IozoneThroughput(TypedDict):
+    """Throughput mode."""
+
+    child: str
+    children: int
+    range: list[int] | None
+
+
+IozoneUnit: TypeAlias = Literal["kilo_bytes", "operations", "microseconds"]
+"""Unit of the results."""
+
+
+class ShownByIozone(TypedDict):
+    """How results are shown."""
+
+    banner: list[str]
+    cache_kb: int
+    cache_line: int
+    columns: IozoneColumns
+    command: str
+    has_children: bool
+    has_cpu: bool
+    has_machine: bool
+    has_report: bool
+    last_lines: list[str]
+    paused: list[IozoneTest]
+    side: IozoneSideFiles
+    start_delay_ns: int
+    stride: int
+    throughput: IozoneThroughput | None
+    time_lines: list[str]
+    unit: IozoneUnit
+
+
+class CommandPlanShownByIozone(TypedDict):
+    """Everything about one command line."""
+
+    asked: CommandExtras
+    cache: str
+    common: CommonOptions
+    dialect: str
+    directory: str
+    files: list[str]
+    notes: list[str]
+    only_text: str | None
+    rows: list[IozoneRow]
+    show: ShownByIozone
+
+
+class CommandRow(TypedDict):
+    """What is measured at once, where there is no more to say about it."""
+
+    children: int
+    file_kb: int
+    name: str
+    record_kb: int
+    workload: Workload
+
+
+class ShownByBonnie(TypedDict):
+    """How results are shown."""
+
+    command: str
+    is_csv_only: bool
+    is_quiet: bool
+    line: BonnieLine
+    runs: int
+    size: str
+
+
+class CommandPlanShownByBonnie(TypedDict):
+    """Everything about one command line."""
+
+    asked: CommandExtras
+    cache: str
+    common: CommonOptions
+    dialect: str
+    directory: str
+    files: list[str]
+    notes: list[str]
+    only_text: str | None
+    rows: list[CommandRow]
+    show: ShownByBonnie
+
+
+class ShownByMkfile(TypedDict):
+    """How results are shown."""
+
+    bytes: int
+    is_verbose: bool
+
+
+class CommandPlanShownByMkfile(TypedDict):
+    """Everything about one command line."""
+
+    asked: CommandExtras
+    cache: str
+    common: CommonOptions
+    dialect: str
+    directory: str
+    files: list[str]
+    notes: list[str]
+    only_text: str | None
+    rows: list[CommandRow]
+    show: ShownByMkfile
+
+
+FioFormat: TypeAlias = Literal["normal", "terse", "json", "json_plus"]
+"""A form of the results."""
+
+
+class FioHead(TypedDict):
+    """A job before it runs."""
+
+    clones: int
+    depth: int
+    engine: str
+    group: int
+    name: str
+    rw: str
+    sizes: list[list[int]]
+
+
+class FioUnit(TypedDict):
+    """Results of clones that are told together."""
+
+    clones: int
+    depth: int
+    description: str | None
+    disabled: list[bool]
+    group: int
+    is_joined: bool
+    is_null: bool
+    is_told_twice: bool
+    is_unified: bool
+    name: str
+    name_bytes: int
+    options: list[list[str]]
+    percentile_list: list[float]
+    percentiles: list[bool]
+    place: list[int]
+    ramp_ns: int
+    verified: list[int] | None
+
+
+class ShownByFio(TypedDict):
+    """How results are shown."""
+
+    are_threads: bool
+    formats: list[FioFormat]
+    globals: list[list[str]]
+    heads: list[FioHead]
+    output: str | None
+    terse_version: int
+    units: list[FioUnit]
+
+
+class CommandPlanShownByFio(TypedDict):
+    """Everything about one command line."""
+
+    asked: CommandExtras
+    cache: str
+    common: CommonOptions
+    dialect: str
+    directory: str
+    files: list[str]
+    notes: list[str]
+    only_text: str | None
+    rows: list[CommandRow]
+    show: ShownByFio
+
+
+CommandPlan: TypeAlias = (
+    CommandPlanShownByIozone
+    | CommandPlanShownByBonnie
+    | CommandPlanShownByMkfile
+    | CommandPlanShownByFio
+)
+"""A command line, understood."""
+
+
+class CpuRecord(TypedDict):
+    """CPU time of the harness and its workers during the timed region."""
+
+    system_ns: int
+    user_ns: int
+
+
+class Demand(TypedDict):
+    """What the programs of a workload may take; streams are not in it."""
+
+    file_bytes: int
+    is_file_bound: bool
+    laid_bytes: int
+    main_bytes: int
+    moved_bytes: int | None
+    places: dict[str, int]
+    time_ns: Ns
+    written_bytes: int | None
+
+
+class DepthPoint(TypedDict):
+    """One depth."""
+
+    depth: int
+    rate: float
+    response_us: float
+
+
+class DepthRow(TypedDict):
+    """A depth over the whole trace."""
+
+    at_end: int
+    busy_share: float
+    max: int
+    mean: float
+
+
+class DepthSweep(TypedDict):
+    """Rate over depth."""
+
+    alone_us: float
+    knee: float
+    points: list[DepthPoint]
+    rate_max: float
+
+
+class DeviceRecord(TypedDict):
+    """What a block device did."""
+
+    flushed_write_bytes: int
+    io_ticks_ns: int
+    name: str
+    read_bytes: int
+    reads: int
+    write_bytes: int
+    writes: int
+
+
+class Doctor(TypedDict):
+    """Parameters of `doctor`."""
+
+    paths: list[str]
+
+
+ErrorCode: TypeAlias = Literal["usage", "refused", "failed", "restore_incomplete", "interrupted"]
+"""Code of an error."""
+
+
+class ErrorBody(TypedDict):
+    """Why a request failed."""
+
+    code: ErrorCode
+    hint: str
+    message: str
+
+
+ErrorBranch: TypeAlias = Literal["study", "dialect", "trace"]
+"""Which exception of Python an error becomes."""
+
+
+class ErrorPlace(TypedDict):
+    """Where an error is."""
+
+    begin: int
+    end: int
+    line: str
+    source: str
+
+
+EventSet: TypeAlias = Literal["full", "issue_complete"]
+"""Which block events are recorded."""
+
+
+ExtensionErrorCode: TypeAlias = Literal[
+    "border",
+    "unknown_name",
+    "value",
+    "syntax",
+    "contradiction",
+    "unsupported",
+    "system",
+    "damaged",
+]
+"""Kind of an error of the extension."""
+
+
+class ExtensionError(TypedDict):
+    """An error of the extension. For people it reads `message`, `between`, `hint`, one after the
+    other.
+    """
+
+    between: str
+    branch: ErrorBranch
+    code: ExtensionErrorCode
+    hint: str
+    message: str
+    place: ErrorPlace | None
+    values: dict[str, str]
+
+
+class FigurePair(TypedDict):
+    """A figure of both traces."""
+
+    figure: str
+    first: float | None
+    ratio: float | None
+    second: float | None
+
+
+class ProcessFigures(TypedDict):
+    """What one process got in one direction."""
+
+    direction: str
+    outstanding: int
+    process: int
+    requests: int
+    share: float
+    wait_ns: float
+
+
+class Figures(TypedDict):
+    """The figures of one stream."""
+
+    ascending: float
+    joined: int
+    merges: int
+    processes: list[ProcessFigures]
+    requests: int
+
+
+class FileBirth(TypedDict):
+    """A file that was made and not closed yet; a copy has another inode, a successor another
+    birth.
+    """
+
+    born_ns: int
+    device: int
+    inode: int
+
+
+class FileMark(TypedDict):
+    """A file as it was when iolab had closed it; another inode or a later change is somebody
+    else's.
+    """
+
+    changed_ns: int
+    device: int
+    inode: int
+    modified_ns: int
+    size_bytes: int
+
+
+class ReplaceableMade(TypedDict):
+    """It is what an earlier trial left, unchanged."""
+
+    made: FileMark
+
+
+class ReplaceableBegun(TypedDict):
+    """Made by an earlier trial, which was killed."""
+
+    begun: FileBirth
+
+
+Replaceable: TypeAlias = ReplaceableMade | ReplaceableBegun | Literal["named"]
+"""Why a file may be replaced."""
+
+
+class FileRules(TypedDict):
+    """Which files that are there already may be removed, made anew or written; any other stays."""
+
+    replaceable: dict[str, Replaceable]
+
+
+class FioClasses(TypedDict):
+    """Latencies by class."""
+
+    read: NotRequired[Histogram | None]
+    sync: NotRequired[Histogram | None]
+    write: NotRequired[Histogram | None]
+
+
+class FioCpu(TypedDict):
+    """CPU time."""
+
+    system_ns: int
+    user_ns: int
+
+
+class FioDevice(TypedDict):
+    """What a device did."""
+
+    io_ticks_ns: int
+    name: str
+    reads: int
+    writes: int
+
+
+class FioOperation(TypedDict):
+    """One operation of a program."""
+
+    latency: Histogram
+    ops: int
+
+
+class FioSegment(TypedDict):
+    """What happened between two cuts."""
+
+    from_ns: int
+    service: FioClasses
+
+
+class FioSeries(TypedDict):
+    """Operations in equal slices of time."""
+
+    bytes: list[int]
+    interval_ns: int
+    ops: list[int]
+
+
+class FioWorkerResult(TypedDict):
+    """One worker."""
+
+    elapsed_ns: int
+    first_error: NotRequired[str | None]
+    mismatch_count: NotRequired[int]
+    read_bytes: int
+    write_bytes: int
+
+
+class FioTenantResult(TypedDict):
+    """Equal workers."""
+
+    name: str
+    operations: NotRequired[list[FioOperation]]
+    response: NotRequired[FioClasses | None]
+    segments: NotRequired[list[FioSegment]]
+    series: FioSeries
+    service: FioClasses
+    workers: list[FioWorkerResult]
+
+
+class FioPhaseResult(TypedDict):
+    """One phase of a record."""
+
+    cpu: NotRequired[FioCpu]
+    devices: NotRequired[list[FioDevice]]
+    elapsed_ns: int
+    name: str
+    tenants: list[FioTenantResult]
+
+
+class FioRowResult(TypedDict):
+    """Phases of one run."""
+
+    elapsed_s: NotRequired[int]
+    ended: NotRequired[str]
+    ended_ms: NotRequired[int]
+    phases: list[FioPhaseResult]
+
+
+class FittedLine(TypedDict):
+    """A straight line."""
+
+    intercept: float
+    slope: float
+
+
+FsyncChoice: TypeAlias = Literal["none", "after", "timed"]
+"""Whether the final fsync is inside the timing (`IOzone`'s -e), after it, or not made."""
+
+
+class OpenJournal(TypedDict):
+    """A journal with changes that are not undone."""
+
+    entries: int
+    run: str
+
+
+class Greeted(TypedDict):
+    """Answer to `hello`."""
+
+    boot_id: str
+    boundary: BoundaryOf | None
+    is_root: bool
+    open_journals: list[OpenJournal]
+    protocol: int
+    uid: int
+    version: str
+
+
+class TraceAmount(TypedDict):
+    """Requests and bytes."""
+
+    bytes: int
+    count: int
+
+
+Stage: TypeAlias = Literal[
+    "Q2Q",
+    "Q2A",
+    "Q2G",
+    "S2G",
+    "G2I",
+    "Q2M",
+    "I2D",
+    "M2D",
+    "Q2D",
+    "D2C",
+    "Q2C",
+]
+"""Name of a stage."""
+
+
+class StageRow(TypedDict):
+    """Durations of one stage."""
+
+    count: int
+    max_ns: int
+    mean_ns: float
+    min_ns: int
+    p50_ns: int
+    p90_ns: int
+    p999_ns: int
+    p99_ns: int
+    stage: Stage
+    sum_ns: int
+
+
+class GroupRow(TypedDict):
+    """One group of a device."""
+
+    bytes_share: float
+    completed: TraceAmount
+    name: str
+    queued: TraceAmount
+    stages: list[StageRow]
+
+
+class Hello(TypedDict):
+    """Parameters of `hello`."""
+
+    is_dry_run: bool
+    protocol: int
+    run: str
+    state_dir: str | None
+
+
+class HostWrites(TypedDict):
+    """Bytes that the kernel counted as written to the whole device."""
+
+    before_bytes: int
+    trial_bytes: int
+
+
+class IozoneChild(TypedDict):
+    """Who did it."""
+
+    child: int
+    is_writer: bool
+    test: IozoneTest
+
+
+class IozoneWorkerResult(TypedDict):
+    """One child."""
+
+    bytes: int
+    call_ns: int
+    child: int
+    elapsed_ns: int
+    ops: int
+
+
+class IozonePhaseResult(TypedDict):
+    """One phase."""
+
+    cpu_ns: int
+    elapsed_ns: int
+    name: IozoneTest
+    parent_ns: NotRequired[int | None]
+    workers: list[IozoneWorkerResult]
+
+
+class IozoneRequest(TypedDict):
+    """What is asked for; the JSON that the Python front passes."""
+
+    access: NotRequired[Access]
+    content: NotRequired[Content]
+    depth: NotRequired[int]
+    durability: NotRequired[Durability]
+    engine: str
+    file_bytes: Bytes
+    flags: NotRequired[TransferFlags]
+    flush: NotRequired[Flush]
+    fsync: NotRequired[FsyncChoice]
+    fsync_every: NotRequired[int]
+    io_size_bytes: Bytes
+    is_preallocated: NotRequired[bool]
+    lock: NotRequired[LockPolicy]
+    pin_cpus: NotRequired[list[int]]
+    seed: Seed
+    stride: NotRequired[int]
+    tests: list[IozoneTest]
+    vectors: NotRequired[int]
+    verify: NotRequired[Verify]
+    workers: NotRequired[int]
+    workers_as: NotRequired[WorkersAs]
+
+
+class IozoneRowResult(TypedDict):
+    """Phases of one row."""
+
+    index: int
+    is_failed: NotRequired[bool]
+    phases: list[IozonePhaseResult]
+
+
+class IozoneSidePartOperations(TypedDict):
+    """Operations, in the order of their ends."""
+
+    is_first: bool
+    operations: list[list[int]]
+    part: Literal["operations"]
+    times_ns: NotRequired[list[int] | None]
+    who: IozoneChild
+
+
+class IozoneSidePartHistogram(TypedDict):
+    """How many operations fell into each band."""
+
+    counts: list[int]
+    part: Literal["histogram"]
+    who: IozoneChild
+
+
+class IozoneSidePartStamps(TypedDict):
+    """When a test began and ended, as ctime(3) writes it."""
+
+    began: str
+    ended: str
+    part: Literal["stamps"]
+    who: IozoneChild
+
+
+IozoneSidePart: TypeAlias = (
+    IozoneSidePartOperations | IozoneSidePartHistogram | IozoneSidePartStamps
+)
+"""A part of what happened."""
+
+
+class Judgement(TypedDict):
+    """What a case gave."""
+
+    expected: str
+    id: str
+    is_ok: bool
+    obtained: str
+    scheduler: str
+    title: str
+
+
+Mark = TypedDict(
+    "Mark",
+    {
+        "asked_ns": int,
+        "began_ns": int,
+        "done_ns": int,
+        "from": str | None,
+        "knob": str,
+        "to": str | None,
+    },
+)
+"""A knob that was changed while a phase ran."""
+
+
+class Mismatch(TypedDict):
+    """A mismatch between what was written and what was read."""
+
+    block_bytes: int
+    file: str
+    kind: str
+    message: str
+    offset_bytes: int
+
+
+PatternName: TypeAlias = Literal[
+    "sequential",
+    "reverse",
+    "stride",
+    "permutation",
+    "uniform",
+    "same",
+]
+"""Name of a pattern."""
+
+
+class StreamRequest(TypedDict):
+    """One stream: a number of equal workers with a pattern, a depth and perhaps a rate."""
+
+    begins_ns: NotRequired[Ns]
+    depth: NotRequired[int]
+    ends_ns: NotRequired[Ns | None]
+    file_bytes: Bytes
+    flags: NotRequired[TransferFlags]
+    flush: NotRequired[Flush]
+    fsync_every: NotRequired[int]
+    io_size_bytes: Bytes
+    is_preallocated: NotRequired[bool]
+    lock: NotRequired[LockPolicy]
+    name: str
+    ops: NotRequired[int | None]
+    pattern: PatternName
+    priority: NotRequired[Priority | None]
+    rate_ops_per_s: NotRequired[float | None]
+    read_share: float
+    share: NotRequired[float | None]
+    think_ns: NotRequired[Ns]
+    vectors: NotRequired[int]
+    workers: NotRequired[int]
+
+
+class MixedRequest(TypedDict):
+    """What is asked for; the JSON that the Python front passes."""
+
+    access: NotRequired[Access]
+    content: NotRequired[Content]
+    cuts_ns: NotRequired[list[Ns]]
+    durability: NotRequired[Durability]
+    duration_ns: Ns
+    engine: str
+    name: NotRequired[str]
+    pin_cpus: NotRequired[list[int]]
+    seed: Seed
+    streams: list[StreamRequest]
+    verify: NotRequired[Verify]
+    workers_as: NotRequired[WorkersAs]
+
+
+class MkfileEventBegin(TypedDict):
+    """Before the first file."""
+
+    event: Literal["begin"]
+
+
+class MkfileEventRow(TypedDict):
+    """A file was made, or was not."""
+
+    event: Literal["row"]
+    index: int
+
+
+class MkfileEventEnd(TypedDict):
+    """After the last one."""
+
+    event: Literal["end"]
+
+
+MkfileEvent: TypeAlias = MkfileEventBegin | MkfileEventRow | MkfileEventEnd
+"""What happened."""
+
+
+class Nothing(TypedDict):
+    """No parameters, or an answer without a value: `{}`."""
+
+
+class TraceCaveat(TypedDict):
+    """Something in a trace that did not keep it from being read."""
+
+    is_damage: bool
+    text: str
+
+
+class OnlyReadAnswer(TypedDict):
+    """What every answer has beside its content."""
+
+    caveats: list[TraceCaveat]
+    format: str
+
+
+class Warning(TypedDict):  # noqa: A001
+    """A typed caveat: `code` is stable, `message` says what was seen, `hint` what to do about
+    it.
+    """
+
+    code: str
+    hint: str
+    message: str
+
+
+OpenedTestbed = TypedDict(
+    "OpenedTestbed",
+    {
+        "actions": list[Action],
+        "class": str,
+        "devices": list[str],
+        "directory": str,
+        "facts": dict[str, str],
+        "free_bytes": int,
+        "knob_devices": list[str],
+        "schedulers": list[str],
+        "warnings": list[Warning],
+    },
+)
+"""Answer to `open_testbed`."""
+
+
+OperationKind: TypeAlias = Literal[
+    "read",
+    "write",
+    "mixed",
+    "update",
+    "sync",
+    "name",
+    "key_value",
+    "other",
+]
+"""Name of a kind of operation."""
+
+
+class Operation(TypedDict):
+    """An operation of a workload: its id in the store, its engine and its nature."""
+
+    access: Access | None
+    engine: str
+    id: str
+    io_size_bytes: int | None
+    kind: OperationKind
+    reads: bool
+    writes: bool
+
+
+class OperationCount(TypedDict):
+    """An operation of a program: what it is, and what was counted of it."""
+
+    access: Access | None
+    bytes: int
+    id: str
+    io_size_bytes: int | None
+    kind: OperationKind
+    latency: Histogram
+    ops: int
+    response: NotRequired[Histogram | None]
+
+
+class OutputFile(TypedDict):
+    """An empty file that is to be filled: made by the front end, with the rights of its user."""
+
+    device: int
+    inode: int
+    path: str
+
+
+class PairsTenant(TypedDict):
+    """A tenant of a cell."""
+
+    access: Access | None
+    io_size_bytes: int | None
+    kind: OperationKind
+    name: str
+
+
+class PairsCell(TypedDict):
+    """A phase of a treatment: one cell of the comparison."""
+
+    access: Access | None
+    io_size_bytes: int | None
+    kind: OperationKind
+    name: str
+    tenants: list[PairsTenant]
+    treatment: int
+
+
+class PairsSlices(TypedDict):
+    """All slices, column by column."""
+
+    begin_ns: list[int]
+    bytes: list[int]
+    cell: list[int]
+    length_ns: list[int]
+    longest_ns: list[int]
+    ops: list[int]
+    tenant: list[int]
+    unit: list[int]
+    workers: list[int]
+
+
+class PairsUnit(TypedDict):
+    """A balanced unit: every cell as often as any other."""
+
+    began_ns: int
+    elapsed_ns: int
+    service: list[list[ClassHistograms]]
+
+
+class PairsRecord(TypedDict):
+    """What such a session left behind."""
+
+    cells: list[PairsCell]
+    chosen_by: ChosenBy
+    elapsed_ns: int
+    slice_ns: int
+    slices: PairsSlices
+    slices_per_unit: int
+    switch_cost_ns: int
+    units: list[PairsUnit]
+    washout_ns: int
 
 
 class PairsTreatment(TypedDict):
@@ -1447,15 +2333,6 @@ class PhaseRecord(TypedDict):
     warnings: list[Warning]
 
 
-class Stack(TypedDict):
-    """File system and device arrangement of a trial."""
-
-    fs: str
-    has_external_journal: bool
-    mkfs_options: list[str]
-    mount_options: list[str]
-
-
 Precondition: TypeAlias = Literal["none", "fill", "fill2x", "random"]
 """What is done to a device before the first trial."""
 
@@ -1511,6 +2388,96 @@ class PlaceSpec(TypedDict):
     name: str
     stack: Stack | None
     testbed: TestbedSpec
+
+
+class PossibleLevels(TypedDict):
+    """Levels of a factor that a simulated stack can do."""
+
+    factor: str
+    levels: list[str] | None
+    limit: str
+
+
+class Prediction(TypedDict):
+    """How well the choices agree."""
+
+    issues: int
+    misses: list[list[int | int | None]]
+    predicted: int
+
+
+class SeekPoint(TypedDict):
+    """One distance."""
+
+    distance: int
+    fitted_ms: float
+    seek_ms: float
+
+
+class SeekSweep(TypedDict):
+    """The fitted curve: `a + b * sqrt(d)` below the boundary, `c + e * d` from it on."""
+
+    boundary: int
+    long: FittedLine
+    mean_ms: float
+    points: list[SeekPoint]
+    rpm: float
+    short: FittedLine
+
+
+class SizePoint(TypedDict):
+    """One size."""
+
+    kib: int
+    median_us: float
+    residual_us: float
+
+
+class SizeSweep(TypedDict):
+    """One kind of access."""
+
+    direction: str
+    fixed_us: float
+    pattern: str
+    points: list[SizePoint]
+    rate_mb_s: float | None
+
+
+class ProbeFindings(TypedDict):
+    """What was found out."""
+
+    depth: DepthSweep
+    profile: str
+    seek: SeekSweep | None
+    sizes: list[SizeSweep]
+
+
+Provenance: TypeAlias = Literal["code", "doc", "meas", "fit", "assume", "user"]
+"""Where a number comes from."""
+
+
+ProfileValue: TypeAlias = bool | float | str | list[float] | list[list[float]]
+"""A parameter's value."""
+
+
+class ProfileParameter(TypedDict):
+    """One parameter."""
+
+    source: str
+    tag: Provenance
+    unit: str
+    value: ProfileValue
+
+
+class Profile(TypedDict):
+    """A device's description."""
+
+    inner: NotRequired[str | None]
+    kind: str
+    name: str
+    notes: str
+    parameters: dict[str, ProfileParameter]
+    title: str
 
 
 class RecordingSoFar(TypedDict):
@@ -1626,6 +2593,34 @@ class RecordingResult(TypedDict):
     vanished: list[str]
 
 
+class Refusal(TypedDict):
+    """Something that a target cannot do for a workload."""
+
+    code: str
+    hint: str
+    phase: str
+    reason: str
+    tenant: str
+    what: str
+
+
+class ReplayFit(TypedDict):
+    """What the model does not say of the device of a recording: where its angle stood, and what
+    a request costs beyond the model (hand-over to the serving process, and its stalls).
+    """
+
+    overhead_ns: float
+    phase: float
+
+
+class ReplayTwin(TypedDict):
+    """Real and simulated, side by side."""
+
+    fit: ReplayFit
+    real: Figures
+    simulated: Figures
+
+
 class Request(TypedDict):
     """One line from the front end."""
 
@@ -1657,10 +2652,186 @@ class RunAs(TypedDict):
     uid: int
 
 
+TunableUnit: TypeAlias = Literal["ms", "us", "ns", "requests", "sectors", "KiB", "", "0/1"]
+"""Unit of a tunable, as sysfs counts it."""
+
+
+class TunableInfo(TypedDict):
+    """What can be said about a tunable without a scheduler at hand."""
+
+    about: str
+    default: int
+    max: int
+    min: int
+    name: str
+    unit: TunableUnit
+
+
+class SchedulerBook(TypedDict):
+    """A simulated scheduler."""
+
+    framework: str
+    is_replayable: bool
+    name: str
+    tunables: list[TunableInfo]
+
+
+class SeekRow(TypedDict):
+    """Distances."""
+
+    count: int
+    is_mode_rough: bool
+    mean_sectors: float
+    mode_count: int
+    mode_sectors: int
+    p50_sectors: int
+    p90_sectors: int
+    sequential_share: float
+
+
+class Sheet(TypedDict):
+    """One sheet of a workbook: a table with a head line."""
+
+    axes: list[str]
+    columns: list[str]
+    rows: list[list[str | list[float | None]]]
+    title: str
+    unit: str
+
+
 class ShutDown(TypedDict):
     """Answer to `shutdown`."""
 
     problems: list[str]
+
+
+class TargetLimit(TypedDict):
+    """Why a target cannot do something, in words, and what to do instead."""
+
+    code: str
+    hint: str
+    reason: str
+
+
+class SimulatedLimits(TypedDict):
+    """What no simulated stack can do, and what changes nothing on one."""
+
+    alike: list[AlikeLevels]
+    flags: list[FlagName]
+    levels: list[PossibleLevels]
+    limits: list[TargetLimit]
+
+
+class SimulatedStack(TypedDict):
+    """A stack, before anything runs on it."""
+
+    capacity_bytes: int
+    facts: dict[str, str]
+    is_rotational: bool
+    name: str
+    provenance: dict[str, int]
+    scheduler: str
+    title: str
+
+
+class SimulatedTrial(TypedDict):
+    """The trial spec of the agent protocol, as far as a simulation has a use for it."""
+
+    knobs: dict[str, str]
+    stack: NotRequired[Stack | None]
+    trial: str
+    workload: Workload
+
+
+class SliceRow(TypedDict):
+    """A slice as it is told."""
+
+    begin_ns: int
+    busy_share: float
+    completed: int
+    completed_bytes: int
+    in_flight_max: int
+    in_flight_mean: float
+    length_ns: int
+    outstanding_mean: float
+
+
+class TraceCounts(TypedDict):
+    """Counts of events, over all directions."""
+
+    back_merges: TraceAmount
+    completed: TraceAmount
+    completed_unknown: int
+    errors: int
+    flushes: int
+    forgotten: int
+    front_merges: TraceAmount
+    issued: TraceAmount
+    joined: int
+    plugs: int
+    queued: list[TraceAmount]
+    requeues: int
+    splits: int
+    timer_unplugs: int
+    unplugs: int
+
+
+class StagesOfDevice(TypedDict):
+    """One device."""
+
+    counts: TraceCounts
+    device: str
+    groups: list[GroupRow]
+    idle_ns: int
+    in_flight: DepthRow
+    issue_seeks: SeekRow | None
+    outstanding: DepthRow
+    outstanding_by_little: float
+    plugged_ns: int
+    queue_seeks: SeekRow | None
+    sectors_per_completion: list[int | float] | None
+    series: list[SliceRow]
+    stages: list[StageRow]
+
+
+class StagesReport(TypedDict):
+    """The whole trace."""
+
+    by: By
+    devices: list[StagesOfDevice]
+    events: int
+    events_left_out: int
+    packets: int
+    span_ns: int
+    stages: list[StageRow]
+
+
+class TraceConvertedAnswer(TypedDict):
+    """What every answer has beside its content."""
+
+    caveats: list[TraceCaveat]
+    format: str
+    left_out: int
+    output: str
+    written: int
+
+
+class TraceFormat(TypedDict):
+    """A format of traces."""
+
+    about: str
+    is_read: bool
+    is_written: bool
+    name: str
+
+
+class TraceMeasuredAnswer(TypedDict):
+    """What every answer has beside its content."""
+
+    caveats: list[TraceCaveat]
+    format: str
+    report: StagesReport
+    text: str
 
 
 class TraceRecorded(TypedDict):
@@ -1671,22 +2842,37 @@ class TraceRecorded(TypedDict):
     warnings: list[Warning]
 
 
+class TraceShowOptions(TypedDict):
+    """Options of `trace_show`."""
+
+    format: NotRequired[str | None]
+    has_programs: bool
+    has_times: bool
+    is_quiet: bool
+    kinds: NotRequired[str | None]
+
+
+class TraceShownAnswer(TypedDict):
+    """What every answer has beside its content."""
+
+    caveats: list[TraceCaveat]
+    events: int
+    format: str
+
+
+class TracesCompared(TypedDict):
+    """Figures of two traces beside each other."""
+
+    pairs: list[FigurePair]
+    text: str
+    traces: list[OnlyReadAnswer]
+
+
 class TrialTrace(TypedDict):
     """A recording beside a trial."""
 
     events: EventSet
     output: OutputFile
-
-
-WaitFor: TypeAlias = Literal["semaphores", "front_end"]
-"""For whom a phase waits."""
-
-
-class Waits(TypedDict):
-    """What is waited for before each phase."""
-
-    kind: WaitFor
-    numbers: dict[str, int]
 
 
 class TrialSpec(TypedDict):

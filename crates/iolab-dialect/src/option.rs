@@ -139,7 +139,8 @@ pub struct Grammar<S: 'static> {
 }
 
 /// What iolab adds to every dialect.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "CommonOptions")]
 pub struct Common {
     /// Testbed: `dir:PATH`, `loop:SIZE`, `device:PATH`, `sim:STACK`; absent: where the dialect
     /// would work.

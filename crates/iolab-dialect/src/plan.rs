@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::option::Common;
 
 /// Everything about one command line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "CommandPlan{Show}")]
 pub struct Plan<Show, Row> {
     /// Name of the dialect.
     pub dialect: String,
@@ -35,8 +36,9 @@ pub struct Plan<Show, Row> {
 }
 
 /// What is measured at once, where there is no more to say about it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "CommandRow")]
 pub struct Row {
     /// For messages and the store.
     pub name: String,
@@ -51,8 +53,9 @@ pub struct Row {
 }
 
 /// What a command line asks of the front end beside measuring.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "CommandExtras")]
 pub struct Asked {
     /// User and group to work as, as typed; empty: not said.
     pub user: (String, String),

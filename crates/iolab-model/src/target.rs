@@ -19,6 +19,7 @@ use crate::units::{Bytes, Ns};
 
 /// Why a target cannot do something, in words, and what to do instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "TargetLimit")]
 pub struct Limit {
     /// `snake_case` and stable: what is missing.
     pub code: &'static str,

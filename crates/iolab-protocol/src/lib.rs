@@ -6,4 +6,5 @@
 //! (`python/iolab/protocol.py`) and the page `docs/reference/agent-protocol.md` from that schema.
 
 pub mod agent;
+pub mod extension;
 pub mod schema;

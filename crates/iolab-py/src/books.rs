@@ -10,6 +10,7 @@ use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::Stack;
 use iolab_sim::{Framework, Hz, Profile, SchedulerContext};
 use pyo3::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::study_error;
@@ -32,11 +33,16 @@ pub fn sim_profile(py: Python<'_>, name: &str) -> PyResult<String> {
     answer(py, Profile::built_in(name))
 }
 
-#[derive(Serialize)]
-struct SchedulerBook {
+/// A simulated scheduler.
+#[derive(Serialize, JsonSchema)]
+pub struct SchedulerBook {
+    /// Its name.
     name: &'static str,
+    /// `legacy` or `blk-mq`.
     framework: &'static str,
+    /// Whether it can be asked by `sim_predict`.
     is_replayable: bool,
+    /// Its settings.
     tunables: Vec<iolab_sim::tunable::TunableInfo>,
 }
 

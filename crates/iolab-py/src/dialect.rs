@@ -1,14 +1,15 @@
 //! Other programs' command lines: words in, plans out; events in, their own output out.
 
 use iolab_dialect::Dialect;
+use iolab_protocol::extension::ExtensionErrorCode as Code;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::{dialect_error, study_error};
+use crate::error::{Told, dialect_error, study_error};
 
 fn named(py: Python<'_>, name: &str) -> PyResult<&'static dyn Dialect> {
-    iolab_dialect::find(name)
-        .ok_or_else(|| study_error(py, format!("there is no dialect '{name}'")))
+    let missing = || Told::new(Code::UnknownName, format!("there is no dialect '{name}'"));
+    iolab_dialect::find(name).ok_or_else(|| study_error(py, missing()))
 }
 
 /// Names of the dialects.

@@ -6,6 +6,7 @@ mod error;
 mod histogram;
 mod refusals;
 mod run;
+mod schema;
 mod simulate;
 mod trace;
 mod workload;
@@ -54,5 +55,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_output_of, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_stages, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_diff, module)?)?;
+    module.add_function(wrap_pyfunction!(schema::extension_schema, module)?)?;
     Ok(())
 }

@@ -5,29 +5,38 @@ use std::collections::BTreeMap;
 use iolab_drive::needs::{Refusal, refusals};
 use iolab_model::Capabilities;
 use iolab_model::target::Limit;
+use iolab_protocol::agent::{Cache, IoGroup, KnobChange, Stack};
 use iolab_workload::Workload;
 use pyo3::prelude::*;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::error::study_error;
 
 /// A trial spec of the agent protocol, as far as targets differ in it.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AskedTrial")]
 pub(crate) struct Asked {
+    /// What to do.
     workload: Workload,
+    /// Knobs by name.
     #[serde(default)]
     pub(crate) knobs: BTreeMap<String, String>,
+    /// A file system that is made.
     #[serde(default)]
-    stack: Option<Value>,
+    stack: Option<Stack>,
+    /// State of the page cache.
     #[serde(default)]
-    cache: String,
+    cache: Option<Cache>,
+    /// Memory of the workers.
     #[serde(default)]
     memory_limit_bytes: Option<u64>,
+    /// Knobs that change while it runs.
     #[serde(default)]
-    changes: Vec<Value>,
+    changes: Vec<KnobChange>,
+    /// Tenants with a weight or limits.
     #[serde(default)]
-    io_groups: Vec<Value>,
+    io_groups: Vec<IoGroup>,
 }
 
 /// What a target with these abilities and limits cannot do of all that is asked for.
@@ -35,7 +44,7 @@ pub(crate) fn refusals_of(can: &Capabilities, limits: &[Limit], asked: &Asked) -
     let mut found = refusals(("simulation", can, limits), &asked.workload);
     let around = [
         ("file_system", asked.stack.is_some(), "makes a file system"),
-        ("warm_cache", asked.cache == "warm", "begins with a warm cache"),
+        ("warm_cache", asked.cache == Some(Cache::Warm), "begins with a warm cache"),
         ("memory_limit", asked.memory_limit_bytes.is_some(), "limits the memory of its workers"),
         ("control_groups", !asked.io_groups.is_empty(), "has control groups"),
         ("changes", !asked.changes.is_empty(), "changes knobs while it runs"),

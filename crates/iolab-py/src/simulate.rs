@@ -9,10 +9,12 @@ use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::run_simulated;
 use iolab_drive::record::{DeviceRecord, PhaseRecord, Warning};
 use iolab_model::op::FlagName;
+use iolab_model::target::Limit;
 use iolab_model::{Error, Ns, Sector, Seed, Target};
+use iolab_protocol::agent::{Record, Simulation as Inside, Stack as FileSystem, Status};
 use iolab_sim::api::layer::Incident;
 use iolab_sim::error::SimError;
-use iolab_sim::limits::{ALIKE, LEVELS, LIMITS};
+use iolab_sim::limits::{ALIKE, Alike, LEVELS, LIMITS, Possible};
 use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
 use iolab_sim::sched::SchedulerKind;
@@ -22,57 +24,58 @@ use iolab_sim::{Hz, SchedulerContext};
 use iolab_workload::Workload;
 use iolab_workload::spec::{Phase, Tenant};
 use pyo3::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use crate::error::study_error;
+use crate::error::{Crosses, Told, study_error};
 use crate::refusals::{Asked, refusals_of};
 
 /// The trial spec of the agent protocol, as far as a simulation has a use for it.
-#[derive(Debug, Deserialize)]
-struct TrialSpec {
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "SimulatedTrial")]
+pub struct TrialSpec {
+    /// Name of the trial.
     trial: String,
-    stack: Option<Value>,
+    /// Must be null.
+    stack: Option<FileSystem>,
+    /// Knobs by name.
     knobs: BTreeMap<String, String>,
+    /// What to do.
     workload: Workload,
 }
 
-#[derive(Debug, Serialize)]
-struct Record {
-    trial: String,
-    status: &'static str,
-    error: Option<String>,
-    started_at_unix_ns: u64,
-    elapsed_ns: u64,
-    engine: String,
-    knobs: BTreeMap<String, String>,
-    stack: Option<Value>,
-    facts: BTreeMap<String, String>,
-    warnings: Vec<Warning>,
-    actions: Vec<Value>,
-    phases: Vec<PhaseRecord>,
-    simulation: Inside,
-}
-
-/// What only a simulation knows of a trial.
-#[derive(Debug, Serialize)]
-struct Inside {
-    /// Equal runs have equal hashes.
-    event_hash: String,
-    /// What the layers counted, layout of the files included.
-    counters: BTreeMap<String, f64>,
-}
-
-/// What is said of a stack before anything runs on it.
-#[derive(Debug, Serialize)]
-struct Description {
+/// A stack, before anything runs on it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SimulatedStack")]
+pub struct Description {
+    /// Its name.
     name: String,
+    /// One line for people.
     title: String,
+    /// Size of its device.
     capacity_bytes: u64,
+    /// Whether that has a head that moves.
     is_rotational: bool,
+    /// Scheduler of its queue.
     scheduler: &'static str,
+    /// What a trial on it stores.
     facts: BTreeMap<String, String>,
+    /// How many parameters of its profiles come from where, by tag.
     provenance: BTreeMap<String, usize>,
+}
+
+/// What no simulated stack can do, and what changes nothing on one.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SimulatedLimits")]
+pub struct Limits {
+    /// Factors whose levels are all the same.
+    alike: &'static [Alike],
+    /// Flags that mean something.
+    flags: Vec<FlagName>,
+    /// Factors of which not every level is possible.
+    levels: &'static [Possible],
+    /// Reasons, by code.
+    limits: &'static [Limit],
 }
 
 /// Parses a stack file; answers with its canonical JSON.
@@ -175,11 +178,11 @@ impl From<SimError> for TrialError {
     }
 }
 
-impl std::fmt::Display for TrialError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Crosses for TrialError {
+    fn told(&self) -> Told {
         match self {
-            Self::Workload(error) => error.fmt(formatter),
-            Self::Stack(error) => error.fmt(formatter),
+            Self::Workload(error) => error.told(),
+            Self::Stack(error) => error.told(),
         }
     }
 }
@@ -201,7 +204,7 @@ pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyRes
 #[pyfunction]
 pub fn sim_limits(py: Python<'_>) -> PyResult<String> {
     let flags = Vec::<FlagName>::from(CAPABILITIES.flags);
-    let table = json!({ "limits": LIMITS, "levels": LEVELS, "alike": ALIKE, "flags": flags });
+    let table = Limits { limits: LIMITS, levels: LEVELS, alike: ALIKE, flags };
     serde_json::to_string(&table).map_err(|e| study_error(py, e))
 }
 
@@ -266,9 +269,9 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     Ok(Record {
         trial: spec.trial,
         status: match &error {
-            Some(_) => "failed",
-            None if observer.is_stopped => "interrupted",
-            None => "ok",
+            Some(_) => Status::Failed,
+            None if observer.is_stopped => Status::Interrupted,
+            None => Status::Ok,
         },
         error,
         started_at_unix_ns: wall.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64),
@@ -280,7 +283,12 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
         warnings: target.inspect(warnings),
         actions: Vec::new(),
         phases,
-        simulation,
+        pairs: None,
+        made: BTreeMap::new(),
+        trace: None,
+        simulation: Some(simulation),
+        host_writes: None,
+        session: None,
     })
 }
 

@@ -16,6 +16,7 @@ use iolab_trace::write::blkparse::{Format, Options, mask_of};
 use iolab_trace::{Error, Event, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::trace_error;
@@ -122,25 +123,41 @@ fn open(given: Vec<Given>, raised: &Raised) -> Result<(&'static str, Watched), E
     Ok((format.name, Watched { inner, raised: raised.clone(), count: 0, span_ns: None }))
 }
 
-/// What every answer tells beside what was asked for.
-#[derive(Serialize)]
-struct Answer<T> {
-    format: &'static str,
-    caveats: Vec<Told>,
+/// What every answer has beside its content.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}Answer")]
+pub struct Answer<T> {
+    /// Format of the files.
+    format: String,
+    /// What was found beside events.
+    caveats: Vec<TraceCaveat>,
+    /// The content.
     #[serde(flatten)]
     content: T,
 }
 
-#[derive(Serialize)]
-struct Told {
+/// Something in a trace that did not keep it from being read.
+#[derive(Serialize, JsonSchema)]
+pub struct TraceCaveat {
+    /// Where and what.
     text: String,
+    /// Whether the rest of the file was not used because its content is wrong.
     is_damage: bool,
 }
 
-fn answer<T: Serialize>(format: &'static str, source: &Watched, content: T) -> String {
-    let tell = |caveat: &Caveat| Told { text: caveat.to_string(), is_damage: caveat.is_damage };
+/// No content.
+#[derive(Serialize, JsonSchema)]
+pub struct OnlyRead {}
+
+fn answered<T: Serialize>(format: &'static str, source: &Watched, content: T) -> Answer<T> {
+    let tell =
+        |caveat: &Caveat| TraceCaveat { text: caveat.to_string(), is_damage: caveat.is_damage };
     let caveats = source.caveats().iter().map(tell).collect();
-    serde_json::to_string(&Answer { format, caveats, content }).unwrap_or_default()
+    Answer { format: format.to_owned(), caveats, content }
+}
+
+fn answer<T: Serialize>(format: &'static str, source: &Watched, content: T) -> String {
+    serde_json::to_string(&answered(format, source, content)).unwrap_or_default()
 }
 
 fn hand_over(sink: &Py<PyAny>, raised: &Raised, piece: &[u8]) -> Result<(), Error> {
@@ -153,11 +170,17 @@ fn hand_over(sink: &Py<PyAny>, raised: &Raised, piece: &[u8]) -> Result<(), Erro
     })
 }
 
-#[derive(Serialize)]
-struct FormatRow {
+/// A format of traces.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TraceFormat")]
+pub struct FormatRow {
+    /// Its name.
     name: &'static str,
+    /// One sentence.
     about: &'static str,
+    /// Whether it can be read.
     is_read: bool,
+    /// Whether it can be written.
     is_written: bool,
 }
 
@@ -174,14 +197,20 @@ pub fn trace_formats() -> String {
     serde_json::to_string(&rows.collect::<Vec<_>>()).unwrap_or_default()
 }
 
-/// What `trace_show` is told.
-#[derive(Deserialize)]
+/// Options of `trace_show`.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ShowOptions {
+#[schemars(rename = "TraceShowOptions")]
+pub struct ShowOptions {
+    /// Format of a line, as blkparse takes it; null: its usual ones.
     format: Option<String>,
+    /// Kinds of events that are shown; null: all.
     kinds: Option<String>,
+    /// Whether stages are timed at the end of a line.
     has_times: bool,
+    /// Whether only the totals are wanted.
     is_quiet: bool,
+    /// Whether there are totals of each program.
     has_programs: bool,
 }
 
@@ -196,8 +225,11 @@ impl ShowOptions {
     }
 }
 
-#[derive(Serialize)]
-struct Shown {
+/// What was shown.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TraceShown")]
+pub struct Shown {
+    /// How many events.
     events: u64,
 }
 
@@ -222,10 +254,15 @@ pub fn trace_show(
     done.map_err(|error: Error| raised.exception(py, &error))
 }
 
-#[derive(Serialize)]
-struct Converted {
+/// What was written in another format.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TraceConverted")]
+pub struct Converted {
+    /// The format.
     output: &'static str,
+    /// Events that were written.
     written: u64,
+    /// Events that the format cannot hold.
     left_out: u64,
 }
 
@@ -259,16 +296,23 @@ pub fn trace_output_of(name: &str) -> Option<&'static str> {
 }
 
 /// Measures as text and data.
-#[derive(Serialize)]
-struct Measured {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TraceMeasured")]
+pub struct Measured {
+    /// For people.
     text: String,
+    /// All figures.
     report: Report,
 }
 
-fn measure(inputs: Vec<Given>, by: By, raised: &Raised) -> Result<(Report, String), Error> {
+fn measure(
+    inputs: Vec<Given>,
+    by: By,
+    raised: &Raised,
+) -> Result<(Report, Answer<OnlyRead>), Error> {
     let (format, mut source) = open(inputs, raised)?;
     let report = Report::of(&Pairing::of(&mut source, Rules::Own, by)?);
-    let told = answer(format, &source, ());
+    let told = answered(format, &source, OnlyRead {});
     Ok((report, told))
 }
 
@@ -301,11 +345,16 @@ pub fn trace_stages(
     done.map_err(|error: Error| raised.exception(py, &error))
 }
 
-#[derive(Serialize)]
-struct Compared {
+/// Figures of two traces beside each other.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TracesCompared")]
+pub struct Compared {
+    /// For people.
     text: String,
+    /// Figures that one of them has.
     pairs: Vec<compare::Pair>,
-    traces: Vec<serde_json::Value>,
+    /// What was found in each.
+    traces: Vec<Answer<OnlyRead>>,
 }
 
 /// Figures of two traces beside each other.
@@ -315,11 +364,10 @@ pub fn trace_diff(py: Python<'_>, first: Vec<Given>, second: Vec<Given>) -> PyRe
     let done = py.detach(|| {
         let (first, first_told) = measure(first, By::Device, &raised)?;
         let (second, second_told) = measure(second, By::Device, &raised)?;
-        let told = |text: &str| serde_json::from_str(text).unwrap_or_default();
         let compared = Compared {
             text: compare::text(&first, &second),
             pairs: compare::compare(&first, &second),
-            traces: vec![told(&first_told), told(&second_told)],
+            traces: vec![first_told, second_told],
         };
         serde_json::to_string(&compared).map_err(|error| Error::Write(error.into()))
     });

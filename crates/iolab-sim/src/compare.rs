@@ -82,7 +82,8 @@ pub struct Point {
 }
 
 /// A straight line.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[schemars(rename = "FittedLine")]
 pub struct Line {
     /// Value at 0.
     pub intercept: f64,

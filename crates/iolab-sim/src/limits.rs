@@ -72,7 +72,8 @@ pub const LIMITS: &[Limit] = &[
 ];
 
 /// Levels of a factor that a simulated stack can do.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "PossibleLevels")]
 pub struct Possible {
     /// The factor.
     pub factor: &'static str,
@@ -93,7 +94,8 @@ pub const LEVELS: &[Possible] = &[
 ];
 
 /// A factor whose levels are all the same on a simulated stack.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "AlikeLevels")]
 pub struct Alike {
     /// The factor.
     pub factor: &'static str,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::SimError;
 
 /// Where a number comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
     /// A constant of the named implementation.
@@ -31,8 +31,9 @@ pub enum Provenance {
 }
 
 /// A parameter's value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "ProfileValue")]
 pub enum Value {
     /// true or false.
     Switch(bool),
@@ -47,8 +48,9 @@ pub enum Value {
 }
 
 /// One parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ProfileParameter")]
 pub struct Parameter {
     /// Value.
     pub value: Value,
@@ -62,7 +64,7 @@ pub struct Parameter {
 }
 
 /// A device's description.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Name, as in `sim:NAME`; the file's name.

@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::error::SimError;
 
 /// Unit of a tunable, as sysfs counts it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "TunableUnit")]
 pub enum Unit {
     /// Milliseconds.
     #[serde(rename = "ms")]
@@ -50,7 +51,7 @@ impl Unit {
 }
 
 /// What can be said about a tunable without a scheduler at hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct TunableInfo {
     /// Name of the sysfs file.
     pub name: &'static str,

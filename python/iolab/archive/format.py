@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, cast
 
 from iolab.errors import DamageError, StoreError
 
@@ -131,10 +131,10 @@ def parse_manifest(text: bytes, file_name: str) -> Manifest:
         raise DamagedError(f"the manifest is damaged ({error})") from None
 
 
-def _manifest(document: Mapping[str, Any]) -> Manifest:
+def _manifest(document: Mapping[str, object]) -> Manifest:
     if document["version"] != VERSION:
         raise ValueError(f"there never was an archive format {document['version']!r}")
-    members = tuple(_member(row) for row in document["members"])
+    members = tuple(_member(row) for row in cast("list[object]", document["members"]))
     names = [member.name for member in members]
     if names != sorted(set(names)):
         raise ValueError("members are not in order, or named twice")
@@ -143,13 +143,16 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
     texts = [document[key] for key in ("iolab_version", "study_id", "study_name", "machine")]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a text is missing")
-    manifest = Manifest(*texts, members=members)
+    manifest = Manifest(*cast("list[str]", texts), members=members)
     if document["sha256"] != manifest.sha256:
         raise ValueError("its digest over all members is another one")
     return manifest
 
 
-def _member(row: Mapping[str, Any]) -> Member:
+def _member(row: object) -> Member:
+    if not isinstance(row, dict):
+        raise TypeError("a member is no table")
+    row = cast("Mapping[str, object]", row)
     name, size_bytes, sha256 = row["name"], row["bytes"], row["sha256"]
     if not isinstance(name, str) or MEMBER_NAME.fullmatch(name) is None:
         raise ValueError(f"{name!r} is no name of a member")

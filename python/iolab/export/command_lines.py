@@ -6,19 +6,21 @@ also of a store in which the study does not hold them as data.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
+from iolab.json_text import read_json
 from iolab.study import dialects
 
-Json = Mapping[str, Any]
+if TYPE_CHECKING:
+    from iolab.json_text import JsonText
+    from iolab.protocol import CommandPlan, Phase, Tenant, Workload
 
 
 class DialectReader(Protocol):
     """Reads another program's command line."""
 
-    def dialect_parse(self, dialect: str, words: list[str], /) -> str:
+    def dialect_parse(self, dialect: str, words: list[str], /) -> JsonText[CommandPlan]:
         """Plan of a command line, as JSON."""
         ...
 
@@ -28,7 +30,7 @@ def without_ours(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for word in dialects.without_ours(words) if word != "--compat")
 
 
-def planned(core: DialectReader, command: Sequence[str]) -> Json:
+def planned(core: DialectReader, command: Sequence[str]) -> CommandPlan:
     """The plan of a stored command line, its files named one by one.
 
     Raises
@@ -36,28 +38,29 @@ def planned(core: DialectReader, command: Sequence[str]) -> Json:
     DialectError : it names a file (a telemetry file, a list of names) that is there no more.
     """
     dialect, *words = command
-    plan: dict[str, Any] = json.loads(core.dialect_parse(dialect, list(words)))
+    plan = read_json(core.dialect_parse(dialect, list(words)))
     for row in plan["rows"]:
         row["workload"] = one_by_one(row["workload"])
     return plan
 
 
-def one_by_one(workload: Json) -> dict[str, Any]:
+def one_by_one(workload: Workload) -> Workload:
     """A workload description in which each file that has a name has a tenant of its own."""
-    phases = [
+    phases: list[Phase] = [
         {**phase, "tenants": [one for tenant in phase["tenants"] for one in _each(tenant)]}
         for phase in workload["phases"]
     ]
     return {**workload, "phases": phases}
 
 
-def _each(tenant: Json) -> Iterator[Json]:
+def _each(tenant: Tenant) -> Iterator[Tenant]:
     """A tenant whose files have names of their own as one tenant per worker."""
-    files: list[str] = tenant.get("files", [])
+    files = tenant.get("files", [])
     if not files:
         yield tenant
         return
-    plain = {key: value for key, value in tenant.items() if key != "files"}
+    plain = tenant.copy()
+    del plain["files"]
     for index, file in enumerate(files):
         name = tenant["name"] if len(files) == 1 else f"{tenant['name']}{index}"
         yield {**plain, "name": name, "file": file, "is_file_shared": True, "workers": 1}

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.store.rows import StudyData
 from iolab.study.factors import find_factor, scheduler_of
 from iolab.study.treatment import Treatment
+
+if TYPE_CHECKING:
+    from iolab.protocol import Action
 
 _CPU_FILES: Final = {
     "cpu.governor": "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
@@ -32,7 +35,7 @@ class Site:
     data: StudyData
     devices: tuple[str, ...]
     """Whose knobs were switched."""
-    actions: tuple[Mapping[str, Any], ...]
+    actions: tuple[Action, ...]
     """How the file system was made and mounted; empty if it was there before, or not yet made."""
 
 

@@ -13,11 +13,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from iolab.export.environment import comment
 from iolab.export.plain_names import one_line, plain_name
 from iolab.export.treatments import Exported
+
+if TYPE_CHECKING:
+    from iolab.protocol import Flush, Phase, Tenant
 
 ENGINES: Final[Mapping[str, str]] = {
     "sync": "sync",
@@ -58,8 +61,7 @@ _COMMAND_CHARACTERS_MAX: Final = 2000
 _NONE: Final = "no equivalent: "
 _UNKNOWN_FILE: Final = "FULL-PATH-OF-THIS-FILE"
 
-Tenant = Mapping[str, Any]
-Line = str | tuple[str, Any]
+Line: TypeAlias = str | tuple[str, object]
 """A comment, or an option with its value."""
 
 
@@ -89,11 +91,11 @@ def fio_job(item: Exported, directory: Path | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _engine(item: Exported, phase: Mapping[str, Any]) -> str:
-    return str(phase.get("engine") or item.workload["engine"])
+def _engine(item: Exported, phase: Phase) -> str:
+    return phase.get("engine") or item.workload["engine"]
 
 
-def _parts(phase: Mapping[str, Any], tenant: Tenant) -> Iterator[tuple[str, Tenant]]:
+def _parts(phase: Phase, tenant: Tenant) -> Iterator[tuple[str, Tenant]]:
     """Sections of a tenant: one, or one per worker if their files are not numbered 0, 1, 2 ..."""
     name = phase["name"] if len(phase["tenants"]) == 1 else f"{phase['name']}.{tenant['name']}"
     name = "global-" if name == "global" else name  # [global] would be no job.
@@ -102,12 +104,13 @@ def _parts(phase: Mapping[str, Any], tenant: Tenant) -> Iterator[tuple[str, Tena
         yield name, tenant
         return
     for number in range(tenant["workers"]):
-        place: dict[str, Any] = {"file_first": first + number * step, "file_step": 1, "workers": 1}
+        own = tenant.copy()
+        own["file_first"], own["file_step"], own["workers"] = first + number * step, 1, 1
         region = tenant.get("region")
         if region is not None:
             begins = region["from_bytes"] + number * region.get("step_bytes", 0)
-            place["region"] = {**region, "from_bytes": begins}
-        yield f"{name}.{number}", {**tenant, **place}
+            own["region"] = {**region, "from_bytes": begins}
+        yield f"{name}.{number}", own
 
 
 def _head(item: Exported, job: str) -> Iterator[str]:
@@ -182,8 +185,9 @@ def _global(item: Exported) -> Iterator[Line]:
         )
     yield "fadvise_hint", 0
     yield "fallocate", "none"
-    if workload["pin_cpus"]:
-        yield "cpus_allowed", ",".join(map(str, workload["pin_cpus"]))
+    pinned = workload.get("pin_cpus")
+    if pinned:
+        yield "cpus_allowed", ",".join(map(str, pinned))
         yield "cpus_allowed_policy", "split"
 
 
@@ -193,8 +197,9 @@ def _section(item: Exported, index: int, tenant: Tenant, *, is_beside: bool) -> 
         yield "new_group", 1  # For the report only: it runs beside the section before.
     elif index > 0:
         yield "stonewall", 1
-    if phase.get("engine"):
-        yield from _ioengine(phase["engine"])
+    engine = phase.get("engine")
+    if engine:
+        yield from _ioengine(engine)
     for ignored in phase.get("ignores", ()):
         yield f"Asked for, but this test has none, here as in iolab: {ignored}."
     yield from _files(tenant, is_first_phase=index == 0)
@@ -255,7 +260,7 @@ def _shape(item: Exported, tenant: Tenant) -> Iterator[Line]:
 def _worked_bytes(tenant: Tenant) -> int:
     """Bytes of the part of the file that a worker works on."""
     region = tenant.get("region")
-    return int(tenant["file_bytes"] if region is None else region["bytes"])
+    return tenant["file_bytes"] if region is None else region["bytes"]
 
 
 def _region(tenant: Tenant) -> Iterator[Line]:
@@ -281,9 +286,15 @@ def _skip(tenant: Tenant, records: int) -> str:
         return f":-{2 * io_size}"
     if pattern["kind"] == "same":
         return f":-{io_size}"
-    if pattern["kind"] == "stride" and pattern["stride"] > 1:
-        return f":{(pattern['stride'] - 1) * io_size}"
+    if _stride(tenant) > 1:
+        return f":{(_stride(tenant) - 1) * io_size}"
     return ""
+
+
+def _stride(tenant: Tenant) -> int:
+    """Records from one op to the next; 1 where the pattern has no stride."""
+    pattern = tenant["pattern"]
+    return pattern["stride"] if pattern["kind"] == "stride" else 1
 
 
 def _pattern_notes(item: Exported, tenant: Tenant, records: int) -> Iterator[Line]:
@@ -304,7 +315,7 @@ def _pattern_notes(item: Exported, tenant: Tenant, records: int) -> Iterator[Lin
             f"{_NONE}fio begins at record 0, goes on with record {max(records - 2, 0)} and never "
             f"reads record {records - 1}; iolab goes from {records - 1} down to 0."
         )
-    elif kind == "stride" and records > tenant["pattern"]["stride"]:
+    elif kind == "stride" and records > _stride(tenant):
         yield (
             f"{_NONE}each pass of iolab begins one record later (IOzone's rule); fio begins every "
             "pass at record 0."
@@ -313,19 +324,27 @@ def _pattern_notes(item: Exported, tenant: Tenant, records: int) -> Iterator[Lin
 
 def _ends_at_the_end(tenant: Tenant, records: int) -> bool:
     """Whether a strided pass reaches the last record, which IOzone's rule never touches."""
-    stride = tenant["pattern"].get("stride", 1)
+    stride = _stride(tenant)
     is_counted = tenant["limit"]["kind"] == "once" and tenant["opening"] != "create"
     return 1 < stride < records and (records - 1) % stride == 0 and is_counted
 
 
 def _mix(tenant: Tenant) -> Iterator[Line]:
-    share = tenant["direction"]["read_share"]
+    share = _read_share(tenant)
     percent = round(share * 100)
     yield "rwmixread", percent
     if abs(share * 100 - percent) > 1e-9:
         yield f"{_NONE}{share * 100:.6g} % of reads; fio takes whole percent."
     if tenant["pattern"]["kind"] not in _RANDOM:
         yield f"{_NONE}one position for reads and writes; fio keeps one for each."
+
+
+def _read_share(tenant: Tenant) -> float:
+    """Share of the ops that read."""
+    direction = tenant["direction"]
+    if direction["kind"] == "mixed":
+        return direction["read_share"]
+    return 1.0 if direction["kind"] == "read" else 0.0
 
 
 def _access(tenant: Tenant) -> Iterator[Line]:
@@ -366,8 +385,9 @@ def _calls(engine: str, tenant: Tenant) -> Iterator[Line]:
 
 def _limits(tenant: Tenant) -> Iterator[Line]:
     limit = tenant["limit"]
-    if tenant.get("begins_ns", 0):
-        yield "startdelay", _duration(tenant["begins_ns"])
+    begins_ns = tenant.get("begins_ns", 0)
+    if begins_ns:
+        yield "startdelay", _duration(begins_ns)
     if limit["kind"] == "time":
         yield "time_based", 1
         yield "runtime", _duration(limit["duration_ns"])
@@ -375,8 +395,9 @@ def _limits(tenant: Tenant) -> Iterator[Line]:
             yield f"{_NONE}{limit['duration_ns']} ns; fio counts in microseconds."
     elif limit["kind"] == "ops":
         yield "io_size", limit["ops"] * tenant["io_size_bytes"]
-        if limit.get("within_ns"):
-            yield "runtime", _duration(limit["within_ns"])
+        within_ns = limit.get("within_ns")
+        if within_ns:
+            yield "runtime", _duration(within_ns)
     rate = tenant.get("rate_ops_per_s")
     if rate is not None:
         yield from _rate(tenant, rate)
@@ -387,8 +408,7 @@ def _limits(tenant: Tenant) -> Iterator[Line]:
 
 
 def _rate(tenant: Tenant, rate: float) -> Iterator[Line]:
-    share = {"read": 1.0, "write": 0.0}.get(tenant["direction"]["kind"])
-    share = tenant["direction"]["read_share"] if share is None else share
+    share = _read_share(tenant)
     reads, writes = max(1, round(rate * share)), max(1, round(rate * (1 - share)))
     if share == 1.0:
         yield "rate_iops", reads
@@ -413,11 +433,12 @@ def _duration(duration_ns: int) -> str:
 
 
 def _flushes(tenant: Tenant) -> Iterator[Line]:
-    kind = tenant["fsync"]["kind"]
+    fsync = tenant["fsync"]
+    kind = fsync["kind"]
     if not _writes(tenant):
         return
-    if kind == "every":
-        yield from _flushes_between(tenant)
+    if fsync["kind"] == "every":
+        yield from _flushes_between(fsync["ops"], tenant.get("flush", "fsync"))
     elif kind == "timed":
         yield "end_fsync", 1
     elif kind == "after":
@@ -429,9 +450,8 @@ def _flushes(tenant: Tenant) -> Iterator[Line]:
         yield "exec_postrun", command
 
 
-def _flushes_between(tenant: Tenant) -> Iterator[Line]:
+def _flushes_between(every: int, flush: Flush) -> Iterator[Line]:
     """After so many writes; on a mapped file fio's fsync is an msync."""
-    every, flush = tenant["fsync"]["ops"], tenant.get("flush", "fsync")
     if flush == "sync_file_range":
         yield "sync_file_range", f"wait_before,write,wait_after:{every}"
     elif flush == "fdatasync":

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.export.command_lines import without_ours
 from iolab.export.environment import comment
 from iolab.export.fio import file_names
 from iolab.export.plain_names import one_line
 from iolab.export.treatments import Exported
+
+if TYPE_CHECKING:
+    from iolab.protocol import Phase, Tenant
 
 TEST_NUMBERS: Final[Mapping[str, int]] = {
     "write": 0,
@@ -48,8 +51,6 @@ _RECORD_BYTES_MAX: Final = 16 << 20  # IOzone 3.489: above it, exit 23.
 _WORKERS_MAX: Final = 1024  # The same: exit 14.
 _KIB: Final = 1 << 10
 _NONE: Final = "no equivalent: "
-
-Phase = Mapping[str, Any]
 
 
 def iozone_script(items: Sequence[Exported], study_name: str) -> str:
@@ -98,13 +99,18 @@ def _comments(lines: Iterable[str]) -> list[str]:
     return [comment(line) for line in lines]
 
 
-def _most(item: Exported) -> Mapping[str, Any]:
+def _most(item: Exported) -> Tenant:
     """A tenant that has what the treatment asks for: streams know neither direct nor durable."""
     phases = item.workload["phases"]
     plain = [phase for phase in phases if not phase.get("engine")] or phases
     (tenant, *others) = plain[0]["tenants"]
     files = sum(other["workers"] for other in others)
-    whole = {**tenant, "workers": tenant["workers"] + files, "file_first": 0, "file_step": 1}
+    whole: Tenant = {
+        **tenant,
+        "workers": tenant["workers"] + files,
+        "file_first": 0,
+        "file_step": 1,
+    }
     return whole if tenant.get("file_step", 1) != 1 else tenant
 
 
@@ -134,7 +140,7 @@ def _problem(item: Exported) -> str | None:
     return None
 
 
-def _special_calls(tenant: Mapping[str, Any]) -> str | None:
+def _special_calls(tenant: Tenant) -> str | None:
     """What IOzone's calls cannot be."""
     if tenant["fsync"]["kind"] == "every":
         return f"a flush after every {tenant['fsync']['ops']} writes"

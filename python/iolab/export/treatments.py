@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from iolab.errors import StudyError
 from iolab.export.command_lines import one_by_one, planned, without_ours
@@ -20,9 +20,13 @@ from iolab.store.contents import Contents
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.study.dialects import Entry, find_dialect, of_plan, text_at
+from iolab.study.entry_plan import entry_plan
 from iolab.study.load import parse_study
 from iolab.study.model import DialectWorkload, Study
 from iolab.study.plan import Trial, make_plan
+
+if TYPE_CHECKING:
+    from iolab.protocol import Action, TrialSpec, Workload
 
 _EXPORTED_DIALECT: Final = "iozone"
 """The dialect whose rows are the phases that other programs know."""
@@ -35,7 +39,7 @@ class Exported:
     name: str
     trials: tuple[tuple[str, int], ...]
     """Id and seed of each trial that executes it, in order; at least one."""
-    workload: Mapping[str, Any]
+    workload: Workload
     """As it crosses to the agent: docs/design/0002, workload spec."""
     cache: str
     memory_limit_bytes: int | None
@@ -125,7 +129,9 @@ def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[E
         )
     plan = planned(core, command)
     dialect = find_dialect(command[0])
-    workloads = of_plan(Entry(dialect.name, dialect, shlex.join(command[1:]), is_line=True), plan)
+    workloads = of_plan(
+        Entry(dialect.name, dialect, shlex.join(command[1:]), is_line=True), entry_plan(None, plan)
+    )
     places = [(workload.name, row.levels) for workload in workloads for row in workload.rows]
     environment = (f"{machine_text(data)}", f"It ran on the testbed {data.study.testbed}.")
     found = [
@@ -181,7 +187,7 @@ def _command(workload: DialectWorkload, trial: Trial) -> tuple[str, ...]:
     return (workload.dialect, *shlex.split(text_at(workload, trial.levels)))
 
 
-def _midway(spec: Mapping[str, Any]) -> Iterator[str]:
+def _midway(spec: TrialSpec) -> Iterator[str]:
     for group in spec.get("io_groups", ()):
         limits = ", ".join(f"{k} = {v}" for k, v in group.items() if k != "tenant" and v)
         yield f"the workers of {group['tenant']} are in a control group ({limits})."
@@ -190,7 +196,7 @@ def _midway(spec: Mapping[str, Any]) -> Iterator[str]:
         yield f"{change['at_ns'] / 1e9:g} s after the beginning {knobs} is set."
 
 
-Actions = tuple[Mapping[str, Any], ...]
+Actions: TypeAlias = "tuple[Action, ...]"
 
 
 def _actions(same: Mapping[str, Sequence[Trial]], contents: Contents) -> dict[str, Actions]:
@@ -208,11 +214,12 @@ def _actions(same: Mapping[str, Sequence[Trial]], contents: Contents) -> dict[st
     return found
 
 
-def _file_system_actions(actions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _file_system_actions(actions: Iterable[Action]) -> list[Action]:
     return [action for action in actions if action.get("kind") in ("mkfs", "mount")]
 
 
 def _devices(contents: Contents) -> tuple[str, ...]:
     """Devices whose knobs were switched, as the last session found them."""
     sessions = contents.sessions()
-    return tuple(sessions[-1]["testbed"].get("knob_devices") or ()) if sessions else ()
+    found = sessions[-1]["testbed"].get("knob_devices") if sessions else None
+    return tuple(cast("list[str]", found or []))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from iolab.report.chart import ChartSpec, Table, Value
 from iolab.report.charts import CHARTS, ChartRow
@@ -13,7 +12,7 @@ from iolab.report.shown_text import shown_text
 from iolab.report.side_by_side import tidied
 from iolab.stats.sentence import source_text
 from iolab.stats.verdict import StudyVerdict
-from iolab.store.rows import StudyData
+from iolab.store.rows import StoredWorker, StudyData
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ def throughput_mode(data: StudyData) -> Table | None:
     )
 
 
-def _worker_figures(workers: Sequence[dict[str, Any]]) -> tuple[float, ...]:
+def _worker_figures(workers: Sequence[StoredWorker]) -> tuple[float, ...]:
     rates = [w["bytes"] / w["elapsed_ns"] * 1e9 for w in workers]
     total = sum(w["bytes"] for w in workers)
     parent = total / max(w["elapsed_ns"] for w in workers) * 1e9

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from statistics import median
-from typing import Any, Final, cast
+from typing import Final, TypeAlias, cast
 
 from iolab import units
 from iolab.stats.findings import kind_of
@@ -25,6 +25,8 @@ from iolab.store.rows import StudyData
 from iolab.study.factors import find_factor, is_factor
 from iolab.wording import counted, profile_text, sentence_case
 
+Table: TypeAlias = Mapping[str, object]
+"""A table of a study file."""
 NAMES_MAX: Final = 8
 """More levels than this are counted, not listed."""
 HELD: Final = (
@@ -144,12 +146,12 @@ def _workloads(data: StudyData) -> Iterator[str]:
     try:
         spec = tomllib.loads(data.study.spec_toml)
     except (tomllib.TOMLDecodeError, RecursionError):
-        spec = dict[str, Any]()
-    found: Any = spec.get("workloads")
-    tables: list[Any] = cast("list[Any]", found) if isinstance(found, list) else []
+        spec = dict[str, object]()
+    found = spec.get("workloads")
+    tables = cast("list[object]", found) if isinstance(found, list) else []
     program = data.study.command[0] if data.study.command else ""
     said = [
-        _workload(_with_operations(cast("Mapping[str, Any]", table), data), program)
+        _workload(_with_operations(cast("Table", table), data), program)
         for table in tables
         if isinstance(table, dict)
     ]
@@ -158,7 +160,7 @@ def _workloads(data: StudyData) -> Iterator[str]:
     yield f"Workload{'s' if len(said) > 1 else ''}: {'; '.join(said)}."
 
 
-def _with_operations(table: Mapping[str, Any], data: StudyData) -> Mapping[str, Any]:
+def _with_operations(table: Table, data: StudyData) -> Table:
     """The table of a workload; of one in another program's words with what was measured of it."""
     if "dialect" not in table or "operations" in table:
         return table
@@ -170,12 +172,14 @@ def _with_operations(table: Mapping[str, Any], data: StudyData) -> Mapping[str, 
     return {**table, "operations": found} if found else table
 
 
-def _workload(table: Mapping[str, Any], program: str) -> str:
+def _workload(table: Table, program: str) -> str:
     """Describe one workload of a study file in a few words; `program` is that of its command."""
     kind = program or str(table.get("dialect") or table.get("kind", ""))
     name = str(table.get("name", kind))
-    tests: Any = table.get("operations") or table.get("tests")
-    parts = [f"{kind} tests {', '.join(map(str, tests))}"] if isinstance(tests, list) else []
+    tests = table.get("operations") or table.get("tests")
+    parts = list[str]()
+    if isinstance(tests, list):
+        parts.append(f"{kind} tests {', '.join(map(str, cast('list[object]', tests)))}")
     for key, form in (
         ("file_size", "file of {}"),
         ("duration", "{} long"),
@@ -183,10 +187,10 @@ def _workload(table: Mapping[str, Any], program: str) -> str:
     ):
         if table.get(key):
             parts.append(form.format(_readable(key, table[key])))
-    streams: Any = table.get("streams")
+    streams = table.get("streams")
     if isinstance(streams, list):
-        listed = cast("list[Any]", streams)
-        parts += [_stream(cast("Mapping[str, Any]", s)) for s in listed if isinstance(s, dict)]
+        listed = cast("list[object]", streams)
+        parts += [_stream(cast("Table", one)) for one in listed if isinstance(one, dict)]
     return f"{name} ({'; '.join(parts)})" if parts else name
 
 
@@ -200,7 +204,7 @@ def _readable(key: str, value: object) -> object:
         return value
 
 
-def _stream(table: Mapping[str, Any]) -> str:
+def _stream(table: Table) -> str:
     keys = ("pattern", "direction", "record_size")
     text = " ".join(str(table[key]) for key in keys if table.get(key))
     depth = f", depth {table['depth']}" if table.get("depth") else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Final
+from typing import Final
 
 from iolab import units
 from iolab.report.findings import findings_document
@@ -21,7 +21,7 @@ from iolab.store.rows import StudyData
 SCHEMA_VERSION: Final = 3
 
 
-def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, Any]:
+def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, object]:
     """Return the document as plain data."""
     study = data.study
     return {

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from io import BytesIO
-from typing import Any, Final
+from typing import Final
 
 from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import group_title, summary_columns, summary_point, summary_row
@@ -26,6 +26,7 @@ from iolab.report.findings import write_findings
 from iolab.report.html import question
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.report.streams import stream_table
+from iolab.report.workbook import Book, CellFormat
 from iolab.report.xlsx_cells import (
     Links,
     Place,
@@ -103,7 +104,7 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     return buffer.getvalue()
 
 
-def _formats(book: Any) -> dict[str, Any]:
+def _formats(book: Book) -> dict[str, CellFormat]:
     return {
         "title": book.add_format({"bold": True, "font_size": 13}),
         "bold": book.add_format({"bold": True}),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from iolab.report.chart import Value
+from iolab.report.workbook import Book, CellFormat
 
 HEADER_HEIGHT: Final = 32
 """Room for two lines, in points."""
@@ -27,9 +28,9 @@ TEXT_MAX: Final = 32_000
 class SheetWriter:
     """A worksheet with its workbook and formats."""
 
-    book: Any
+    book: Book
     sheet: Any
-    formats: Mapping[str, Any]
+    formats: Mapping[str, CellFormat]
 
     @property
     def name(self) -> str:

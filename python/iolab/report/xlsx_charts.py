@@ -11,10 +11,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final
+from typing import Final
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series
 from iolab.report.scale import make_scale
+from iolab.report.workbook import Chart
 from iolab.report.xlsx_cells import HEADER_HEIGHT, Links, SheetWriter
 
 COLORS: Final = (
@@ -139,7 +140,7 @@ def plain_name(text: str) -> str:
     return text.replace("!", "! ")
 
 
-def _rows_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
+def _rows_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Chart, int]:
     """Write one line per category and three columns per series; return chart and next free row."""
     out, _ = sheet
     categories = spec.y.categories
@@ -180,7 +181,7 @@ def _rows_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple
     return chart, last + 2
 
 
-def _plane_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Any, int]:
+def _plane_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Chart, int]:
     """Write four columns per series (x, value, down, up); return chart and next free row."""
     out, _ = sheet
     out.sheet.write_string(row, 0, panel.title or spec.title, out.formats["bold"])
@@ -251,7 +252,7 @@ def _write_value(sheet: Linked, row: int, column: int, value: float, point: Poin
 
 def _series_options(
     out: SheetWriter, series: Series, places: Column, block: tuple[int, int, int], is_plane: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     first, last, column = block
     color = GREY_COLOR if series.slot == GREY else COLORS[series.slot % len(COLORS)]
     shape = MARKERS[max(0, series.slot) // len(COLORS) % len(MARKERS)]
@@ -261,11 +262,11 @@ def _series_options(
         if is_dense
         else {"type": shape, "size": 6, "fill": {"color": color}, "border": {"color": color}}
     )
-    line: dict[str, Any] = {"none": True}
+    line: dict[str, object] = {"none": True}
     if series.is_joined:
         line = {"color": color, "width": 1.5}
         line |= {"dash_type": DASHES[min(series.dash, len(DASHES)) - 1]} if series.dash else {}
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "name": [out.name, first - 1, column],
         "categories": places.ref(out.name),
         "values": Column(first, last, column).ref(out.name),
@@ -295,7 +296,7 @@ def _lengths(series: Series, rows: tuple[int, int], sign: int, is_plane: bool) -
     return found
 
 
-def _edge_options(out: SheetWriter, name: str, places: Column, values: Column) -> dict[str, Any]:
+def _edge_options(out: SheetWriter, name: str, places: Column, values: Column) -> dict[str, object]:
     return {
         "name": name,
         "categories": places.ref(out.name),
@@ -316,9 +317,11 @@ def _ends(points: list[Point]) -> list[float]:
     return [end for p in points for end in (p.low, p.high) if end is not None]
 
 
-def axis_options(axis: Axis, values: Sequence[float], ends: Sequence[float] = ()) -> dict[str, Any]:
+def axis_options(
+    axis: Axis, values: Sequence[float], ends: Sequence[float] = ()
+) -> dict[str, object]:
     """Choose an axis as the page does; ratios close to 1 get a linear axis around them."""
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "name": plain_name(axis.title),
         "major_gridlines": {"visible": True, "line": {"color": "#D9DEE3", "width": 0.5}},
         "num_format": "#,##0.###" if axis.scale == "linear" else "#,##0.##",
@@ -326,9 +329,9 @@ def axis_options(axis: Axis, values: Sequence[float], ends: Sequence[float] = ()
     known = [value for value in values if value > 0]
     is_log = axis.scale == "log" and bool(known) and max(known) / min(known) > 4
     if is_log:
-        options["log_base"] = 2 if axis.ticks else 10
-        options["min"] = _power_below(min(known), options["log_base"])
-        options["crossing"] = options["min"]
+        base = 2 if axis.ticks else 10
+        least = _power_below(min(known), base)
+        options |= {"log_base": base, "min": least, "crossing": least}
     elif axis.is_from_zero:
         options["min"] = 0
     elif axis.scale == "log":

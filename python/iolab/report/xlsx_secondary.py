@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
 from iolab.report.chart import Axis, Value
+from iolab.report.workbook import Chart
 from iolab.report.xlsx_cells import (
     SheetWriter,
     write_headers,
@@ -112,7 +113,7 @@ def _write_ratios(out: SheetWriter, row: int, part: Ratios) -> int:
     return max(last + 2, row + CHART_ROWS + 1)
 
 
-def _ratio_chart(out: SheetWriter, part: Ratios, first: int, last: int, column: int) -> Any:
+def _ratio_chart(out: SheetWriter, part: Ratios, first: int, last: int, column: int) -> Chart:
     from xlsxwriter.utility import xl_range_abs
 
     def cells(offset: int) -> str:
@@ -169,7 +170,7 @@ def _write_shares(out: SheetWriter, row: int, part: Shares) -> int:
     return max(end + 1, row + CHART_ROWS + 1)
 
 
-def _insert(out: SheetWriter, row: int, chart: Any, part: Ratios | Shares, rows: int) -> None:
+def _insert(out: SheetWriter, row: int, chart: Chart, part: Ratios | Shares, rows: int) -> None:
     chart.set_title({"name": plain_name(part.title), "name_font": {"size": 11}, "overlay": False})
     is_single = isinstance(part, Ratios) or len(part.value_columns) == 1
     chart.set_legend({"none": True} if is_single else {"position": "bottom"})

@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from iolab.errors import IolabError
+
+if TYPE_CHECKING:
+    from iolab.json_text import JsonText
+    from iolab.protocol import (
+        AskedTrial,
+        Capabilities,
+        CommandPlan,
+        Demand,
+        Histogram,
+        IozoneRequest,
+        MixedRequest,
+        Refusal,
+        TraceMeasuredAnswer,
+        Workload,
+    )
 
 
 class Core(Protocol):
     """Workload builders and histogram arithmetic of `iolab._core`."""
 
-    def iozone_workload(self, spec_json: str, /) -> str:
+    def iozone_workload(self, spec_json: JsonText[IozoneRequest], /) -> JsonText[Workload]:
         """Workload spec of IOzone's tests."""
         ...
 
-    def mixed_workload(self, spec_json: str, /) -> str:
+    def mixed_workload(self, spec_json: JsonText[MixedRequest], /) -> JsonText[Workload]:
         """Workload spec of several streams side by side."""
         ...
 
-    def dialect_parse(self, dialect: str, words: list[str], /) -> str:
+    def dialect_parse(self, dialect: str, words: list[str], /) -> JsonText[CommandPlan]:
         """Plan of another program's command line, as JSON."""
         ...
 
-    def workload_demand(self, workload_json: str, /) -> str:
+    def workload_file(self, subject: str, text: str, /) -> JsonText[Workload]:
+        """Workload description of a native workload file."""
+        ...
+
+    def workload_demand(self, workload_json: JsonText[Workload], /) -> JsonText[Demand | None]:
         """What the programs of a workload may take of a disk, as JSON."""
         ...
 
-    def sim_refusals(self, stack_json: str, trial_json: str, /) -> str:
+    def sim_refusals(
+        self, stack_json: str, trial_json: JsonText[AskedTrial], /
+    ) -> JsonText[list[Refusal]]:
         """Everything in a trial that a simulated stack cannot do, as JSON."""
         ...
 
-    def workload_refusals(self, abilities_json: str, workload_json: str, /) -> str:
+    def workload_refusals(
+        self,
+        abilities_json: JsonText[Mapping[str, Capabilities]],
+        workload_json: JsonText[Workload],
+        /,
+    ) -> JsonText[list[Refusal]]:
         """Everything in a workload that its engines cannot do, as JSON."""
         ...
 
@@ -42,11 +68,13 @@ class Core(Protocol):
         style: str,
         span_ns: tuple[int, int] | None,
         /,
-    ) -> str:
+    ) -> JsonText[TraceMeasuredAnswer]:
         """Stage times of a block trace, as JSON."""
         ...
 
-    def histogram_quantiles(self, histogram_json: str, quantiles: list[float], /) -> list[float]:
+    def histogram_quantiles(
+        self, histogram_json: JsonText[Histogram], quantiles: list[float], /
+    ) -> list[float]:
         """Quantiles of a recorded histogram, in ns."""
         ...
 

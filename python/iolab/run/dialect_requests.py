@@ -6,16 +6,16 @@ Users and groups are looked up here and taken by the measuring child.
 from __future__ import annotations
 
 import grp
-import json
 import os
 import pwd
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.errors import DialectError, StudyError
+from iolab.json_text import write_json
 from iolab.run.attendant import Attendant
 from iolab.run.observer import Observer
 from iolab.study.model import DialectRow, DialectWorkload, Study
@@ -24,12 +24,11 @@ from iolab.testbed.model import Testbed
 from iolab.wording import nearest
 
 if TYPE_CHECKING:
-    from iolab.protocol import RunAs, TrialSpec
+    from iolab.protocol import Phase, RunAs, SourceGiven, Tenant, TrialSpec
 
 _NOBODYS_GROUP: Final = "nogroup"
 _NUMBER_BYTES: Final = 4
 _NUMBERS_MAX: Final = 1 << 16
-Json = Mapping[str, Any]
 
 
 class Asked(Attendant):
@@ -61,11 +60,11 @@ def asked(study: Study, testbed: Testbed, observer: Observer) -> Asked:
     """
     who: dict[str, RunAs | None] = {}
     for workload in study.workloads:
-        user: tuple[str, str] = ("", "")
-        if isinstance(workload, DialectWorkload):
-            user = tuple(workload.request.get("user", user))
-        if any(user):
-            who[workload.name] = run_as(user, testbed, observer)
+        if not isinstance(workload, DialectWorkload):
+            continue
+        name, group = workload.request.get("user") or ("", "")
+        if name or group:
+            who[workload.name] = run_as((name, group), testbed, observer)
     return Asked(who)
 
 
@@ -87,15 +86,17 @@ def _fulfilled(workload: DialectWorkload) -> DialectWorkload:
     first, name = workload.request.get("first_cpu"), workload.request.get("random_file")
     if first is None and name is None:
         return workload
-    numbers = None if name is None else {"kind": "given", "values": _numbers(Path(name))}
+    numbers: SourceGiven | None = None
+    if name is not None:
+        numbers = {"kind": "given", "values": _numbers(Path(name))}
 
     def changed(row: DialectRow) -> DialectRow:
-        described = dict(row.workload)
+        described = row.workload.copy()
         if numbers is not None:
             described["phases"] = [_with_numbers(phase, numbers) for phase in described["phases"]]
         if first is not None:
             described["pin_cpus"] = _cpus(first)
-        return replace(row, description=json.dumps(described))
+        return replace(row, description=write_json(described))
 
     return replace(workload, rows=tuple(changed(row) for row in workload.rows))
 
@@ -108,13 +109,11 @@ def _cpus(first: int) -> list[int]:
     return [(first + step) % count for step in range(count)]
 
 
-def _with_numbers(phase: Json, source: Json) -> Json:
-    tenants = [
-        {**tenant, "draws": {**tenant["draws"], "source": source}}
-        if tenant.get("draws")
-        else tenant
-        for tenant in phase["tenants"]
-    ]
+def _with_numbers(phase: Phase, source: SourceGiven) -> Phase:
+    tenants = list[Tenant]()
+    for tenant in phase["tenants"]:
+        draws = tenant.get("draws")
+        tenants.append({**tenant, "draws": {**draws, "source": source}} if draws else tenant)
     return {**phase, "tenants": tenants}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from iolab.run.conduct import check_schedulers, note_caveats
 from iolab.run.confirm import Device, check_key
@@ -17,6 +17,9 @@ from iolab.study.estimate import space_text
 from iolab.testbed.agent import OpenTestbed
 from iolab.testbed.device import DeviceTestbed
 from iolab.wording import counted
+
+if TYPE_CHECKING:
+    from iolab.protocol import Action
 
 
 def rehearse(prepared: Prepared) -> None:
@@ -72,13 +75,13 @@ def _tell_device(prepared: Prepared, opened: OpenTestbed) -> None:
     note_caveats(observer, caveats_of(opened.warnings))
 
 
-def _tell_actions(title: str, actions: Any, observer: Observer) -> None:
+def _tell_actions(title: str, actions: Iterable[Action], observer: Observer) -> None:
     observer.result(f"{title}")
     for action in actions:
         observer.result(f"  {action_text(action)}")
 
 
-def action_text(action: Mapping[str, Any]) -> str:
+def action_text(action: Action) -> str:
     """``[B] write_knob /sys/block/loop8/queue/scheduler: none -> bfq``."""
     detail = f": {action['detail']}" if action.get("detail") else ""
     return (

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.errors import RefusedError, TestbedError
 from iolab.run.attendant import Attendant
@@ -31,11 +31,10 @@ from iolab.study.plan import Trial
 from iolab.testbed.model import DirectoryTestbed, Testbed
 
 if TYPE_CHECKING:
-    from iolab.protocol import Progress, Record, Replaceable, TrialSpec
+    from iolab.protocol import Progress, Record, Replaceable, Tenant, TrialSpec
 
 FOREIGN_FILE: Final = "foreign_file"
 """Code of the agent's warning that a file of the user's own had been touched."""
-Json = Mapping[str, Any]
 
 
 _MAKING: Final = ("create", "new")
@@ -139,7 +138,7 @@ class NamedFiles:
         self._is_read_only = all(it.get("is_read_only") for it in asked)
         self._is_scratch = any(it.get("is_scratch") for it in asked)
         rows = [row for one in workloads for row in one.rows]
-        self._phases: list[Json] = [phase for row in rows for phase in row.workload["phases"]]
+        self._phases = [phase for row in rows for phase in row.workload["phases"]]
 
     def check(self, directory: Path, allowed: Allowed) -> None:
         """Refuse, before anything is measured, what the measuring would refuse, too."""
@@ -240,12 +239,11 @@ class NamedFiles:
         return found
 
 
-def file_names(tenant: Json) -> list[str]:
+def file_names(tenant: Tenant) -> list[str]:
     """Names of a tenant's files, as `Tenant::file_name` of iolab-workload has them."""
-    named: list[str] = list(tenant.get("files") or ())
-    count = int(tenant["workers"])
-    first, step = int(tenant.get("file_first", 0)), int(tenant.get("file_step", 1))
-    if tenant.get("is_file_shared"):
+    named, count = tenant.get("files") or [], tenant["workers"]
+    first, step = tenant.get("file_first", 0), tenant.get("file_step", 1)
+    if tenant["is_file_shared"]:
         return named[:1] or [tenant["file"]]
     rest = [f"{tenant['file']}.{first + worker * step}" for worker in range(count)]
     return [*named[:count], *rest[len(named) :]]

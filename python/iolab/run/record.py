@@ -10,13 +10,13 @@ Left out: simulation; statistics over trials, which begin in `iolab.stats`.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from iolab.errors import TestbedError
+from iolab.json_text import write_json
 from iolab.run.contention import Grants, behind_its_rate, contention_metrics, cut_off
 from iolab.run.core import Core
 from iolab.run.traces import stage_metrics
@@ -326,7 +326,7 @@ def _quantiles(histograms: Sequence[Histogram | None], prefix: str, core: Core) 
     if merged is None:
         return {}
     wanted = [(name, q) for name, q, needed in QUANTILES if merged["count"] >= needed]
-    values = core.histogram_quantiles(json.dumps(merged), [q for _, q in wanted])
+    values = core.histogram_quantiles(write_json(merged), [q for _, q in wanted])
     found = {f"{prefix}_{name}": value for (name, _), value in zip(wanted, values, strict=True)}
     if prefix == "latency_ns" and merged["count"] >= TIMED_MIN:
         found["latency_ns_timed_p99"] = timed_quantile(merged, TIMED_QUANTILE)

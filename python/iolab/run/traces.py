@@ -7,15 +7,15 @@ whose events `iolab sim trace` writes.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.digest import sha256
 from iolab.errors import StudyError, TraceError
+from iolab.json_text import read_json
 from iolab.run.attendant import Attendant
 from iolab.run.core import Core
 from iolab.store.users_files import NOTHING, made_empty, removed_if_empty
@@ -106,13 +106,10 @@ class Traces(Attendant):
         """Counts and stage times of what happened during a phase."""
         begin_ns = int(phase["started_ns"])
         span = (begin_ns, begin_ns + int(phase.get("parent_ns") or phase["elapsed_ns"]))
-        told = json.loads(
-            self._core.trace_stages([(str(self._path), None)], "device", "stages", span)
-        )
-        report: dict[str, Any] = told["report"]
-        rows: list[StageTimes] = report["stages"]
+        told = self._core.trace_stages([(str(self._path), None)], "device", "stages", span)
+        report = read_json(told)["report"]
         return {
-            "stages": {row["stage"]: row for row in rows},
+            "stages": {row["stage"]: row for row in report["stages"]},
             "devices": report["devices"],
         }
 

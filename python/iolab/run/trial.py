@@ -6,11 +6,11 @@ typed builders of `iolab._core`, never as text of some dialect.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from iolab import units
+from iolab.json_text import read_json, write_json
 from iolab.run.core import Core
 from iolab.study.dialects import find_dialect
 from iolab.study.estimate import time_limit_ns
@@ -27,7 +27,25 @@ from iolab.study.plan import Plan, Trial
 from iolab.testbed.model import RESERVE_BYTES
 
 if TYPE_CHECKING:
-    from iolab.protocol import Cache, IoGroup, Stack, TrialSpec, Workload
+    from iolab import protocol
+    from iolab.protocol import (
+        Cache,
+        Durability,
+        FlagName,
+        Flush,
+        FsyncChoice,
+        IoGroup,
+        IozoneRequest,
+        IozoneTest,
+        LockPolicy,
+        MixedRequest,
+        Stack,
+        StreamRequest,
+        TrialSpec,
+        Verify,
+        WorkersAs,
+        Workload,
+    )
 
 _LEVELS: Final = 8
 PROBE_BYTES: Final = 64 << 10
@@ -77,7 +95,7 @@ def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> TrialSpec:
 
 def probe_spec(trial: Trial, core: Core) -> TrialSpec:
     """Trial spec that makes the file system of `trial`, sets its knobs and writes 64 KiB."""
-    least = {
+    least: IozoneRequest = {
         "tests": ["write"],
         "file_bytes": PROBE_BYTES,
         "io_size_bytes": PROBE_BYTES,
@@ -99,7 +117,7 @@ def probe_spec(trial: Trial, core: Core) -> TrialSpec:
         "seed": trial.seed,
         "verify": "none",
     }
-    workload: Workload = json.loads(core.iozone_workload(json.dumps(least)))
+    workload = read_json(core.iozone_workload(write_json(least)))
     spec = _around(trial, workload, is_fresh_fs=True)
     spec["memory_limit_bytes"] = None
     return spec
@@ -146,46 +164,56 @@ def _workload(trial: Trial, core: Core) -> Workload:
     if row is not None and isinstance(workload, DialectWorkload):
         return _described(workload, row, trial)
     if isinstance(workload, IozoneWorkload):
-        lowered = core.iozone_workload(json.dumps(_iozone_input(workload, trial)))
+        lowered = core.iozone_workload(write_json(_iozone_input(workload, trial)))
     elif isinstance(workload, MixedWorkload):
-        lowered = core.mixed_workload(json.dumps(_mixed_input(workload, trial)))
+        lowered = core.mixed_workload(write_json(_mixed_input(workload, trial)))
     else:
         raise AssertionError(f"{trial.treatment.name} has no row")
-    return json.loads(lowered)
+    return read_json(lowered)
 
 
 def _described(workload: DialectWorkload, row: DialectRow, trial: Trial) -> Workload:
     """Description of a row, with the random numbers of the round where it has none of its own."""
     if find_dialect(workload.dialect).is_seeded_by_round:
-        return cast("Workload", row.workload | {"seed": trial.seed})
-    return cast("Workload", row.workload)
+        return {**row.workload, "seed": trial.seed}
+    return row.workload
 
 
-def _iozone_input(workload: IozoneWorkload, trial: Trial) -> dict[str, Any]:
+def _iozone_input(workload: IozoneWorkload, trial: Trial) -> IozoneRequest:
     effective = trial.treatment.effective
+    flags = effective["flags"]
     return {
-        "tests": list(workload.tests),
+        "tests": [cast("IozoneTest", test) for test in workload.tests],
         "file_bytes": units.parse_bytes(effective["file_size"]),
         "io_size_bytes": units.parse_bytes(effective["record_size"]),
         "workers": int(effective["workers"]),
         "depth": int(effective["depth"]),
-        "durability": effective["durability"],
-        "fsync": effective["fsync"],
+        "durability": cast("Durability", effective["durability"]),
+        "fsync": cast("FsyncChoice", effective["fsync"]),
         "stride": workload.stride,
         "fsync_every": _count_or_zero(effective["fsync_every"]),
-        "flush": effective["flush"],
+        "flush": cast("Flush", effective["flush"]),
         "vectors": int(effective["vectors"]),
-        "flags": [] if effective["flags"] == DEFAULT_OPTIONS else effective["flags"].split(","),
-        "lock": effective["lock"],
+        "flags": _flags(() if flags == DEFAULT_OPTIONS else flags.split(",")),
+        "lock": cast("LockPolicy", effective["lock"]),
         "is_preallocated": effective["preallocate"] == "true",
         "content": "incompressible",
-        **_shared_input(trial),
+        "engine": effective["engine"],
+        "workers_as": cast("WorkersAs", effective["workers_as"]),
+        "access": "direct" if trial.treatment.is_direct else "plain",
+        "seed": trial.seed,
+        "verify": cast("Verify", effective["verify"]),
     }
 
 
-def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
+def _flags(names: Sequence[str]) -> list[FlagName]:
+    return [cast("FlagName", name) for name in names]
+
+
+def _mixed_input(workload: MixedWorkload, trial: Trial) -> MixedRequest:
     delay_ns = label_delay_ns(trial.treatment.effective.get("label", ""))
-    streams = [
+    effective = trial.treatment.effective
+    streams: list[StreamRequest] = [
         {
             "name": stream.name,
             "read_share": stream.read_share,
@@ -200,7 +228,7 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
             "priority": _priority(stream.priority),
             "flush": stream.flush,
             "vectors": stream.vectors,
-            "flags": list(stream.flags),
+            "flags": _flags(stream.flags),
             "lock": stream.lock,
             "is_preallocated": stream.is_preallocated,
             "begins_ns": stream.begins_ns,
@@ -210,13 +238,16 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> dict[str, Any]:
         }
         for stream in workload.streams
     ]
-    shared = _shared_input(trial)
     return {
         "name": workload.name,
         "duration_ns": workload.duration_ns,
         "streams": streams,
         "cuts_ns": [change.at_ns for change in workload.changes],
-        **shared,
+        "engine": effective["engine"],
+        "workers_as": cast("WorkersAs", effective["workers_as"]),
+        "access": "direct" if trial.treatment.is_direct else "plain",
+        "seed": trial.seed,
+        "verify": cast("Verify", effective["verify"]),
     }
 
 
@@ -247,19 +278,8 @@ def _count_or_zero(level: str) -> int:
     return int(level) if level.isdecimal() else 0
 
 
-def _priority(priority: Priority | None) -> dict[str, Any] | None:
+def _priority(priority: Priority | None) -> protocol.Priority | None:
     return None if priority is None else {"class": priority.class_, "level": priority.level}
-
-
-def _shared_input(trial: Trial) -> dict[str, Any]:
-    effective = trial.treatment.effective
-    return {
-        "engine": effective["engine"],
-        "workers_as": effective["workers_as"],
-        "access": "direct" if trial.treatment.is_direct else "plain",
-        "seed": trial.seed,
-        "verify": effective["verify"],
-    }
 
 
 def check_specs(plan: Plan, core: Core) -> list[TrialSpec]:

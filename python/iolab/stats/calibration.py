@@ -17,7 +17,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from iolab.errors import AnalysisError
 from iolab.stats.ledger import build_ledger
@@ -94,7 +94,7 @@ class Calibration:
     trial_length: TrialLength | None = None
     """How long trials should be."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""
         return asdict(self)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
 from iolab.stats.imported import planned, run_spread, two_sided_estimate
@@ -104,9 +104,9 @@ class StudyDiff:
         """Whether one is simulated and the other is not."""
         return any(difference.name == KIND for difference in self.machines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""
-        return cast("dict[str, Any]", to_plain(self))
+        return cast("dict[str, object]", to_plain(self))
 
     @property
     def has_session_variance(self) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal, cast
 
 from iolab.stats.methods.holm import holm_steps
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -50,9 +50,9 @@ class RuleAnswer:
     evidence: str
     advice: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""
-        return cast("dict[str, Any]", to_plain(self))
+        return cast("dict[str, object]", to_plain(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
@@ -23,7 +23,7 @@ from iolab.stats.finding import About, Evidence, Finding
 from iolab.stats.lookups import of_metric
 from iolab.stats.metrics.metric import format_bytes_per_s
 from iolab.stats.verdict import StudyVerdict, UpperBound
-from iolab.store.rows import StudyData, StudyRow
+from iolab.store.rows import PhaseDetail, StudyData, StudyRow
 from iolab.units import format_bytes, parse_bytes, parse_rate
 
 METRIC: Final = "throughput_bytes_per_s"
@@ -86,20 +86,19 @@ def upper_bounds(data: StudyData) -> list[UpperBound]:
     ]
 
 
-def operation_bytes(detail: Mapping[str, Any]) -> int | None:
+def operation_bytes(detail: PhaseDetail) -> int | None:
     """Return the bytes that an operation moves; None if they are unlike, or not known."""
-    told = detail.get("io_size_bytes")
-    return int(told) if told else None
+    return detail.get("io_size_bytes") or None
 
 
-def generator_ceiling(detail: Mapping[str, Any]) -> float | None:
+def generator_ceiling(detail: PhaseDetail) -> float | None:
     """Return what the generator could submit if nothing below it took any time, in bytes/s."""
     cost = detail.get("harness_ns_per_op")
     size = operation_bytes(detail)
     if not cost or size is None:
         return None
     workers = len(detail.get("workers") or []) or 1
-    return workers * size * 1e9 / float(cost)
+    return workers * size * 1e9 / cost
 
 
 def _record_text(size: int | None, asked: str) -> str:

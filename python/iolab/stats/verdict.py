@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from iolab.stats.closer_types import CloserLook
 from iolab.stats.finding import Finding
@@ -384,13 +384,13 @@ class StudyVerdict:
             lines.append(f"{c.workload} ({mode}): {c.level} / {c.baseline} {ratio} {c.effect.word}")
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON: finite numbers, strings, lists, dicts with text keys."""
         caveats = [
             {"code": f.kind, "message": f.says, "hint": f.hint, "count": f.count}
             for f in self.caveats
         ]
-        return cast("dict[str, Any]", to_plain(self)) | {"caveats": caveats}
+        return cast("dict[str, object]", to_plain(self)) | {"caveats": caveats}
 
 
 def mode_word(is_direct: bool | None) -> str:

@@ -10,7 +10,7 @@ import json
 import warnings
 from array import array
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from iolab.store.cells import SHAPES
 
@@ -47,7 +47,7 @@ def whole_numbers(texts: Sequence[str]) -> list[array[int]] | None:
     return found
 
 
-def lists(texts: Sequence[str], column: str) -> list[Any] | None:
+def lists(texts: Sequence[str], column: str) -> list[object] | None:
     """Lists of the shape that `column` has."""
     if _bodies(texts) is None:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from iolab.errors import DamageError
 from iolab.frozen import frozen
@@ -18,6 +18,16 @@ from iolab.store.store_errors import PUT_BACK, errors_named
 
 if TYPE_CHECKING:
     from iolab.protocol import Record
+
+
+class SessionRow(TypedDict):
+    """A start of the campaign."""
+
+    run_id: str
+    started_at_unix_ns: int
+    iolab_version: str
+    testbed: dict[str, object]
+    """As the agent described it."""
 
 
 @frozen
@@ -44,20 +54,21 @@ class Contents:
             ):
                 yield trial_id, status, unpack_record(record, record_id)
 
-    def sessions(self) -> list[dict[str, Any]]:
+    def sessions(self) -> list[SessionRow]:
         """Every start of the campaign, with the agent's description of the testbed."""
-        names = ("run_id", "started_at_unix_ns", "iolab_version")
         with errors_named(self.path):
             rows = self.connection.execute(
-                f"SELECT session_id, {', '.join(names)}, testbed_json FROM session "
-                "ORDER BY session_id"
+                "SELECT session_id, run_id, started_at_unix_ns, iolab_version, testbed_json "
+                "FROM session ORDER BY session_id"
             )
             return [
                 {
-                    **dict(zip(names, values, strict=True)),
+                    "run_id": run_id,
+                    "started_at_unix_ns": started,
+                    "iolab_version": version,
                     "testbed": read_json(testbed, "session", session_id, "testbed_json"),
                 }
-                for session_id, *values, testbed in rows
+                for session_id, run_id, started, version, testbed in rows
             ]
 
     def n_trials(self) -> int:

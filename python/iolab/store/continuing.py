@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from iolab.store.rows import StudyRow, TrialStatus
 from iolab.study.words import without_options
@@ -116,7 +115,7 @@ def _has_budget(study: StudyRow) -> bool:
     return "budget" in _spec(study)
 
 
-def _spec(study: StudyRow) -> dict[str, Any]:
+def _spec(study: StudyRow) -> dict[str, object]:
     """The stored study as a table; empty if it cannot be read."""
     import tomllib
 

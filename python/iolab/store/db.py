@@ -18,7 +18,7 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from iolab.errors import DamageError, RefusedError, StoreError
 from iolab.frozen import frozen
@@ -250,7 +250,7 @@ class Store:
         run_id: str,
         *,
         iolab_version: str,
-        testbed: Mapping[str, Any],
+        testbed: Mapping[str, object],
         caveats: Sequence[Caveat] = (),
     ) -> int:
         """Note that a campaign starts or continues; `testbed` is the agent's own description."""
@@ -639,7 +639,7 @@ def _transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
         raise
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypedDict, cast
 
 from iolab.store import digests
 from iolab.store.bulk import lists, whole_numbers
@@ -22,6 +22,7 @@ from iolab.store.rows import (
     Caveat,
     ChangeMark,
     Measurement,
+    PhaseDetail,
     SeriesRow,
     StudyData,
     StudyRow,
@@ -43,14 +44,14 @@ _FINISHED = "SELECT record_id FROM record WHERE status = 'ok'"
 class _Texts:
     """JSON texts that many rows share, read once: what comes out is one object for all of them."""
 
-    known: dict[tuple[str, str], Any] = field(default_factory=dict[tuple[str, str], Any])
+    known: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
 
-    def read(self, text: str, table: str, row: object, column: str) -> Any:
-        """Value of a JSON column, as `read_json`."""
-        value = self.known.get((column, text))
+    def levels(self, text: str, table: str, row: object) -> dict[str, str]:
+        """Levels of column ``levels_json``."""
+        value = self.known.get(text)
         if value is None:
-            value = read_json(text, table, row, column)
-            self.known[column, text] = value
+            value = read_json(text, table, row, "levels_json")
+            self.known[text] = value
         return value
 
     def caveats(self, text: str, table: str, row: object) -> tuple[Caveat, ...]:
@@ -158,7 +159,16 @@ def _without_unvaried(study: StudyRow) -> StudyRow:
     )
 
 
-def _asked(spec_toml: str) -> dict[str, Any]:
+class _Asked(TypedDict, total=False):
+    """Fields of a study that only its file says."""
+
+    metric: str | None
+    metric_of: str | None
+    command: tuple[str, ...]
+    is_in_slices: bool
+
+
+def _asked(spec_toml: str) -> _Asked:
     """What only the study's file says; that of an older program may be unreadable."""
     try:
         asked = tomllib.loads(spec_toml)
@@ -167,16 +177,17 @@ def _asked(spec_toml: str) -> dict[str, Any]:
     metric, metric_of = asked.get("metric"), asked.get("metric_of")
     if not isinstance(metric, str | None) or not isinstance(metric_of, str | None):
         raise CellError("table study, row 1, column spec_toml: metric or metric_of is no text")
-    command: Any = asked.get("command", [])
-    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+    command = asked.get("command", [])
+    words = cast("list[object]", command) if isinstance(command, list) else [command]
+    if command is not words or not all(isinstance(word, str) for word in words):
         raise CellError("table study, row 1, column spec_toml: command is no list of words")
-    design: Any = asked.get("design")
+    design = asked.get("design")
     if not isinstance(design, str | None):
         raise CellError("table study, row 1, column spec_toml: design is no text")
     return {
         "metric": metric,
         "metric_of": metric_of,
-        "command": tuple(command),
+        "command": tuple(cast("list[str]", words)),
         "is_in_slices": design == PAIRS,
     }
 
@@ -229,7 +240,7 @@ def _trials(
         "SELECT trial_id, ordinal, round, position, workload, levels_json FROM trial "
         "ORDER BY ordinal"
     ):
-        chosen = texts.read(levels, "trial", trial_id, "levels_json")
+        chosen = texts.levels(levels, "trial", trial_id)
         if not study.factors and study.kind != "imported":
             chosen = nothing
         planned[trial_id] = ordinal, round_number, position, sys.intern(workload), chosen
@@ -482,7 +493,7 @@ def _phase_details(
     connection: sqlite3.Connection,
     finished: dict[int, TrialRow],
     natures: dict[tuple[int, str], Nature],
-) -> list[dict[str, Any]]:
+) -> list[PhaseDetail]:
     own_columns = ("kind", "access", "io_size_bytes")
     names = (
         "harness_ns_per_op",
@@ -500,10 +511,10 @@ def _phase_details(
         f"WHERE record_id IN ({_FINISHED}) ORDER BY record_id, ordinal"
     )
     keys = ("trial_id", "operation", *own_columns, *names, "workers")
-    found: list[dict[str, Any]] = []
+    found = list[PhaseDetail]()
     while rows := cursor.fetchmany(_TOGETHER):
         texts = [row[-1] for row in rows]
-        workers: list[Any] = lists(texts, "workers_json") or [
+        workers = lists(texts, "workers_json") or [
             read_json(row[-1], "phase", f"{row[0]} {row[1]}", "workers_json") for row in rows
         ]
         for row, own in zip(rows, workers, strict=True):
@@ -511,7 +522,7 @@ def _phase_details(
             about = row[2:5] if known is None else dataclasses.astuple(known)
             _check_nature(row[0], row[1], *about)
             values = (finished[row[0]].trial_id, sys.intern(row[1]), *about, *row[5:-1], own)
-            found.append(dict[str, Any](zip(keys, values, strict=True)))
+            found.append(cast("PhaseDetail", dict(zip(keys, values, strict=True))))
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from iolab.frozen import frozen
 from iolab.study.testbeds import testbed_kind
@@ -215,6 +215,34 @@ class ByHand:
     """Shell commands with comments."""
 
 
+class StoredWorker(TypedDict):
+    """What one worker of a phase did."""
+
+    worker: int
+    ops: int
+    bytes: int
+    elapsed_ns: int
+
+
+class PhaseDetail(TypedDict):
+    """What was stored of a phase of a trial beside its metrics; None where it is not known."""
+
+    trial_id: str
+    operation: str
+    kind: str | None
+    access: str | None
+    io_size_bytes: int | None
+    harness_ns_per_op: float | None
+    cpu_user_ns: int | None
+    cpu_system_ns: int | None
+    elapsed_ns: int | None
+    device_read_bytes: int | None
+    device_write_bytes: int | None
+    device_flushed_write_bytes: int | None
+    depth_reached_mean: float | None
+    workers: list[StoredWorker]
+
+
 @frozen
 class StudyData:
     """Everything stored about one study, ready to be judged and drawn."""
@@ -237,11 +265,8 @@ class StudyData:
     """Trial id to the parameters of its file system, for the same trials."""
     marks: list[ChangeMark] = field(default_factory=list[ChangeMark])
     """What changed while workloads ran, by trial and time."""
-    phase_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """One dict per (trial, phase): trial_id, operation, io_size_bytes, harness_ns_per_op,
-    cpu_user_ns, cpu_system_ns, elapsed_ns, device_read_bytes, device_write_bytes,
-    device_flushed_write_bytes, depth_reached_mean, workers (list of dicts: worker, ops, bytes,
-    elapsed_ns), for throughput mode's parent/children/min/max/mean/min-xfer table."""
+    phase_details: list[PhaseDetail] = field(default_factory=list[PhaseDetail])
+    """One per trial and phase."""
     looks: tuple[int, ...] = ()
     """Rounds that were complete when an earlier session ended at the end of a round: its results
     were seen, and whoever resumed the study knew them."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from iolab.errors import StudyError
 from iolab.frozen import frozen
+from iolab.json_text import read_json, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Protocol
+
+    from iolab.json_text import JsonText
+    from iolab.protocol import Demand, Workload
 
     class DemandCore(Protocol):
         """What is needed of `iolab._core`."""
 
-        def workload_demand(self, workload_json: str, /) -> str:
-            """What the programs of a workload may take, as JSON."""
+        def workload_demand(self, workload_json: JsonText[Workload], /) -> JsonText[Demand | None]:
+            """What the programs of a workload may take."""
             ...
 
 
@@ -41,30 +42,13 @@ class DiskDemand:
     """The part of it in each place that sets of files name."""
 
 
-def demand_of(core: DemandCore, workload: Mapping[str, Any]) -> DiskDemand | None:
-    """What the programs of a workload may take; None if it has none.
-
-    Raises
-    ------
-    StudyError : the compiled half is older than this one.
-    """
+def demand_of(core: DemandCore, workload: Workload) -> DiskDemand | None:
+    """What the programs of a workload may take; None if it has none."""
     tenants = [tenant for phase in workload["phases"] for tenant in phase["tenants"]]
     if not any(tenant.get("program") for tenant in tenants):
         return None
-    ask = getattr(core, "workload_demand", None)
-    if ask is None:
-        raise StudyError("the compiled half does not know what programs take", "install both anew")
-    found: dict[str, Any] = json.loads(ask(json.dumps(workload)))
-    return DiskDemand(**{**found, "places": tuple(sorted(found["places"].items()))})
-
-
-def add_demands(core: DemandCore, plan: dict[str, Any]) -> dict[str, Any]:
-    """The plan of a command, each row with its demand.
-
-    Raises
-    ------
-    StudyError : as :func:`demand_of`.
-    """
-    for row in plan["rows"]:
-        row["demand"] = demand_of(core, row["workload"])
-    return plan
+    demand = read_json(core.workload_demand(write_json(workload)))
+    if demand is None:
+        return None
+    places = tuple(sorted(demand["places"].items()))
+    return DiskDemand(**{**demand, "places": places})  # type: ignore[arg-type]

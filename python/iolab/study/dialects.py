@@ -15,35 +15,21 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from iolab import units
 from iolab.errors import DialectError, IolabError, StudyError
 from iolab.frozen import frozen
-from iolab.study.demand import add_demands
+from iolab.json_text import read_json, write_json
+from iolab.study.entry_plan import EntryPlan, PlannedRow, plan_of_command, plan_of_file
 from iolab.study.model import DialectRow, DialectWorkload, Factor, Levels
 from iolab.study.words import without_options
 
 if TYPE_CHECKING:
-    from typing import Protocol
+    from iolab.protocol import CommandPlan
+    from iolab.study.entry_plan import DialectCore
+    from iolab.study.model import WorkloadPlan
 
-    class DialectCore(Protocol):
-        """What is needed of `iolab._core`."""
-
-        def dialect_parse(self, dialect: str, words: list[str], /) -> str:
-            """Plan of a command line, as JSON."""
-            ...
-
-        def workload_file(self, subject: str, text: str, /) -> str:
-            """Workload description of a native workload file, as JSON."""
-            ...
-
-        def workload_demand(self, workload_json: str, /) -> str:
-            """What the programs of a workload may take, as JSON."""
-            ...
-
-
-Json = Mapping[str, Any]
 _Made = TypeVar("_Made")
 TEXT_BYTES_MAX: Final = 256 << 10
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9.+-]+")
@@ -57,7 +43,7 @@ _SHORT: Final = 2
 """Length of an option whose value may be attached: ``-r4k``."""
 _SIZES: Final = ("record_size", "file_size", "workers")
 """What rows of a table differ by; the first that does is compared."""
-_OURS: Final[Json] = {
+_OURS: Final[Mapping[str, object]] = {
     **{"on": None, "out": None, "repeat": 0, "overwrite": [], "testbed": []},
     "is_resumed": False,
 }
@@ -79,7 +65,7 @@ class Dialect:
     """A language in which a workload is described."""
 
     name: str
-    make_plan: Callable[[DialectCore, str, str], Json]
+    make_plan: Callable[[DialectCore, str, str], EntryPlan]
     """Plan of (core, name of the text for messages, command or text of a file)."""
     suffixes: tuple[str, ...] = ()
     """How names of its files end; empty: it is described by a command."""
@@ -103,21 +89,12 @@ class Dialect:
         return bool(self.suffixes)
 
 
-def _plan_of_words(dialect: str) -> Callable[[DialectCore, str, str], Json]:
-    def make(core: DialectCore, subject: str, text: str) -> Json:
+def _plan_of_words(dialect: str) -> Callable[[DialectCore, str, str], EntryPlan]:
+    def make(core: DialectCore, subject: str, text: str) -> EntryPlan:
         del subject
-        return add_demands(core, json.loads(core.dialect_parse(dialect, words_of(text))))
+        return plan_of_command(core, dialect, words_of(text))
 
     return make
-
-
-def _plan_of_file(core: DialectCore, subject: str, text: str) -> Json:
-    make = getattr(core, "workload_file", None)
-    if make is None:
-        raise StudyError("the compiled half reads no workload files yet", "install both anew")
-    workload: Json = json.loads(make(subject, text))
-    row = {"name": workload["name"], "workload": workload}
-    return add_demands(core, {"rows": [row], "cache": "as_is", "files": []})
 
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
@@ -141,13 +118,13 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         is_told_by_records=True,
         has_jobs=True,
     ),
-    Dialect("iolab", _plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
+    Dialect("iolab", plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )
 FILE_DIALECT: Final = "iolab"
 """What a file is written in if nothing else is said."""
 
 
-def find_dialect(name: Any) -> Dialect:
+def find_dialect(name: object) -> Dialect:
     """Row of a dialect.
 
     Raises
@@ -165,7 +142,7 @@ def find_dialect(name: Any) -> Dialect:
     )
 
 
-def described_entry(text: str) -> dict[str, Any] | None:
+def described_entry(text: str) -> dict[str, str | list[str]] | None:
     """An entry of a study for ``iozone -s 64m`` or ``FILE.toml``; None for another text.
 
     Raises
@@ -271,8 +248,8 @@ def _settled(entry: Entry, core: DialectCore) -> Entry:
     words = without_ours(words_of(entry.text))
     if all(word[:1] == "-" for word in words):
         return entry
-    shown: Json = json.loads(core.dialect_parse(entry.dialect.name, [*words, _SHOW_JOBS]))
-    text = " ".join(str(shown["only_text"] or "").split("\n"))
+    shown = read_json(core.dialect_parse(entry.dialect.name, [*words, _SHOW_JOBS]))
+    text = " ".join((shown["only_text"] or "").split("\n"))
     return replace(entry, text=shlex.join(words_of(text)[1:]))
 
 
@@ -322,7 +299,7 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
     if not entry.is_line:
         entry = replace(entry, text=_checked(entry, (), lambda: _settled(entry, core).text))
     plans = [(levels, _plan_at(entry, levels, core)) for levels in _combinations(entry)]
-    rows = [(levels, row) for levels, plan in plans for row in plan["rows"]]
+    rows = [(levels, row) for levels, plan in plans for row in plan.rows]
     if not rows:
         raise StudyError(f"{entry.name}: the command measures nothing", "name something to do")
     _, first = plans[0]
@@ -334,12 +311,12 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
         vary=entry.vary,
         settings=entry.settings,
         entry=entry.name,
-        cache=str(first["cache"]),
-        files=tuple(first.get("files", ())),
-        asked=json.dumps(first.get("asked", {})),
+        cache=first.cache,
+        files=first.files,
+        asked=json.dumps({} if first.command is None else first.command["asked"]),
     )
-    own = _table_factors([row for _, row in rows[: len(first["rows"])]])
-    is_table = len(first["rows"]) == 1 or bool(own)
+    own = _table_factors([row for _, row in rows[: len(first.rows)]])
+    is_table = len(first.rows) == 1 or bool(own)
     if not is_table and entry.vary:
         raise StudyError(
             f"{entry.name}: the command measures unlike things one after the other, so that no "
@@ -350,7 +327,7 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
     if not is_table:
         # A line has nothing beside its rows that they could be taken for.
         prefix = "" if entry.is_line else f"{entry.name}/"
-        names = different([f"{prefix}{row['name']}" for _, row in rows])
+        names = different([f"{prefix}{row.name}" for _, row in rows])
         return tuple(
             replace(base, name=name, rows=(_row(row, ()),))
             for name, (_, row) in zip(names, rows, strict=True)
@@ -368,17 +345,18 @@ def different(names: Sequence[str]) -> list[str]:
     return found
 
 
-def of_plan(entry: Entry, plan: Json) -> tuple[DialectWorkload, ...]:
+def of_plan(entry: Entry, plan: EntryPlan) -> tuple[DialectWorkload, ...]:
     """The workloads of a command line whose plan is known."""
 
-    def known_plan(*_: object) -> Json:
+    def known_plan(*_: object) -> EntryPlan:
         return plan
 
     known = replace(entry, dialect=replace(entry.dialect, make_plan=known_plan))
     return workloads_of(known, _NO_CORE)
 
 
-_NO_CORE: Any = None
+_NO_CORE = cast("DialectCore", None)
+"""Of a plan that is known nothing is asked."""
 
 
 def _combinations(entry: Entry) -> list[Levels]:
@@ -396,16 +374,16 @@ def text_at(workload: DialectWorkload, levels: Levels) -> str:
     return text
 
 
-def _plan_at(entry: Entry, levels: Levels, core: DialectCore) -> Json:
+def _plan_at(entry: Entry, levels: Levels, core: DialectCore) -> EntryPlan:
     """Plan of an entry with its varied words at some levels."""
     text = entry.text
     for factor, (_, level) in zip(entry.vary, levels, strict=True):
         text = with_level(entry.dialect, text, factor.name, level)
 
-    def make() -> Json:
+    def make() -> EntryPlan:
         plan = entry.dialect.make_plan(core, entry.file or entry.name, text)
         if not entry.is_line:
-            _check_plan(entry, plan)
+            _check_plan(entry, plan.command)
         return plan
 
     return _checked(entry, levels, make)
@@ -416,18 +394,17 @@ def _checked(entry: Entry, levels: Levels, make: Callable[[], _Made]) -> _Made:
     try:
         return make()
     except DialectError as error:
-        # Its lines are the reason, the command with a mark below the word, and what to do.
-        reason, *rest = str(error).splitlines()
-        raise StudyError(
-            f"{_place(entry, levels)}: {reason}", rest[-1].strip() if rest else ""
-        ) from None
+        # The command with a mark below its word is left out: the study says the place itself.
+        raise StudyError(f"{_place(entry, levels)}: {error.message}", error.hint) from None
     except IolabError as error:
         if not levels:
             raise
-        raise StudyError(f"{_place(entry, levels)}: {error.message}", error.hint) from None
+        raise StudyError(
+            f"{_place(entry, levels)}: {error.message}", error.hint, between=error.between
+        ) from None
 
 
-def _refuse_idle_words(entry: Entry, plans: Sequence[tuple[Levels, Json]]) -> None:
+def _refuse_idle_words(entry: Entry, plans: Sequence[tuple[Levels, EntryPlan]]) -> None:
     """Refuse to vary a word that changes nothing.
 
     Raises
@@ -435,8 +412,7 @@ def _refuse_idle_words(entry: Entry, plans: Sequence[tuple[Levels, Json]]) -> No
     StudyError : the command does the same at all levels of a word.
     """
     done = {
-        at: json.dumps([*(row["workload"] for row in plan["rows"]), plan["cache"]])
-        for at, plan in plans
+        at: json.dumps([*(row.workload for row in plan.rows), plan.cache]) for at, plan in plans
     }
     for place, factor in enumerate(entry.vary):
         # Levels of the other words, to everything that is done with them.
@@ -457,22 +433,23 @@ def _place(entry: Entry, levels: Levels) -> str:
     return f"{entry.name} with {', '.join(at)}" if at else entry.name
 
 
-def _check_plan(entry: Entry, plan: Json) -> None:
+def _check_plan(entry: Entry, command: CommandPlan | None) -> None:
     """Refuse what a command asks for and only a command line of its own can have."""
-    name = entry.dialect.name
-    if plan.get("only_text") is not None:
+    if command is None:
+        return
+    name, asked = entry.dialect.name, command["asked"]
+    if command["only_text"] is not None:
         raise StudyError(f"'{name} {entry.text}' prints a text and measures nothing", "leave it")
-    common: Json = plan.get("common", {})
+    common = cast("Mapping[str, object]", command["common"])
     for key, usual in _OURS.items():
         if common.get(key, usual) != usual:
             raise StudyError(
                 f"{entry.name}: the study says where and how often it runs, not the command",
                 "leave --on, --out, --repeat (bonnie++: -x) and --overwrite out of the command",
             )
-    asked: Json = plan.get("asked", {})
-    if asked.get("waits") or asked.get("semaphores") is not None:
+    if asked["waits"] or asked["semaphores"] is not None:
         raise StudyError(f"{entry.name}: a study waits for no other program", "leave -y and -p out")
-    if asked.get("workbook"):
+    if asked["workbook"]:
         raise StudyError(
             f"{entry.name}: a study has a workbook of its own", "leave -b out: see report.xlsx"
         )
@@ -481,17 +458,16 @@ def _check_plan(entry: Entry, plan: Json) -> None:
 # Rows.
 
 
-def _row(row: Json, levels: Levels) -> DialectRow:
-    description = json.dumps(row["workload"])
-    return DialectRow(str(row["name"]), levels, facts_of(row), description, row.get("demand"))
+def _row(row: PlannedRow, levels: Levels) -> DialectRow:
+    return DialectRow(row.name, levels, facts_of(row), write_json(row.workload), row.demand)
 
 
-def _of(row: Json, factors: Sequence[Factor]) -> Levels:
+def _of(row: PlannedRow, factors: Sequence[Factor]) -> Levels:
     facts = dict(facts_of(row))
     return tuple((factor.name, facts[factor.name]) for factor in factors)
 
 
-def _table_factors(rows: Sequence[Json]) -> tuple[Factor, ...]:
+def _table_factors(rows: Sequence[PlannedRow]) -> tuple[Factor, ...]:
     """Sizes that rows differ by, if they differ by nothing else."""
     known = [(_done(row), dict(facts_of(row))) for row in rows]
     done, first = known[0]
@@ -507,42 +483,42 @@ def _table_factors(rows: Sequence[Json]) -> tuple[Factor, ...]:
     )
 
 
-def _done(row: Json) -> list[tuple[str, list[str]]]:
+def _done(row: PlannedRow) -> list[tuple[str, list[str]]]:
     """Tests and who takes part: a reader more is another test, whatever it is called."""
     return [
         (phase["name"], [tenant["name"] for tenant in phase["tenants"]])
-        for phase in row["workload"]["phases"]
+        for phase in row.workload["phases"]
     ]
 
 
-def facts_of(row: Json) -> Levels:
+def facts_of(row: PlannedRow) -> Levels:
     """Levels of factors that a row has, as far as all of it has the same."""
-    workload: Json = row["workload"]
-    tenants = [tenant for phase in workload["phases"] for tenant in phase["tenants"]]
-    first: Json = tenants[0]
-    record_bytes = (row.get("record_kb") or 0) << 10 or first.get("io_size_bytes")
-    file_bytes = (row.get("file_kb") or 0) << 10 or first.get("file_bytes")
-    fsync = str(first.get("fsync", {}).get("kind", "none"))
-    accesses = {str(tenant.get("access", "plain")) for tenant in tenants}
+    workload, tenants = row.workload, row.tenants
+    first = tenants[0]
+    told = row.row
+    record_bytes = (told["record_kb"] << 10 if told else 0) or first["io_size_bytes"]
+    file_bytes = (told["file_kb"] << 10 if told else 0) or first["file_bytes"]
+    fsync = first["fsync"]["kind"]
+    accesses = {tenant["access"] for tenant in tenants}
     levels = {
         "record_size": units.format_bytes(record_bytes) if record_bytes else None,
         "file_size": units.format_bytes(file_bytes) if file_bytes else None,
-        "workers": str(row.get("children") or first.get("workers", 1)),
-        "depth": str(max(int(tenant.get("depth", 1)) for tenant in tenants)),
-        "engine": str(workload["engine"]),
-        "workers_as": str(workload["workers_as"]),
+        "workers": str((told["children"] if told else 0) or first["workers"]),
+        "depth": str(max(tenant["depth"] for tenant in tenants)),
+        "engine": workload["engine"],
+        "workers_as": workload["workers_as"],
         "direct": str(accesses == {"direct"}).lower() if len(accesses) == 1 else None,
-        "durability": str(first.get("durability", "none")),
+        "durability": first["durability"],
         "fsync": _FSYNC.get(fsync),
         "fsync_every": _FLUSHES.get(fsync, "never"),
-        "flush": str(first.get("flush", "fsync")),
-        "lock": str(first.get("lock", "none")),
-        "verify": str(workload.get("verify", "none")),
+        "flush": first.get("flush", "fsync"),
+        "lock": first.get("lock", "none"),
+        "verify": workload.get("verify", "none"),
     }
     return tuple((name, level) for name, level in levels.items() if level is not None)
 
 
-def own_factors(workloads: Sequence[Any]) -> tuple[Factor, ...]:
+def own_factors(workloads: Sequence[WorkloadPlan]) -> tuple[Factor, ...]:
     """Factors that workloads bring along: varied words, and sizes of rows."""
     levels: dict[str, dict[str, None]] = {}
     for workload in workloads:
@@ -558,11 +534,12 @@ def usual_level(workloads: Sequence[DialectWorkload], factor: Factor) -> str:
     return max(factor.levels, key=found.count)
 
 
-def too_large(plan: Json) -> DialectError | None:
+def too_large(plan: EntryPlan) -> DialectError | None:
     """Error of a file that no file system has, and no number of the store either."""
-    for row in plan["rows"]:
-        if int(row.get("file_kb") or 0) << 10 > units.SIZE_MAX:
+    for row in plan.rows:
+        file_kb = row.row["file_kb"] if row.row else 0
+        if file_kb << 10 > units.SIZE_MAX:
             return DialectError(
-                f"a file of {row['file_kb']} kB is larger than any file", "use at most 4 EiB"
+                f"a file of {file_kb} kB is larger than any file", "use at most 4 EiB"
             )
     return None

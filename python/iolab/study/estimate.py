@@ -10,8 +10,7 @@ they only give a first ETA and warn of studies that cannot fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab import units
 from iolab.frozen import frozen
@@ -26,6 +25,9 @@ from iolab.study.model import (
 from iolab.study.names import TESTS
 from iolab.study.operations import operations_of
 from iolab.study.treatment import Treatment
+
+if TYPE_CHECKING:
+    from iolab.protocol import Tenant
 
 ASSUMED_BYTES_PER_S: Final = 200_000_000
 ASSUMED_SLOWEST_BYTES_PER_S: Final = 2_000_000
@@ -103,22 +105,21 @@ def _row_cost(row: DialectRow) -> Cost:
     files: dict[str, int] = {}
     streams = [tenant for tenant in row.tenants if not tenant.get("program")]
     for tenant in streams:
-        once = _file_bytes(tenant) * int(tenant.get("workers", 1))
-        name = str(tenant.get("file"))
+        once = _file_bytes(tenant) * tenant["workers"]
+        name = tenant["file"]
         files[name] = max(files.get(name, 0), once)
-        limit: Mapping[str, Any] = tenant.get("limit", {})
+        limit = tenant["limit"]
         passed = once
-        if limit.get("kind") == "time":
-            duration_ns += int(limit.get("duration_ns") or 0)
-            passed = ASSUMED_BYTES_PER_S * int(limit.get("duration_ns") or 0) // _NS_PER_S
-        elif limit.get("kind") == "ops":
-            each = int(tenant.get("io_size_bytes") or 0) * int(tenant.get("workers", 1))
-            passed = int(limit.get("ops") or 0) * each
+        if limit["kind"] == "time":
+            duration_ns += limit["duration_ns"]
+            passed = ASSUMED_BYTES_PER_S * limit["duration_ns"] // _NS_PER_S
+        elif limit["kind"] == "ops":
+            passed = limit["ops"] * tenant["io_size_bytes"] * tenant["workers"]
         moved += passed
-        if tenant.get("direction", {}).get("kind") != "read":
+        if tenant["direction"]["kind"] != "read":
             written += passed
     # A first phase that reads lays its files out.
-    if streams and streams[0].get("opening") != "create":
+    if streams and streams[0]["opening"] != "create":
         written += sum(files.values())
         moved += sum(files.values())
     cost = Cost(
@@ -150,12 +151,12 @@ def _with_programs(streamed: Cost, demand: DiskDemand) -> Cost:
     )
 
 
-def _file_bytes(tenant: Mapping[str, Any]) -> int:
+def _file_bytes(tenant: Tenant) -> int:
     """Bytes of one worker's files."""
-    many: Mapping[str, Any] = tenant.get("file_set") or {}
-    if "size_max_bytes" in many:
-        return int(many.get("files") or 1) * int(many["size_max_bytes"])
-    return int(tenant.get("file_bytes") or 0)
+    many = tenant.get("file_set")
+    if many is not None:
+        return max(1, many["files"]) * many["size_max_bytes"]
+    return tenant["file_bytes"]
 
 
 def space_text(cost: Cost) -> str:
@@ -170,10 +171,10 @@ def _row_ops(row: DialectRow) -> int | None:
     """Operations of a row; None if some end in another way than by passing over a file."""
     total = 0
     for tenant in row.tenants:
-        size = int(tenant.get("io_size_bytes") or 0)
-        if tenant.get("limit", {}).get("kind") != "once" or tenant.get("file_set") or not size:
+        size = tenant["io_size_bytes"]
+        if tenant["limit"]["kind"] != "once" or tenant.get("file_set") or not size:
             return None
-        total += -(-int(tenant["file_bytes"]) // size) * int(tenant.get("workers", 1))
+        total += -(-tenant["file_bytes"] // size) * tenant["workers"]
     return total
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
-from typing import Any, Final
+from typing import Final, Never, cast
 
 from iolab import units
 from iolab.errors import StudyError
@@ -102,7 +102,7 @@ class FactorDefinition:
         """Whether its levels are sizes or counts, which lie on a scale."""
         return self.kind in (FactorKind.SIZE, FactorKind.COUNT)
 
-    def parse(self, value: Any) -> tuple[str, ...]:
+    def parse(self, value: object) -> tuple[str, ...]:
         """Canonical levels of one value as typed; a range gives several.
 
         Raises
@@ -138,7 +138,7 @@ class FactorDefinition:
                 )
         return text
 
-    def _parse_name(self, value: Any) -> str:
+    def _parse_name(self, value: object) -> str:
         text = str(value).strip()
         if text in self.choices:
             return text
@@ -153,9 +153,9 @@ class FactorDefinition:
         )
 
 
-def _option_list(value: Any) -> str:
+def _option_list(value: object) -> str:
     if isinstance(value, list):
-        parts = [str(part).strip() for part in value]  # pyright: ignore
+        parts = [str(part).strip() for part in cast("list[object]", value)]
         text = ",".join(part for part in parts if part)
     elif isinstance(value, str):
         text = value.strip()
@@ -164,11 +164,11 @@ def _option_list(value: Any) -> str:
     return text or DEFAULT_OPTIONS
 
 
-def _scale(value: Any, parse: Callable[[Any], int]) -> tuple[int, ...]:
+def _scale(value: object, parse: Callable[[Never], int]) -> tuple[int, ...]:
     ends = units.doubling_range(value) if isinstance(value, str) else None
     if ends is None:
-        return (parse(value),)
-    low, high = parse(ends[0]), parse(ends[1])
+        return (parse(cast("Never", value)),)
+    low, high = (parse(cast("Never", end)) for end in ends)
     if high < low:
         raise ValueError(f"'{value}' runs backwards: write the smaller end first")
     try:
@@ -182,7 +182,7 @@ def _scale(value: Any, parse: Callable[[Any], int]) -> tuple[int, ...]:
     return levels
 
 
-def _parse_count(value: Any) -> int:
+def _parse_count(value: object) -> int:
     text = str(value).strip()
     if isinstance(value, bool | float) or not text.isdecimal() or int(text) < 1:
         raise ValueError(f"'{value}' is not a whole number above zero")
@@ -191,7 +191,7 @@ def _parse_count(value: Any) -> int:
     return int(text)
 
 
-def _parse_bool(value: Any) -> str:
+def _parse_bool(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if value in ("true", "false"):
@@ -199,14 +199,14 @@ def _parse_bool(value: Any) -> str:
     raise ValueError(f"'{value}' is neither true nor false")
 
 
-def _parse_knob(value: Any) -> str:
+def _parse_knob(value: object) -> str:
     text = str(value).strip()
     if isinstance(value, bool | float) or not _INTEGER.fullmatch(text):
         raise ValueError(f"'{value}' is not a whole number")
     return str(int(text))
 
 
-def _parse_label(value: Any) -> str:
+def _parse_label(value: object) -> str:
     """A name, or ``delay=50us``: the one thing that a label can do."""
     text = str(value).strip()
     if text.startswith(DELAY_PREFIX):
@@ -224,7 +224,7 @@ def label_delay_ns(label: str) -> int:
     return units.parse_duration_ns(label.removeprefix(DELAY_PREFIX))
 
 
-_PARSERS: Final[dict[FactorKind, Callable[[Any], tuple[str, ...]]]] = {
+_PARSERS: Final[dict[FactorKind, Callable[[object], tuple[str, ...]]]] = {
     FactorKind.SIZE: lambda value: tuple(map(units.format_bytes, _scale(value, units.parse_bytes))),
     FactorKind.COUNT: lambda value: tuple(map(str, _scale(value, _parse_count))),
     FactorKind.BOOL: lambda value: (_parse_bool(value),),

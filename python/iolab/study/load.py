@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, cast
 
 from iolab import units
 from iolab.errors import StudyError
@@ -96,7 +96,7 @@ _TESTBED_OPTIONS: Final = (
 
 def load_study(
     path: Path,
-    overrides: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, object] | None = None,
     *,
     override_source: Source | None = None,
 ) -> Study:
@@ -126,7 +126,7 @@ def load_study(
 def parse_study(
     text: str,
     file_name: str = "study.toml",
-    overrides: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, object] | None = None,
     *,
     override_source: Source | None = None,
 ) -> Study:
@@ -157,7 +157,7 @@ def _read_text(path: Path) -> str:
         ) from None
 
 
-def _parsed(text: str, file_name: str) -> tuple[dict[str, Any], Source]:
+def _parsed(text: str, file_name: str) -> tuple[dict[str, object], Source]:
     try:
         return tomllib.loads(text), FileSource(file_name, text)
     except RecursionError:
@@ -173,7 +173,7 @@ def _parsed(text: str, file_name: str) -> tuple[dict[str, Any], Source]:
         raise StudyError(f"{file_name}: a number is too long", "write it shorter") from None
 
 
-def study_from_table(table: dict[str, Any], source: Source) -> Study:
+def study_from_table(table: Mapping[str, object], source: Source) -> Study:
     """The study in a nested table, as a file or flags give it."""
     reader = Reader(table, source)
     reader.only(_STUDY_KEYS)
@@ -272,11 +272,12 @@ def _parse_design(value: object) -> str:
     raise ValueError(f"'{value}' is no design{nearest(str(value), DESIGNS_ASKED)}; known: {known}")
 
 
-def _parse_command(value: Any) -> tuple[str, ...]:
-    items: list[Any] = value if isinstance(value, list) else []
-    if not items or not all(isinstance(item, str) for item in items):
+def _parse_command(value: object) -> tuple[str, ...]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    words = tuple(item for item in items if isinstance(item, str))
+    if not items or len(words) < len(items):
         raise ValueError("a command line is a list of texts: the dialect and its words")
-    return tuple(items)
+    return words
 
 
 def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, str | None]:
@@ -293,7 +294,7 @@ def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, st
     else:
         parts = list(workload.tests)
 
-    def parse_part(value: Any) -> str:
+    def parse_part(value: object) -> str:
         if value in parts:
             return str(value)
         raise ValueError(
@@ -325,10 +326,10 @@ def _read_factors(reader: Reader) -> tuple[Factor, ...]:
     return tuple(factors.values())
 
 
-def _items(value: Any, definition: FactorDefinition) -> list[Any]:
+def _items(value: object, definition: FactorDefinition) -> list[object]:
     """Levels as typed: a list, or one text with commas where commas separate levels."""
     if isinstance(value, list):
-        return value  # pyright: ignore
+        return cast("list[object]", value)
     if isinstance(value, str) and definition.kind is not FactorKind.OPTION_LIST:
         return [part.strip() for part in value.split(",") if part.strip()]
     return [value]
@@ -347,8 +348,8 @@ def _read_compared(
     known = factors or named_factors
     by_name = {factor.name: factor for factor in known}
 
-    def parse(value: Any) -> Factor:
-        name = value if value in by_name else find_factor(str(value)).name
+    def parse(value: object) -> Factor:
+        name = str(value) if value in by_name else find_factor(str(value)).name
         if name not in by_name:
             raise ValueError(
                 f"'{value}' is not varied{nearest(str(value), by_name)}; varied are "
@@ -380,7 +381,7 @@ def _is_scale(name: str) -> bool:
 
 
 def _read_unvaried(
-    reader: Reader, parse: Callable[[Any], Factor], named: tuple[Factor, ...]
+    reader: Reader, parse: Callable[[object], Factor], named: tuple[Factor, ...]
 ) -> None:
     """Check the words about a comparison where no factor has several levels."""
     if "compare" in reader.values and not named:
@@ -396,7 +397,7 @@ def _read_unvaried(
 
 
 def _read_baseline(reader: Reader, compared: Factor) -> str:
-    def parse(value: Any) -> str:
+    def parse(value: object) -> str:
         known = value in compared.levels or not is_factor(compared.name)
         level = str(value) if known else reader.find(compared.name).parse(value)[0]
         if level not in compared.levels:
@@ -451,19 +452,19 @@ def _read_specification(reader: Reader) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _parse_looks(value: Any) -> int:
+def _parse_looks(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= LOOKS_MAX:
         return value
     raise ValueError(f"'{value}' is not a number of looks from 2 to {LOOKS_MAX}")
 
 
-def _parse_rounds(value: Any) -> int:
+def _parse_rounds(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_ROUNDS:
         return value
     raise ValueError(f"'{value}' is not a number of rounds from 1 to {MAX_ROUNDS}")
 
 
-def _parse_seed(value: Any) -> int:
+def _parse_seed(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
         return value
     raise ValueError(f"'{value}' is not a seed: a whole number from 0 to 2**63 - 1")
@@ -477,7 +478,7 @@ def testbed_request(text: str) -> TestbedRequest:
     return TestbedRequest("dir" if kind == "directory" else kind, argument, options)
 
 
-def _parse_testbed(value: Any) -> TestbedRequest:
+def _parse_testbed(value: object) -> TestbedRequest:
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("a testbed has no NUL in its name")
@@ -486,7 +487,7 @@ def _parse_testbed(value: Any) -> TestbedRequest:
         raise ValueError(
             "a testbed is a text such as loop:1g, dir:PATH, device:PATH or sim:PROFILE, or a table"
         )
-    table = dict[str, Any](value)  # pyright: ignore
+    table = cast("dict[str, object]", value)
     kind = str(table.get("kind", ""))
     kind = "dir" if kind == "directory" else kind
     argument_key = _TESTBED_ARGUMENTS.get(kind)
@@ -508,9 +509,9 @@ def _parse_testbed(value: Any) -> TestbedRequest:
     return TestbedRequest(kind, argument, _sorted(options))
 
 
-def _option_text(key: str, value: Any) -> str:
+def _option_text(key: str, value: object) -> str:
     """A text, a whole number, or a list of texts, as one text."""
-    items: list[Any] = value if isinstance(value, list) else [value]
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
     for item in items:
         if isinstance(item, bool) or not isinstance(item, str | int):
             raise ValueError(f"{key} = {shown_value(value)} is neither a text nor a whole number")

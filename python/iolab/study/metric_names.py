@@ -5,7 +5,7 @@ A study knows names only: what a metric is belongs to `iolab.stats`, which knows
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from iolab.wording import nearest
 
@@ -62,7 +62,7 @@ SHORT_NAMES: Final = {
 """What people say instead."""
 
 
-def parse_metric(value: Any) -> str:
+def parse_metric(value: object) -> str:
     """Name of a metric from its name or a short one.
 
     Raises

@@ -10,11 +10,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 from iolab.frozen import frozen, frozen_with_caches
+from iolab.json_text import read_json
 from iolab.study.demand import DiskDemand
 from iolab.study.testbeds import TestbedKind, testbed_kind
+
+if TYPE_CHECKING:
+    from iolab.json_text import JsonText
+    from iolab.protocol import CommandExtras, Tenant, Workload
 
 Levels: TypeAlias = tuple[tuple[str, str], ...]
 """Pairs of factor name and canonical level, in a fixed order."""
@@ -166,18 +171,18 @@ class DialectRow:
     """Where it is among the rows of its workload: varied words first, then sizes."""
     facts: Levels
     """Levels that follow from the description, for reports and checks."""
-    description: str
+    description: JsonText[Workload]
     """The workload as it crosses to the agent: docs/design/0002, workload spec, as JSON."""
     demand: DiskDemand | None = None
     """What its programs may take of a disk; None if it has none."""
 
     @cached_property
-    def workload(self) -> dict[str, Any]:
+    def workload(self) -> Workload:
         """The description, read."""
-        return json.loads(self.description)
+        return read_json(self.description)
 
     @property
-    def tenants(self) -> list[dict[str, Any]]:
+    def tenants(self) -> list[Tenant]:
         """Tenants of all phases."""
         return [tenant for phase in self.workload["phases"] for tenant in phase["tenants"]]
 
@@ -219,8 +224,8 @@ class DialectWorkload:
     rows: tuple[DialectRow, ...] = ()
 
     @cached_property
-    def request(self) -> dict[str, Any]:
-        """What the command asks for beside measuring."""
+    def request(self) -> CommandExtras:
+        """What the command asks for beside measuring; without keys if it is a file."""
         return json.loads(self.asked)
 
     @cached_property

@@ -8,10 +8,14 @@ because a study must be read and checked where no agent is.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from iolab.frozen import frozen
+
+if TYPE_CHECKING:
+    from iolab.protocol import Capabilities
 
 
 @frozen
@@ -29,7 +33,7 @@ class EngineName:
     has_flags: bool
     has_lock: bool
     default_access: str
-    abilities: dict[str, Any]
+    abilities: Capabilities
     """All that its target says of itself: ``Capabilities`` of crates/iolab-model."""
 
 
@@ -71,18 +75,19 @@ class TestName:
     creates: bool
 
 
-def _knob(row: dict[str, Any]) -> KnobName:
+def _with_tuples(row: KnobName) -> KnobName:
     """JSON has lists where a row that never changes has tuples."""
-    fields: dict[str, Any] = {**row}
-    for key in ("example", "choices"):
-        fields[key] = tuple(row[key])
-    fields["former_choices"] = tuple((name, today) for name, today in row["former_choices"])
-    return KnobName(**fields)
+    return replace(
+        row,
+        example=tuple(row.example),
+        choices=tuple(row.choices),
+        former_choices=tuple((name, today) for name, today in row.former_choices),
+    )
 
 
 _TABLES: Final[dict[str, list[dict[str, Any]]]] = json.loads(
     Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
 )
 ENGINES: Final = tuple(EngineName(**row) for row in _TABLES["engines"])
-KNOBS: Final = tuple(_knob(row) for row in _TABLES["knobs"])
+KNOBS: Final = tuple(_with_tuples(KnobName(**row)) for row in _TABLES["knobs"])
 TESTS: Final = tuple(TestName(**row) for row in _TABLES["tests"])

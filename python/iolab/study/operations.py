@@ -11,16 +11,20 @@ Left out: what was measured of an operation. A stored operation says kind, size 
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
 
 from iolab import units
 from iolab.frozen import frozen
+from iolab.json_text import read_json
 from iolab.study.model import DialectWorkload, MixedWorkload, Stream, WorkloadPlan
 from iolab.study.names import ENGINES, TESTS, TestName
 from iolab.study.treatment import Treatment
+
+if TYPE_CHECKING:
+    from iolab.json_text import JsonText
+    from iolab.protocol import Workload
 
 Kind: TypeAlias = Literal["read", "write", "mixed", "update", "sync", "name", "key_value", "other"]
 """What an operation does, as `OperationKind` of crates/iolab-workload/src/operation.rs."""
@@ -95,7 +99,7 @@ def _of_rows(rows: Sequence[tuple[Operation, ...]]) -> tuple[Operation, ...]:
     return tuple(found.values())
 
 
-def operations_of_description(text: str) -> tuple[Operation, ...]:
+def operations_of_description(text: JsonText[Workload]) -> tuple[Operation, ...]:
     """Operations of a workload description, as it crosses to the agent.
 
     Parameters
@@ -108,7 +112,7 @@ def operations_of_description(text: str) -> tuple[Operation, ...]:
     """
     from iolab import _core
 
-    rows: list[dict[str, Any]] = json.loads(_core.workload_operations(text))
+    rows = read_json(_core.workload_operations(text))
     return tuple(
         Operation(
             id=row["id"],

@@ -12,8 +12,8 @@ our own. Left out: recorded starts of real applications, which a replay would be
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from iolab.study.model import MixedWorkload, Priority, Stream
 from iolab.wording import nearest
@@ -42,16 +42,16 @@ class Preset:
     """Its streams, from duration in ns and bytes per file."""
 
 
-def _reader(name: str, file_bytes: int, **more: Any) -> Stream:
-    fields: dict[str, Any] = {"pattern": "uniform", "io_size_bytes": _SMALL, "depth": 1}
-    fields |= {"workers": 1, **more}
-    return Stream(name=name, read_share=1.0, file_bytes=file_bytes, **fields)
+def _reader(name: str, file_bytes: int, **more: object) -> Stream:
+    """A reader of small records at random, one at a time; `more` are other fields of a stream."""
+    stream = Stream(name, 1.0, "uniform", _SMALL, depth=1, workers=1, file_bytes=file_bytes)
+    return replace(stream, **more)
 
 
-def _writer(name: str, file_bytes: int, **more: Any) -> Stream:
-    fields: dict[str, Any] = {"pattern": "sequential", "io_size_bytes": _BULK, "depth": 8}
-    fields |= {"workers": 1, **more}
-    return Stream(name=name, read_share=0.0, file_bytes=file_bytes, **fields)
+def _writer(name: str, file_bytes: int, **more: object) -> Stream:
+    """A writer of large records from the front, eight at a time."""
+    stream = Stream(name, 0.0, "sequential", _BULK, depth=8, workers=1, file_bytes=file_bytes)
+    return replace(stream, **more)
 
 
 def _start_up(duration_ns: int, file_bytes: int) -> tuple[Stream, ...]:
@@ -186,7 +186,7 @@ PRESETS: Final[tuple[Preset, ...]] = (
 )
 
 
-def find_preset(value: Any) -> Preset:
+def find_preset(value: object) -> Preset:
     """Preset of a name.
 
     Raises

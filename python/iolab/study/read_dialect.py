@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import StudyError
 from iolab.study.dialects import (
@@ -22,6 +22,9 @@ from iolab.study.model import DialectWorkload, Factor
 from iolab.study.reader import Reader
 from iolab.study.settings import SURROUNDINGS, merged, parse_name
 from iolab.study.source import folder_of
+
+if TYPE_CHECKING:
+    from iolab.study.entry_plan import DialectCore
 
 _KEYS: Final = ("name", "kind", "dialect", "command", "file", "text", "vary", "settings")
 
@@ -52,7 +55,7 @@ def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...
     return reader.parsed(key, entry, lambda one: workloads_of(one, _core()))
 
 
-def _core() -> Any:
+def _core() -> DialectCore:
     from iolab import _core as core
 
     return core
@@ -63,9 +66,13 @@ def _read_command(reader: Reader) -> tuple[str, str, str]:
         if key in reader.values:
             reader.refuse(key, "this dialect is a command, not a file", 'write command = "..."')
 
-    def parse(value: Any) -> str:
-        words: list[Any] = value if isinstance(value, list) else words_of(value)
-        if not all(isinstance(word, str) for word in words):
+    def parse(value: object) -> str:
+        if isinstance(value, list):
+            given = cast("list[object]", value)
+        else:
+            given = words_of(cast("str", value))
+        words = [word for word in given if isinstance(word, str)]
+        if len(words) < len(given):
             raise ValueError("a command is a text, or a list of texts")
         return shlex.join(words)
 
@@ -83,13 +90,13 @@ def _read_file(reader: Reader) -> tuple[str, str, str]:
     return "file", reader.parsed("file", file, lambda name: _text_of(reader, name)), file
 
 
-def _only_kind(value: Any) -> str:
+def _only_kind(value: object) -> str:
     if value == DialectWorkload.kind:
         return DialectWorkload.kind
     raise ValueError(f"'{value}' has no dialect and no file: leave one of them out")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, str) and "\0" not in value:
         return value
     raise ValueError("this is no text")
@@ -128,8 +135,9 @@ def _read_vary(reader: Reader, dialect: Dialect, text: str) -> tuple[Factor, ...
     return tuple(factors)
 
 
-def _levels(value: Any) -> tuple[str, ...]:
-    items: list[Any] = value if isinstance(value, list) else str(value).split(",")
+def _levels(value: object) -> tuple[str, ...]:
+    is_list = isinstance(value, list)
+    items = cast("list[object]", value) if is_list else str(value).split(",")
     levels = tuple(str(item).strip() for item in items)
     if len(levels) < 2 or not all(levels):
         raise ValueError("what is varied has at least two levels")

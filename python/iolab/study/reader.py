@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, time
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Final, Never, NoReturn, TypeVar, cast
 
 from iolab.errors import IolabError, StudyError
 from iolab.study.factors import FactorDefinition, find_factor
@@ -14,6 +14,7 @@ from iolab.study.source import KeyPath, Source
 from iolab.wording import nearest
 
 T = TypeVar("T")
+V = TypeVar("V")
 _KINDS: Final = (
     (bool, "true or false"),
     (int | float, "a number"),
@@ -31,16 +32,18 @@ _WORD_SHOWN: Final = 60
 class Reader:
     """A table and where it stands; turns :class:`ValueError` into located study errors."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     source: Source
     path: KeyPath = ()
     find: Callable[[str], FactorDefinition] = find_factor
     """Definition of a factor, as the study's testbed has it."""
 
-    def refuse(self, key: str | None, reason: str, hint: str = "") -> NoReturn:
+    def refuse(
+        self, key: str | None, reason: str, hint: str = "", *, between: str | None = None
+    ) -> NoReturn:
         """Raise a :class:`StudyError` that points at `key` (None: at the table itself)."""
         path = self.path if key is None else (*self.path, key)
-        raise StudyError(f"{self.source.where(path)}: {_shortened(reason)}", hint)
+        raise StudyError(f"{self.source.where(path)}: {_shortened(reason)}", hint, between=between)
 
     def only(self, known: Iterable[str]) -> None:
         """Refuse the first key that is not `known`, naming the nearest one that is."""
@@ -53,24 +56,24 @@ class Reader:
                     f"known are {', '.join(names)}",
                 )
 
-    def read(self, key: str, parse: Callable[[Any], T]) -> T:
-        """Parsed value of a key that must be there."""
+    def read(self, key: str, parse: Callable[[Never], T]) -> T:
+        """Parsed value of a key that must be there; `parse` may be written for texts alone."""
         if key not in self.values:
             self.refuse(None, f"'{key}' is missing", f"add {key} = ...")
-        return self.parsed(key, self.values[key], parse)
+        return self.parsed(key, cast("Never", self.values[key]), parse)
 
-    def read_or(self, key: str, parse: Callable[[Any], T], default: T) -> T:
+    def read_or(self, key: str, parse: Callable[[Never], T], default: T) -> T:
         """Parsed value of a key, or `default` if it is absent."""
         return self.read(key, parse) if key in self.values else default
 
-    def parsed(self, key: str, value: Any, parse: Callable[[Any], T]) -> T:
+    def parsed(self, key: str, value: V, parse: Callable[[V], T]) -> T:
         """`value` through `parse`; what that refuses is reported at `key`."""
         try:
             return parse(value)
         except ValueError as error:
             self.refuse(key, str(error))
         except IolabError as error:
-            self.refuse(key, error.message, error.hint)
+            self.refuse(key, error.message, error.hint, between=error.between)
         except (TypeError, AttributeError, ArithmeticError, RecursionError):
             # Parsers are written for texts and numbers; a file may hold anything anywhere.
             self.refuse(
@@ -84,14 +87,14 @@ class Reader:
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             self.refuse(key, "this must be a table", f"write it as [{key}]")
-        return replace(self, values=value, path=(*self.path, key))
+        return replace(self, values=cast("dict[str, object]", value), path=(*self.path, key))
 
     def flat(self) -> Reader:
         """Dotted keys as one key each; ``vm.dirty_ratio = 10`` is a table in a table in TOML."""
-        values = dict[str, Any]()
+        values = dict[str, object]()
         for key, value in self.values.items():
             if isinstance(value, dict):
-                inner = dict[str, Any](value)  # pyright: ignore
+                inner = cast("dict[str, object]", value)
                 values.update({f"{key}.{name}": level for name, level in inner.items()})
             else:
                 values[key] = value
@@ -99,13 +102,13 @@ class Reader:
 
     def tables(self, key: str) -> list[Reader]:
         """Readers of an array of tables; empty if it is absent."""
-        value: Any = self.values.get(key, [])
-        is_list = isinstance(value, list)
-        if not is_list or not all(isinstance(item, dict) for item in value):  # pyright: ignore
+        value = self.values.get(key, [])
+        items = cast("list[object]", value) if isinstance(value, list) else None
+        if items is None or not all(isinstance(item, dict) for item in items):
             self.refuse(key, "this must be a list of tables", f"write each one as [[{key}]]")
         return [
-            replace(self, values=item, path=(*self.path, key, index))
-            for index, item in enumerate(value)  # pyright: ignore
+            replace(self, values=cast("dict[str, object]", item), path=(*self.path, key, index))
+            for index, item in enumerate(items)
         ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from iolab import units
 from iolab.study.model import (
@@ -191,7 +190,7 @@ def _assignments(levels: Levels) -> list[str]:
 def _testbed(testbed: TestbedRequest) -> str:
     if not testbed.options:
         return _text(testbed.text)
-    pairs: list[tuple[str, Any]] = [("kind", testbed.kind)]
+    pairs: list[tuple[str, object]] = [("kind", testbed.kind)]
     if testbed.argument:
         pairs.append((testbed.row.argument_key, testbed.argument))
     pairs += testbed.options

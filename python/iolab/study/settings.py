@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from iolab.study.factors import Scope
 from iolab.study.model import Levels
@@ -15,7 +16,7 @@ SURROUNDINGS: Final = (Scope.MACHINE, Scope.STACK)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
-def parse_name(value: Any) -> str:
+def parse_name(value: object) -> str:
     """Return a name that can stand in a path and in a table column."""
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
@@ -25,7 +26,7 @@ def parse_name(value: Any) -> str:
     )
 
 
-def merged(reader: Reader, inline: dict[str, Any], scopes: tuple[Scope, ...]) -> Levels:
+def merged(reader: Reader, inline: Mapping[str, object], scopes: tuple[Scope, ...]) -> Levels:
     """Levels held for one workload: its own keys and its ``settings`` table."""
     levels = dict(read_settings(replace(reader, values=inline), scopes))
     table = reader.table("settings").flat()

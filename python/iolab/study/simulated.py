@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.frozen import frozen
+
+if TYPE_CHECKING:
+    from iolab import protocol
+    from iolab.protocol import AlikeLevels, SchedulerBook
 
 
 @frozen
@@ -75,17 +79,17 @@ class Alike:
     hint: str
 
 
-def _scheduler(row: dict[str, Any]) -> SimulatedScheduler:
+def _scheduler(row: SchedulerBook) -> SimulatedScheduler:
     tunables = tuple(SimulatedTunable(**tunable) for tunable in row["tunables"])
     return SimulatedScheduler(row["name"], row["framework"], tunables)
 
 
-def _possible(row: dict[str, Any]) -> PossibleLevels:
+def _possible(row: protocol.PossibleLevels) -> PossibleLevels:
     levels = row["levels"]
     return PossibleLevels(row["factor"], None if levels is None else tuple(levels), row["limit"])
 
 
-def _alike(row: dict[str, Any]) -> Alike:
+def _alike(row: AlikeLevels) -> Alike:
     return Alike(row["factor"], tuple(row["levels"]), row["reason"], row["hint"])
 
 

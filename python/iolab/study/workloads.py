@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, TypeVar, get_args
+from typing import Final, TypeVar, cast, get_args
 
 from iolab import units
 from iolab.study.factors import (
@@ -75,12 +75,12 @@ _CLASSES: Final = ("rt", "be", "idle")
 _LEVEL_MAX: Final = 7
 
 
-def parse_tests(value: Any) -> tuple[str, ...]:
+def parse_tests(value: object) -> tuple[str, ...]:
     """IOzone's tests from a list or from text with commas, in the order given."""
-    items: list[Any] = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, list) or not items:  # pyright: ignore[reportUnnecessaryIsInstance]
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list) or not items:
         raise ValueError("give at least one test, such as write,read")
-    names = tuple(str(item).strip() for item in items)
+    names = tuple(str(item).strip() for item in cast("list[object]", items))
     for name in names:
         if name not in IOZONE_TESTS:
             raise ValueError(
@@ -122,13 +122,14 @@ def _read_workload(reader: Reader) -> WorkloadPlan:
         CONTENTION: _read_contention,
     }
 
-    def parse_kind(value: Any) -> Callable[[Reader], WorkloadPlan]:
-        if value not in kinds:
+    def parse_kind(value: object) -> Callable[[Reader], WorkloadPlan]:
+        kind = cast("str", value)
+        if kind not in kinds:
             raise ValueError(
                 f"'{value}' is not a kind of workload{nearest(str(value), kinds)}; "
                 f"known are {', '.join(kinds)}"
             )
-        return kinds[value]
+        return kinds[kind]
 
     return reader.read("kind", parse_kind)(reader)
 
@@ -259,7 +260,7 @@ def _check_stream(reader: Reader, stream: Stream) -> None:
         reader.refuse("end", "the stream would end before it begins", "let it end later")
 
 
-def parse_priority(value: Any) -> Priority:
+def parse_priority(value: object) -> Priority:
     """Class and level of an I/O priority, as `ionice` knows them: ``rt/0``, ``be/2``, ``idle``."""
     name, slash, level = str(value).strip().partition("/")
     if name not in _CLASSES:
@@ -278,17 +279,17 @@ def parse_priority(value: Any) -> Priority:
     return Priority(name, int(level))  # pyright: ignore[reportArgumentType]
 
 
-def _stream_name(value: Any) -> str:
+def _stream_name(value: object) -> str:
     name = parse_name(value)
     if name == RESERVED_STREAM_NAME:
         raise ValueError("'all' is the sum of the streams; choose another name")
     return name
 
 
-def _read_share(value: Any) -> float:
+def _read_share(value: object) -> float:
     words = {"read": 1.0, "write": 0.0}
     if value in words:
-        return words[value]
+        return words[cast("str", value)]
     text = str(value).strip().removesuffix("%").strip()
     try:
         share = float(text) / 100
@@ -299,10 +300,10 @@ def _read_share(value: Any) -> float:
     return share
 
 
-def _one_of(kind: str, names: tuple[_Name, ...]) -> Callable[[Any], _Name]:
+def _one_of(kind: str, names: tuple[_Name, ...]) -> Callable[[object], _Name]:
     """Reader of one of a few names."""
 
-    def parse(value: Any) -> _Name:
+    def parse(value: object) -> _Name:
         for name in names:
             if value == name:
                 return name
@@ -313,35 +314,35 @@ def _one_of(kind: str, names: tuple[_Name, ...]) -> Callable[[Any], _Name]:
     return parse
 
 
-_pattern: Final[Callable[[Any], Pattern]] = _one_of("pattern", PATTERNS)
-_flush: Final[Callable[[Any], Flush]] = _one_of("flush", FLUSHES)
-_lock: Final[Callable[[Any], Lock]] = _one_of("lock", LOCKS)
+_pattern: Final[Callable[[object], Pattern]] = _one_of("pattern", PATTERNS)
+_flush: Final[Callable[[object], Flush]] = _one_of("flush", FLUSHES)
+_lock: Final[Callable[[object], Lock]] = _one_of("lock", LOCKS)
 
 
-def _flags(value: Any) -> tuple[str, ...]:
+def _flags(value: object) -> tuple[str, ...]:
     text = find_factor("flags").parse(value)[0]
     return () if text == DEFAULT_OPTIONS else tuple(text.split(","))
 
 
-def _bool(value: Any) -> bool:
+def _bool(value: object) -> bool:
     if isinstance(value, bool):
         return value
     raise ValueError(f"'{value}' is neither true nor false")
 
 
-def _whole_number(value: Any) -> int:
+def _whole_number(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_COUNT:
         return value
     raise ValueError(f"'{value}' is not a whole number from 1 to {MAX_COUNT}")
 
 
-def _operations(value: Any) -> int:
+def _operations(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _OPS_MAX:
         return value
     raise ValueError(f"'{value}' is not a number of operations: a whole number above zero")
 
 
-def _weight(value: Any) -> int:
+def _weight(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _WEIGHT_MAX:
         return value
     raise ValueError(
@@ -349,15 +350,16 @@ def _weight(value: Any) -> int:
     )
 
 
-def _per_second(value: Any) -> int:
-    return units.parse_bytes(value.strip().removesuffix("/s") if isinstance(value, str) else value)
+def _per_second(value: object) -> int:
+    given = value.strip().removesuffix("/s") if isinstance(value, str) else value
+    return units.parse_bytes(cast("str | int", given))
 
 
-def _count_or_zero(value: Any) -> int:
+def _count_or_zero(value: object) -> int:
     return 0 if type(value) is int and value == 0 else _whole_number(value)
 
 
-def _rate(value: Any) -> float | None:
+def _rate(value: object) -> float | None:
     try:
         rate = float(str(value).strip().removesuffix("/s"))
     except ValueError:

@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
@@ -67,7 +67,7 @@ class DeviceTestbed(RealTestbed):
         chosen = tuple((name, value) for name, (value, usual) in options.items() if value != usual)
         return "device", str(self.path), options_with(chosen, self.places)
 
-    def agent_spec(self) -> dict[str, Any]:
+    def agent_spec(self) -> Mapping[str, object]:
         """Testbed spec of the agent protocol."""
         spec = {
             "kind": "device",

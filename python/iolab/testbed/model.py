@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
@@ -65,7 +65,7 @@ class LoopTestbed(RealTestbed):
         )
         return "loop", units.format_bytes(self.size_bytes), options_with(chosen, self.places)
 
-    def agent_spec(self) -> dict[str, Any]:
+    def agent_spec(self) -> Mapping[str, object]:
         """Testbed spec of the agent protocol."""
         spec = {
             "kind": "loop",
@@ -121,7 +121,7 @@ class DirectoryTestbed(RealTestbed):
         chosen = tuple((key, value) for key, value in options.items() if value)
         return "dir", str(self.path), options_with(chosen, self.places)
 
-    def agent_spec(self) -> dict[str, Any]:
+    def agent_spec(self) -> Mapping[str, object]:
         """Testbed spec of the agent protocol."""
         spec = {
             "kind": "directory",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from iolab import units
 from iolab.errors import TestbedError
+from iolab.json_text import write_json
 from iolab.testbed.refusal import Abilities, Refusal, RefusalCore, parse_refusals
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class RealTestbed:
         self, core: RefusalCore, spec: TrialSpec, abilities: Abilities
     ) -> tuple[Refusal, ...]:
         """Everything in a trial spec that its engines cannot do, in the order of phases."""
-        workload = json.dumps(spec["workload"])
-        return parse_refusals(core.workload_refusals(json.dumps(abilities), workload))
+        workload = write_json(spec["workload"])
+        return parse_refusals(core.workload_refusals(write_json(abilities), workload))
 
     def expected_ns(self, duration_ns: int) -> int | None:
         """How long a round takes that was guessed to take `duration_ns`; None if unknown."""

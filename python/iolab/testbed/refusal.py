@@ -6,24 +6,33 @@ the answer.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from iolab.frozen import frozen
+from iolab.json_text import read_json
 
-Abilities: TypeAlias = Mapping[str, Mapping[str, Any]]
+if TYPE_CHECKING:
+    from iolab import protocol
+    from iolab.json_text import JsonText
+    from iolab.protocol import AskedTrial, Capabilities, Workload
+
+Abilities: TypeAlias = "Mapping[str, Capabilities]"
 """Name of an engine to what its target says of itself."""
 
 
 class RefusalCore(Protocol):
     """What is needed of `iolab._core`."""
 
-    def sim_refusals(self, stack_json: str, trial_json: str, /) -> str:
+    def sim_refusals(
+        self, stack_json: str, trial_json: JsonText[AskedTrial], /
+    ) -> JsonText[list[protocol.Refusal]]:
         """Everything in a trial that a simulated stack cannot do, as JSON."""
         ...
 
-    def workload_refusals(self, abilities_json: str, workload_json: str, /) -> str:
+    def workload_refusals(
+        self, abilities_json: JsonText[Abilities], workload_json: JsonText[Workload], /
+    ) -> JsonText[list[protocol.Refusal]]:
         """Everything in a workload that its engines cannot do, as JSON."""
         ...
 
@@ -49,6 +58,6 @@ class Refusal:
         return f"{who} {self.what}, and {self.reason}"
 
 
-def parse_refusals(text: str) -> tuple[Refusal, ...]:
+def parse_refusals(text: JsonText[list[protocol.Refusal]]) -> tuple[Refusal, ...]:
     """Refusals of the JSON that the core answers with."""
-    return tuple(Refusal(**row) for row in json.loads(text))
+    return tuple(Refusal(**row) for row in read_json(text))

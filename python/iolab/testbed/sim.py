@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Protocol, Self, cast
 
 from iolab import units
 from iolab.errors import StoppedError, TestbedError
+from iolab.json_text import read_json, write_json
 from iolab.testbed.agent import Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.places import Place, options_with, text_with
 from iolab.testbed.refusal import Abilities, Refusal, RefusalCore, parse_refusals
@@ -26,7 +27,17 @@ from iolab.wording import provenance_text
 
 if TYPE_CHECKING:
     from iolab import protocol
-    from iolab.protocol import Action, ActionKind, Closed, Record, TrialSpec
+    from iolab.json_text import JsonText
+    from iolab.protocol import (
+        Action,
+        ActionKind,
+        Closed,
+        Record,
+        SchedulerBook,
+        SimulatedStack,
+        SimulatedTrial,
+        TrialSpec,
+    )
 
 CLASS_LETTER: Final = "S"
 STACK_ENDING: Final = ".toml"
@@ -53,21 +64,27 @@ class Simulator(Protocol):
         """Stack in a file, as JSON."""
         ...
 
-    def sim_describe(self, stack_json: str, /) -> str:
+    def sim_describe(self, stack_json: str, /) -> JsonText[SimulatedStack]:
         """Size, title and provenance, as JSON."""
         ...
 
-    def sim_schedulers(self) -> str:
+    def sim_schedulers(self) -> JsonText[list[SchedulerBook]]:
         """Every scheduler with its tunables, as JSON."""
         ...
 
-    def sim_knobs(self, stack_json: str, knobs_json: str, /) -> str:
+    def sim_knobs(
+        self, stack_json: str, knobs_json: JsonText[Mapping[str, str]], /
+    ) -> JsonText[dict[str, str]]:
         """Knobs as a trial would read them back, as JSON."""
         ...
 
     def simulate_trial(
-        self, stack_json: str, trial_json: str, should_stop: Callable[[], bool] | None, /
-    ) -> str:
+        self,
+        stack_json: str,
+        trial_json: JsonText[SimulatedTrial],
+        should_stop: Callable[[], bool] | None,
+        /,
+    ) -> JsonText[Record]:
         """Record of a trial, as JSON."""
         ...
 
@@ -86,7 +103,7 @@ class SimTestbed:
     argument: str
     """Profile or absolute path of a stack file."""
     stack_json: str
-    description: Mapping[str, Any]
+    description: SimulatedStack
     """What `sim_describe` says of the stack."""
     places: tuple[Place, ...] = ()
 
@@ -119,14 +136,14 @@ class SimTestbed:
     @property
     def title(self) -> str:
         """One line for people; the name if the stack has no title."""
-        return str(self.description["title"] or self.description["name"])
+        return self.description["title"] or self.description["name"]
 
     @property
     def provenance(self) -> str:
         """Where the numbers come from: ``12 from data sheets, 3 assumed``."""
         return provenance_text(self.description["provenance"])
 
-    def agent_spec(self) -> dict[str, Any]:
+    def agent_spec(self) -> Mapping[str, object]:
         """What the runner opens."""
         return {
             "kind": "sim",
@@ -144,7 +161,7 @@ class SimTestbed:
         ------
         TestbedError : too little space.
         """
-        capacity = int(self.description["capacity_bytes"])
+        capacity = self.description["capacity_bytes"]
         if file_bytes > capacity:
             raise TestbedError(
                 f"{self.text} holds {units.format_bytes_rounded(capacity)}; the files need "
@@ -157,7 +174,7 @@ class SimTestbed:
     ) -> tuple[Refusal, ...]:
         """Everything in a trial spec that the stack cannot do; its engines are all alike."""
         del abilities
-        return parse_refusals(core.sim_refusals(self.whole_stack_json, json.dumps(dict(spec))))
+        return parse_refusals(core.sim_refusals(self.whole_stack_json, write_json(spec)))
 
     def round_text(self, written_bytes: int, duration_ns: int, ops: int | None) -> str:
         """What a round does, and how long it may take, as far as that can be guessed."""
@@ -222,7 +239,7 @@ def simulated_testbed(
             f"{argument} is not the stack that the study was made for",
             f"restore the file, or take {_DIGEST} out of the study's testbed",
         )
-    return SimTestbed(argument, stack_json, json.loads(simulator.sim_describe(stack_json)))
+    return SimTestbed(argument, stack_json, read_json(simulator.sim_describe(stack_json)))
 
 
 def _digest(stack_json: str) -> str:
@@ -299,7 +316,7 @@ class SimRunner:
             directory="",
             devices=(self._name,),
             knob_devices=(self._name,),
-            schedulers=tuple(row["name"] for row in json.loads(self._simulator.sim_schedulers())),
+            schedulers=tuple(row["name"] for row in read_json(self._simulator.sim_schedulers())),
             warnings=(cast("protocol.Warning", spec["warning"]),),
             actions=(self._action("simulate", _title_of(spec)),),
             description={"class": CLASS_LETTER, **description},
@@ -320,12 +337,11 @@ class SimRunner:
         if self._is_dry_run:
             return self._rehearsed(spec)
         text = self._simulator.simulate_trial(
-            self._stack_json, json.dumps(dict(spec)), self._watch(on_progress)
+            self._stack_json, write_json(spec), self._watch(on_progress)
         )
         if self._presses() >= _PRESSES_MEANING_NOW:
             raise StoppedError("stopped at once; a simulation leaves nothing behind")
-        record: Record = json.loads(text)
-        return record
+        return read_json(text)
 
     def close_testbed(self, on_progress: OnProgress | None = None) -> Closed:
         """End; there is nothing to restore."""
@@ -334,9 +350,7 @@ class SimRunner:
 
     def _rehearsed(self, spec: TrialSpec) -> Record:
         """Actions of a trial that is not simulated; its knobs are checked nevertheless."""
-        knobs = json.loads(
-            self._simulator.sim_knobs(self._stack_json, json.dumps(dict(spec["knobs"])))
-        )
+        knobs = read_json(self._simulator.sim_knobs(self._stack_json, write_json(spec["knobs"])))
         actions = [self._action("set", f"{name} = {value}") for name, value in knobs.items()]
         phases = ", ".join(phase["name"] for phase in spec["workload"]["phases"])
         return {

@@ -26,7 +26,8 @@ pub const PHASES: [&str; 12] = [
 pub const IO_PHASES: usize = 6;
 
 /// Rate and processor share of a phase, as printed; empty: it did not run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "BonnieCell")]
 pub struct Cell {
     /// A number, `+++++` or nothing.
     pub rate: String,
@@ -37,8 +38,9 @@ pub struct Cell {
 }
 
 /// One result.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs, reason = "the fields are those of the line")]
+#[schemars(rename = "BonnieLine")]
 pub struct Line {
     pub program: String,
     pub name: String,

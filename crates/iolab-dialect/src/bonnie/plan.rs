@@ -9,8 +9,9 @@ use crate::plan::Row;
 pub type Plan = crate::plan::Plan<Show, Row>;
 
 /// How results are shown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ShownByBonnie")]
 pub struct Show {
     /// The command line, program's name included.
     pub command: String,

@@ -10,8 +10,9 @@ const SHORT_NS: u64 = 500_000_000;
 const SEEKS: usize = IO_PHASES - 1;
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[schemars(rename = "BonnieEvent")]
 pub enum Event {
     /// Before the first run.
     Begin {},
@@ -29,7 +30,8 @@ pub enum Event {
 }
 
 /// Phases of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "BonnieRowResult")]
 pub struct RowResult {
     /// What was measured.
     pub phases: Vec<PhaseResult>,
@@ -39,7 +41,8 @@ pub struct RowResult {
 }
 
 /// One phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "BonniePhaseResult")]
 pub struct PhaseResult {
     /// Its name, see [`PHASES`].
     pub name: String,
@@ -54,7 +57,8 @@ pub struct PhaseResult {
 }
 
 /// One worker.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "BonnieWorkerResult")]
 pub struct WorkerResult {
     /// Records, tickets or files.
     pub ops: u64,

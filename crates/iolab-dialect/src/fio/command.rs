@@ -5,8 +5,11 @@ use crate::diagnostic::Problem;
 use crate::option::Standing::{self, Differs, Done, Ignored, Refused};
 
 /// A form of the results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "FioFormat")]
 pub enum Format {
     /// Text for people.
     Normal,

@@ -9,8 +9,9 @@ use crate::plan::Row;
 pub type Plan = crate::plan::Plan<Show, Row>;
 
 /// How results are shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ShownByFio")]
 pub struct Show {
     /// Where results go; absent: standard output.
     pub output: Option<String>,
@@ -29,8 +30,9 @@ pub struct Show {
 }
 
 /// A job before it runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "FioHead")]
 pub struct Head {
     /// Its name.
     pub name: String,
@@ -49,9 +51,10 @@ pub struct Head {
 }
 
 /// Results of clones that are told together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
+#[schemars(rename = "FioUnit")]
 pub struct UnitShow {
     /// Name of the job.
     pub name: String,

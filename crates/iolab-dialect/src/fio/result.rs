@@ -8,15 +8,17 @@ use serde::{Deserialize, Serialize};
 use super::plan::{Show, UnitShow};
 
 /// Which event it is; of a row the rest is a [`RowResult`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioEvent")]
 pub struct Event {
     /// Which.
     pub event: EventKind,
 }
 
 /// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "FioEventKind")]
 pub enum EventKind {
     /// Before the first run.
     Begin,
@@ -27,7 +29,8 @@ pub enum EventKind {
 }
 
 /// Phases of one run.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioRowResult")]
 pub struct RowResult {
     /// What was measured.
     pub phases: Vec<PhaseResult>,
@@ -43,7 +46,8 @@ pub struct RowResult {
 }
 
 /// One phase of a record.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioPhaseResult")]
 pub struct PhaseResult {
     /// Its name.
     pub name: String,
@@ -60,7 +64,8 @@ pub struct PhaseResult {
 }
 
 /// CPU time.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioCpu")]
 pub struct Cpu {
     /// In user space.
     pub user_ns: u64,
@@ -69,7 +74,8 @@ pub struct Cpu {
 }
 
 /// What a device did.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioDevice")]
 pub struct Device {
     /// Kernel name.
     pub name: String,
@@ -82,7 +88,8 @@ pub struct Device {
 }
 
 /// Equal workers.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioTenantResult")]
 pub struct TenantResult {
     /// Their name.
     pub name: String,
@@ -104,7 +111,8 @@ pub struct TenantResult {
 }
 
 /// One operation of a program.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioOperation")]
 pub struct Operation {
     /// How often it ended.
     pub ops: u64,
@@ -113,7 +121,8 @@ pub struct Operation {
 }
 
 /// One worker.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioWorkerResult")]
 pub struct WorkerResult {
     /// Bytes read.
     pub read_bytes: u64,
@@ -130,7 +139,8 @@ pub struct WorkerResult {
 }
 
 /// Latencies by class.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioClasses")]
 pub struct Classes {
     /// Of reads.
     pub read: Option<Histogram>,
@@ -141,7 +151,8 @@ pub struct Classes {
 }
 
 /// Operations in equal slices of time.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioSeries")]
 pub struct Series {
     /// Width of a slice.
     pub interval_ns: u64,
@@ -152,7 +163,8 @@ pub struct Series {
 }
 
 /// What happened between two cuts.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioSegment")]
 pub struct Segment {
     /// From the beginning of the phase on.
     pub from_ns: u64,

@@ -11,9 +11,10 @@ use super::typed::Unit;
 pub type Plan = crate::plan::Plan<Show, Row>;
 
 /// How results are shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[schemars(rename = "ShownByIozone")]
 pub struct Show {
     /// Lines of the banner.
     pub banner: Vec<String>,
@@ -52,9 +53,10 @@ pub struct Show {
 }
 
 /// Which columns the table has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a group of columns")]
+#[schemars(rename = "IozoneColumns")]
 pub struct Columns {
     /// Only write to reread (-A).
     pub is_short: bool,
@@ -72,8 +74,9 @@ pub struct Columns {
 }
 
 /// Throughput mode.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "IozoneThroughput")]
 pub struct Throughput {
     /// `process` or `thread`.
     pub child: String,
@@ -84,8 +87,9 @@ pub struct Throughput {
 }
 
 /// One row of the table, or one table of throughput mode.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "IozoneRow")]
 pub struct Row {
     /// For messages and the store: `64k/4k` or `64k/4k/3`.
     pub name: String,

@@ -220,7 +220,7 @@ pub fn throughput_text(plan: &Plan, rows: &[RowResult]) -> String {
 }
 
 /// One sheet of a workbook: a table with a head line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Sheet {
     /// What it is about.
     pub title: String,

@@ -37,8 +37,9 @@ pub enum Event {
 }
 
 /// Phases of one row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "IozoneRowResult")]
 pub struct RowResult {
     /// Which row of the plan.
     pub index: usize,
@@ -50,8 +51,9 @@ pub struct RowResult {
 }
 
 /// One phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "IozonePhaseResult")]
 pub struct PhaseResult {
     /// The test.
     pub name: IozoneTest,
@@ -68,8 +70,9 @@ pub struct PhaseResult {
 }
 
 /// One child.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "IozoneWorkerResult")]
 pub struct WorkerResult {
     /// Number of the child.
     pub child: usize,

@@ -16,8 +16,9 @@ use super::plan::Plan;
 use super::typed::Typed;
 
 /// Which of these files are wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "IozoneSideFiles")]
 pub struct Side {
     /// -Q.
     pub has_latencies: bool,
@@ -54,8 +55,9 @@ impl Side {
 }
 
 /// Who did it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "IozoneChild")]
 pub struct Who {
     /// The test.
     pub test: IozoneTest,
@@ -66,8 +68,9 @@ pub struct Who {
 }
 
 /// A part of what happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "part", rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "IozoneSidePart")]
 pub enum Part {
     /// Operations, in the order of their ends.
     Operations {

@@ -230,8 +230,11 @@ pub struct Shown {
 }
 
 /// Unit of the results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "IozoneUnit")]
 pub enum Unit {
     /// kB/s.
     #[default]

@@ -21,8 +21,9 @@ pub type Plan = crate::plan::Plan<Show, Row>;
 const BLOCK: u64 = 4096;
 
 /// How results are shown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ShownByMkfile")]
 pub struct Show {
     /// -v.
     pub is_verbose: bool,

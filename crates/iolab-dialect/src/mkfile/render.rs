@@ -5,8 +5,9 @@ use serde::Deserialize;
 use super::lower::Plan;
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[schemars(rename = "MkfileEvent")]
 pub enum Event {
     /// Before the first file.
     Begin {},

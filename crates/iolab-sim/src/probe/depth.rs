@@ -14,7 +14,7 @@ const REQUESTS: usize = 4_000;
 const DEPTHS: u32 = 8;
 
 /// One depth.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
 pub struct DepthPoint {
     /// Requests outstanding.
     pub depth: u32,
@@ -25,7 +25,7 @@ pub struct DepthPoint {
 }
 
 /// Rate over depth.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct DepthSweep {
     /// Mean response at depth 1 (R0), in us.
     pub alone_us: f64,

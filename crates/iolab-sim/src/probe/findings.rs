@@ -12,7 +12,8 @@ use crate::error::SimError;
 use crate::stack::Stack;
 
 /// What was found out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ProbeFindings")]
 pub struct Findings {
     /// The profile or stack.
     pub profile: String,

@@ -18,7 +18,7 @@ const LONGEST: f64 = 0.97;
 const PIECE_MIN: usize = 3;
 
 /// One distance.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
 pub struct SeekPoint {
     /// Cylinders.
     pub distance: u32,
@@ -29,7 +29,7 @@ pub struct SeekPoint {
 }
 
 /// The fitted curve: `a + b * sqrt(d)` below the boundary, `c + e * d` from it on.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct SeekSweep {
     /// Turns per minute.
     pub rpm: f64,

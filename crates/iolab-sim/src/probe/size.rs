@@ -14,7 +14,7 @@ const REQUESTS: usize = 300;
 const SIZES: usize = 9;
 
 /// One size.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
 pub struct SizePoint {
     /// Size, in KiB.
     pub kib: u32,
@@ -25,7 +25,7 @@ pub struct SizePoint {
 }
 
 /// One kind of access.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct SizeSweep {
     /// `random` or `sequential`.
     pub pattern: &'static str,

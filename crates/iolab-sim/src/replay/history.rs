@@ -75,7 +75,7 @@ pub fn lives(rows: &[Row]) -> Vec<Life> {
 }
 
 /// What one process got in one direction.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct ProcessFigures {
     /// Its number in the recording.
     pub process: u32,
@@ -92,7 +92,7 @@ pub struct ProcessFigures {
 }
 
 /// The figures of one stream.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Figures {
     /// Requests completed.
     pub requests: u64,

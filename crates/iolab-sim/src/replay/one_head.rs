@@ -66,7 +66,8 @@ impl DeviceModel {
 
 /// What the model does not say of the device of a recording: where its angle stood, and what a
 /// request costs beyond the model (hand-over to the serving process, and its stalls).
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ReplayFit")]
 pub struct Fit {
     /// Angle at time 0, in turns.
     pub phase: f64,

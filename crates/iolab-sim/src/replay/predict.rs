@@ -20,7 +20,7 @@ use crate::error::SimError;
 use crate::sched::SchedulerKind;
 
 /// How well the choices agree.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Prediction {
     /// Issues that the model would have made as recorded.
     pub predicted: u64,

@@ -28,7 +28,8 @@ const EPOCH: Ns = Ns::from_seconds(1_000);
 const ATTACHED_BEFORE: Ns = Ns::from_seconds(1);
 
 /// Real and simulated, side by side.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ReplayTwin")]
 pub struct Twin {
     /// From the recording.
     pub real: Figures,

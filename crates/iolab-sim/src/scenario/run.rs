@@ -18,7 +18,7 @@ use crate::queue::{BlockQueue, QueueParameters};
 const EPOCH: Ns = Ns::from_seconds(1_000);
 
 /// What a case gave.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Judgement {
     /// Name of the case.
     pub id: String,

@@ -66,7 +66,7 @@ impl Slice {
 }
 
 /// A slice as it is told.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SliceRow {
     /// Begin, from the first event.
     pub begin_ns: u64,

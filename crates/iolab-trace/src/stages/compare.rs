@@ -9,7 +9,8 @@ use super::report::{Report, StageRow};
 use super::text::duration;
 
 /// A figure of both traces.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "FigurePair")]
 pub struct Pair {
     /// What it is, with its unit.
     pub figure: String,

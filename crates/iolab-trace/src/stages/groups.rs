@@ -108,7 +108,8 @@ impl StageSet {
 }
 
 /// Requests and bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[schemars(rename = "TraceAmount")]
 pub struct Amount {
     /// How many.
     pub count: u64,

@@ -44,7 +44,8 @@ pub enum Rules {
 }
 
 /// Counts of events, over all directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[schemars(rename = "TraceCounts")]
 pub struct Counts {
     /// Bios that entered the queue, by direction.
     pub queued: [Amount; 4],

@@ -9,7 +9,7 @@ use super::pairing::{Counts, OfDevice, Pairing};
 use super::seeks::Seeks;
 
 /// Durations of one stage.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StageRow {
     /// The stage.
     pub stage: Stage,
@@ -61,7 +61,7 @@ pub fn rows_of(between: Option<&Histogram>, stages: &StageSet) -> Vec<StageRow> 
 }
 
 /// One group of a device.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GroupRow {
     /// Its name: a process, a direction, a class of sizes.
     pub name: String,
@@ -76,7 +76,7 @@ pub struct GroupRow {
 }
 
 /// Distances.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SeekRow {
     /// How many.
     pub count: u64,
@@ -113,7 +113,7 @@ impl SeekRow {
 }
 
 /// A depth over the whole trace.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DepthRow {
     /// Mean over time.
     pub mean: f64,
@@ -138,7 +138,8 @@ impl DepthRow {
 }
 
 /// One device.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "StagesOfDevice")]
 pub struct DeviceRow {
     /// `MAJOR,MINOR`.
     pub device: String,
@@ -170,7 +171,8 @@ pub struct DeviceRow {
 }
 
 /// The whole trace.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "StagesReport")]
 pub struct Report {
     /// Events that are no notes.
     pub events: u64,

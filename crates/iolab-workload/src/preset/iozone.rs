@@ -192,7 +192,7 @@ impl Calls {
 }
 
 /// What is asked for; the JSON that the Python front passes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are those of the workload description")]
 pub struct IozoneRequest {
@@ -236,7 +236,7 @@ pub struct IozoneRequest {
 }
 
 /// Whether the final fsync is inside the timing (`IOzone`'s -e), after it, or not made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FsyncChoice {
     /// Not made.

@@ -13,7 +13,7 @@ use crate::spec::{
 use crate::verify::Verify;
 
 /// What is asked for; the JSON that the Python front passes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are those of the workload description")]
 pub struct MixedRequest {
@@ -40,7 +40,7 @@ pub struct MixedRequest {
 }
 
 /// One stream: a number of equal workers with a pattern, a depth and perhaps a rate.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are those of the workload description")]
 pub struct StreamRequest {

@@ -24,7 +24,7 @@ const UNBOUNDED: u64 = u64::MAX;
 const KEY_BYTES: u64 = 32;
 
 /// What the programs of a workload may take; streams are not in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Demand {
     /// Space that their files take at the same time, without what grows for want of a bound.

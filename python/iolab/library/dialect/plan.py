@@ -11,13 +11,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from iolab.errors import TestbedError
 from iolab.frozen import frozen
 from iolab.run.options import RunOptions
 from iolab.store.users_files import Allowed
-from iolab.study.demand import add_demands
 from iolab.study.dialects import (
     Dialect,
     Entry,
@@ -29,8 +28,21 @@ from iolab.study.dialects import (
     typed_again,
     usual_level,
 )
+from iolab.study.entry_plan import EntryPlan, entry_plan
 from iolab.study.load import testbed_request
 from iolab.study.model import Levels, Study, TestbedRequest
+
+if TYPE_CHECKING:
+    from iolab.json_text import JsonText
+    from iolab.protocol import (
+        CommandExtras,
+        CommandPlan,
+        CommandRow,
+        CommonOptions,
+        Demand,
+        IozoneRow,
+        Workload,
+    )
 
 Json = Mapping[str, Any]
 
@@ -38,11 +50,15 @@ Json = Mapping[str, Any]
 class DialectCore(Protocol):
     """What is needed of `iolab._core`."""
 
-    def dialect_parse(self, dialect: str, words: list[str], /) -> str:
+    def dialect_parse(self, dialect: str, words: list[str], /) -> JsonText[CommandPlan]:
         """Plan of a command line, as JSON."""
         ...
 
-    def workload_demand(self, workload_json: str, /) -> str:
+    def workload_file(self, subject: str, text: str, /) -> JsonText[Workload]:
+        """Workload description of a native workload file."""
+        ...
+
+    def workload_demand(self, workload_json: JsonText[Workload], /) -> JsonText[Demand | None]:
         """What the programs of a workload may take, as JSON."""
         ...
 
@@ -62,7 +78,9 @@ class DialectPlan:
     dialect: str
     text: str
     """The plan as it came, to be handed back for rendering."""
-    values: Json
+    values: CommandPlan
+    lowered: EntryPlan
+    """The rows as a study takes them."""
     words: tuple[str, ...] = ()
     """As typed, without the dialect's name."""
 
@@ -75,22 +93,23 @@ class DialectPlan:
         DialectError : nothing; says where and what to do.
         """
         text = core.dialect_parse(dialect, list(words))
-        return cls(dialect, text, add_demands(core, json.loads(text)), tuple(words))
+        values: CommandPlan = json.loads(text)
+        return cls(dialect, text, values, entry_plan(core, values), tuple(words))
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> Sequence[IozoneRow | CommandRow]:
         """What is measured, in this order."""
         return self.values["rows"]
 
     @property
-    def common(self) -> Json:
+    def common(self) -> CommonOptions:
         """What iolab adds to the dialect's options."""
         return self.values["common"]
 
     @property
-    def asked(self) -> Json:
+    def asked(self) -> CommandExtras:
         """What the front end is to do beside measuring."""
-        return self.values.get("asked", {})
+        return self.values["asked"]
 
     @property
     def rounds(self) -> int:
@@ -129,12 +148,12 @@ def study_of(plan: DialectPlan) -> Study:
     TestbedError : there is no such place.
     DialectError : a file would be larger than any.
     """
-    problem = too_large(plan.values)
+    problem = too_large(plan.lowered)
     if problem is not None:
         raise problem
     dialect = plan.row_of_dialect
     entry = Entry(dialect.name, dialect, typed_again(plan.words), is_line=True)
-    workloads = of_plan(entry, plan.values)
+    workloads = of_plan(entry, plan.lowered)
     factors = own_factors(workloads)
     settings: Levels = (("cache", str(plan.values["cache"])),)
     return Study(

@@ -17,9 +17,15 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from iolab.stats.methods.student import MeanEstimate
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
 
 PATHS: Final = 256
 LOW: Final = 0.20
@@ -95,7 +101,7 @@ def _decided(
 
 
 @functools.lru_cache(maxsize=512)
-def _quantiles(freedom: tuple[float, ...], divisors: tuple[float, float]) -> tuple[Any, Any]:
+def _quantiles(freedom: tuple[float, ...], divisors: tuple[float, float]) -> tuple[Floats, Floats]:
     import numpy as np
     from scipy.special import stdtrit
 
@@ -107,7 +113,7 @@ def _quantiles(freedom: tuple[float, ...], divisors: tuple[float, float]) -> tup
 
 
 @functools.lru_cache(maxsize=64)
-def _futures(n: int, limit: int) -> tuple[Any, Any, Any, Any]:
+def _futures(n: int, limit: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Return draws of mean (in standard errors) and spread, and sums of noise and its squares."""
     import numpy as np
     from scipy.special import chdtri

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias, cast
 
 from iolab.stats.methods.student import estimate_mean, t_quantile
 
-Nested = Sequence[Any]
+Nested: TypeAlias = "Sequence[float] | Sequence[Nested]"
 """Numbers, or sequences of such, to a depth of the number of levels; the outermost is the top."""
 
 
@@ -76,21 +76,22 @@ def top_interval(pilot: Nested, *, confidence: float = 0.95) -> tuple[float, flo
 def _levels(pilot: Nested) -> tuple[list[int], list[list[list[float]]]]:
     """Return sizes innermost first, and per level the groups of its means."""
     sizes: list[int] = []
-    level: list[Any] = [pilot]
+    level: list[Nested | float] = [pilot]
     stack: list[list[Nested]] = []
     while isinstance(level[0], Sequence):
-        if len({len(group) for group in level}) > 1 or len(level[0]) < 2:
+        layer = cast("list[Nested]", level)
+        if len({len(group) for group in layer}) > 1 or len(layer[0]) < 2:
             raise ValueError("every level needs the same number of repetitions, at least two")
-        sizes.append(len(level[0]))
-        stack.append(level)
-        level = [part for group in level for part in group]
+        sizes.append(len(layer[0]))
+        stack.append(layer)
+        level = [part for group in layer for part in group]
     groups = [[[_mean(part) for part in group] for group in layer] for layer in reversed(stack)]
     return list(reversed(sizes)), groups
 
 
-def _mean(part: Any) -> float:
+def _mean(part: Nested | float) -> float:
     if isinstance(part, Sequence):
-        values = [_mean(inner) for inner in part]  # pyright: ignore[reportUnknownVariableType]
+        values = [_mean(inner) for inner in part]
         return math.fsum(values) / len(values)
     return float(part)
 
