@@ -13,7 +13,7 @@ from iolab.library import simulator
 from iolab.library.services import Services
 
 if TYPE_CHECKING:
-    from iolab.library.extension_types import (
+    from iolab.protocol import (
         DepthSweep,
         Judgement,
         Prediction,

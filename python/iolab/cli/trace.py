@@ -15,7 +15,7 @@ from iolab.library import block_traces
 from iolab.library.services import Services
 
 if TYPE_CHECKING:
-    from iolab.library.extension_types import (
+    from iolab.protocol import (
         OnlyReadAnswer,
         TraceMeasuredAnswer,
         TracesCompared,

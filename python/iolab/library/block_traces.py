@@ -14,7 +14,7 @@ from iolab.run.traces import ENDING, FOLDER
 from iolab.store.users_files import Allowed, opened_new
 
 if TYPE_CHECKING:
-    from iolab.library.extension_types import (
+    from iolab.protocol import (
         OnlyReadAnswer,
         TraceConvertedAnswer,
         TraceMeasuredAnswer,

@@ -22,7 +22,7 @@ from iolab.testbed.sim import Simulator, simulated_testbed
 from iolab.wording import nearest
 
 if TYPE_CHECKING:
-    from iolab.library.extension_types import (
+    from iolab.protocol import (
         Judgement,
         Prediction,
         ProbeFindings,
@@ -48,7 +48,6 @@ class _Books(Simulator, Protocol):
     def sim_probe(self, stack_json: str, seed: int, /) -> str: ...
     def sim_profile_names(self) -> list[str]: ...
     def sim_profile(self, name: str, /) -> str: ...
-    def sim_schedulers(self) -> str: ...
     def sim_trace(self, stack_json: str, trial_json: str, /) -> str: ...
 
 
