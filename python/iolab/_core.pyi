@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 
 from iolab.json_text import JsonText
 from iolab.protocol import (
-    AskedTrial,
     Capabilities,
     CommandPlan,
     Demand,
@@ -27,13 +26,13 @@ from iolab.protocol import (
     SchedulerBook,
     SimulatedLimits,
     SimulatedStack,
-    SimulatedTrial,
     TraceConvertedAnswer,
     TraceFormat,
     TraceMeasuredAnswer,
     TracesCompared,
     TraceShownAnswer,
     TraceShowOptions,
+    TrialSpec,
     Workload,
 )
 
@@ -269,7 +268,7 @@ def sim_knob_names() -> list[str]:
     list of str, for instance ``nr_requests``.
     """
 
-def sim_refusals(stack_json: str, trial_json: JsonText[AskedTrial]) -> JsonText[list[Refusal]]:
+def sim_refusals(stack_json: str, trial_json: JsonText[TrialSpec]) -> JsonText[list[Refusal]]:
     """Everything in a trial that a simulated stack cannot do.
 
     Parameters
@@ -334,7 +333,7 @@ def sim_knobs(stack_json: str, knobs_json: JsonText[Mapping[str, str]]) -> JsonT
     iolab.errors.StudyError : an unknown knob, or a value out of range.
     """
 
-def sim_trace(stack_json: str, trial_json: JsonText[SimulatedTrial]) -> str:
+def sim_trace(stack_json: str, trial_json: JsonText[TrialSpec]) -> str:
     """Simulate one trial and keep what the block layer does.
 
     Parameters
@@ -354,7 +353,7 @@ def sim_trace(stack_json: str, trial_json: JsonText[SimulatedTrial]) -> str:
 
 def simulate_trial(
     stack_json: str,
-    trial_json: JsonText[SimulatedTrial],
+    trial_json: JsonText[TrialSpec],
     should_stop: Callable[[], bool] | None,
 ) -> JsonText[Record]:
     """Run one trial in virtual time; the interpreter is free meanwhile.

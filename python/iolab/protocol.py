@@ -1845,7 +1845,7 @@ class HostWrites(TypedDict):
 
 
 class IozoneChild(TypedDict):
-    """Who did it."""
+    """A child of a test."""
 
     child: int
     is_writer: bool

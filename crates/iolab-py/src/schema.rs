@@ -30,7 +30,7 @@ use crate::trace::{
 /// A command line, understood.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "only its schema is used")]
+#[allow(dead_code, clippy::large_enum_variant, reason = "only its schema is used")]
 enum CommandPlan {
     Iozone(iozone::plan::Plan),
     Bonnie(bonnie::plan::Plan),
@@ -54,7 +54,8 @@ fn given(mut generator: SchemaGenerator) -> Map<String, Value> {
         CommandPlan, iozone::report::Sheet,
         Workload, Operation, Demand, Refusal, Record,
         Description, Limits, Profile, SchedulerBook, Judgement, Prediction, Twin, Findings,
-        Capabilities, FormatRow, Answer<Shown>, Answer<Converted>, Answer<Measured>, Answer<OnlyRead>, Compared,
+        Capabilities, FormatRow,
+        Answer<Shown>, Answer<Converted>, Answer<Measured>, Answer<OnlyRead>, Compared,
         ExtensionError,
     }
     generator.take_definitions(true)

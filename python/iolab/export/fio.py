@@ -178,9 +178,10 @@ def _global(item: Exported) -> Iterator[Line]:
             f"{_NONE}iolab's random data with the first 8 bytes of each 4 KiB page new in every "
             "write; fio's is random and changed here and there."
         )
-    if workload.get("verify", "none") != "none":
+    verify = workload.get("verify", "none")
+    if verify != "none":
         yield (
-            f"{_NONE}verify {workload['verify']}: fio's verify= reads everything again after "
+            f"{_NONE}verify {verify}: fio's verify= reads everything again after "
             "writing and has blocks of its own."
         )
     yield "fadvise_hint", 0
@@ -369,10 +370,11 @@ def _calls(engine: str, tenant: Tenant) -> Iterator[Line]:
             if is_same
             else ", as many as operations; the library makes one per buffer."
         )
-    if tenant.get("vectors", 0) > 1:
-        yield f"{_NONE}{tenant['vectors']} buffers in each call; fio's calls have one."
-    if tenant.get("lock", "none") != "none":
-        yield f"{_NONE}fcntl locks ({tenant['lock']}); fio's lockfile= knows its own jobs only."
+    vectors, lock = tenant.get("vectors", 0), tenant.get("lock", "none")
+    if vectors > 1:
+        yield f"{_NONE}{vectors} buffers in each call; fio's calls have one."
+    if lock != "none":
+        yield f"{_NONE}fcntl locks ({lock}); fio's lockfile= knows its own jobs only."
     for flag in tenant.get("flags", ()):
         if flag in _FLAGS.get(engine, {}):
             yield _FLAGS[engine][flag], 1

@@ -144,10 +144,11 @@ def _special_calls(tenant: Tenant) -> str | None:
     """What IOzone's calls cannot be."""
     if tenant["fsync"]["kind"] == "every":
         return f"a flush after every {tenant['fsync']['ops']} writes"
-    if tenant.get("vectors", 0) > 1:
-        return f"{tenant['vectors']} buffers in each call"
-    if tenant.get("flags"):
-        return f"flags of each transfer ({', '.join(tenant['flags'])})"
+    vectors, flags = tenant.get("vectors", 0), tenant.get("flags")
+    if vectors > 1:
+        return f"{vectors} buffers in each call"
+    if flags:
+        return f"flags of each transfer ({', '.join(flags)})"
     if tenant.get("is_preallocated"):
         return "blocks allocated before the file is written"
     return None
@@ -165,11 +166,9 @@ def _general_notes(item: Exported) -> Iterator[str]:
             f"{_NONE}incompressible data: IOzone writes zeros with 8 bytes in each 4 KiB page, "
             "which compressing or de-duplicating storage shrinks."
         )
-    if item.workload.get("verify", "none") != "none":
-        yield (
-            f"{_NONE}verify {item.workload['verify']}: IOzone's -+d compares data in a way of its "
-            "own."
-        )
+    verify = item.workload.get("verify", "none")
+    if verify != "none":
+        yield (f"{_NONE}verify {verify}: IOzone's -+d compares data in a way of its own.")
     if tenant["fsync"]["kind"] == "none":
         yield f"{_NONE}no fsync at all: IOzone makes one after the clock has stopped."
     if tenant["durability"] != "none" and tenant["workers"] > 1:
@@ -217,7 +216,7 @@ def _groups(item: Exported) -> list[list[Phase]]:
     phases = [phase for phase in item.workload["phases"] if phase["name"] in TEST_NUMBERS]
     if not _depends_on_cache(item):
         return [phases] if phases else []
-    groups = list[list[Phase]]()
+    groups: list[list[Phase]] = []
     for phase in phases:
         is_read = phase["tenants"][0]["direction"]["kind"] == "read"
         if is_read or not groups or _is_split_after(groups[-1], phase):
@@ -284,9 +283,10 @@ def _command(item: Exported, names: Sequence[str], *, keeps: bool) -> str:
     words += ["-+n"] if _has_no_retests(names) else []
     if "stride-read" in names:
         stride = next(
-            phase["tenants"][0]["pattern"]["stride"]
+            pattern["stride"]
             for phase in workload["phases"]
-            if phase["name"] == "stride-read"
+            if (pattern := phase["tenants"][0]["pattern"])["kind"] == "stride"
+            and phase["name"] == "stride-read"
         )
         words += ["-j", str(stride)]
     words += ["-w"] if keeps else []
@@ -301,4 +301,5 @@ def _command(item: Exported, names: Sequence[str], *, keeps: bool) -> str:
 def _lock(item: Exported) -> str:
     """What is locked in the tests that lock at all: not in those of streams."""
     tenants = [tenant for phase in item.workload["phases"] for tenant in phase["tenants"]]
-    return next((t["lock"] for t in tenants if t.get("lock", "none") != "none"), "none")
+    locks = [tenant.get("lock", "none") for tenant in tenants]
+    return next((lock for lock in locks if lock != "none"), "none")

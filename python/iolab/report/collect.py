@@ -94,7 +94,7 @@ def kind_figures(data: StudyData) -> list[tuple[str, str]]:
 
 def harness_cost_ns(data: StudyData) -> float | None:
     """Return the median cost of the harness per op over all phases, in ns."""
-    costs = [d["harness_ns_per_op"] for d in data.phase_details if d.get("harness_ns_per_op")]
+    costs = [cost for d in data.phase_details if (cost := d.get("harness_ns_per_op"))]
     return float(median(costs)) if costs else None
 
 

@@ -262,7 +262,7 @@ def _care(data: StudyData) -> Iterator[str]:
         held.append("direct I/O" if direct == "true" else "buffered I/O")
     if held:
         yield f"Held constant: {', '.join(held)}."
-    costs = [d["harness_ns_per_op"] for d in data.phase_details if d.get("harness_ns_per_op")]
+    costs = [cost for d in data.phase_details if (cost := d.get("harness_ns_per_op"))]
     if costs:
         yield (
             f"The load generator itself costs {median(costs):.0f} ns per operation (median,"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from io import BytesIO
-from typing import Final
+from typing import Final, cast
 
 from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import group_title, summary_columns, summary_point, summary_row
@@ -85,8 +85,9 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     if kind_word(data.study):
         properties["subject"] = kind_word(data.study)
     book.set_properties(properties)
-    formats = _formats(book)
-    sheets = {name: SheetWriter(book, book.add_worksheet(name), formats) for name in SHEETS}
+    typed = cast("Book", book)  # Its own types have neither results nor plain mappings.
+    formats = _formats(typed)
+    sheets = {name: SheetWriter(typed, book.add_worksheet(name), formats) for name in SHEETS}
     specs = {name: [s for d in charts if d.row.sheet == name for s in d.specs] for name in SHEETS}
     for out in sheets.values():
         out.sheet.set_landscape()

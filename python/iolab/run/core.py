@@ -10,7 +10,6 @@ from iolab.errors import IolabError
 if TYPE_CHECKING:
     from iolab.json_text import JsonText
     from iolab.protocol import (
-        AskedTrial,
         Capabilities,
         CommandPlan,
         Demand,
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
         MixedRequest,
         Refusal,
         TraceMeasuredAnswer,
+        TrialSpec,
         Workload,
     )
 
@@ -47,7 +47,7 @@ class Core(Protocol):
         ...
 
     def sim_refusals(
-        self, stack_json: str, trial_json: JsonText[AskedTrial], /
+        self, stack_json: str, trial_json: JsonText[TrialSpec], /
     ) -> JsonText[list[Refusal]]:
         """Everything in a trial that a simulated stack cannot do, as JSON."""
         ...

@@ -110,7 +110,7 @@ def _cpus(first: int) -> list[int]:
 
 
 def _with_numbers(phase: Phase, source: SourceGiven) -> Phase:
-    tenants = list[Tenant]()
+    tenants: list[Tenant] = []
     for tenant in phase["tenants"]:
         draws = tenant.get("draws")
         tenants.append({**tenant, "draws": {**draws, "source": source}} if draws else tenant)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from iolab.digest import sha256
 from iolab.errors import StudyError, TraceError
@@ -108,8 +108,9 @@ class Traces(Attendant):
         span = (begin_ns, begin_ns + int(phase.get("parent_ns") or phase["elapsed_ns"]))
         told = self._core.trace_stages([(str(self._path), None)], "device", "stages", span)
         report = read_json(told)["report"]
+        rows = cast("list[StageTimes]", report["stages"])
         return {
-            "stages": {row["stage"]: row for row in report["stages"]},
+            "stages": {row["stage"]: row for row in rows},
             "devices": report["devices"],
         }
 

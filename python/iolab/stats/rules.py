@@ -297,9 +297,7 @@ def _parallel(case: Case) -> Answer:
 
 
 def _bounds(case: Case) -> Answer:
-    costs = sorted(
-        float(d["harness_ns_per_op"]) for d in case.data.phase_details if d.get("harness_ns_per_op")
-    )
+    costs = sorted(cost for d in case.data.phase_details if (cost := d.get("harness_ns_per_op")))
     if case.is_table:
         return Answer(
             "broken",

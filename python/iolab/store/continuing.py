@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from iolab.store.rows import StudyRow, TrialStatus
 from iolab.study.words import without_options
@@ -55,7 +56,8 @@ def is_continuable(study: StudyRow) -> bool:
     """Return whether --resume can go on with it: with what holds its workloads as data."""
     if study.kind == "imported":
         return False
-    return not study.command or any("dialect" in one for one in _spec(study).get("workloads", ()))
+    workloads = cast("list[Mapping[str, object]]", _spec(study).get("workloads", []))
+    return not study.command or any("dialect" in one for one in workloads)
 
 
 def way_on(

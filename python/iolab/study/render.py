@@ -190,7 +190,7 @@ def _assignments(levels: Levels) -> list[str]:
 def _testbed(testbed: TestbedRequest) -> str:
     if not testbed.options:
         return _text(testbed.text)
-    pairs: list[tuple[str, object]] = [("kind", testbed.kind)]
+    pairs: list[tuple[str, str]] = [("kind", testbed.kind)]
     if testbed.argument:
         pairs.append((testbed.row.argument_key, testbed.argument))
     pairs += testbed.options

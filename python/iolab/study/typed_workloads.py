@@ -34,7 +34,7 @@ def typed_workloads(texts: Sequence[str], place: str) -> list[dict[str, object]]
 def _typed(text: str, place: str) -> dict[str, object]:
     entry = described_entry(text)
     if entry is not None:
-        return entry
+        return dict[str, object](entry)
     presets = [preset.name for preset in PRESETS]
     if text in presets:
         return {"name": text, "kind": CONTENTION, "preset": text}

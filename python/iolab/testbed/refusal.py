@@ -15,7 +15,7 @@ from iolab.json_text import read_json
 if TYPE_CHECKING:
     from iolab import protocol
     from iolab.json_text import JsonText
-    from iolab.protocol import AskedTrial, Capabilities, Workload
+    from iolab.protocol import Capabilities, TrialSpec, Workload
 
 Abilities: TypeAlias = "Mapping[str, Capabilities]"
 """Name of an engine to what its target says of itself."""
@@ -25,7 +25,7 @@ class RefusalCore(Protocol):
     """What is needed of `iolab._core`."""
 
     def sim_refusals(
-        self, stack_json: str, trial_json: JsonText[AskedTrial], /
+        self, stack_json: str, trial_json: JsonText[TrialSpec], /
     ) -> JsonText[list[protocol.Refusal]]:
         """Everything in a trial that a simulated stack cannot do, as JSON."""
         ...

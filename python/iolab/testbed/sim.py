@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         Record,
         SchedulerBook,
         SimulatedStack,
-        SimulatedTrial,
         TrialSpec,
     )
 
@@ -81,7 +80,7 @@ class Simulator(Protocol):
     def simulate_trial(
         self,
         stack_json: str,
-        trial_json: JsonText[SimulatedTrial],
+        trial_json: JsonText[TrialSpec],
         should_stop: Callable[[], bool] | None,
         /,
     ) -> JsonText[Record]:

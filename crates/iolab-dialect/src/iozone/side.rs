@@ -54,7 +54,7 @@ impl Side {
     }
 }
 
-/// Who did it.
+/// A child of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "IozoneChild")]

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from iolab.errors import DialectError
 from iolab.library.dialect.plan import DialectCore, DialectPlan, Json
@@ -24,6 +24,7 @@ from iolab.testbed.model import Testbed
 
 if TYPE_CHECKING:
     from iolab import protocol
+    from iolab.protocol import ShownByBonnie
 
 NAME: Final = "bonnie++"
 _LINE_BYTES_MAX: Final = 4096
@@ -47,7 +48,8 @@ def tell_user(plan: DialectPlan, testbed: Testbed, console: Observer) -> None:
 
 def _say_who(plan: DialectPlan, console: Observer, ids: tuple[int, int]) -> None:
     """Tell user and group as the original does, if they were asked for."""
-    if any(plan.asked["user"]) and not plan.values["show"]["is_quiet"]:
+    show = cast("ShownByBonnie", plan.values["show"])
+    if any(plan.asked["user"]) and not show["is_quiet"]:
         console.note(f"Using uid:{ids[0]}, gid:{ids[1]}.")
 
 

@@ -7,11 +7,14 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from iolab.errors import IolabError
 from iolab.library.dialect.plan import DialectCore, DialectPlan
 from iolab.store.users_files import Allowed, refuse_foreign, write_file
+
+if TYPE_CHECKING:
+    from iolab.protocol import ShownByIozone
 
 WORKBOOK_ENDING: Final = ".xlsx"
 _SHEET_NAME_MAX: Final = 31
@@ -87,7 +90,7 @@ def _workbook(plan: DialectPlan, sheets: Sequence[Any]) -> bytes:
             page = book.add_worksheet(title)
             across, down = sheet["axes"]
             page.write_string(0, 0, f"{sheet['title']}, {sheet['unit']}", bold)
-            page.write_string(1, 0, str(plan.values["show"]["command"]))
+            page.write_string(1, 0, cast("ShownByIozone", plan.values["show"])["command"])
             page.write_string(3, 0, f"{down} \\ {across}", bold)
             for column, name in enumerate(sheet["columns"], start=1):
                 _write_name(page, (3, column), name, bold)

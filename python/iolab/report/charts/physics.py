@@ -146,7 +146,8 @@ def _cells(data: StudyData, verdict: StudyVerdict) -> list[Cell]:
         rows = by_level[level]
         seen = [d for m in rows if (d := details.get((m.trial_id, m.operation)))]
         shares = [m.cache_share for m in rows if m.cache_share is not None]
-        depths = [d["depth_reached_mean"] for d in seen if d.get("depth_reached_mean") is not None]
+        reached = [d.get("depth_reached_mean") for d in seen]
+        depths = [depth for depth in reached if depth is not None]
         ceilings = [c for d in seen if (c := upper_bound.generator_ceiling(d)) is not None]
         cells.append(
             Cell(
