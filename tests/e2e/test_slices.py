@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from iolab.store.db import Store
 
 from .conftest import Run
 from .machine_state import differences, machine_state
@@ -41,7 +44,7 @@ def test_schedulers_alternate_and_the_device_is_put_back(iolab: Run, tmp_path: P
     done = iolab(
         "compare", "--on", "loop:300m", "--scheduler", "none,mq-deadline", "--design", "pairs",
         "--record-size", "4k", "--test", "random-read", "--file-size", "8m", "--rounds", "2",
-        "--out", out,
+        "--out", out, timeout=250,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "alternating slices of" in " ".join(done.stdout.split())
@@ -49,6 +52,33 @@ def test_schedulers_alternate_and_the_device_is_put_back(iolab: Run, tmp_path: P
     assert slices["sessions"] == 1
     assert slices["switch_cost_ns"] > 0
     assert slices["slices"] >= 2 * 2 * 2
+    assert not differences(before, machine_state())
+
+
+@pytest.mark.needs_loop
+def test_adaptive_schedulers_take_turns_on_twins_in_long_slices(iolab: Run, tmp_path: Path) -> None:
+    out, before = tmp_path / "out", machine_state()
+    done = iolab(
+        "compare", "--on", "loop:300m", "--scheduler", "none,bfq", "--design", "pairs",
+        "--record-size", "4k", "--test", "random-read", "--file-size", "8m", "--rounds", "2",
+        "--out", out, timeout=250,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "alternating slices of 1.2 s on 2 twin devices" in " ".join(done.stdout.split())
+    places, low_latency = Counter[tuple[int, str, int]](), dict[str, str | None]()
+    with Store.open_reader(out / "study.db") as store:
+        data = store.load_data()
+        trials = {trial.trial_id: trial for trial in data.trials}
+        for row in data.slices:
+            trial = trials[row.trial_id]
+            level = trial.levels["scheduler"]
+            places.update((trial.round, level, place) for place in row.place)
+            if trial.round == 1:
+                low_latency[level] = data.knobs[row.trial_id].get("bfq.low_latency")
+    # In every balanced unit, each level had each device equally often.
+    assert len(places) == 2 * 2 * 2
+    assert len(set(places.values())) == 1
+    assert low_latency == {"none": None, "bfq": "1"}
     assert not differences(before, machine_state())
 
 

@@ -49,6 +49,8 @@ class KnobName:
     choices: tuple[str, ...]
     former_choices: tuple[tuple[str, str], ...]
     are_codes: bool
+    time_constants_ns: tuple[tuple[str, int], ...] = ()
+    """Choices that keep state, each with the longest time after which it acts upon it."""
 
 
 @frozen
@@ -76,7 +78,8 @@ def _knob(row: dict[str, Any]) -> KnobName:
     fields: dict[str, Any] = {**row}
     for key in ("example", "choices"):
         fields[key] = tuple(row[key])
-    fields["former_choices"] = tuple((name, today) for name, today in row["former_choices"])
+    for key in ("former_choices", "time_constants_ns"):
+        fields[key] = tuple((name, value) for name, value in row.get(key, ()))
     return KnobName(**fields)
 
 
