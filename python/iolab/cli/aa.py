@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import time
+import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,14 +27,17 @@ from iolab.library.services import Services
 from iolab.run import outputs
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.users_files import Allowed, refuse_foreign_results, write_results
-from iolab.study.factors import DELAY_PREFIX
+from iolab.study.factors import DELAY_PREFIX, FACTORS, Scope, find_factor
 from iolab.study.load import load_study, study_from_table
-from iolab.study.model import Factor, Study
+from iolab.study.model import Factor, MixedWorkload, Study
+from iolab.study.slice_lengths import length_text
+from iolab.study.validity import PAIRS
 from iolab.testbed.model import make_testbed
 from iolab.wording import counted
 
 if TYPE_CHECKING:
     from iolab.stats.calibration import Calibration, Control
+    from iolab.store.rows import StudyData
 
 NAME = "aa"
 HELP = "the same treatment under two labels: noise and honesty of a testbed"
@@ -43,6 +48,10 @@ ROUNDS_MIN: Final = 4
 PLANNED_ROUNDS: Final = 5
 PAUSE_MAX_NS: Final = 100_000_000
 """The longest pause after an operation: a trial of two seconds still has twenty of them."""
+STUDIES_WANTED: Final = 4
+"""Fewer studies of the planned size say nothing of how often one errs."""
+PROBED_RECORD_SIZE: Final = "4k"
+BAR_WIDTH: Final = 40
 RESULT_NAME: Final = "aa.json"
 EXIT_NOT_FOUND: Final = 5
 _LABELS: Final = ("A", "B")
@@ -71,13 +80,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on", dest="testbed", metavar="TESTBED", help="where: loop[:SIZE], dir:PATH, sim:PROFILE"
     )
     group.add_argument(
-        "--workload",
-        metavar="STUDY.toml",
-        help="first workload, settings and first levels of a study (random 4k reads, depth 1)",
+        "--design",
+        metavar="HOW",
+        help="pairs (alternating slices, with the noise by length of slice) or trials",
     )
     group.add_argument("--rounds", metavar="N", help=f"pairs of trials ({ROUNDS})")
     group.add_argument("--budget", metavar="TIME", help="stop before a round that would not fit")
     group.add_argument("--margin", metavar="SHARE", help="smallest difference that matters (5%%)")
+    group.add_argument("--metric", metavar="METRIC", help="metric whose noise is measured")
+    group.add_argument("--metric-of", metavar="PART", help="stream or test whose metric it is")
     group.add_argument("--seed", metavar="N", help="seed of the order (drawn and stored)")
     group.add_argument(
         "--for-rounds",
@@ -91,6 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pause after each operation of a third label, as in 20us: must be found",
     )
     parser.set_defaults(**dict.fromkeys(flags.study_keys()))
+    flags.add_factor_flags(parser)
     flags.add_run_flags(parser)
 
 
@@ -99,6 +111,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     planned = _planned_rounds(arguments.for_rounds)
     study = _study(arguments)
     _check_rounds(study)
+    for lack in lacking(study, planned):
+        console.note(f"iolab: note: {lack}")
     options, shown = run_options(arguments), AnswerForm.of(arguments)
     if options.is_dry_run:
         return conduct(study, options, shown, services, console)
@@ -107,7 +121,9 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     allowed = Allowed.of(options.overwrite)
     testbed = make_testbed(study.testbed.kind, study.testbed.argument, dict(study.testbed.options))
     reports = outputs.reports_in(out_dir)
-    allowed.refuse_useless([*reports, out_dir / RESULT_NAME, calibrations.file_of(testbed)])
+    design = study.design or ""
+    kept_in = calibrations.file_of(testbed, design)
+    allowed.refuse_useless([*reports, out_dir / RESULT_NAME, kept_in])
     options = replace(
         options,
         out=out_dir,
@@ -115,18 +131,20 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         continued_by="the same command and --resume",
     )
     refuse_foreign_results(out_dir, [RESULT_NAME], allowed)
-    calibrations.check(testbed, allowed)
+    calibrations.check(testbed, allowed, design)
     code = conduct(study, options, shown, services, console)
     with Store.open_reader(out_dir / STORE_NAME) as store:
         data = store.load_data()
     from iolab.stats.calibration import calibrate
 
     result = calibrate(data, services.judge(data), planned_rounds=planned)  # type: ignore[arg-type]
-    kept = calibrations.save((testbed, allowed), result.to_dict(), out_dir, now_ns=time.time_ns())
+    kept = calibrations.save(
+        (testbed, allowed), result.to_dict(), out_dir, now_ns=time.time_ns(), design=design
+    )
     text = json.dumps(result.to_dict(), indent=2) + "\n"
     write_results(out_dir, {RESULT_NAME: text.encode()}, allowed)
     console.result()
-    console.result("\n".join(calibration_lines(result)))
+    console.result("\n".join([*calibration_lines(result), *length_lines(data)]))
     console.result(f"{'kept for plans:':16}{kept}")
     if result.control is not None and not result.control.is_found:
         return EXIT_NOT_FOUND
@@ -161,9 +179,25 @@ def calibration_lines(result: Calibration) -> list[str]:
     return [*lines, *_level_lines(result), *_control_lines(result.control)]
 
 
+def length_lines(data: StudyData) -> list[str]:
+    """Draw the standard error after three minutes by length of slice; nothing without slices."""
+    from iolab.stats.slices import error_by_length
+
+    rows = error_by_length(data)
+    if not rows:
+        return []
+    most = max(row.error for row in rows)
+    lines = ["Where the noise lives: standard error after 3 min, by length of slice."]
+    for row in rows:
+        bar = "#" * max(1, round(BAR_WIDTH * row.error / most))
+        lines.append(f"  {length_text(row.length_ns):>7}  {row.error * 100:6.2g} %  {bar}")
+    return lines
+
+
 def _level_lines(result: Calibration) -> list[str]:
     """Where the noise is, and whether longer trials or more of them pay."""
-    from iolab.library.power_reached import SAVING_MIN, length_text
+    from iolab.library.power_reached import SAVING_MIN
+    from iolab.library.power_reached import length_text as trial_text
     from iolab.stats.effect_words import percent
 
     lines: list[str] = []
@@ -178,7 +212,7 @@ def _level_lines(result: Calibration) -> list[str]:
         )
     row = result.trial_length
     if row is not None and row.saving >= SAVING_MIN:
-        lines.append(f"Length of trials: {length_text(row)}.")
+        lines.append(f"Length of trials: {trial_text(row)}.")
     elif row is not None:
         lines.append("Length of trials: about as long as pays.")
     return lines
@@ -218,21 +252,50 @@ def _study(arguments: argparse.Namespace) -> Study:
     labels: list[str] = list(_LABELS)
     if arguments.inject:
         labels.append(_delay_label(arguments.inject))
-    if arguments.rounds is None and arguments.budget is None:
+    if arguments.rounds is None and arguments.budget is None and arguments.design != PAIRS:
         arguments.rounds = str(ROUNDS)
-    table = flags.overrides(arguments)
-    if arguments.workload is None:
-        if arguments.testbed is None:
-            raise IolabError("--on is missing", "say where, as in --on loop:1g")
-        whole = {"name": "aa", "factors": {"label": labels}, "workloads": [_PROBE], **table}
-        return study_from_table(whole, flags.flag_source())
-    source = flags.flag_source()
-    if not Path(arguments.workload).is_file():
+    named: list[str] = arguments.workload
+    if len(named) > 1:
+        raise StudyError(f"an A/A study has one workload, not {len(named)}", "give --workload once")
+    if named and _is_study(Path(named[0])):
+        return _of_study(Path(named[0]), arguments, labels)
+    if arguments.testbed is None:
+        raise IolabError("--on is missing", "say where, as in --on loop:1g")
+    table = flags.study_table(arguments)
+    factors: dict[str, Any] = table["factors"]
+    is_probe = not named and arguments.test is None and not _pattern_flags(arguments)
+    if is_probe:
+        factors.pop("record_size", None)
+        table["workloads"] = [_PROBE]
+    elif not arguments.record_size and "record_size" in factors:
+        factors["record_size"] = PROBED_RECORD_SIZE
+    whole = {
+        **table,
+        "name": "aa",
+        "factors": {"label": labels},
+        "settings": {name: _only(name, levels) for name, levels in factors.items()},
+    }
+    return study_from_table(whole, flags.flag_source())
+
+
+def _is_study(path: Path) -> bool:
+    """Whether a file describes a study, and not only a workload."""
+    try:
+        return "workloads" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def _of_study(path: Path, arguments: argparse.Namespace, labels: Sequence[str]) -> Study:
+    """The first workload of a study file, at the first level of each factor."""
+    given = [row.flag for row in FACTORS if row.has_own_flag and getattr(arguments, row.name, None)]
+    given += ["--knob"] if arguments.knob else []
+    if given:
         raise StudyError(
-            f"--workload {arguments.workload}: there is no such file",
-            "name a study file; without it random reads of 4k are measured",
+            f"{given[0]}: {path} is a study, which says its levels itself",
+            "change them there, or name a workload: `iolab workloads`",
         )
-    asked = load_study(Path(arguments.workload), table, override_source=source)
+    asked = load_study(path, flags.overrides(arguments), override_source=flags.flag_source())
     first = [(factor.name, factor.levels[0]) for factor in asked.factors]
     return replace(
         asked,
@@ -247,6 +310,49 @@ def _study(arguments: argparse.Namespace) -> Study:
         rounds=asked.rounds if arguments.rounds is not None else None,
         seed=asked.seed if arguments.seed is not None else None,
     )
+
+
+def _pattern_flags(arguments: argparse.Namespace) -> list[str]:
+    """Flags given that belong to IOzone's tests: sizes, depth, workers."""
+    rows = [row for row in FACTORS if row.scope is Scope.PATTERN]
+    return [row.flag for row in rows if getattr(arguments, row.name, None)]
+
+
+def _only(name: str, levels: object) -> object:
+    """The one level of a flag.
+
+    Raises
+    ------
+    StudyError : it has several.
+    """
+    several = flags.split_levels(levels)
+    if len(several) == 1:
+        return several[0]
+    raise StudyError(
+        f"{find_factor(name).flag} has {len(several)} levels, an A/A study one treatment",
+        "give one level; `iolab compare` compares several",
+    )
+
+
+def lacking(study: Study, planned_rounds: int) -> list[str]:
+    """What this A/A study will not show, and how to have it: told before it runs."""
+    found: list[str] = []
+    if len(study.factors[0].levels) == len(_LABELS):
+        is_stream = isinstance(study.workloads[0], MixedWorkload)
+        how = "--inject 20us plants one" if is_stream else "a workload of streams can plant one"
+        found.append(f"nothing shows that a difference would be found: {how}")
+    if study.rounds is not None and study.rounds < STUDIES_WANTED * planned_rounds:
+        n = study.rounds // planned_rounds
+        found.append(
+            f"{counted(study.rounds, 'round')} make {counted(n, 'study', 'studies')} of"
+            f" {planned_rounds}, which tell little of false positives:"
+            f" --rounds {STUDIES_WANTED * planned_rounds}"
+        )
+    if study.design != PAIRS:
+        found.append(
+            "it measures whole trials; the noise of alternating slices is another: --design pairs"
+        )
+    return found
 
 
 def _delay_label(text: str) -> str:

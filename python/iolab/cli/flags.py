@@ -362,6 +362,16 @@ def _add_factor_flag(group: Any, definition: FactorDefinition) -> None:
         group.add_argument("--" + alias.replace("_", "-"), help=argparse.SUPPRESS, **common)
 
 
+def split_levels(value: object) -> list[object]:
+    """The levels of one value of `study_table`; a range is one text, which has several."""
+    if isinstance(value, list):
+        return value  # pyright: ignore[reportUnknownVariableType]
+    text = str(value)
+    return (
+        [text] if ".." not in text and "," not in text else list(text.replace("..", ",").split(","))
+    )
+
+
 def _has_levels(value: object) -> bool:
     if isinstance(value, list):
         return len(value) > 1  # pyright: ignore[reportUnknownArgumentType]

@@ -47,9 +47,9 @@ TWIN_SETTLE_NS: Final = 50_000_000
 EXCHANGE_NS: Final = 60_000_000
 """What writing a knob on two devices costs; only estimates use it."""
 UNIT_NS: Final = 2_500_000_000
-SDS_ASSUMED: Final = (0.01, 0.10)
-"""Of the ln-ratio of a balanced unit, where no A/A study has measured it: a quiet machine and a
-busy one (docs/explanation/design-of-a-study.md says how they were measured)."""
+SDS_ASSUMED: Final = (0.01, 0.03, 0.10)
+"""Of the ln-ratio of a balanced unit, where no A/A study has measured it: a quiet machine, one
+in use and a busy one (docs/explanation/design-of-a-study.md says how they were measured)."""
 
 
 @frozen
@@ -158,7 +158,7 @@ def announcement(plan: Plan) -> str:
     count = study.rounds if fit is None else min(fit, study.rounds or fit)
     if not count:
         return text
-    widths = [math.expm1(2 * sd / math.sqrt(count)) for sd in SDS_ASSUMED]
+    widths = [math.expm1(2 * sd / math.sqrt(count)) for sd in (SDS_ASSUMED[0], SDS_ASSUMED[-1])]
     least, most = (f"{width * 100:.2g}" for width in widths)
     return (
         f"{text}, {counted(count, 'unit')} in all: intervals of about ±{least} % on a quiet machine"
