@@ -38,7 +38,7 @@ from iolab.store.db import STORE_NAME, Store
 
 MARGIN, ALPHA = 0.05, 0.05
 ROUNDS_MIN = 30
-GRACE_TIMES = 1.5
+GRACE_S = 90.0
 """Beside its budget a study makes a testbed and reports."""
 EXIT_DIFFERENT, EXIT_UNDECIDED = 1, 4
 
@@ -113,7 +113,7 @@ def measure(words: Sequence[str], design: Sequence[str], folder: Path, seconds: 
         text=True,
     ) as running:
         try:
-            _, said = running.communicate(timeout=GRACE_TIMES * seconds)
+            _, said = running.communicate(timeout=seconds + GRACE_S)
         except subprocess.TimeoutExpired:
             running.send_signal(signal.SIGINT)
             _, said = running.communicate()

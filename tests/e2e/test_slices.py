@@ -79,10 +79,11 @@ def test_the_agent_does_not_switch_faster_than_once_a_second_what_others_use(
         },
         FlagSource({}),
     )
-    core = importlib.import_module("iolab._core")
+    core: Any = importlib.import_module("iolab._core")
     spec = session_spec(make_plan(study), core, units=1, time_ns=0, round_number=1)
-    assert spec["pairs"] is not None
-    spec["pairs"]["slice_min_ns"] = slice_ms * 1_000_000
+    pairs = spec.get("pairs")
+    assert pairs is not None
+    pairs["slice_min_ns"] = slice_ms * 1_000_000
     spec["stack"] = None
     devices = [path.name for path in Path("/sys/block").iterdir()]
     with Agent([str(find_agent())]) as agent:

@@ -183,7 +183,9 @@ def length_lines(data: StudyData) -> list[str]:
     """Draw the standard error after three minutes by length of slice; nothing without slices."""
     from iolab.stats.slices import error_by_length
 
-    rows = error_by_length(data)
+    labels = {trial.trial_id: trial.levels.get("label") for trial in data.trials}
+    equal = [row for row in data.slices if labels.get(row.trial_id) in _LABELS]
+    rows = error_by_length(replace(data, slices=equal))
     if not rows:
         return []
     most = max(row.error for row in rows)
