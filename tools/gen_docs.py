@@ -177,19 +177,27 @@ def validity_page() -> str:
             ", ".join(row.testbeds),
             ", ".join(f"`{metric}`" for metric in row.metrics),
             row.slices,
+            "-" if row.slices == "trials" else row.devices,
             "shown" if row.is_shown else "not shown",
             row.why,
         ]
         for row in validity.VALIDITY
     ]
-    heads = ["factor", "workload", "testbed", "metric", "compared in", "equivalence", "why"]
+    heads = [
+        *("factor", "workload", "testbed", "metric", "compared in", "devices"),
+        *("equivalence", "why"),
+    ]
     return page(
         "Where alternating slices are valid",
         "python/iolab/study/validity.py",
         "The first row that fits decides; what is in no row gets whole trials. `tests` are IOzone's"
-        " tests on an existing file, `streams` are single streams for a fixed time; both with"
-        " direct I/O, one worker and no flushes. *short* is 12 to 65 ms (130 ms where a knob is"
-        " written before each slice). *shown* means that slices and at least 30 rounds of trials"
+        " tests on an existing file, `streams` are single streams for a fixed time, `contention` is"
+        " several streams at once; all with direct I/O and no flushes, and with one worker where"
+        " slices are short. *short* is 12 to 65 ms (130 ms where a knob is written before each"
+        " slice); *long* is 0.5 to 2 s, at least four times the longest time constant of the"
+        " schedulers. Devices: *one* for all levels, one that is *switched* before each slice, or"
+        " *twins*, a loop device for each set of knobs, exchanged from block to block. *shown*"
+        " means that slices and at least 30 rounds of trials"
         " agreed within the margin by an equivalence test; only such a row is compared in slices"
         " unless `--design pairs` asks for it.",
         table(heads, body),

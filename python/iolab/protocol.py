@@ -2170,6 +2170,7 @@ class PairsSlices(TypedDict):
     length_ns: list[int]
     longest_ns: list[int]
     ops: list[int]
+    place: list[int]
     tenant: list[int]
     unit: list[int]
     workers: list[int]
@@ -2189,6 +2190,9 @@ class PairsRecord(TypedDict):
     cells: list[PairsCell]
     chosen_by: ChosenBy
     elapsed_ns: int
+    knobs: list[dict[str, str]]
+    places: int
+    settle_ns: int
     slice_ns: int
     slices: PairsSlices
     slices_per_unit: int
@@ -2208,6 +2212,7 @@ class PairsSpec(TypedDict):
     """A session that alternates treatments in slices, on files that are made once."""
 
     seed: int
+    settle_ns: int
     slice_max_ns: int
     slice_min_ns: int
     time_ns: int
@@ -2244,6 +2249,7 @@ class SlicesOfTenant(TypedDict):
     length_ns: list[int]
     longest_ns: list[int]
     ops: list[int]
+    place: NotRequired[list[int]]
 
 
 class StreamReport(TypedDict):
@@ -2345,6 +2351,7 @@ class TestbedSpecLoop(TypedDict):
     kind: Literal["loop"]
     logical_block_bytes: int
     size_bytes: int
+    twin_count: int
 
 
 class TestbedSpecDirectory(TypedDict):
@@ -2505,6 +2512,8 @@ class SessionOfSlices(TypedDict):
 
     chosen_by: ChosenBy
     number: int
+    places: int
+    settle_ns: int
     slice_ns: int
     slices_per_unit: int
     switch_cost_ns: int

@@ -110,6 +110,12 @@ def test_more_noise_needs_more_rounds(iolab):
         (("aa",), "--on is missing"),
         ((*AA, "--for-rounds", "1"), "--for-rounds 1 is not a number from 2 to 1000"),
         ((*AA, "--inject", "soon"), "--inject soon: this is not a pause"),
+        ((*AA, "--depth", "1,8"), "--depth has 2 levels, an A/A study one treatment"),
+        ((*AA, "--workload", "video", "--workload", "iops"), "one workload, not 2"),
+        (
+            ("aa", "--workload", "study.toml", "--record-size", "4k"),
+            "study.toml is a study, which says its levels itself",
+        ),
         ((*AA, "--rounds", "none"), "rounds"),
         ((*AA, "--rounds", "2"), "2 rounds would be too few"),
     ],
@@ -157,6 +163,36 @@ def test_an_aa_study_is_resumed_with_more_rounds(iolab):
     code, out, err = iolab(*more, "--out", "o", "--resume")
     assert code == 0, err
     assert "A/A over 8 rounds" in out
+
+
+def test_an_aa_study_takes_the_flags_of_a_workload_and_says_what_it_lacks(iolab):
+    asked = (*AA, "--test", "random-read", "--file-size", "1m", "--scheduler", "noop")
+    code, out, err = iolab(*asked, "--out", "o")
+    assert code == 0, err
+    assert "A/A over 6 rounds" in out
+    with Store.open_reader(Path("o/study.db")) as store:
+        study = store.study
+    assert study.factors == {"label": ["A", "B"]}
+    assert study.settings["record_size"] == "4k"
+    assert study.settings["scheduler"] == "noop"
+    before = err.partition("trials finished")[0]
+    assert "nothing shows that a difference would be found" in before
+    assert "6 rounds make 1 study of 5" in before
+    assert "--design pairs" in before
+
+
+def test_a_plan_in_slices_names_its_design_and_its_own_noise(iolab):
+    write_study(more='design = "pairs"')
+    text = Path("study.toml").read_text().replace('"mq-deadline", "bfq"', '"mq-deadline"')
+    text = text.replace('"write", "read", "random-read", "random-write"', '"random-read"')
+    text = text.replace('"4k", "8k", "16k", "32k", "64k"', '"4k"').replace("rounds = 5\n", "")
+    Path("study.toml").write_text(text)
+    code, out, err = iolab("plan", "study.toml")
+    assert code == 0, err
+    assert "as many balanced units as the budget admits" in out
+    assert "alternating slices of 12 to 65 ms on 2 twin devices" in out
+    assert "`iolab aa --on loop:1g --design pairs` measures it" in out
+    assert "of a round's ratio assumed 1 to 10 %" in out
 
 
 def test_an_aa_study_takes_the_workload_of_a_study(iolab):

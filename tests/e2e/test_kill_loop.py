@@ -180,6 +180,54 @@ def test_restore_undoes_what_a_killed_watchdog_could_not(tmp_path: Path, iolab: 
     assert "nothing" in iolab("restore").stdout.lower()
 
 
+SLICES = """
+name = "slices"
+testbed = "loop:300m"
+design = "pairs"
+seed = 11
+rounds = 20
+[factors]
+scheduler = ["none", "bfq"]
+[[workloads]]
+name = "iozone"
+kind = "iozone"
+tests = ["random-read"]
+file_size = "16m"
+"""
+
+
+def test_a_kill_in_the_middle_of_a_slice_leaves_no_twin(tmp_path: Path, iolab: Run) -> None:
+    study, out = tmp_path / "slices.toml", tmp_path / "out"
+    study.write_text(SLICES)
+    before = machine_state()
+    running = start(out, study)
+    # Both twins have their schedulers only while slices are measured.
+    deadline = time.monotonic() + 90
+    while _schedulers_of_ours() != {"none", "bfq"} and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _schedulers_of_ours() == {"none", "bfq"}, said(out)
+    time.sleep(2)
+    kill_all([*reversed(agents_of(running)), running.pid])
+    running.wait(timeout=60)
+    restored = iolab("restore")
+    assert restored.returncode == 0, restored.stdout + restored.stderr
+    assert not wait_restored(before, 5.0)
+    assert not list(Path("/run/iolab").glob("*/twin-*"))
+
+
+def _schedulers_of_ours() -> set[str]:
+    """Active schedulers of the loop devices that iolab made and attached."""
+    found = set[str]()
+    for device in Path("/sys/block").glob("loop*"):
+        try:
+            if "/.iolab-" in (device / "loop/backing_file").read_text():
+                text = (device / "queue/scheduler").read_text()
+                found.add(text.partition("[")[2].partition("]")[0])
+        except OSError:
+            continue
+    return found
+
+
 def test_ctrl_c_keeps_finished_trials_and_restores(tmp_path: Path) -> None:
     study, out = tmp_path / "kill.toml", tmp_path / "out"
     study.write_text(STUDY)

@@ -10,7 +10,7 @@ from iolab.run.campaign import Start
 from iolab.run.record import derive
 from iolab.run.slices import SlicedCampaign, in_order, session_spec, unit_records
 from iolab.store.db import Origin, Store
-from iolab.study.validity import SWITCHED_SLICE_MAX_NS
+from iolab.study.slice_lengths import SWITCHED_SLICE_MAX_NS
 from iolab.testbed.agent import AgentError
 
 MS = 1_000_000
@@ -113,13 +113,34 @@ def test_a_session_asks_for_every_treatment_once_and_ends_in_time(sliced, core):
 
 
 def test_knobs_belong_to_their_treatments_and_may_have_longer_slices(sliced, core):
-    plan = sliced(factors={"scheduler": ["none", "mq-deadline"]})
+    plan = sliced(testbed="device:/dev/null", factors={"scheduler": ["none", "mq-deadline"]})
     pairs = session_spec(plan, core, units=1, time_ns=0, round_number=1)["pairs"]
     assert [t["knobs"] for t in pairs["treatments"]] == [
         {"scheduler": "none"},
         {"scheduler": "mq-deadline"},
     ]
     assert pairs["slice_max_ns"] == SWITCHED_SLICE_MAX_NS
+
+
+def test_adaptive_schedulers_settle_on_twins_and_have_long_slices(sliced, core):
+    plan = sliced(factors={"scheduler": ["none", "bfq"]})
+    pairs = session_spec(plan, core, units=2, time_ns=0, round_number=1)["pairs"]
+    assert pairs["slice_min_ns"] == 4 * pairs["settle_ns"] == 1200 * MS
+    assert pairs["washout_ns"] == 100 * MS
+    assert pairs["unit_ns"] == 2 * 2500 * MS
+
+
+def test_treatments_keep_the_device_of_each_slice_and_the_knobs_that_were_read_back(core):
+    record = session_record()
+    record["knobs"] = {"scheduler": "none"}
+    record["pairs"]["places"] = 2
+    record["pairs"]["knobs"] = [{"scheduler": "none"}, {"scheduler": "bfq", "bfq.low_latency": "1"}]
+    record["pairs"]["slices"]["place"] = [turn % 2 for turn in range(12)]
+    first, second = unit_records(record, session=1)[0]
+    assert (first["session"]["places"], second["session"]["places"]) == (2, 2)
+    assert [each["knobs"]["scheduler"] for each in (first, second)] == ["none", "bfq"]
+    assert second["phases"][0]["tenants"][0]["slices"]["place"] == [1, 1, 1]
+    assert not first["phases"][0]["tenants"][0]["slices"]["place"]
 
 
 def test_each_unit_and_treatment_gets_its_own_slices(core):

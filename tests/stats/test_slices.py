@@ -1,5 +1,6 @@
 """Slices with planted effects: totals beside means, stalls, and levels that carry over."""
 
+import dataclasses
 import math
 import random
 
@@ -8,7 +9,14 @@ import pytest
 from iolab.stats.effect import Effect
 from iolab.stats.judge import judge
 from iolab.stats.ledger import build_ledger
-from iolab.stats.slices import about_slices, carry_over, design_of, total_log_ratio
+from iolab.stats.slices import (
+    about_slices,
+    carry_over,
+    design_of,
+    error_by_length,
+    total_log_ratio,
+    twin_effect,
+)
 from iolab.store.rows import Measurement, SlicesRow, StudyData, StudyRow, TrialRow
 
 MS = 1_000_000
@@ -153,3 +161,47 @@ def test_the_design_is_described_by_what_was_measured():
     sentence = judge(planted()).sentence
     assert "alternating slices of 12 ms, one session, one layout" in sentence
     assert "the interval holds for these" in sentence
+
+
+def test_the_error_grows_with_the_length_of_slices_where_noise_is_slow():
+    data = planted(units=20)
+    rng, level = random.Random(4), 0.0
+    rows = []
+    for row in data.slices:
+        rates = []
+        for _ in row.ops:
+            level = 0.98 * level + rng.gauss(0, 0.1)
+            rates.append(max(1, round(1e5 * math.exp(level))))
+        rows.append(dataclasses.replace(row, ops=tuple(rates), length_ns=(12 * MS,) * len(rates)))
+    slow = dataclasses.replace(data, slices=tuple(rows))
+    found = error_by_length(slow)
+    lengths = [row.length_ns for row in found]
+    assert lengths == [12 * MS * 2**step for step in range(len(found))]
+    assert found[0].error < found[3].error
+    assert all(row.pairs >= 8 for row in found)
+
+
+def test_devices_made_alike_are_compared_under_the_same_level():
+    data = planted(units=6)
+    rows = [
+        dataclasses.replace(
+            row,
+            ops=tuple(
+                round(1000 * (1.2 if turn % 2 else 1.0) * (3 if turn_of(row) else 1))
+                for turn in range(len(row.ops))
+            ),
+            length_ns=(12 * MS,) * len(row.ops),
+            place=tuple(turn % 2 for turn in range(len(row.ops))),
+            places=2,
+        )
+        for row in data.slices
+    ]
+    found = twin_effect(dataclasses.replace(data, slices=tuple(rows)))
+    assert found is not None
+    assert (found.device, round(found.ratio, 3)) == (1, 1.2)
+    assert twin_effect(data) is None
+
+
+def turn_of(row):
+    """Whether a row belongs to the second level, which is three times as fast here."""
+    return int(row.trial_id[1:]) % 2

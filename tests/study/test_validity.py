@@ -6,9 +6,16 @@ from iolab.errors import StudyError
 from iolab.study.load import parse_study, study_from_table
 from iolab.study.plan import make_plan
 from iolab.study.render import spec_toml
+from iolab.study.slice_lengths import (
+    announcement,
+    design_text,
+    limits_text,
+    slice_limits,
+    unit_estimate_ns,
+)
 from iolab.study.source import FlagSource
 from iolab.study.testbeds import TESTBED_KINDS
-from iolab.study.validity import BUDGET_NS, VALIDITY, design_text, row_for
+from iolab.study.validity import BUDGET_NS, VALIDITY, devices_of, row_for, twins_of
 
 
 def study_of(**changes):
@@ -81,7 +88,16 @@ def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"factors": {"scheduler": ["none", "bfq"]}}, "bfq and kyber adapt"),
+        (
+            {"testbed": "device:/dev/null", "factors": {"scheduler": ["none", "bfq"]}},
+            "bfq and kyber adapt",
+        ),
+        ({"factors": {"read_ahead_kb": ["0", "128"]}}, "direct I/O has none"),
+        ({"factors": {"vm.dirty_ratio": ["5", "20"]}}, "it belongs to the machine"),
+        (
+            {"factors": {"nr_requests": [str(number) for number in range(32, 50)]}},
+            "18 sets of knobs would need as many devices",
+        ),
         (
             {"testbed": "dir:/tmp", "factors": {"scheduler": ["none", "mq-deadline"]}},
             "nobody has looked whether they are valid for scheduler",
@@ -99,6 +115,7 @@ def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
         ),
         (
             {
+                "testbed": "device:/dev/null",
                 "factors": {"scheduler": ["none", "mq-deadline"]},
                 "settings": {"nr_requests": "64"},
             },
@@ -122,10 +139,13 @@ def test_the_first_row_that_fits_decides():
     rates = "throughput_bytes_per_s"
     without = row_for("scheduler", ("none", "mq-deadline"), "tests", ("loop", rates))
     adaptive = row_for("scheduler", ("none", "kyber"), "tests", ("loop", rates))
+    on_disk = row_for("scheduler", ("none", "kyber"), "tests", ("device", rates))
     assert without is not None
-    assert without.slices == "short"
+    assert (without.slices, without.devices) == ("short", "twins")
     assert adaptive is not None
-    assert adaptive.slices == "trials"
+    assert (adaptive.slices, adaptive.devices) == ("long", "twins")
+    assert on_disk is not None
+    assert on_disk.slices == "trials"
     assert row_for("scheduler", ("none",), "tests", ("dir", rates)) is None
 
 
@@ -142,8 +162,81 @@ def test_every_row_names_what_exists_and_says_why():
         assert all(find_factor(row.factor).parse(level) for level in row.levels)
 
 
+SECOND = 1_000_000_000
+CONTENTION = {
+    "name": "beside",
+    "kind": "mixed",
+    "duration": "2s",
+    "streams": [
+        {"name": "reader", "direction": "read", "record_size": "4k", "file_size": "4m"},
+        {"name": "writer", "direction": "write", "record_size": "64k", "file_size": "4m"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "min_ns", "places"),
+    [
+        ({"factors": {"scheduler": ["none", "mq-deadline"]}}, 12_000_000, 2),
+        ({"factors": {"scheduler": ["none", "kyber"]}}, SECOND // 2, 2),
+        ({"factors": {"scheduler": ["none", "mq-deadline", "bfq"]}}, 12 * SECOND // 10, 3),
+        ({"factors": {"nr_requests": ["64", "128"]}}, 12_000_000, 2),
+        (
+            {"factors": {"nr_requests": ["64", "128"]}, "settings": {"scheduler": "bfq"}},
+            12 * SECOND // 10,
+            2,
+        ),
+        (
+            {"factors": {"scheduler": ["none", "kyber"], "record_size": ["4k", "64k"]}},
+            SECOND // 2,
+            2,
+        ),
+        (
+            {"factors": {"scheduler": ["none", "kyber"]}, "workloads": [CONTENTION]},
+            SECOND // 2,
+            2,
+        ),
+        (
+            {"factors": {"scheduler": ["none", "mq-deadline"]}, "workloads": [CONTENTION]},
+            2 * SECOND,
+            2,
+        ),
+        ({"factors": {"label": ["A", "B"]}, "workloads": [CONTENTION]}, SECOND // 2, 1),
+    ],
+)
+def test_slices_outlast_what_schedulers_remember(changes, min_ns, places):
+    plan = make_plan(study_of(**changes))
+    limits = slice_limits(plan.study, plan.treatments)
+    assert (limits.min_ns, limits.places) == (min_ns, places)
+    assert twins_of(plan.study, plan.treatments) == places
+    assert limits.min_ns <= limits.max_ns <= 2 * SECOND
+    assert limits.settle_ns >= min_ns // 5 or not limits.is_long
+    # One slice of each cell on each device, and two of each where there is one device, fit.
+    cells = sum(len(getattr(t.workload, "tests", "1")) for t in plan.treatments)
+    slices = cells * (places if places > 1 else 2)
+    assert unit_estimate_ns(limits, cells) >= slices * (limits.min_ns + limits.washout_ns)
+
+
+def test_a_plan_in_slices_says_how_they_are_arranged_and_what_they_decide():
+    twins = make_plan(study_of(factors={"scheduler": ["none", "bfq"]}))
+    said = announcement(twins)
+    assert said.startswith("alternating slices of 1.2 to 2 s on 2 twin devices; a balanced unit")
+    assert "intervals of about" in said
+    one = make_plan(study_of())
+    assert devices_of(one.study) == "one"
+    assert limits_text(slice_limits(one.study, one.treatments)) == (
+        "alternating slices of 12 to 65 ms"
+    )
+    # A unit is not a round of trials: writes go on as long as slices do.
+    assert one.round_cost().duration_ns >= 2_500_000_000
+    assert not one.round_cost().is_bound
+
+
 def test_the_design_names_its_slices_sessions_and_layouts():
     assert design_text(26e6, 1) == "alternating slices of 26 ms, one session, one layout"
+    assert design_text(1.2e9, 1, 3) == (
+        "alternating slices of 1.2 s on 3 twin devices, one session, one layout"
+    )
     assert design_text(12.4e6, 2) == (
         "alternating slices of 12 ms, 2 sessions, each with a layout of its own"
     )

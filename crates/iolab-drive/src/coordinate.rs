@@ -154,6 +154,9 @@ pub struct SlicesOfTenant {
     pub bytes: Vec<u64>,
     /// The longest operation.
     pub longest_ns: Vec<u64>,
+    /// Index of the device, of those made alike; empty: there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub place: Vec<u32>,
 }
 
 /// What a phase left behind.

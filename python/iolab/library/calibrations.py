@@ -1,8 +1,9 @@
 """Where A/A results are kept, and which one belongs to a testbed on this machine.
 
-One file per testbed and machine under ``iolab-out/aa``, named by a fingerprint of both: another
-kernel, another host or another testbed has another noise. Simulated testbeds are the same
-everywhere. A newer A/A study of the same replaces the file; the study itself stays where it ran.
+One file per testbed, machine and design under ``iolab-out/aa``, named by a fingerprint of these:
+another kernel, another host, another testbed or alternating slices have another noise. Simulated
+testbeds are the same everywhere. A newer A/A study of the same replaces the file; the study itself
+stays where it ran.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Final
 from iolab.errors import StudyError
 from iolab.run.outputs import OUTPUT_ROOT
 from iolab.store.users_files import Allowed, refuse_foreign_results, write_results
+from iolab.study.validity import PAIRS
 from iolab.testbed.model import Testbed
 from iolab.wording import counted
 
@@ -35,9 +37,16 @@ class KnownNoise:
     """Where it comes from, for people."""
 
 
-def machine_facts(testbed: Testbed) -> dict[str, str]:
-    """What an A/A result depends on, as far as it is known before a trial."""
+def machine_facts(testbed: Testbed, design: str = "") -> dict[str, str]:
+    """What an A/A result depends on, as far as it is known before a trial.
+
+    Parameters
+    ----------
+    design : of the study; only alternating slices have a noise of their own.
+    """
     facts = {"testbed": testbed.text, "kind": testbed.record_kind}
+    if design == PAIRS:
+        facts["design"] = PAIRS
     if not testbed.is_simulated:
         name = os.uname()
         facts |= {
@@ -49,37 +58,42 @@ def machine_facts(testbed: Testbed) -> dict[str, str]:
     return facts
 
 
-def fingerprint(testbed: Testbed) -> str:
+def fingerprint(testbed: Testbed, design: str = "") -> str:
     """Name of a testbed on this machine, 16 hex digits."""
-    text = json.dumps(machine_facts(testbed), sort_keys=True)
+    text = json.dumps(machine_facts(testbed, design), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def file_of(testbed: Testbed) -> Path:
+def file_of(testbed: Testbed, design: str = "") -> Path:
     """Where a testbed's result is kept."""
-    return FOLDER / f"{fingerprint(testbed)}.json"
+    return FOLDER / f"{fingerprint(testbed, design)}.json"
 
 
-def check(testbed: Testbed, allowed: Allowed) -> None:
+def check(testbed: Testbed, allowed: Allowed, design: str = "") -> None:
     """Refuse, before anything is measured, to replace a result that somebody has changed.
 
     Raises
     ------
     RefusedError : it is not what iolab wrote.
     """
-    refuse_foreign_results(FOLDER, [file_of(testbed).name], allowed)
+    refuse_foreign_results(FOLDER, [file_of(testbed, design).name], allowed)
 
 
 def save(
-    what: tuple[Testbed, Allowed], result: Mapping[str, object], study: Path, *, now_ns: int
+    what: tuple[Testbed, Allowed],
+    result: Mapping[str, object],
+    study: Path,
+    *,
+    now_ns: int,
+    design: str = "",
 ) -> Path:
     """Keep a testbed's result for later plans; returns the file."""
     testbed, allowed = what
-    path = file_of(testbed)
+    path = file_of(testbed, design)
     document = {
         "schema_version": 1,
-        "fingerprint": fingerprint(testbed),
-        "machine": machine_facts(testbed),
+        "fingerprint": fingerprint(testbed, design),
+        "machine": machine_facts(testbed, design),
         "made_at_unix_ns": now_ns,
         "study": str(study),
         "result": dict(result),
@@ -89,14 +103,18 @@ def save(
     return path
 
 
-def find(testbed: Testbed) -> KnownNoise | None:
+def find(testbed: Testbed, design: str = "") -> KnownNoise | None:
     """Noise of `testbed` on this machine; None if no A/A study of it is stored here.
+
+    Parameters
+    ----------
+    design : of the study that is planned.
 
     Raises
     ------
     StudyError : the stored file is damaged.
     """
-    path = FOLDER / f"{fingerprint(testbed)}.json"
+    path = FOLDER / f"{fingerprint(testbed, design)}.json"
     if not path.is_file():
         return None
     try:
@@ -126,7 +144,8 @@ def find_for(testbed: str, facts: Mapping[str, str]) -> dict[str, object] | None
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             machine, made = document["machine"], int(document["made_at_unix_ns"])
-            if all(machine.get(name) == value for name, value in wanted.items()):
+            is_of_trials = "design" not in machine
+            if is_of_trials and all(machine.get(n) == value for n, value in wanted.items()):
                 found.append((made, {**document["result"], "made_at_unix_ns": made}))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue

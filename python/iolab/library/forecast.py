@@ -16,6 +16,8 @@ from iolab.library import calibrations
 from iolab.study.estimate import space_text
 from iolab.study.model import PILOT_ROUNDS, Factor, IozoneWorkload, MixedWorkload, Study
 from iolab.study.plan import Plan, make_plan, round_ops
+from iolab.study.slice_lengths import SDS_ASSUMED, announcement
+from iolab.study.validity import PAIRS
 from iolab.testbed.model import Testbed
 from iolab.testbed.sim import simulation_text
 from iolab.wording import counted
@@ -69,14 +71,15 @@ def forecast(plan: Plan, testbed: Testbed, noise_share: float | None = None) -> 
     """
     from iolab.stats.planning import DEFAULT_SDS, Noise, needed
 
-    known = calibrations.find(testbed)
+    known = calibrations.find(testbed, plan.design)
     noises: list[Noise]
     if noise_share is not None:
         noises = [Noise(noise_share, "as given by --noise")]
     elif known is not None:
         noises = [Noise(known.sd, known.text)]
     else:
-        noises = [Noise(sd, "assumed") for sd in DEFAULT_SDS]
+        assumed = SDS_ASSUMED if plan.design == PAIRS else DEFAULT_SDS
+        noises = [Noise(sd, "assumed") for sd in assumed]
     study = plan.study
     compared = study.factor(study.compared_factor)
     family = max(1, len(compared.levels) - 1) if compared else 1
@@ -97,8 +100,9 @@ def forecast(plan: Plan, testbed: Testbed, noise_share: float | None = None) -> 
 def forecast_text(found: Forecast) -> str:
     """Write the whole plan."""
     plan, study = found.plan, found.plan.study
+    noun = "balanced unit" if plan.design == PAIRS else "round"
     rounds = (
-        counted(study.rounds, "round") if study.rounds else "as many rounds as the budget admits"
+        counted(study.rounds, noun) if study.rounds else f"as many {noun}s as the budget admits"
     )
     if study.width is not None and study.rounds:
         rounds = f"at most {rounds}"
@@ -129,6 +133,9 @@ def short_text(found: Forecast) -> str:
 
 
 def _parts(found: Forecast) -> Iterator[tuple[str, str]]:
+    if found.plan.design == PAIRS:
+        yield "design", announcement(found.plan)
+        yield "rounds", "a round is a balanced unit: every level equally often on every device"
     yield "noise", _noise_text(found)
     for row in found.needed:
         yield "rounds", _rounds_text(found, row)
@@ -143,12 +150,13 @@ def _noise_text(found: Forecast) -> str:
         noise = found.needed[0].noise
         return f"sd {noise.sd * 100:.2g} % of a round's ratio ({noise.source})"
     ends = [row.noise.sd * 100 for row in found.needed]
+    design = " --design pairs" if found.plan.design == PAIRS else ""
     # A testbed whose duration nobody can expect is simulated: rounds may be equal there.
     seed = " (simulated rounds differ only by seed, perhaps not at all)"
     return (
         f"not measured here: sd of a round's ratio assumed {ends[0]:.2g} to {ends[-1]:.2g} %"
         f"{seed if found.round_ns is None else ''};"
-        f" `iolab aa --on {found.testbed.text}` measures it"
+        f" `iolab aa --on {found.testbed.text}{design}` measures it"
     )
 
 

@@ -11,10 +11,10 @@ from iolab.stats.effect_words import percent
 from iolab.stats.environment import CONDITIONS, IDENTITY, environment_changes
 from iolab.stats.rules import check_rules
 from iolab.stats.sentence import margin_text
-from iolab.stats.slices import CARRY_OVER_P, carry_over, design_of
+from iolab.stats.slices import CARRY_OVER_P, carry_over, design_of, twin_effect
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
-from iolab.study.validity import NS_PER_MS
+from iolab.study.slice_lengths import NS_PER_MS
 
 Sign = Literal["good", "mind", "unknown", "plain"]
 SIGNS: dict[Sign, str] = {"good": "✓", "mind": "!", "unknown": "?", "plain": "·"}
@@ -76,6 +76,10 @@ def _design(data: StudyData) -> list[Reason]:
         Reason("design", design.text + (switches if design.switch_cost_ns else "")),
         Reason("the interval holds for", "this session and layout", "mind"),
     ]
+    twins = twin_effect(data)
+    if twins is not None:
+        value = f"differ by {(twins.ratio - 1) * 100:+.1f} %; each level has each equally often"
+        found.append(Reason("twin devices", value))
     carried = carry_over(data)
     if carried is not None:
         value = f"{(carried.ratio - 1) * 100:+.1f} % after itself (p = {carried.p:.2g})"

@@ -36,6 +36,7 @@ from iolab.store.db import Origin, Store
 from iolab.store.rows import Caveat
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.model import Study
+from iolab.study.slice_lengths import announcement
 from iolab.study.validity import PAIRS
 from iolab.testbed.agent import LostAgentError, OpenTestbed
 from iolab.testbed.model import DirectoryTestbed
@@ -326,16 +327,18 @@ def check_schedulers(study: Study, opened: OpenTestbed) -> None:
 def _announcement(prepared: Prepared) -> str:
     plan = prepared.plan
     study = plan.study
-    rounds = counted(study.rounds, "round") if study.rounds else "as many rounds as fit"
+    noun = "balanced unit" if plan.design == PAIRS else "round"
+    rounds = counted(study.rounds, noun) if study.rounds else f"as many {noun}s as fit"
     if study.width is not None:
         rounds = f"{f'at most {rounds}' if study.rounds else 'rounds'} for intervals of"
         rounds += f" ±{study.width * 100:.3g} %"
     budget = (
         f", at most {units.format_duration_rounded(study.budget_ns)}" if study.budget_ns else ""
     )
+    how = announcement(plan) if plan.design == PAIRS else prepared.round_text
     return (
         f"iolab: {study.name} on {prepared.testbed.text}: "
-        f"{counted(len(plan.treatments), 'treatment')}, {rounds}{budget}; {prepared.round_text}; "
+        f"{counted(len(plan.treatments), 'treatment')}, {rounds}{budget}; {how}; "
         f"results in {prepared.out_dir}"
     )
 

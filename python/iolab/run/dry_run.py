@@ -14,6 +14,8 @@ from iolab.run.record import caveats_of
 from iolab.run.trial import trial_spec
 from iolab.run.writes import wear_of
 from iolab.study.estimate import space_text
+from iolab.study.slice_lengths import announcement
+from iolab.study.validity import PAIRS
 from iolab.testbed.agent import OpenTestbed
 from iolab.testbed.device import DeviceTestbed
 from iolab.wording import counted
@@ -51,13 +53,16 @@ def rehearse(prepared: Prepared) -> None:
                 observer,
             )
         _tell_actions("restore", runner.close_testbed().get("actions", []), observer)
+    is_sliced = plan.design == PAIRS
+    noun = "balanced unit" if is_sliced else "round"
     rounds = (
-        counted(study.rounds, "round") if study.rounds else "as many rounds as the budget admits"
+        counted(study.rounds, noun) if study.rounds else f"as many {noun}s as the budget admits"
     )
-    order = ", each round in another order" if len(plan.treatments) > 1 else ""
+    order = f", each {noun} in another order" if len(plan.treatments) > 1 else ""
+    how = announcement(plan) if is_sliced else prepared.round_text
     observer.result(
         f"{rounds} of {counted(len(plan.treatments), 'treatment')}{order}; "
-        f"{prepared.round_text}, {space_text(plan.round_cost())}."
+        f"{how}, {space_text(plan.round_cost())}."
     )
 
 

@@ -31,10 +31,17 @@ from iolab.study.estimate import cost_of
 from iolab.study.factors import find_factor, is_factor
 from iolab.study.model import DialectWorkload, Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan, round_ops
+from iolab.study.validity import PAIRS, twins_of
 from iolab.testbed.agent import left_behind_text
 from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.installed import AS_ROOT
-from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed, with_journal_device
+from iolab.testbed.model import (
+    DirectoryTestbed,
+    Testbed,
+    make_testbed,
+    with_journal_device,
+    with_twins,
+)
 from iolab.testbed.runner import Runner, StartRunner, choose_runner
 
 if TYPE_CHECKING:
@@ -160,6 +167,8 @@ def prepare(
         attendants = Attendants([attendants, Traces(named, core)])
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)
+    if plan.design == PAIRS:
+        testbed = with_twins(testbed, twins_of(study, plan.treatments))
     if isinstance(testbed, DeviceTestbed):
         testbed = replace(testbed, protected=_protected(named), plan_digest=plan.digest)
         if options.is_dry_run:

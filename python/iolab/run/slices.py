@@ -23,13 +23,15 @@ from iolab.store.derived import DerivedRecord
 from iolab.store.slices import COLUMNS
 from iolab.study.factors import find_factor
 from iolab.study.plan import Plan, Trial
-from iolab.study.validity import SLICE_MIN_NS, UNIT_NS, UNITS_MAX, slice_max_ns
+from iolab.study.slice_lengths import slice_limits
+from iolab.study.validity import UNITS_MAX
 from iolab.testbed.agent import AgentError
 
 if TYPE_CHECKING:
     from iolab.protocol import (
         ClassHistograms,
         PairsCell,
+        PairsRecord,
         PairsSlices,
         PairsTenant,
         PhaseRecord,
@@ -54,6 +56,7 @@ class _Columns(TypedDict):
     ops: list[int]
     bytes: list[int]
     longest_ns: list[int]
+    place: list[int]
     workers: list[int]
 
 
@@ -79,7 +82,8 @@ def session_spec(
     trials = in_order(plan, round_number)
     specs = [trial_spec(trial, core, is_fresh_fs=True) for trial in trials]
     first = specs[0]
-    length_ns = time_ns or units * len(trials) * UNIT_NS
+    limits = slice_limits(plan.study, plan.treatments)
+    length_ns = time_ns or units * plan.round_cost().duration_ns
     return {
         **first,
         "trial": trials[0].trial_id,
@@ -88,10 +92,11 @@ def session_spec(
             "treatments": [
                 {"knobs": spec["knobs"], "workload": spec["workload"]} for spec in specs
             ],
-            "slice_min_ns": SLICE_MIN_NS,
-            "slice_max_ns": slice_max_ns(plan.study),
-            "washout_ns": 0,
-            "unit_ns": UNIT_NS,
+            "slice_min_ns": limits.min_ns,
+            "slice_max_ns": limits.max_ns,
+            "washout_ns": limits.washout_ns,
+            "settle_ns": limits.settle_ns,
+            "unit_ns": limits.unit_ns,
             "units": units,
             "time_ns": time_ns,
             "seed": trials[0].seed,
@@ -135,6 +140,8 @@ def _unit_records(record: Record, session: int) -> Iterator[list[Record]]:
         "chosen_by": pairs["chosen_by"],
         "washout_ns": pairs["washout_ns"],
         "switch_cost_ns": pairs["switch_cost_ns"],
+        "places": pairs.get("places", 1),
+        "settle_ns": pairs.get("settle_ns", 0),
         "slices_per_unit": pairs["slices_per_unit"],
     }
     shared = record.copy()
@@ -155,6 +162,7 @@ def _unit_records(record: Record, session: int) -> Iterator[list[Record]]:
                     "error": None,
                     "started_at_unix_ns": int(record["started_at_unix_ns"]) + unit["began_ns"],
                     "elapsed_ns": int(unit["elapsed_ns"]) // n_treatments,
+                    "knobs": _knobs_read(record, pairs, treatment),
                     "session": about,
                     "phases": phases,
                 }
@@ -162,11 +170,21 @@ def _unit_records(record: Record, session: int) -> Iterator[list[Record]]:
         yield each
 
 
+def _knobs_read(record: Record, pairs: PairsRecord, treatment: int) -> dict[str, str]:
+    """Every knob as read back under a treatment; of the device before the first slice if none
+    ever changed.
+    """
+    found = pairs.get("knobs") or []
+    return found[treatment] if found else record.get("knobs") or {}
+
+
 def _by_place(slices: PairsSlices) -> dict[_Place, _Columns]:
     """Columns of the slices of each unit, cell and tenant."""
     columns = cast("Mapping[str, list[int]]", slices)
     found: dict[_Place, dict[str, list[int]]] = {}
-    names = (*COLUMNS, "workers")
+    names = (*COLUMNS, "place", "workers")
+    if "place" not in columns:  # An agent that knows one device.
+        columns = {**columns, "place": [0] * len(slices["unit"])}
     places = zip(slices["unit"], slices["cell"], slices["tenant"], strict=True)
     values = zip(*(columns[name] for name in names), strict=True)
     for place, row in zip(places, values, strict=True):
@@ -234,6 +252,7 @@ def _tenant(tenant: PairsTenant, service: ClassHistograms, slices: _Columns) -> 
             "ops": slices["ops"],
             "bytes": slices["bytes"],
             "longest_ns": slices["longest_ns"],
+            "place": slices["place"] if any(slices["place"]) else [],
         },
         "depth_reached_mean": None,
     }

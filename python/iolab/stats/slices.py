@@ -26,12 +26,14 @@ from iolab.stats.ledger import Ledger
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.rows import StudyData
-from iolab.study.validity import NS_PER_MS, design_text
+from iolab.study.slice_lengths import design_text, length_text
 from iolab.wording import counted
 
 CARRY_OVER_P: Final = 0.01
 """Below this slices are too short for what is compared."""
 CARRY_OVER_UNITS_MIN: Final = 5
+LENGTH_PAIRS_MIN: Final = 8
+THREE_MINUTES_NS: Final = 180e9
 STALL_SLICES: Final = 1.0
 """An operation longer than so many slices is a stall."""
 DISAGREE: Final = (
@@ -60,6 +62,17 @@ class SliceDesign:
 
 
 @dataclass(frozen=True, slots=True)
+class TwinEffect:
+    """A device made alike against the first one, under the same level and in the same unit."""
+
+    ratio: float
+    """Of their rates; each level has each device equally often, so that it cancels."""
+    device: int
+    """Index of the one that differs most."""
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
 class CarryOver:
     """Slices after one of the same level against slices after another level's."""
 
@@ -77,7 +90,7 @@ def design_of(data: StudyData) -> SliceDesign | None:
     lengths = {row.session: row.slice_ns for row in rows}
     slice_ns = math.fsum(lengths.values()) / len(lengths)
     return SliceDesign(
-        text=design_text(slice_ns, len(lengths)),
+        text=design_text(slice_ns, len(lengths), max(row.places for row in rows)),
         slice_ns=slice_ns,
         sessions=len(lengths),
         slices=sum(len(row.ops) for row in rows),
@@ -142,7 +155,7 @@ def about_slices(ledger: Ledger, _: StudyVerdict) -> Iterator[Finding]:
         yield Finding(
             "stalls_in_slices",
             f"{counted(design.stalls, 'operation')} took longer than a slice of"
-            f" {design.slice_ns / NS_PER_MS:.0f} ms; each was finished and charged to its level.",
+            f" {length_text(design.slice_ns)}; each was finished and charged to its level.",
             "Compare whole trials if stalls are the question: --design trials.",
             count=design.stalls,
             evidence=(Evidence("slice", design.slice_ns, "ns"),),
@@ -162,6 +175,70 @@ def about_slices(ledger: Ledger, _: StudyVerdict) -> Iterator[Finding]:
             ),
             strength="shown",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorOfLength:
+    """How well slices of a length would compare two equal levels."""
+
+    length_ns: float
+    error: float
+    """Standard error of the ln-ratio after three minutes."""
+    pairs: int
+
+
+def error_by_length(data: StudyData) -> list[ErrorOfLength]:
+    """Compare neighbouring stretches of equal levels, from one slice to many.
+
+    Of an A/A study only: slices of all labels are one series. Stretches of k slices are averaged,
+    neighbours subtracted (as an Allan deviation is formed), and the error scaled to three minutes.
+    Lengths double until fewer than `LENGTH_PAIRS_MIN` pairs are left.
+    """
+    series: dict[tuple[int, str], list[tuple[int, float, int]]] = defaultdict(list)
+    for row in data.slices:
+        for begin, ops, length in zip(row.begin_ns, row.ops, row.length_ns, strict=True):
+            if ops and length:
+                key = (row.session, row.operation)
+                series[key].append((begin, math.log(ops / length), length))
+    if not series:
+        return []
+    longest = sorted(max(series.values(), key=len))
+    logs = [value for _, value, _ in longest]
+    slice_ns = math.fsum(length for _, _, length in longest) / len(longest)
+    found = list[ErrorOfLength]()
+    size = 1
+    while (pairs := len(logs) // (2 * size)) >= LENGTH_PAIRS_MIN:
+        means = [math.fsum(logs[i : i + size]) / size for i in range(0, 2 * pairs * size, size)]
+        differences = [a - b for a, b in zip(means[::2], means[1::2], strict=True)]
+        sd = estimate_mean(differences).sd
+        if sd is None:
+            break
+        length_ns = size * slice_ns
+        error = sd / math.sqrt(THREE_MINUTES_NS / (2 * length_ns))
+        found.append(ErrorOfLength(length_ns, error, pairs))
+        size *= 2
+    return found
+
+
+def twin_effect(data: StudyData) -> TwinEffect | None:
+    """Compare the devices of a study on twins; None where there is one."""
+    logs: dict[int, list[float]] = defaultdict(list)
+    for row in data.slices:
+        by_device: dict[int, list[float]] = defaultdict(list)
+        for device, ops, length in zip(row.place, row.ops, row.length_ns, strict=False):
+            if ops and length:
+                by_device[device].append(math.log(ops / length))
+        if 0 not in by_device:
+            continue
+        first = math.fsum(by_device[0]) / len(by_device[0])
+        for device, values in by_device.items():
+            if device:
+                logs[device].append(math.fsum(values) / len(values) - first)
+    if not logs:
+        return None
+    means = {device: math.fsum(values) / len(values) for device, values in logs.items()}
+    device = max(means, key=lambda one: abs(means[one]))
+    return TwinEffect(math.exp(means[device]), device, len(logs[device]))
 
 
 def carry_over(data: StudyData) -> CarryOver | None:

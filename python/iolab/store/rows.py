@@ -169,6 +169,10 @@ class SlicesRow:
     ops: Sequence[int]
     bytes: Sequence[int]
     longest_ns: Sequence[int]
+    place: Sequence[int] = ()
+    """Index of the device, of those made alike; empty: there is one, or all were on the first."""
+    places: int = 1
+    """Devices made alike."""
 
 
 @frozen

@@ -51,4 +51,6 @@ def _slices(trial_id: str, record: Record) -> Iterator[SlicesRow]:
                     ops=tuple(slices["ops"]),
                     bytes=tuple(slices["bytes"]),
                     longest_ns=tuple(slices["longest_ns"]),
+                    place=tuple(slices.get("place") or ()),
+                    places=int(session.get("places", 1)),
                 )

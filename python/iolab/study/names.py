@@ -53,6 +53,8 @@ class KnobName:
     choices: tuple[str, ...]
     former_choices: tuple[tuple[str, str], ...]
     are_codes: bool
+    time_constants_ns: tuple[tuple[str, int], ...] = ()
+    """Choices that keep state, each with the longest time after which it acts upon it."""
 
 
 @frozen
@@ -82,6 +84,7 @@ def _with_tuples(row: KnobName) -> KnobName:
         example=tuple(row.example),
         choices=tuple(row.choices),
         former_choices=tuple((name, today) for name, today in row.former_choices),
+        time_constants_ns=tuple((name, value) for name, value in row.time_constants_ns),
     )
 
 

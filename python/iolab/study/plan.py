@@ -18,6 +18,7 @@ from iolab.study.designs import DESIGNS
 from iolab.study.estimate import Cost, cost_of, ops_of
 from iolab.study.model import Levels, Study
 from iolab.study.render import spec_toml
+from iolab.study.slice_lengths import unit_cost
 from iolab.study.treatment import Place, Treatment, treatments_of
 from iolab.study.validity import PAIRS, check_pairs, is_shown
 
@@ -116,7 +117,12 @@ class Plan:
             yield from self.round_trials(round_number)
 
     def round_cost(self) -> Cost:
-        """Guessed cost of one round; ``file_bytes`` is the peak, the rest are sums."""
+        """Guessed cost of one round; ``file_bytes`` is the peak, the rest are sums.
+
+        The round of a study in slices is a balanced unit.
+        """
+        if self.design == PAIRS:
+            return unit_cost(self.study, self.treatments)
         costs = [cost_of(treatment) for treatment in self.treatments]
         return Cost(
             written_bytes=sum(cost.written_bytes for cost in costs),

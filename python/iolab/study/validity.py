@@ -7,6 +7,11 @@ design is offered only for the combinations of factor, program, testbed and metr
 the default only where a row is *shown*: pairs and at least 30 rounds of trials agreed within the
 margin by an equivalence test (``make bench-aa VALIDITY=1``). What is in no row gets trials.
 
+Where knobs differ there are *twins*: one loop device for each set of knobs, made alike. Every
+device keeps its knobs for a block of slices; then they move on by one device, so that a balanced
+unit has each set on each device and what the devices differ in cancels. The knobs of one device
+(*switched*) are written before each slice, which only levels without a state of their own survive.
+
 Left out: simulated stacks, whose trials do not disturb each other.
 """
 
@@ -18,23 +23,23 @@ from typing import Final, Literal
 from iolab.errors import StudyError
 from iolab.frozen import frozen
 from iolab.study.factors import find_factor, is_factor
-from iolab.study.model import IozoneWorkload, MixedWorkload, Stream, Study
+from iolab.study.model import IozoneWorkload, MixedWorkload, Stream, Study, WorkloadPlan
+from iolab.study.names import KNOBS
 from iolab.study.treatment import Treatment
 
 Slices = Literal["short", "long", "adjacent", "trials"]
 """Short slices (12 to 65 ms), long ones (0.5 to 2 s), adjacent pairs of trials, whole trials."""
-Program = Literal["tests", "streams"]
-"""IOzone's tests, or streams for a fixed time."""
+Devices = Literal["one", "switched", "twins"]
+"""One device for all levels, one whose knobs are written before each slice, or one for each set of
+knobs, exchanged from block to block."""
+Program = Literal["tests", "streams", "contention"]
+"""IOzone's tests, one stream for a fixed time, or several that compete."""
 
-NS_PER_MS: Final = 1e6
 PAIRS: Final = "pairs"
 TRIALS: Final = "trials"
 DESIGNS_ASKED: Final = (PAIRS, TRIALS)
-SLICE_MIN_NS: Final = 12_000_000
-SLICE_MAX_NS: Final = 65_000_000
-SWITCHED_SLICE_MAX_NS: Final = 130_000_000
-"""A change of a knob may cost some 30 ms: longer slices pay it less often."""
-UNIT_NS: Final = 2_500_000_000
+TWINS_MAX: Final = 8
+"""Loop devices that the agent makes alike."""
 BUDGET_NS: Final = 180_000_000_000
 """What a study in slices takes if it says nothing: three minutes."""
 UNITS_MAX: Final = 1000
@@ -53,6 +58,7 @@ class ValidityRow:
     testbeds: tuple[str, ...]
     metrics: tuple[str, ...]
     slices: Slices
+    devices: Devices = "one"
     levels: tuple[str, ...] = ()
     """The only levels for which it holds; empty: all."""
     is_shown: bool = False
@@ -61,6 +67,20 @@ class ValidityRow:
 
 
 _BOTH: Final[tuple[Program, ...]] = ("tests", "streams")
+_ALL: Final[tuple[Program, ...]] = (*_BOTH, "contention")
+TIME_CONSTANTS_NS: Final = {
+    name: constant for knob in KNOBS for name, constant in knob.time_constants_ns
+}
+"""Longest time in ns after which a scheduler acts upon what it has seen."""
+_QUEUE_KNOBS: Final = (
+    *("nr_requests", "driver_queue_depth", "max_sectors_kb"),
+    *("nomerges", "rq_affinity"),
+)
+_OF_QUEUES: Final = "a property of the queue, on a device of its own, exchanged"
+_ADAPTIVE: Final = (
+    "slices of at least four times the longest time constant; each on a device of its own,"
+    " exchanged"
+)
 _RATES: Final = ("throughput_bytes_per_s", "throughput_ops_per_s")
 _QUANTILES: Final = ("latency_ns_p50", "latency_ns_p90", "latency_ns_p99", "latency_ns_mean")
 _OF_CALLS: Final = "a property of the call: nothing of it is left when the call is over"
@@ -72,25 +92,89 @@ VALIDITY: Final = (
         for metrics in (_RATES, _QUANTILES)
     ),
     ValidityRow(
-        "scheduler",
-        _BOTH,
-        ("loop", "device"),
+        "label",
+        ("contention",),
+        ("loop", "dir", "device"),
         _RATES,
-        "short",
-        levels=SCHEDULERS_WITHOUT_STATE,
-        why="neither keeps state; written before each slice, on a device that is ours",
+        "long",
+        why="streams compete for longer than a slice of milliseconds",
     ),
     ValidityRow(
         "scheduler",
-        _BOTH,
-        ("loop", "device"),
+        ("tests", "streams"),
+        ("loop",),
+        _RATES,
+        "short",
+        "twins",
+        levels=SCHEDULERS_WITHOUT_STATE,
+        why="a lone stream meets no deadline; each on a device of its own, exchanged",
+    ),
+    ValidityRow(
+        "scheduler",
+        ("tests", "streams"),
+        ("device",),
+        _RATES,
+        "short",
+        "switched",
+        levels=SCHEDULERS_WITHOUT_STATE,
+        why="neither keeps state; written before each slice, on a device that is ours",
+    ),
+    *(
+        ValidityRow("scheduler", _ALL, ("loop",), metrics, "long", "twins", why=_ADAPTIVE)
+        for metrics in (_RATES, _QUANTILES)
+    ),
+    ValidityRow(
+        "scheduler",
+        _ALL,
+        ("device",),
         _RATES,
         "trials",
         why="bfq and kyber adapt within 0.1 to 0.3 s: a switch would show their first moments",
     ),
+    *(
+        ValidityRow(name, _BOTH, ("loop",), _RATES, "short", "twins", why=_OF_QUEUES)
+        for name in _QUEUE_KNOBS
+    ),
+    *(
+        ValidityRow(name, ("contention",), ("loop",), _RATES, "long", "twins", why=_ADAPTIVE)
+        for name in _QUEUE_KNOBS
+    ),
+    *(
+        ValidityRow(knob.name, _ALL, ("loop",), _RATES, "long", "twins", why=_ADAPTIVE)
+        for knob in KNOBS
+        if "." in knob.name and knob.name.partition(".")[0] in TIME_CONSTANTS_NS
+    ),
+    ValidityRow(
+        "read_ahead_kb",
+        _ALL,
+        ("loop", "dir", "device"),
+        _RATES,
+        "trials",
+        why="it acts on reads through the page cache, which keeps state; direct I/O has none",
+    ),
+    ValidityRow(
+        "wbt_lat_usec",
+        _ALL,
+        ("loop", "dir", "device"),
+        _RATES,
+        "trials",
+        why="it acts on buffered writes, which are written back during the slices of others",
+    ),
+    *(
+        ValidityRow(
+            knob.name,
+            _ALL,
+            ("loop", "dir", "device"),
+            _RATES,
+            "trials",
+            why="it belongs to the machine: devices cannot differ in it",
+        )
+        for knob in KNOBS
+        if knob.name.startswith(("vm.", "cpu."))
+    ),
     ValidityRow(
         "cache",
-        _BOTH,
+        _ALL,
         ("loop", "dir", "device"),
         _RATES,
         "trials",
@@ -135,11 +219,15 @@ def _rows(study: Study) -> Iterator[tuple[str, ValidityRow | None]]:
     metric = study.metric or _RATES[0]
     for factor in study.factors:
         for workload in study.workloads:
-            program: Program = "tests" if isinstance(workload, IozoneWorkload) else "streams"
-            yield (
-                factor.name,
-                row_for(factor.name, factor.levels, program, (study.testbed.kind, metric)),
-            )
+            place = (study.testbed.kind, metric)
+            yield factor.name, row_for(factor.name, factor.levels, program_of(workload), place)
+
+
+def program_of(workload: WorkloadPlan) -> Program:
+    """What a workload counts as in the table."""
+    if isinstance(workload, MixedWorkload):
+        return "contention" if len(workload.streams) > 1 else "streams"
+    return "tests"
 
 
 def _problems(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
@@ -151,17 +239,24 @@ def _problems(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[s
     for name, row in _rows(study):
         if row is None:
             yield f"nobody has looked whether they are valid for {name} here", trials
-        elif row.slices != "short":
+        elif row.slices not in ("short", "long"):
             yield f"{name}: {row.why}", trials
+    has_long = is_long(study)
     for workload in study.workloads:
         if isinstance(workload, IozoneWorkload):
             yield from _problems_of_tests(workload)
         elif isinstance(workload, MixedWorkload):
-            yield from _problems_of_streams(workload)
+            yield from _problems_of_streams(workload, is_long=has_long)
         else:
             yield f"'{workload.name}' is another program's workload", trials
-    yield from _problems_of_treatments(treatments)
-    yield from _problems_of_knobs(study, treatments)
+    yield from _problems_of_treatments(treatments, is_long=has_long)
+    if devices_of(study) == "switched":
+        yield from _problems_of_knobs(study, treatments)
+    if len(knob_sets(treatments)) > TWINS_MAX and devices_of(study) == "twins":
+        yield (
+            f"{len(knob_sets(treatments))} sets of knobs would need as many devices made alike",
+            f"compare {TWINS_MAX} at most, or whole trials",
+        )
 
 
 def _problems_of_tests(workload: IozoneWorkload) -> Iterator[tuple[str, str]]:
@@ -172,9 +267,9 @@ def _problems_of_tests(workload: IozoneWorkload) -> Iterator[tuple[str, str]]:
             yield f"test {test} has no direct I/O", "leave it out: --test rewrite,random-read"
 
 
-def _problems_of_streams(workload: MixedWorkload) -> Iterator[tuple[str, str]]:
+def _problems_of_streams(workload: MixedWorkload, *, is_long: bool) -> Iterator[tuple[str, str]]:
     trials = "leave design out, which compares whole trials"
-    if len(workload.streams) > 1:
+    if len(workload.streams) > 1 and not is_long:
         yield f"'{workload.name}' has competing streams", trials
     if workload.changes:
         yield f"'{workload.name}' changes knobs while it runs", trials
@@ -195,7 +290,9 @@ def _why_not_standing(stream: Stream) -> str:
     return "has a control group" if stream.has_cgroup else ""
 
 
-def _problems_of_treatments(treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
+def _problems_of_treatments(
+    treatments: Sequence[Treatment], *, is_long: bool
+) -> Iterator[tuple[str, str]]:
     for treatment in treatments:
         effective = treatment.effective
         if not treatment.is_direct:
@@ -203,7 +300,8 @@ def _problems_of_treatments(treatments: Sequence[Treatment]) -> Iterator[tuple[s
                 f"{treatment.name} goes through the page cache",
                 "use direct I/O: --direct true",
             )
-        if effective.get("workers", "1") != "1" or _workers(treatment) > 1:
+        has_several = effective.get("workers", "1") != "1" or _workers(treatment) > 1
+        if has_several and not is_long:
             yield f"{treatment.name} has several workers", "use one worker, and depth"
         is_timed = effective.get("fsync") == "timed"
         if is_timed or effective.get("fsync_every", "never") != "never":
@@ -235,15 +333,38 @@ def _problems_of_knobs(study: Study, treatments: Sequence[Treatment]) -> Iterato
                 )
 
 
-def slice_max_ns(study: Study) -> int:
-    """Longest slice that is chosen for a study."""
-    is_switched = any(is_factor(f.name) and find_factor(f.name).is_knob for f in study.factors)
-    return SWITCHED_SLICE_MAX_NS if is_switched else SLICE_MAX_NS
+def devices_of(study: Study) -> Devices:
+    """On which devices the levels of a study take turns."""
+    found = {row.devices for _, row in _rows(study) if row is not None}
+    return "twins" if "twins" in found else "switched" if "switched" in found else "one"
 
 
-def design_text(slice_ns: float, sessions: int) -> str:
-    """Name the design as sentences and tables do."""
-    length = f"{slice_ns / NS_PER_MS:.0f} ms"
-    if sessions == 1:
-        return f"alternating slices of {length}, one session, one layout"
-    return f"alternating slices of {length}, {sessions} sessions, each with a layout of its own"
+def twins_of(study: Study, treatments: Sequence[Treatment]) -> int:
+    """Devices made alike that a study in slices needs: one for each set of knobs, or 1."""
+    return len(knob_sets(treatments)) if devices_of(study) == "twins" else 1
+
+
+def knob_sets(treatments: Sequence[Treatment]) -> list[dict[str, str]]:
+    """Different sets of knobs, in the order of the treatments."""
+    found = list[dict[str, str]]()
+    for treatment in treatments:
+        knobs = {
+            name: level
+            for name, level in treatment.effective.items()
+            if is_factor(name) and find_factor(name).is_knob
+        }
+        if knobs not in found:
+            found.append(knobs)
+    return found
+
+
+def is_long(study: Study) -> bool:
+    """Whether a study needs long slices."""
+    if any(row is not None and row.slices == "long" for _, row in _rows(study)):
+        return True
+    # Its knobs are exchanged under a scheduler that adapts.
+    in_use = study.levels_in_use("scheduler")
+    adapts = any(
+        TIME_CONSTANTS_NS.get(name, 0) and name not in SCHEDULERS_WITHOUT_STATE for name in in_use
+    )
+    return adapts and devices_of(study) == "twins"

@@ -45,6 +45,8 @@ class LoopTestbed(RealTestbed):
     device_count: int = 1
     logical_block_bytes: int = 512
     places: tuple[Place, ...] = ()
+    twin_count: int = 1
+    """Devices made alike, for slices; it follows from what is compared and is no option."""
 
     @property
     def text(self) -> str:
@@ -73,6 +75,7 @@ class LoopTestbed(RealTestbed):
             "image_dir": str(self.image_dir),
             "device_count": self.device_count,
             "logical_block_bytes": self.logical_block_bytes,
+            **({"twin_count": self.twin_count} if self.twin_count > 1 else {}),
         }
         return spec_with(spec, self.places)
 
@@ -200,6 +203,11 @@ def with_journal_device(testbed: Testbed) -> Testbed:
     if not isinstance(testbed, LoopTestbed):
         return testbed
     return replace(testbed, device_count=max(2, testbed.device_count))
+
+
+def with_twins(testbed: Testbed, count: int) -> Testbed:
+    """The same testbed with `count` devices made alike, for alternating slices."""
+    return replace(testbed, twin_count=count) if isinstance(testbed, LoopTestbed) else testbed
 
 
 def _loop(argument: str, options: Mapping[str, str]) -> LoopTestbed:

@@ -65,6 +65,10 @@ pub struct About {
     pub choices: &'static [&'static str],
     /// Names that were choices once, each with what comes closest today.
     pub former_choices: &'static [(&'static str, &'static str)],
+    /// Names that keep state, each with the longest time in ns after which it acts upon what it
+    /// has seen: what is compared in slices needs slices of several times that.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub time_constants_ns: &'static [(&'static str, u64)],
     /// Whether its numbers are codes that lie on no scale.
     pub are_codes: bool,
     /// Names and help of the settings that a row stands for, if it stands for many.

@@ -18,6 +18,15 @@ pub const KNOWN: &[&str] = &["none", "mq-deadline", "kyber", "bfq"];
 const FORMER: &[(&str, &str)] =
     &[("noop", "none"), ("deadline", "mq-deadline"), ("cfq", "bfq"), ("anticipatory", "bfq")];
 
+/// Longest times in ns after which they act upon what they have seen; `none` keeps nothing.
+///
+/// Linux 6.18: block/mq-deadline.c `read_expire`, HZ / 2 (writes wait longer only behind reads);
+/// block/kyber-iosched.c, the timer of its latency buckets, HZ / 10; block/bfq-iosched.c
+/// `bfq_wr_rt_max_time`, 300 ms (a slot of 125 ms is shorter; its raising of interactive queues,
+/// 3 to 25 s, outlasts any slice: the record tells `low_latency`, which permits it).
+const TIME_CONSTANTS_NS: &[(&str, u64)] =
+    &[("mq-deadline", 500_000_000), ("kyber", 100_000_000), ("bfq", 300_000_000)];
+
 /// The row.
 pub const KNOB: Scheduler = Scheduler;
 
@@ -31,6 +40,7 @@ impl Knob for Scheduler {
             example: ["none", "bfq"].map(str::to_owned),
             choices: KNOWN,
             former_choices: FORMER,
+            time_constants_ns: TIME_CONSTANTS_NS,
             ..About::default()
         }
     }

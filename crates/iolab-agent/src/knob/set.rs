@@ -73,6 +73,30 @@ impl KnobSet {
         Ok(applied)
     }
 
+    /// The same on one of the devices, the others as they are; knobs of the machine cannot be.
+    pub fn apply_on(
+        &mut self,
+        machine: &mut Machine,
+        index: usize,
+        asked: &Values,
+    ) -> Result<Applied> {
+        check_twins(asked)?;
+        for name in asked.keys() {
+            if find(name)?.1.scope() == Scope::Machine {
+                return Err(Error::protocol(format!(
+                    "{name} belongs to the machine: devices cannot differ in it"
+                )));
+            }
+        }
+        let device = self.devices.get(index).cloned();
+        let device =
+            device.ok_or_else(|| Error::protocol(format!("there is no device {index}")))?;
+        let mut applied = Applied::default();
+        self.apply_at(machine, Some(&device), asked, &mut applied.warnings)?;
+        applied.knobs = snapshot(machine, Some(&device));
+        Ok(applied)
+    }
+
     /// Writes what differs between two sets of values that were both in effect before: checked,
     /// noted in the journal, and compared with what the kernel made of them. Nothing else is looked
     /// at, because it happens many times a second.

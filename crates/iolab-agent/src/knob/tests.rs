@@ -97,6 +97,30 @@ fn knobs_that_are_not_named_go_back_between_trials() {
 }
 
 #[test]
+fn twins_differ_in_knobs_and_each_original_is_noted_once() {
+    let mut lab = Laboratory::new();
+    let before = tree(lab.root.path());
+    let mut knobs = KnobSet::new(&devices(&["loop8", "sda"]), None);
+    let levels = [asked(&[("scheduler", "none")]), asked(&[("scheduler", "bfq")])];
+    for shift in [0, 1, 0, 1] {
+        for place in 0..2 {
+            let level = &levels[(place + shift) % 2];
+            let applied = knobs.apply_on(&mut lab.machine, place, level).unwrap();
+            assert_eq!(applied.knobs["scheduler"], level["scheduler"]);
+            assert_eq!(applied.knobs.get("bfq.low_latency").is_some(), level["scheduler"] == "bfq");
+        }
+    }
+    let path = journal::file_of(lab.state.path(), "run-1");
+    let journal = std::fs::read_to_string(path).unwrap();
+    assert_eq!(journal.matches("/queue/scheduler\"").count(), 2, "once for each device");
+    let machine_wide = asked(&[("vm.dirty_ratio", "1")]);
+    assert!(knobs.apply_on(&mut lab.machine, 0, &machine_wide).is_err());
+    let outcome = restore::undo(&mut lab.machine, BOOT);
+    assert_eq!(outcome.problems, Vec::<String>::new());
+    assert_eq!(tree(lab.root.path()), before);
+}
+
+#[test]
 fn a_tunable_of_another_scheduler_is_not_written() {
     let mut lab = Laboratory::new();
     let mut knobs = KnobSet::new(&devices(&["sda"]), None);

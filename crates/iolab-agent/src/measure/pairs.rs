@@ -5,12 +5,17 @@
 //! coordinator says who is next. Knobs are the parent's business: it is asked before a slice of a
 //! treatment that has others than the one before.
 //!
+//! On devices made alike (twins) each cell has workers on every device. In a block every device
+//! keeps the knobs of one treatment, and the cells of a treatment work where its knobs are; from
+//! block to block the knobs move on by one device, so that a unit has each on each.
+//!
 //! Left out: workers that are processes, programs, sets of files, and files of the user's own.
 
 mod cast;
+mod columns;
 mod order;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -22,6 +27,7 @@ use iolab_model::{Error, Ns, Target};
 use iolab_real::{Engine, EngineVisitor};
 
 use self::cast::{Cast, CastMember};
+use self::columns::{Place, add, truncate};
 use super::child::{pin, print};
 use super::observer::PhaseObserver;
 use super::request::Request;
@@ -87,15 +93,15 @@ impl EngineVisitor for Living<'_, '_> {
     }
 }
 
-/// Makes the files, all of them at once.
-struct LayingOut<'a, 'b, 'c>(&'b Cast, &'b Request, Option<&'b Table>, &'c mut PhaseObserver<'a>);
+/// Makes the files of one device, all of them at once.
+struct LayingOut<'a, 'b, 'c>(&'b Cast, &'b Path, Option<&'b Table>, &'c mut PhaseObserver<'a>);
 
 impl EngineVisitor for LayingOut<'_, '_, '_> {
     type Output = Result<iolab_drive::pump::Laid, Error>;
 
     fn visit<T: Target + Sync>(self, target: &T) -> Self::Output {
-        let Self(cast, request, table, observer) = self;
-        let (all, directory) = (&cast.everything, request.directory.as_path());
+        let Self(cast, directory, table, observer) = self;
+        let all = &cast.everything;
         let what = (all, &all.phases[0], None);
         match table {
             Some(table) => lay_out(&Sliced::new(target, table), what, directory, observer),
@@ -120,21 +126,20 @@ pub struct SessionEnd {
 ///
 /// What is asked cannot be alternated, or a file cannot be made.
 pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<SessionEnd, Error> {
-    let cast = Cast::of(spec)?;
+    let directories = directories_of(request);
+    let cast = Cast::of(spec, directories.len())?;
     let table = request.device.as_ref();
     let table = table.map(|device| Table::new(device, &request.directory, &cast.everything));
     let table = table.transpose()?;
     let all = &cast.everything.phases[0];
     let mut observer = PhaseObserver::new(request, all, began, false);
-    let laid = cast.everything.engine.parse::<Engine>()?.visit(LayingOut(
-        &cast,
-        request,
-        table.as_ref(),
-        &mut observer,
-    ))?;
-    if laid == iolab_drive::pump::Laid::Stopped {
-        let why = observer.stopped_because.clone();
-        return Ok(SessionEnd { record: None, why, warnings: observer.warnings });
+    for directory in &directories {
+        let laying_out = LayingOut(&cast, directory, table.as_ref(), &mut observer);
+        let laid = cast.everything.engine.parse::<Engine>()?.visit(laying_out)?;
+        if laid == iolab_drive::pump::Laid::Stopped {
+            let why = observer.stopped_because.clone();
+            return Ok(SessionEnd { record: None, why, warnings: observer.warnings });
+        }
     }
     let (news, heard) = channel();
     let actors = cast.actors();
@@ -145,7 +150,7 @@ pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<Sessio
             turns.push(sender);
             let wire = Wire { index, turns: receiver, news: news.clone() };
             let (news, table) = (news.clone(), table.as_ref());
-            let directory = request.directory.as_path();
+            let directory = directories[actor.place].as_path();
             scope.spawn(move || {
                 pin(&actor.seat);
                 let life = Living(&actor.seat, directory, table, wire);
@@ -155,8 +160,7 @@ pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<Sessio
                 }
             });
         }
-        let mut session =
-            Session { spec, cast: &cast, actors: &actors, turns, heard, now_at: None };
+        let mut session = Session::new(spec, (&cast, &actors), (turns, heard));
         session.run(request, &mut observer)
         // The senders go with the session, which ends every worker.
     });
@@ -167,6 +171,11 @@ pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<Sessio
     Ok(SessionEnd { record, why, warnings: observer.warnings })
 }
 
+/// Where the files are on each of the devices made alike.
+fn directories_of(request: &Request) -> Vec<PathBuf> {
+    [&request.directory].into_iter().chain(&request.twins).cloned().collect()
+}
+
 /// The coordinator.
 struct Session<'a> {
     spec: &'a PairsSpec,
@@ -174,8 +183,10 @@ struct Session<'a> {
     actors: &'a [CastMember<'a>],
     turns: Vec<Sender<Turn>>,
     heard: Receiver<(usize, News)>,
-    /// The treatment whose knobs are in effect.
-    now_at: Option<usize>,
+    /// The treatment whose knobs are in effect, by device.
+    now_at: Vec<Option<usize>>,
+    /// Devices whose knobs were changed, and which nobody has used since.
+    unsettled: Vec<bool>,
 }
 
 /// The length of slices, and what it follows from.
@@ -183,10 +194,19 @@ struct Chosen {
     length: SliceLength,
     by: ChosenBy,
     switch_cost_ns: u64,
-    per_unit: u32,
+    per_block: u32,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    fn new(
+        spec: &'a PairsSpec,
+        (cast, actors): (&'a Cast, &'a [CastMember<'a>]),
+        (turns, heard): (Vec<Sender<Turn>>, Receiver<(usize, News)>),
+    ) -> Self {
+        let (now_at, unsettled) = (vec![None; cast.places()], vec![false; cast.places()]);
+        Self { spec, cast, actors, turns, heard, now_at, unsettled }
+    }
+
     fn run(
         &mut self,
         request: &Request,
@@ -195,17 +215,7 @@ impl Session<'_> {
         observer.starting();
         let chosen = self.choose()?;
         let began = monotonic();
-        let mut record = PairsRecord {
-            slice_ns: chosen.length.slice.0,
-            chosen_by: chosen.by,
-            washout_ns: chosen.length.washout.0,
-            switch_cost_ns: chosen.switch_cost_ns,
-            slices_per_unit: chosen.per_unit,
-            elapsed_ns: 0,
-            cells: self.cast.told(),
-            units: Vec::new(),
-            slices: PairsSlices::default(),
-        };
+        let mut record = self.record(&chosen);
         let mut told = Instant::now();
         for unit in 0..self.spec.units {
             if self.is_time_over(&record) {
@@ -241,6 +251,24 @@ impl Session<'_> {
         Ok((record, observer.stopped_because.clone()))
     }
 
+    /// A record without units.
+    fn record(&self, chosen: &Chosen) -> PairsRecord {
+        PairsRecord {
+            slice_ns: chosen.length.slice.0,
+            chosen_by: chosen.by,
+            washout_ns: chosen.length.washout.0,
+            switch_cost_ns: chosen.switch_cost_ns,
+            places: self.cast.places() as u32,
+            settle_ns: self.spec.settle_ns,
+            knobs: Vec::new(),
+            slices_per_unit: chosen.per_block * self.cast.places() as u32,
+            elapsed_ns: 0,
+            cells: self.cast.told(),
+            units: Vec::new(),
+            slices: PairsSlices::default(),
+        }
+    }
+
     /// Whether the next unit, if it takes as long as those before, would end too late.
     fn is_time_over(&self, record: &PairsRecord) -> bool {
         let done = record.units.len() as u64;
@@ -256,25 +284,42 @@ impl Session<'_> {
         slices: &mut PairsSlices,
         observer: &mut PhaseObserver<'_>,
     ) -> Result<bool, String> {
-        let size = (self.cast.phases(), self.spec.treatments.len(), chosen.per_unit);
-        for (phase, treatment) in order::of_unit(self.spec.seed, unit, size) {
-            if observer.should_stop() {
-                return Ok(false);
-            }
-            if !self.switch_to(treatment)? {
-                return Ok(false);
-            }
-            let cell = self.cast.cell(treatment, phase);
-            for (tenant, counts) in self.slice(cell, chosen.length)?.into_iter().enumerate() {
-                add(slices, (unit, cell, tenant), &counts, began);
+        let size = order::Size {
+            phases: self.cast.phases(),
+            treatments: self.spec.treatments.len(),
+            per_block: chosen.per_block,
+            places: self.cast.places(),
+        };
+        for block in order::of_unit(self.spec.seed, unit, size) {
+            for (phase, treatment) in block.turns {
+                if observer.should_stop() {
+                    return Ok(false);
+                }
+                if !self.make_ready(treatment, block.shift)? {
+                    return Ok(false);
+                }
+                let cell = self.cast.cell(treatment, phase);
+                let device = self.cast.place(treatment, block.shift);
+                let counts = self.slice(cell, device, chosen.length)?;
+                for (tenant, counts) in counts.into_iter().enumerate() {
+                    add(slices, Place { unit, cell, tenant, device }, &counts, began);
+                }
             }
         }
         Ok(true)
     }
 
-    /// Lets the workers of a cell have a slice; what they did, by tenant.
-    fn slice(&self, cell: usize, length: SliceLength) -> Result<Vec<Vec<SliceCount>>, String> {
-        let range = self.cast.range(cell);
+    /// Lets the workers of a cell have a slice on a device; what they did, by tenant.
+    fn slice(
+        &mut self,
+        cell: usize,
+        place: usize,
+        length: SliceLength,
+    ) -> Result<Vec<Vec<SliceCount>>, String> {
+        let range = self.cast.range(cell, place);
+        let is_unsettled = std::mem::take(&mut self.unsettled[place]);
+        let settle = if is_unsettled { Ns(self.spec.settle_ns) } else { Ns(0) };
+        let length = SliceLength { washout: length.washout.max(settle), ..length };
         for index in range.clone() {
             self.turns[index].send(Turn::Slice(length)).map_err(|_| self.epitaph())?;
         }
@@ -321,25 +366,33 @@ impl Session<'_> {
         failed.unwrap_or_else(|| "a worker ended without saying why".into())
     }
 
-    /// Has the parent put the knobs of a treatment into effect, if others are; answers whether they
-    /// are: not if somebody wants the session to end.
-    fn switch_to(&mut self, treatment: usize) -> Result<bool, String> {
-        let knobs = |index: usize| &self.spec.treatments[index].knobs;
-        let is_same = match self.now_at {
-            Some(now) => knobs(now) == knobs(treatment),
-            None => !self.spec.is_switching(),
+    /// Has the parent put the knobs of a treatment into effect where it works in such a block;
+    /// answers whether they are: not if somebody wants the session to end.
+    fn make_ready(&mut self, treatment: usize, shift: usize) -> Result<bool, String> {
+        let wanted = match self.cast.places() {
+            1 => vec![treatment],
+            _ => self.cast.assignment(shift),
         };
-        self.now_at = Some(treatment);
-        if is_same {
+        let knobs = |index: usize| &self.spec.treatments[index].knobs;
+        let is_other = |(now, next): (&Option<usize>, &usize)| match now {
+            Some(now) => knobs(*now) != knobs(*next),
+            None => self.spec.is_switching(),
+        };
+        let others: Vec<bool> = self.now_at.iter().zip(&wanted).map(is_other).collect();
+        self.now_at = wanted.iter().copied().map(Some).collect();
+        if others.iter().all(|is_other| !is_other) {
             return Ok(true);
         }
-        print(&MeasureLine::Switch { treatment });
+        for (unsettled, is_other) in self.unsettled.iter_mut().zip(others) {
+            *unsettled |= is_other;
+        }
+        print(&MeasureLine::Switch { treatments: wanted });
         wait_for_line().map(|passed| passed == Passed::Together)
     }
 
     /// The same before the first unit, where an end leaves nothing.
-    fn try_switch(&mut self, treatment: usize) -> Result<(), String> {
-        if self.switch_to(treatment)? { Ok(()) } else { Err(INTERRUPTED.into()) }
+    fn try_ready(&mut self, treatment: usize, shift: usize) -> Result<(), String> {
+        if self.make_ready(treatment, shift)? { Ok(()) } else { Err(INTERRUPTED.into()) }
     }
 
     /// Tries every cell and every change of knobs, and chooses the length of slices.
@@ -348,8 +401,9 @@ impl Session<'_> {
         let mut slowest_ns = 0;
         let pilot = SliceLength { slice: Ns(PILOT.as_nanos() as u64), washout: Ns(0) };
         for cell in 0..self.cast.cells() {
-            self.try_switch(self.cast.treatment(cell))?;
-            for counts in self.slice(cell, pilot)? {
+            let treatment = self.cast.treatment(cell);
+            self.try_ready(treatment, 0)?;
+            for counts in self.slice(cell, self.cast.place(treatment, 0), pilot)? {
                 let per_op =
                     counts.iter().map(|count| (count.end_ns - count.begin_ns) / count.ops.max(1));
                 slowest_ns = per_op.max().unwrap_or(0).max(slowest_ns);
@@ -357,29 +411,35 @@ impl Session<'_> {
         }
         self.collect()?;
         let spec = self.spec;
-        let (slice_ns, by) = slice_of(spec, slowest_ns, switch_cost_ns);
+        let places = self.cast.places() as u64;
+        // Twins are exchanged once a block: that costs no slice anything.
+        let changes = if spec.is_switching() && places == 1 { switch_cost_ns } else { 0 };
+        let (slice_ns, by) = slice_of(spec, slowest_ns, changes);
         let length = SliceLength { slice: Ns(slice_ns), washout: Ns(spec.washout_ns) };
-        let changes = if spec.is_switching() { switch_cost_ns } else { 0 };
         let turn = slice_ns + spec.washout_ns + changes;
-        let per_unit = spec.unit_ns / (turn * self.cast.cells() as u64).max(1);
-        Ok(Chosen { length, by, switch_cost_ns, per_unit: per_unit.clamp(2, 4096) as u32 })
+        let per_block = spec.unit_ns / places / (turn * self.cast.cells() as u64).max(1);
+        let least = if places == 1 { 2 } else { 1 };
+        Ok(Chosen { length, by, switch_cost_ns, per_block: per_block.clamp(least, 4096) as u32 })
     }
 
-    /// Mean cost of a change of knobs; 0 if there are none.
+    /// Mean cost of a change of knobs, of all twins together; 0 if there are none.
     fn time_switches(&mut self) -> Result<u64, String> {
         if !self.spec.is_switching() {
             return Ok(0);
         }
-        let treatments = self.spec.treatments.len();
+        let turns: Vec<(usize, usize)> = match self.cast.places() {
+            1 => (0..self.spec.treatments.len()).map(|treatment| (treatment, 0)).collect(),
+            places => (0..places).map(|shift| (0, shift)).collect(),
+        };
         // The first time, each one is checked and noted in the journal.
-        for treatment in 0..treatments {
-            self.try_switch(treatment)?;
+        for (treatment, shift) in &turns {
+            self.try_ready(*treatment, *shift)?;
         }
         let began = Instant::now();
-        for treatment in (0..treatments).cycle().take(treatments * SWITCHES_TRIED as usize) {
-            self.try_switch(treatment)?;
+        for (treatment, shift) in turns.iter().cycle().take(turns.len() * SWITCHES_TRIED as usize) {
+            self.try_ready(*treatment, *shift)?;
         }
-        let tried = u64::from(SWITCHES_TRIED) * treatments as u64;
+        let tried = u64::from(SWITCHES_TRIED) * turns.len() as u64;
         Ok(began.elapsed().as_nanos() as u64 / tried)
     }
 }
@@ -395,43 +455,6 @@ fn slice_of(spec: &PairsSpec, slowest_ns: u64, switch_cost_ns: u64) -> (u64, Cho
     match most {
         Some((wanted, by)) if wanted <= spec.slice_max_ns => (wanted, by),
         _ => (spec.slice_max_ns, ChosenBy::Longest),
-    }
-}
-
-/// Adds what the workers of a tenant did in a slice.
-fn add(
-    slices: &mut PairsSlices,
-    (unit, cell, tenant): (u32, usize, usize),
-    did: &[SliceCount],
-    began: Ns,
-) {
-    let sum = |of: fn(&SliceCount) -> u64| did.iter().map(of).sum::<u64>();
-    let first = did.iter().map(|count| count.begin_ns).min().unwrap_or(0);
-    slices.unit.push(unit);
-    slices.cell.push(cell as u32);
-    slices.tenant.push(tenant as u32);
-    slices.begin_ns.push(first.saturating_sub(began.0));
-    slices.length_ns.push(sum(|count| count.end_ns - count.begin_ns));
-    slices.ops.push(sum(|count| count.ops));
-    slices.bytes.push(sum(|count| count.bytes));
-    slices.longest_ns.push(did.iter().map(|count| count.longest_ns).max().unwrap_or(0));
-    slices.workers.push(did.len() as u32);
-}
-
-/// Forgets all but the first `count`.
-fn truncate(slices: &mut PairsSlices, count: usize) {
-    for column in [&mut slices.unit, &mut slices.cell, &mut slices.tenant, &mut slices.workers] {
-        column.truncate(count);
-    }
-    let long = [
-        &mut slices.begin_ns,
-        &mut slices.length_ns,
-        &mut slices.ops,
-        &mut slices.bytes,
-        &mut slices.longest_ns,
-    ];
-    for column in long {
-        column.truncate(count);
     }
 }
 

@@ -21,6 +21,9 @@ pub struct Request {
     pub trial: String,
     /// Where the files are; owned by iolab.
     pub directory: PathBuf,
+    /// Directories on the twins of its device, for alternating slices.
+    #[serde(default)]
+    pub twins: Vec<PathBuf>,
     /// What its token file must hold, if others can reach the directory.
     #[serde(default)]
     pub token: Option<String>,

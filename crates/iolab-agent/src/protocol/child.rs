@@ -27,6 +27,8 @@ pub struct MeasureOrder<'a> {
     pub trial: &'a str,
     /// Where the files go.
     pub directory: PathBuf,
+    /// Directories on the twins of its device, for alternating slices.
+    pub twins: &'a [PathBuf],
     /// What its token file must hold, if others can reach the directory.
     pub token: Option<&'a str>,
     /// It is ours: files have plain names.
@@ -101,10 +103,11 @@ pub enum MeasureLine {
         /// When.
         at_ns: u64,
     },
-    /// The knobs of another treatment are wanted before its slice; it waits for them.
+    /// The knobs of other treatments are wanted before their slices; it waits for them.
     Switch {
-        /// Index of the treatment.
-        treatment: usize,
+        /// Index of the treatment that each of the devices made alike shall have next; of one
+        /// device: of whose slice is next.
+        treatments: Vec<usize>,
     },
     /// The last line.
     Result(Box<MeasureResult>),

@@ -73,6 +73,8 @@ pub struct PreparedPlace {
 pub struct Prepared {
     /// The folder.
     pub folder: PathBuf,
+    /// The same on the twins of its device, if it has some.
+    pub twins: Vec<PathBuf>,
     /// What is in its token file, if others can reach it.
     pub token: Option<String>,
     /// The device itself, if there is no file system.
@@ -127,8 +129,8 @@ pub trait Testbed {
     /// Refuses knobs that may not change here.
     fn check_knobs(&self, machine: &Machine, knobs: &BTreeMap<String, String>) -> Result<()>;
 
-    /// Refuses to change knobs more often than once a second, as alternating slices do, where
-    /// others use the devices: the running system, or file systems that are not ours.
+    /// Refuses to change knobs more often than once a second, as short alternating slices do,
+    /// where others use the devices: the running system, or file systems that are not ours.
     fn check_fast_switching(&self) -> Result<()>;
 
     /// Makes ready for a trial.

@@ -375,6 +375,7 @@ impl DeviceTestbed {
         machine.act(ActionKind::WriteDevice, node, detail, || Ok(()))?;
         Ok(Prepared {
             folder: self.slices(),
+            twins: Vec::new(),
             token: None,
             raw: Some(RawDevice {
                 node: NODE.to_owned(),
@@ -408,6 +409,7 @@ impl DeviceTestbed {
         let options = filesystem::effective_options(&point).unwrap_or_default();
         Ok(Prepared {
             folder: point.join("data"),
+            twins: Vec::new(),
             token: None,
             raw: None,
             stack: Some(StackRecord {

@@ -206,6 +206,7 @@ impl Testbed for DirectoryTestbed {
         }
         Ok(Prepared {
             folder: self.folder.clone(),
+            twins: Vec::new(),
             token: self.token.clone(),
             raw: None,
             stack: None,

@@ -5,7 +5,9 @@
 //! namespace. So the kernel cleans up most of it when the agent dies, and the journal knows the
 //! rest.
 //!
-//! Left out: partitions, volumes of several devices. The second device is for a journal.
+//! Twins are several of them made alike, each with a file system of its own, for slices whose
+//! treatments differ in knobs. Left out: partitions, volumes of several devices; a second device of
+//! one that has no twin is for a journal.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -31,6 +33,8 @@ const BYTES_MIN: u64 = 64 << 20;
 /// A journal needs no more, and writing it costs time.
 const JOURNAL_BYTES_MAX: u64 = 256 << 20;
 pub(super) const RUNTIME_FOLDER: &str = "/run/iolab";
+/// A comparison of more sets of knobs than this is long, and so many images are large.
+const TWINS_MAX: u32 = 8;
 /// Devices that others may take from under us before it is an error.
 const ATTEMPTS_MAX: u32 = 16;
 const NODE_PATIENCE: Duration = Duration::from_secs(5);
@@ -43,6 +47,11 @@ fn check(spec: &LoopSpec) -> Result<()> {
     if !(1..=2).contains(&spec.device_count) {
         return Err(Error::protocol("device_count must be 1, or 2 for an external journal"));
     }
+    if !(1..=TWINS_MAX).contains(&spec.twin_count) || spec.twin_count > 1 && spec.device_count > 1 {
+        return Err(Error::protocol(format!(
+            "twin_count must be 1 to {TWINS_MAX}, and 1 where device_count is 2"
+        )));
+    }
     if ![512, 1024, 2048, 4096].contains(&spec.logical_block_bytes) {
         return Err(Error::protocol("logical_block_bytes must be 512, 1024, 2048 or 4096"));
     }
@@ -54,6 +63,9 @@ fn check(spec: &LoopSpec) -> Result<()> {
 
 /// Sizes of the images, the data first.
 fn sizes(spec: &LoopSpec) -> Vec<u64> {
+    if spec.twin_count > 1 {
+        return vec![spec.size_bytes; spec.twin_count as usize];
+    }
     let journal = spec.size_bytes.min(JOURNAL_BYTES_MAX);
     [spec.size_bytes, journal][..spec.device_count as usize].to_vec()
 }
@@ -77,9 +89,13 @@ struct LoopTestbed {
     devices: Vec<String>,
     nodes: Vec<String>,
     folder: PathBuf,
+    /// Devices made alike.
+    twins: usize,
     bytes: u64,
-    /// The file system that is mounted.
+    /// The file system that is mounted, on every twin.
     mounted: Option<Stack>,
+    /// Where something is mounted.
+    mount_points: Vec<PathBuf>,
     /// Of the file system that was made last.
     parameters: Vec<String>,
     warnings: Vec<Warning>,
@@ -117,12 +133,14 @@ pub fn open(mut spec: LoopSpec, opening: Opening) -> Result<Box<dyn Testbed>> {
         devices: Vec::new(),
         nodes: Vec::new(),
         folder,
+        twins: spec.twin_count as usize,
         bytes: spec.size_bytes,
         mounted: None,
+        mount_points: Vec::new(),
         parameters: Vec::new(),
         warnings: Vec::new(),
     };
-    testbed.make_mount_point(machine)?;
+    testbed.make_mount_points(machine)?;
     // A name that nobody can have taken: what the journal holds is removed, whoever made it.
     let token = owned_directory::fresh_token()?;
     for (index, bytes) in sizes.into_iter().enumerate() {
@@ -139,11 +157,27 @@ pub fn open(mut spec: LoopSpec, opening: Opening) -> Result<Box<dyn Testbed>> {
 }
 
 impl LoopTestbed {
-    fn make_mount_point(&self, machine: &mut Machine) -> Result<()> {
-        let folder = &self.folder;
-        let change = Change::MountPointCreated { path: folder.clone() };
-        let action = (ActionKind::CreateDirectory, folder.display().to_string(), String::new());
-        machine.make(change, action, || make_runtime_folder(folder)).map(drop)
+    /// The run's folder; twins are mounted in folders below it.
+    fn make_mount_points(&self, machine: &mut Machine) -> Result<()> {
+        let folders = [self.folder.clone()].into_iter();
+        for folder in
+            folders.chain((0..self.twins).filter(|_| self.twins > 1).map(|i| self.point(i)))
+        {
+            let change = Change::MountPointCreated { path: folder.clone() };
+            let action = (ActionKind::CreateDirectory, folder.display().to_string(), String::new());
+            machine.make(change, action, || match folder == self.folder {
+                true => make_runtime_folder(&folder),
+                false => {
+                    fs::create_dir(&folder).map_err(|error| Error::io("create", &folder, error))
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Where a device's file system is mounted.
+    fn point(&self, twin: usize) -> PathBuf {
+        if self.twins == 1 { self.folder.clone() } else { self.folder.join(format!("twin-{twin}")) }
     }
 
     /// Attaches an image to a loop device of its own. Between adding one and attaching to it,
@@ -231,40 +265,50 @@ impl LoopTestbed {
         }
     }
 
-    fn volume(&self) -> Volume<'_> {
+    fn volume<'a>(&'a self, twin: usize, point: &'a Path) -> Volume<'a> {
+        let journal = self.nodes.get(1).filter(|_| self.twins == 1);
         Volume {
-            device: &self.nodes[0],
-            journal_device: self.nodes.get(1).map(String::as_str),
-            point: &self.folder,
+            device: &self.nodes[twin],
+            journal_device: journal.map(String::as_str),
+            point,
             bytes: self.bytes,
             uuid: None,
         }
     }
 
     fn unmount(&mut self, machine: &mut Machine) -> Result<()> {
-        if self.mounted.is_some() {
-            filesystem::unmount(machine, &self.folder)?;
-            self.mounted = None;
+        self.mounted = None;
+        while let Some(point) = self.mount_points.pop() {
+            if let Err(error) = filesystem::unmount(machine, &point) {
+                self.mount_points.push(point);
+                return Err(error);
+            }
         }
         Ok(())
     }
 
-    fn data_folder(&self) -> PathBuf {
-        self.folder.join("data")
+    fn data_folder(&self, twin: usize) -> PathBuf {
+        self.point(twin).join("data")
     }
 
     fn mount_fresh(&mut self, machine: &mut Machine, stack: &Stack) -> Result<()> {
-        filesystem::check(stack, &self.volume())?;
+        filesystem::check(stack, &self.volume(0, &self.point(0)))?;
         self.unmount(machine)?;
-        self.parameters = filesystem::make(machine, stack, &self.volume())?;
-        filesystem::mount(machine, stack, &self.volume())?;
-        self.mounted = Some(stack.clone());
-        let data = self.data_folder();
-        machine
-            .act(ActionKind::CreateDirectory, data.display().to_string(), "", || {
+        for twin in 0..self.twins {
+            let point = self.point(twin);
+            let parameters = filesystem::make(machine, stack, &self.volume(twin, &point))?;
+            filesystem::mount(machine, stack, &self.volume(twin, &point))?;
+            if twin == 0 {
+                self.parameters = parameters;
+            }
+            self.mount_points.push(point);
+            let data = self.data_folder(twin);
+            machine.act(ActionKind::CreateDirectory, data.display().to_string(), "", || {
                 fs::create_dir(&data).map_err(|error| Error::io("create", &data, error))
-            })
-            .map(drop)
+            })?;
+        }
+        self.mounted = Some(stack.clone());
+        Ok(())
     }
 }
 
@@ -307,9 +351,10 @@ impl Testbed for LoopTestbed {
         if asked.is_fresh_fs || self.mounted.as_ref() != Some(stack) {
             self.mount_fresh(machine, stack)?;
         }
-        let options = filesystem::effective_options(&self.folder).unwrap_or_default();
+        let options = filesystem::effective_options(&self.point(0)).unwrap_or_default();
         Ok(Prepared {
-            folder: self.data_folder(),
+            folder: self.data_folder(0),
+            twins: (1..self.twins).map(|twin| self.data_folder(twin)).collect(),
             token: None,
             raw: None,
             stack: Some(StackRecord {
@@ -328,12 +373,14 @@ impl Testbed for LoopTestbed {
         if self.mounted.is_none() {
             return Ok(());
         }
-        let data = self.data_folder();
-        let files = data.join("*").display().to_string();
-        let removed = machine.act(ActionKind::RemoveFile, files, "after the trial", || {
-            owned_directory::clear(&data, None)
-        });
-        removed.map(drop)
+        for twin in 0..self.twins {
+            let data = self.data_folder(twin);
+            let files = data.join("*").display().to_string();
+            machine.act(ActionKind::RemoveFile, files, "after the trial", || {
+                owned_directory::clear(&data, None)
+            })?;
+        }
+        Ok(())
     }
 
     fn close(&mut self, machine: &mut Machine) -> Result<()> {
@@ -410,19 +457,29 @@ mod tests {
     use super::*;
 
     fn spec(size_bytes: u64, device_count: u32, logical_block_bytes: u32) -> LoopSpec {
-        LoopSpec { size_bytes, image_dir: "/var/tmp".into(), device_count, logical_block_bytes }
+        let image_dir = "/var/tmp".into();
+        LoopSpec { size_bytes, image_dir, device_count, logical_block_bytes, twin_count: 1 }
+    }
+
+    fn twins(twin_count: u32, device_count: u32) -> LoopSpec {
+        LoopSpec { twin_count, ..spec(1 << 30, device_count, 512) }
     }
 
     #[test]
     fn impossible_specs_are_refused() {
         assert!(check(&spec(1 << 30, 1, 512)).is_ok());
+        assert!(check(&twins(3, 1)).is_ok());
         for wrong in [spec(1 << 20, 1, 512), spec(1 << 30, 3, 512), spec(1 << 30, 1, 520)] {
+            assert!(check(&wrong).is_err(), "{wrong:?}");
+        }
+        for wrong in [twins(0, 1), twins(9, 1), twins(2, 2)] {
             assert!(check(&wrong).is_err(), "{wrong:?}");
         }
     }
 
     #[test]
-    fn the_journals_image_is_small() {
+    fn twins_are_alike_and_the_journals_image_is_small() {
+        assert_eq!(sizes(&twins(3, 1)), [1 << 30; 3]);
         assert_eq!(sizes(&spec(1 << 30, 2, 512)), [1 << 30, 256 << 20]);
         assert_eq!(sizes(&spec(128 << 20, 2, 512)), [128 << 20, 128 << 20]);
     }

@@ -24,8 +24,9 @@ pub trait Midway {
     /// Does what is due.
     fn act(&mut self) -> Result<()>;
 
-    /// Puts the knobs of a treatment into effect, between two slices.
-    fn switch_to(&mut self, treatment: usize) -> Result<()>;
+    /// Puts the knobs of treatments into effect, one for each device made alike, between two
+    /// slices.
+    fn switch_to(&mut self, treatments: &[usize]) -> Result<()>;
 }
 
 /// The changes of one trial.
@@ -40,8 +41,24 @@ pub struct Changes<'a> {
     warnings: Vec<Warning>,
     /// Treatments that alternate.
     treatments: &'a [PairsTreatment],
-    /// Those whose knobs were checked, noted in the journal and put into effect once.
-    known: BTreeSet<usize>,
+    /// Device and treatment where its knobs were checked, noted in the journal and put into effect
+    /// once.
+    known: BTreeSet<(usize, usize)>,
+    /// Every knob as read back then, the first time of each treatment.
+    found: BTreeMap<usize, BTreeMap<String, String>>,
+    /// The treatment whose knobs each twin has.
+    at: BTreeMap<usize, usize>,
+}
+
+/// What was done while a trial ran.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// Changes of knobs that the trial asked for.
+    pub marks: Vec<Mark>,
+    /// What to know.
+    pub warnings: Vec<Warning>,
+    /// Every knob as read back under each treatment; empty if they never alternated.
+    pub knobs: Vec<BTreeMap<String, String>>,
 }
 
 impl<'a> Changes<'a> {
@@ -57,6 +74,8 @@ impl<'a> Changes<'a> {
             warnings: Vec::new(),
             treatments: spec.pairs.as_ref().map_or(&[], |pairs| &pairs.treatments),
             known: BTreeSet::new(),
+            found: BTreeMap::new(),
+            at: BTreeMap::new(),
         }
     }
 
@@ -69,7 +88,7 @@ impl<'a> Changes<'a> {
     }
 
     /// What was done, and what to know about it.
-    pub fn finish(mut self) -> (Vec<Mark>, Vec<Warning>) {
+    pub fn finish(mut self) -> Done {
         if let Some(change) = self.left.front() {
             self.warnings.push(Warning::new(
                 "change_not_made",
@@ -80,7 +99,54 @@ impl<'a> Changes<'a> {
                 "let it run longer, or change earlier",
             ));
         }
-        (self.marks, self.warnings)
+        let knobs = self.knobs_of_treatments();
+        Done { marks: self.marks, warnings: self.warnings, knobs }
+    }
+
+    /// Of each treatment what was read back of one with the same knobs.
+    fn knobs_of_treatments(&self) -> Vec<BTreeMap<String, String>> {
+        if self.found.is_empty() {
+            return Vec::new();
+        }
+        let of = |treatment: &PairsTreatment| {
+            let mut alike = self.found.iter();
+            alike.find(|(index, _)| self.treatments[**index].knobs == treatment.knobs)
+        };
+        let found = self.treatments.iter().map(|it| of(it).map(|(_, knobs)| knobs.clone()));
+        found.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Gives one of several devices made alike the knobs of a treatment; others stay as they are.
+    fn assign(&mut self, place: usize, treatment: usize) -> Result<()> {
+        if self.at.get(&place) == Some(&treatment) {
+            return Ok(());
+        }
+        self.at.remove(&place);
+        let asked = &self.treatments[treatment].knobs;
+        let knobs = &mut *self.knobs;
+        if self.known.insert((place, treatment)) {
+            let applied = knobs.apply_on(self.machine, place, asked)?;
+            self.warnings.extend(applied.warnings);
+            self.found.entry(treatment).or_insert(applied.knobs);
+        } else {
+            self.machine.unlisted(|machine| knobs.apply_on(machine, place, asked))?;
+        }
+        self.at.insert(place, treatment);
+        Ok(())
+    }
+
+    /// Gives the only device, or all that count as one, the knobs of a treatment.
+    fn switch(&mut self, treatment: usize) -> Result<()> {
+        let wanted = &self.treatments[treatment];
+        if self.known.insert((0, treatment)) {
+            let applied = self.knobs.apply(self.machine, &wanted.knobs)?;
+            self.warnings.extend(applied.warnings);
+            self.found.insert(treatment, applied.knobs);
+            self.values = wanted.knobs.clone();
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut self.values, wanted.knobs.clone());
+        self.knobs.switch(self.machine, &before, &wanted.knobs)
     }
 
     fn make(&mut self, change: &KnobChange) -> Result<()> {
@@ -123,17 +189,15 @@ impl Midway for Changes<'_> {
         Ok(())
     }
 
-    fn switch_to(&mut self, treatment: usize) -> Result<()> {
-        let Some(wanted) = self.treatments.get(treatment) else {
-            return Err(Error::protocol(format!("there is no treatment {treatment}")));
-        };
-        if self.known.insert(treatment) {
-            let applied = self.knobs.apply(self.machine, &wanted.knobs)?;
-            self.warnings.extend(applied.warnings);
-            self.values = wanted.knobs.clone();
-            return Ok(());
+    fn switch_to(&mut self, treatments: &[usize]) -> Result<()> {
+        if let Some(wrong) = treatments.iter().find(|index| **index >= self.treatments.len()) {
+            return Err(Error::protocol(format!("there is no treatment {wrong}")));
         }
-        let before = std::mem::replace(&mut self.values, wanted.knobs.clone());
-        self.knobs.switch(self.machine, &before, &wanted.knobs)
+        match treatments {
+            [only] => self.switch(*only),
+            several => {
+                several.iter().enumerate().try_for_each(|(place, it)| self.assign(place, *it))
+            }
+        }
     }
 }

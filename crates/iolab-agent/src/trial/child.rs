@@ -56,8 +56,8 @@ struct Running {
     result: Option<MeasureResult>,
     /// When its timed region began, until that is passed on.
     released_ns: Option<u64>,
-    /// The treatment whose knobs it waits for.
-    wants: Option<usize>,
+    /// The treatments whose knobs it waits for.
+    wants: Option<Vec<usize>>,
     /// Where it is told to go on, if it waits for that.
     input: Option<ChildStdin>,
     /// Why it was killed.
@@ -84,8 +84,8 @@ pub fn measure(
         if let Some(at_ns) = running.released_ns.take() {
             midway.released(at_ns);
         }
-        if let Some(treatment) = running.wants.take() {
-            match midway.switch_to(treatment) {
+        if let Some(treatments) = running.wants.take() {
+            match midway.switch_to(&treatments) {
                 Ok(()) => running.proceed(),
                 Err(error) => running.end(&format!("other knobs could not be set: {error}")),
             }
@@ -172,7 +172,7 @@ impl Running {
             match serde_json::from_str(&line) {
                 Ok(MeasureLine::Progress(progress)) => control.progress(progress),
                 Ok(MeasureLine::Released { at_ns, .. }) => self.released_ns = Some(at_ns),
-                Ok(MeasureLine::Switch { treatment }) => self.wants = Some(treatment),
+                Ok(MeasureLine::Switch { treatments }) => self.wants = Some(treatments),
                 Ok(MeasureLine::Result(result)) => self.result = Some(*result),
                 Err(error) => self.complain(format!("'{line}' is not understood: {error}")),
             }
@@ -289,7 +289,7 @@ mod tests {
             self.released_ns.map(|_| Duration::ZERO)
         }
 
-        fn switch_to(&mut self, _: usize) -> Result<()> {
+        fn switch_to(&mut self, _: &[usize]) -> Result<()> {
             Ok(())
         }
 
@@ -313,6 +313,7 @@ mod tests {
         let order = MeasureOrder {
             trial: "t0001",
             directory: "/nowhere".into(),
+            twins: &[],
             token: None,
             is_ours: false,
             device: None,

@@ -133,7 +133,7 @@ fn check_changes(machine: &Machine, testbed: &dyn Testbed, spec: &TrialSpec) -> 
     for treatment in spec.pairs.iter().flat_map(|pairs| &pairs.treatments) {
         testbed.check_knobs(machine, &treatment.knobs)?;
     }
-    if spec.pairs.as_ref().is_some_and(PairsSpec::is_switching) {
+    if spec.pairs.as_ref().is_some_and(PairsSpec::may_switch_fast) {
         testbed.check_fast_switching()?;
     }
     Ok(())
@@ -154,6 +154,10 @@ fn hand_over(
     if prepared.raw.is_some() {
         let what = "a device without a file system belongs to root";
         return Err(Error::refused(what, "choose a file system, or measure as root"));
+    }
+    if !prepared.twins.is_empty() {
+        let what = "twin devices are measured as root";
+        return Err(Error::refused(what, "leave run_as out, or compare whole trials"));
     }
     // What was made for a user is his already.
     let is_theirs = testbed.class() == "A+" && machine.user().is_some();
@@ -245,6 +249,7 @@ fn measure_now(
     let order = MeasureOrder {
         trial: &spec.trial,
         directory: prepared.folder.clone(),
+        twins: &prepared.twins,
         token: prepared.token.as_deref(),
         is_ours: !testbed.is_users(),
         device: prepared.raw.as_ref(),
@@ -276,12 +281,15 @@ fn measure_now(
         changes.rehearse()?;
         rehearsal()
     };
-    let (marks, warnings) = changes.finish();
+    let done = changes.finish();
     // Only a workload of one phase has changes.
     if let Some(phase) = measured.phases.first_mut() {
-        phase.marks = marks;
+        phase.marks = done.marks;
     }
-    measured.warnings.extend(warnings);
+    if let Some(pairs) = &mut measured.pairs {
+        pairs.knobs = done.knobs;
+    }
+    measured.warnings.extend(done.warnings);
     Ok(measured)
 }
 

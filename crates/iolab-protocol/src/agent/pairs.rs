@@ -21,7 +21,12 @@ pub struct PairsSpec {
     pub slice_max_ns: u64,
     /// Before each slice, driven and not counted.
     pub washout_ns: u64,
-    /// Length of a balanced unit; it is longer where two slices of each cell take longer.
+    /// Before the first slice on a device whose knobs were changed, in place of the washout: what
+    /// keeps state settles.
+    #[serde(default)]
+    pub settle_ns: u64,
+    /// Length of a balanced unit; it is longer where two slices of each cell (on twin devices: one
+    /// of each cell on each device) take longer.
     pub unit_ns: u64,
     /// Balanced units after which it ends.
     pub units: u32,
@@ -47,6 +52,11 @@ impl PairsSpec {
     pub fn is_switching(&self) -> bool {
         self.treatments.windows(2).any(|pair| pair[0].knobs != pair[1].knobs)
     }
+
+    /// Whether knobs could change more often than once a second.
+    pub fn may_switch_fast(&self) -> bool {
+        self.is_switching() && self.slice_min_ns < 1_000_000_000
+    }
 }
 
 /// What such a session left behind.
@@ -58,8 +68,19 @@ pub struct PairsRecord {
     pub chosen_by: ChosenBy,
     /// Before each slice.
     pub washout_ns: u64,
-    /// What a change of knobs cost on average, measured before the first unit.
+    /// What a change of knobs cost on average, measured before the first unit; on twin devices: an
+    /// exchange of them all.
     pub switch_cost_ns: u64,
+    /// Devices made alike; 1: all treatments have the same.
+    #[serde(default = "one")]
+    pub places: u32,
+    /// In place of the washout where knobs were changed just before.
+    #[serde(default)]
+    pub settle_ns: u64,
+    /// Every knob as read back when a treatment had the device first, by treatment; empty if knobs
+    /// never change.
+    #[serde(default)]
+    pub knobs: Vec<BTreeMap<String, String>>,
     /// Slices of each treatment and phase in a unit.
     pub slices_per_unit: u32,
     /// From the first unit to the last.
@@ -85,8 +106,18 @@ pub struct SessionOfSlices {
     pub washout_ns: u64,
     /// What a change of knobs cost on average, measured before the first unit.
     pub switch_cost_ns: u64,
+    /// Devices made alike, whose knobs are exchanged; 1: there is one device.
+    #[serde(default = "one")]
+    pub places: u32,
+    /// In place of the washout where knobs were changed just before.
+    #[serde(default)]
+    pub settle_ns: u64,
     /// Slices of each treatment and phase in a unit.
     pub slices_per_unit: u32,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// What decided the length of slices.
@@ -153,6 +184,9 @@ pub struct PairsSlices {
     pub cell: Vec<u32>,
     /// Index of the tenant.
     pub tenant: Vec<u32>,
+    /// Index of the device, of those made alike.
+    #[serde(default)]
+    pub place: Vec<u32>,
     /// From the beginning of the first unit.
     pub begin_ns: Vec<u64>,
     /// How long was counted; of several workers, all added up.

@@ -55,6 +55,14 @@ pub struct LoopSpec {
     pub device_count: u32,
     /// 512, 1024, 2048 or 4096.
     pub logical_block_bytes: u32,
+    /// Devices made alike, each with an image and a file system of its own, for alternating slices
+    /// whose treatments differ in knobs; 1 without such.
+    #[serde(default = "one")]
+    pub twin_count: u32,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// A directory.

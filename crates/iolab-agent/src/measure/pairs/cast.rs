@@ -20,14 +20,20 @@ pub struct Cast {
     workloads: Vec<Workload>,
     /// All tenants of all cells as one phase: the files that are made.
     pub everything: Workload,
-    /// Where the workers of each cell begin among all, with the end behind.
+    /// Where the workers of each cell on each device begin among all, with the end behind.
     begins: Vec<usize>,
+    /// Of each treatment, which set of knobs it has.
+    groups: Vec<usize>,
+    /// Devices made alike.
+    places: usize,
 }
 
 /// A worker, and where it belongs.
 pub struct CastMember<'a> {
     /// Index of its cell.
     pub cell: usize,
+    /// Index of its device.
+    pub place: usize,
     /// Who it is.
     pub seat: Seat<'a>,
     /// How it calls the kernel.
@@ -35,8 +41,8 @@ pub struct CastMember<'a> {
 }
 
 impl Cast {
-    /// Understands the treatments of `spec`.
-    pub fn of(spec: &PairsSpec) -> Result<Self, Error> {
+    /// Understands the treatments of `spec`, on so many devices made alike.
+    pub fn of(spec: &PairsSpec, places: usize) -> Result<Self, Error> {
         let read = |treatment: &crate::protocol::PairsTreatment| -> Result<Workload, Error> {
             let mut workload = treatment.workload.clone();
             workload.workers_as = WorkersAs::Threads;
@@ -63,9 +69,32 @@ impl Cast {
         let mut begins = vec![0];
         for phase in workloads.iter().flat_map(|workload| &workload.phases) {
             let workers: u32 = phase.tenants.iter().map(|tenant| tenant.workers).sum();
-            begins.push(begins.last().copied().unwrap_or(0) + workers as usize);
+            for _ in 0..places {
+                begins.push(begins.last().copied().unwrap_or(0) + workers as usize);
+            }
         }
-        Ok(Self { workloads, everything, begins })
+        let groups = groups_of(spec);
+        let sets = 1 + groups.iter().max().copied().unwrap_or(0);
+        if places > 1 && sets != places {
+            return Err(wrong(format!("{sets} sets of knobs on {places} devices")));
+        }
+        Ok(Self { workloads, everything, begins, groups, places })
+    }
+
+    /// Devices made alike.
+    pub fn places(&self) -> usize {
+        self.places
+    }
+
+    /// The device of a treatment in a block.
+    pub fn place(&self, treatment: usize, shift: usize) -> usize {
+        (self.groups[treatment] + shift) % self.places
+    }
+
+    /// For each device the first treatment that has it in a block.
+    pub fn assignment(&self, shift: usize) -> Vec<usize> {
+        let first = |place| (0..self.workloads.len()).find(|it| self.place(*it, shift) == place);
+        (0..self.places).map(|place| first(place).expect("every device has a set")).collect()
     }
 
     /// Phases of each treatment.
@@ -97,12 +126,13 @@ impl Cast {
         self.phase(cell).tenants.len()
     }
 
-    /// Indices of the workers of a cell.
-    pub fn range(&self, cell: usize) -> Range<usize> {
-        self.begins[cell]..self.begins[cell + 1]
+    /// Indices of the workers of a cell on a device.
+    pub fn range(&self, cell: usize, place: usize) -> Range<usize> {
+        let index = cell * self.places + place;
+        self.begins[index]..self.begins[index + 1]
     }
 
-    /// All workers, cell by cell.
+    /// All workers, cell by cell, and device by device in each.
     pub fn actors(&self) -> Vec<CastMember<'_>> {
         let mut found = Vec::new();
         for cell in 0..self.cells() {
@@ -110,8 +140,10 @@ impl Cast {
             let phase = self.phase(cell);
             let name = workload.engine_of(phase);
             let engine: Engine = name.parse().expect("its name was parsed before");
-            let of_cell = seats(workload, phase, None).into_iter();
-            found.extend(of_cell.map(|seat| CastMember { cell, seat, engine }));
+            for place in 0..self.places {
+                let of_cell = seats(workload, phase, None).into_iter();
+                found.extend(of_cell.map(|seat| CastMember { cell, place, seat, engine }));
+            }
         }
         found
     }
@@ -141,6 +173,20 @@ impl Cast {
         };
         (0..self.cells()).map(tell).collect()
     }
+}
+
+/// Of each treatment the number of its set of knobs, in the order of the treatments.
+fn groups_of(spec: &PairsSpec) -> Vec<usize> {
+    let mut sets: Vec<&std::collections::BTreeMap<String, String>> = Vec::new();
+    let mut groups = Vec::new();
+    for treatment in &spec.treatments {
+        let known = sets.iter().position(|set| **set == treatment.knobs);
+        groups.push(known.unwrap_or(sets.len()));
+        if known.is_none() {
+            sets.push(&treatment.knobs);
+        }
+    }
+    groups
 }
 
 fn wrong(problem: String) -> Error {

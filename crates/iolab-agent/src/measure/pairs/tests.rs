@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::cast::Cast;
 use super::{run, slice_of};
 use crate::measure::request::Request;
 use crate::protocol::{ChosenBy, PairsSpec};
@@ -91,4 +92,47 @@ fn slices_are_as_long_as_operations_and_switches_ask_within_their_limits() {
     assert_eq!(slice_of(&spec, MS, 0), (20 * MS, ChosenBy::Operations));
     assert_eq!(slice_of(&spec, MS, 20 * MS), (50 * MS, ChosenBy::Switches));
     assert_eq!(slice_of(&spec, MS, 30 * MS), (65 * MS, ChosenBy::Longest));
+}
+
+fn with_knobs(levels: &[&str]) -> PairsSpec {
+    let work = workload(4096, "direct", "laid_out");
+    let mut spec = spec(&vec![work; levels.len()], 1);
+    for (treatment, level) in spec.treatments.iter_mut().zip(levels) {
+        treatment.knobs.insert("scheduler".into(), (*level).into());
+    }
+    spec
+}
+
+#[test]
+fn every_set_of_knobs_has_every_twin_once_and_no_twin_has_two() {
+    let spec = with_knobs(&["none", "bfq", "none", "kyber"]);
+    let cast = Cast::of(&spec, 3).unwrap();
+    for treatment in 0..4 {
+        let mut places: Vec<usize> = (0..3).map(|shift| cast.place(treatment, shift)).collect();
+        places.sort_unstable();
+        assert_eq!(places, [0, 1, 2], "treatment {treatment}");
+    }
+    for shift in 0..3 {
+        let assigned = cast.assignment(shift);
+        for (place, treatment) in assigned.iter().enumerate() {
+            assert_eq!(cast.place(*treatment, shift), place);
+        }
+        assert_eq!(cast.place(0, shift), cast.place(2, shift), "they have the same knobs");
+    }
+    assert_eq!(cast.actors().len(), 4 * 3, "every cell has its worker on every device");
+}
+
+#[test]
+fn twins_are_as_many_as_sets_of_knobs() {
+    let why = Cast::of(&with_knobs(&["none", "bfq", "kyber"]), 2).err().unwrap().to_string();
+    assert!(why.contains("3 sets of knobs on 2 devices"), "{why}");
+}
+
+#[test]
+fn only_slices_shorter_than_a_second_switch_fast() {
+    let mut spec = with_knobs(&["none", "mq-deadline"]);
+    assert!(spec.may_switch_fast());
+    spec.slice_min_ns = 1000 * MS;
+    assert!(!spec.may_switch_fast());
+    assert!(!with_knobs(&["none", "none"]).may_switch_fast());
 }
