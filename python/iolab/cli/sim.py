@@ -8,21 +8,31 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.parser import Parser
 from iolab.errors import IolabError, StudyError
 from iolab.library.services import Services
+from iolab.run.traces import ENDING, with_trace
 from iolab.run.trial import trial_spec
-from iolab.store.users_files import Allowed, refuse_existing, write_new
+from iolab.store.users_files import (
+    Allowed,
+    made_empty,
+    refuse_existing,
+    removed_if_empty,
+    write_new,
+)
 from iolab.study.load import load_study
 from iolab.study.model import TestbedRequest
 from iolab.study.plan import make_plan
 from iolab.testbed.model import make_testbed
 from iolab.testbed.sim import simulated_testbed
 from iolab.wording import nearest
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record, TrialSpec
 
 NAME = "sim"
 HELP = "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers"
@@ -392,14 +402,19 @@ def _declare_trace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY.toml", help="a study on sim:...")
     parser.add_argument("--trial", metavar="ID", default="t0001", help="which one (t0001)")
     parser.add_argument("--seed", type=int, metavar="N", help="if the study names none")
-    parser.add_argument("--out", metavar=f"FILE{_ENDING}", required=True, help="is made anew")
+    parser.add_argument(
+        "--out", metavar="FILE", required=True, help=f"is made anew: *{_ENDING} or *{ENDING}"
+    )
     add_overwrite_flag(parser)
 
 
 def _trace(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     out = Path(arguments.out)
-    if not out.name.endswith(_ENDING):
-        raise StudyError(f"--out {out} does not end in {_ENDING}", f"as in --out trace{_ENDING}")
+    if not out.name.endswith((_ENDING, ENDING)):
+        raise StudyError(
+            f"--out {out} ends in neither {_ENDING} nor {ENDING}",
+            f"as in --out trace{ENDING}, which `iolab trace` reads, or --out trace{_ENDING}",
+        )
     allowed = Allowed.of(arguments.overwrite)
     refuse_existing([out], allowed)
     study = load_study(Path(arguments.study))
@@ -414,14 +429,43 @@ def _trace(arguments: argparse.Namespace, core: Any, console: Console) -> int:
         raise StudyError(f"there is no trial {arguments.trial}", f"the last is {max(trials)}")
     spec = trial_spec(trials[arguments.trial], core, is_fresh_fs=False)
     stack = json.dumps(testbed.agent_spec()["stack"])
+    name = trials[arguments.trial].treatment.name
+    if out.name.endswith(ENDING):
+        count = _compact_trace(core, stack, spec, (out, allowed))
+        console.result(f"{name}: {count} events in {out}")
+        return 0
     text = core.sim_trace(stack, json.dumps(spec))
     try:
         write_new({out: gzip.compress(text.encode(), mtime=0)}, allowed)
     except OSError as error:
         raise StudyError(f"{out} cannot be written: {error}", "name another file") from None
-    name = trials[arguments.trial].treatment.name
     console.result(f"{name}: {text.count(chr(10)) - 1} events in {out}")
     return 0
+
+
+def _compact_trace(core: Any, stack: str, spec: TrialSpec, place: tuple[Path, Allowed]) -> int:
+    """Simulate the trial again with its trace in a file of `iolab trace`; count of its events.
+
+    Raises
+    ------
+    StudyError : the file cannot be written.
+    """
+    out, allowed = place
+    try:
+        made = made_empty(out, allowed)
+    except OSError as error:
+        raise StudyError(f"{out} cannot be written: {error}", "name another file") from None
+    try:
+        record: Record = json.loads(
+            core.simulate_trial(stack, json.dumps(with_trace(spec, out, made)), None)
+        )
+    finally:
+        removed_if_empty(out, made)
+    told = record.get("trace")
+    if told is None or told["problem"]:
+        reason = told["problem"] if told else "nothing was recorded"
+        raise StudyError(f"{out} could not be written: {reason}", "make room")
+    return told["events"]
 
 
 _Subject = tuple[

@@ -14,6 +14,7 @@ from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.parser import Parser
 from iolab.errors import IolabError, TraceError
+from iolab.library import trace_tables
 from iolab.library.services import Services
 from iolab.run.traces import ENDING, FOLDER
 from iolab.store.users_files import Allowed, opened_new
@@ -154,19 +155,25 @@ def _declare_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help=_FILE_HELP)
     parser.add_argument("out", metavar="OUT", help="file to make; - is standard output")
     parser.add_argument(
-        "--to", metavar="FORMAT", help="iolab, blktrace, blkparse, csv or iolog (by OUT's ending)"
+        "--to",
+        metavar="FORMAT",
+        help="iolab, blktrace, blkparse, csv, iolog, parquet or arrow (by OUT's ending)",
     )
     add_overwrite_flag(parser)
 
 
 def _convert(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     out = Path(arguments.out)
-    output = arguments.to or core.trace_output_of(out.name)
+    output = arguments.to or trace_tables.kind_of(out.name) or core.trace_output_of(out.name)
     if output is None:
         raise TraceError(
             f"{out} does not say by its ending which format is meant",
-            "name it with --to; endings are .iotrace .blktrace .txt .csv .iolog",
+            "name it with --to; endings are .iotrace .blktrace .txt .csv .iolog .parquet .arrow",
         )
+    if output in trace_tables.KINDS:
+        trace_tables.require_writer(output)
+        if arguments.out == STANDARD:
+            raise TraceError(f"{output} needs a file, not standard output", "name one")
     with ExitStack() as stack:
         inputs = _inputs(arguments.files, stack)
         facts = json.dumps({"converted from": ", ".join(Path(name).name for name, _ in inputs)})
@@ -175,7 +182,10 @@ def _convert(arguments: argparse.Namespace, core: Any, console: Console) -> int:
             return _tell_caveats(told, console)
         try:
             with opened_new(out, Allowed.of(arguments.overwrite)) as file:
-                told = json.loads(core.trace_convert(inputs, output, facts, file.write))
+                if output in trace_tables.KINDS:
+                    told = trace_tables.write_table(core, inputs, output, file)
+                else:
+                    told = json.loads(core.trace_convert(inputs, output, facts, file.write))
         except OSError as error:
             raise TraceError(
                 f"{out} cannot be written: {error.strerror or error}", "name another place"
