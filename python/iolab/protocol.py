@@ -268,6 +268,13 @@ class CountOf(TypedDict):
     ops: int
 
 
+class CounterSeries(TypedDict):
+    """Counters of a block device, read again and again."""
+
+    at_ns: list[int]
+    counters: list[list[int]]
+
+
 class Course(TypedDict):
     """How the places of the transfers of a step follow each other."""
 
@@ -347,6 +354,7 @@ class DeviceRecord(TypedDict):
     name: str
     read_bytes: int
     reads: int
+    series: NotRequired[CounterSeries | None]
     write_bytes: int
     writes: int
 

@@ -35,9 +35,7 @@ class ColumnsCore(Protocol):
         """Names and types of the columns, as JSON."""
         ...
 
-    def trace_columns(
-        self, inputs: Inputs, sink: Callable[[int, list[Buffers]], object], /
-    ) -> str:
+    def trace_columns(self, inputs: Inputs, sink: Callable[[int, list[Buffers]], object], /) -> str:
         """Hand a trace over in batches; what was found, as JSON."""
         ...
 
