@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SIZE = "256M"
+SIZE_MIB = 256
 EVENTS = (
     *("block_bio_queue", "block_getrq", "block_rq_insert", "block_rq_issue", "block_rq_complete"),
     *("block_bio_backmerge", "block_bio_frontmerge", "block_split", "block_bio_remap"),
@@ -76,14 +76,12 @@ def loop_device() -> Generator[str, None, None]:
     """A loop device whose image lies in memory; removed at the end."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iolab-bench-") as folder:
         image = Path(folder) / "image"
-        subprocess.run(["truncate", "-s", SIZE, image], check=True)
+        subprocess.run(["truncate", "-s", f"{SIZE_MIB}M", image], check=True)
         words = ["losetup", "--find", "--show", image]
         device = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
         try:
-            subprocess.run(
-                ["dd", "if=/dev/zero", f"of={device}", "bs=1M", "oflag=direct", "status=none"],
-                check=False,
-            )
+            words = ["dd", "if=/dev/zero", f"of={device}", "bs=1M", f"count={SIZE_MIB}"]
+            subprocess.run([*words, "oflag=direct", "status=none"], check=True)
             yield device
         finally:
             subprocess.run(["losetup", "--detach", device], check=True)

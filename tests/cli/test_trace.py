@@ -282,3 +282,23 @@ def test_a_table_of_columns_is_read_back(iolab, tmp_path, ending):
         assert table[name].to_pylist() == plain[name].to_pylist(), name
     assert iolab("trace", "convert", *SYN, out)[0] == 2
     assert "needs a file" in iolab("trace", "convert", *SYN, "-", "--to", ending)[2]
+
+
+@pytest.mark.parametrize("name", ["tracefs", "tracefs-6.1"])
+def test_raw_pages_are_decoded_as_recorded(name):
+    from iolab import _core
+
+    folder = TRACES / name
+    headers = tuple((folder / "events" / it).read_text() for it in ("header_page", "header_event"))
+    formats = [path.read_text() for path in (folder / "events/block").glob("*/format")]
+    pages = [path.read_bytes() for path in sorted(folder.glob("cpu*.raw"))]
+    told = json.loads(_core.trace_ring_pages(headers, formats, pages))
+    rows = list(csv.DictReader((folder / "decoded.csv").read_text().splitlines()))
+    # Plugs name no device; the others repeat what further events say.
+    left_out = ("plug", "io_start", "io_done", "rq_error")
+    taken = [row for row in rows if not row["event"].endswith(left_out)]
+    names = told["events"] - len(taken)
+    assert 0 <= names < len(taken), "notes of the names of processes"
+    assert told["damaged_pages"] == told["pages_after_losses"] == 0
+    cut = json.loads(_core.trace_ring_pages(headers, formats, [page[:5000] for page in pages]))
+    assert 0 < cut["events"] < told["events"]
