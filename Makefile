@@ -52,6 +52,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json
 	else echo "benches/dialects.py: left out, it needs root, iozone and bonnie++"; fi
 	@python benches/simulator.py
 	@python benches/traces.py
+	@python benches/capture.py
 	@python benches/verdicts.py
 	@python benches/analysis.py
 	@python benches/startup.py
@@ -65,6 +66,7 @@ bench-verdicts: setup ## how often verdicts are wrong, by simulated studies with
 soak: setup ## long bars: damaged copies, kills, loop devices coming and going (SOAK_SEED)
 	@python tools/soak.py damaged --copies 200 --seed "$${SOAK_SEED:-1}"
 	@python tools/soak.py kills --kills 100 --seed "$${SOAK_SEED:-1}"
+	@[ "$$(id -u)" != 0 ] || python -m tests.e2e.test_trace_record 30 "$${SOAK_SEED:-1}"
 	@tools/churn.sh 3 make --no-print-directory test
 
 fuzz: setup ## fuzz the command lines and importers, FUZZ_SECONDS (60) each; prints the seed

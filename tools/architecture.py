@@ -29,6 +29,7 @@ CRATES: Final[Picture] = {
 """Crate to the crates it points at."""
 
 CRATES_FOR_TESTS: Final[Picture] = {
+    "iolab-sim": frozenset({"iolab-trace"}),  # Laws of traces are tried on simulated ones.
     "iolab-dialect": frozenset({"iolab-drive"}),  # Workload files are run to count their mix.
 }
 """Edges that only tests and benches of a crate have (dev-dependencies)."""

@@ -50,6 +50,7 @@ TARGETS: Final = {
     "trace-iolog": "fuzz_traces:trace_iolog",
     "trace-disksim": "fuzz_traces:trace_disksim",
     "trace-diskstats": "fuzz_traces:trace_diskstats",
+    "trace-ring": "fuzz_traces:trace_ring",
 }
 """Name and function of what is fuzzed."""
 _COUNTER: Final = struct.Struct("=q")

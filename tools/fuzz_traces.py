@@ -100,6 +100,23 @@ def trace_disksim(rng: random.Random, folder: Path) -> None:
     _text(rng, _DISKSIM, folder)
 
 
+def trace_ring(rng: random.Random, _: Path) -> None:
+    """Raw pages of the kernel's ring buffer, and its descriptions of them, damaged."""
+    page, event, formats, cpus = _ring(rng.choice(("tracefs", "tracefs-6.1")))
+    if rng.random() < 0.3:
+        formats = [mutated_lines(rng, text) for text in formats]
+    if rng.random() < 0.1:
+        page = mutated_lines(rng, page)
+    pages = [flipped(rng, part[: rng.randrange(1, len(part) + 1)]) for part in cpus]
+    try:
+        told = json.loads(_core.trace_ring_pages((page, event), list(formats), pages))
+    except IolabError as error:
+        check_message(error)
+        return
+    # The smallest event has four bytes.
+    assert told["events"] <= sum(map(len, pages)) // 2, told
+
+
 def trace_diskstats(rng: random.Random, _: Path) -> None:
     """What iostat reads."""
     text = (GOLDEN / "iostat" / "diskstats_after.txt").read_text()
@@ -149,6 +166,19 @@ def _used(rng: random.Random, parts: list[bytes], folder: Path) -> None:
 @cache
 def _binaries() -> list[bytes]:
     return [(TRACES / f"syn.blktrace.{cpu}").read_bytes() for cpu in (0, 1)]
+
+
+@cache
+def _ring(name: str) -> tuple[str, str, tuple[str, ...], tuple[bytes, ...]]:
+    """Descriptions and pages of a recorded kernel."""
+    folder = TRACES / name
+    formats = sorted((folder / "events/block").glob("*/format"))
+    return (
+        (folder / "events/header_page").read_text(),
+        (folder / "events/header_event").read_text(),
+        tuple(path.read_text() for path in formats),
+        tuple(path.read_bytes() for path in sorted(folder.glob("cpu*.raw"))),
+    )
 
 
 def _swapped(part: bytes) -> bytes:

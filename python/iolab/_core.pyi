@@ -67,10 +67,13 @@ __all__ = [
     "sim_stack",
     "sim_trace",
     "simulate_trial",
+    "trace_column_kinds",
+    "trace_columns",
     "trace_convert",
     "trace_diff",
     "trace_formats",
     "trace_output_of",
+    "trace_ring_pages",
     "trace_show",
     "trace_stages",
     "workload_demand",
@@ -572,6 +575,33 @@ def trace_convert(
     iolab.errors.TraceError : no file is a trace, or the format cannot hold it.
     """
 
+def trace_column_kinds() -> str:
+    """Columns of `trace_columns` with the names of their types in Arrow, as JSON.
+
+    ``[{"name": "ts_ns", "kind": "uint64"}, ...]``
+    """
+
+def trace_columns(
+    inputs: list[tuple[str, Callable[[int], bytes] | None]],
+    sink: Callable[[int, list[tuple[bytes, bytes, bytes]]], object],
+) -> str:
+    """Hand a trace to `sink` in batches of columns in Arrow's memory layout.
+
+    Parameters
+    ----------
+    inputs : as for `trace_show`.
+    sink : is given the number of events, and per column validity, offsets and values; empty where
+        the column has none.
+
+    Returns
+    -------
+    str : JSON, ``{"format", "caveats", "written"}``.
+
+    Raises
+    ------
+    iolab.errors.TraceError : no file is a trace.
+    """
+
 def trace_output_of(name: str) -> str | None:
     """Format that the ending of a file's name stands for; None if it stands for none."""
 
@@ -599,6 +629,24 @@ def trace_stages(
     Raises
     ------
     iolab.errors.TraceError : no file is a trace.
+    """
+
+def trace_ring_pages(headers: tuple[str, str], formats: list[str], cpus: list[bytes]) -> str:
+    """Decode raw pages of the kernel's ring buffer, as the recorder does.
+
+    Parameters
+    ----------
+    headers : texts of the kernel's ``header_page`` and ``header_event``.
+    formats : texts of the events' ``format`` files.
+    cpus : pages of each CPU.
+
+    Returns
+    -------
+    str : JSON, ``{"events", "damaged_pages", "pages_after_losses", "last_ns"}``.
+
+    Raises
+    ------
+    iolab.errors.TraceError : a description cannot be understood.
     """
 
 def trace_diff(

@@ -1,13 +1,16 @@
 """`iolab trace`: recorded texts, conversion there and back, measures, and damaged files."""
 
+import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from iolab.cli.console import Console
@@ -216,3 +219,86 @@ def test_a_reader_that_leaves_ends_it_quietly(tmp_path):
     assert process.wait(timeout=60) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+def test_columns_lie_in_memory_as_arrow_has_them(iolab, tmp_path):
+    from iolab import _core
+
+    kinds = {row["name"]: row["kind"] for row in json.loads(_core.trace_column_kinds())}
+    batches = []
+    told = json.loads(
+        _core.trace_columns([(name, None) for name in SYN], lambda *batch: batches.append(batch))
+    )
+    ((rows, columns),) = batches
+    assert rows == told["written"]
+    out = tmp_path / "t.csv"
+    assert iolab("trace", "convert", *SYN, out)[0] == 0
+    table = list(csv.DictReader(out.read_text().splitlines()))
+    assert len(table) == rows
+    assert list(kinds) == list(table[0])
+    for (name, kind), (validity, offsets, values) in zip(kinds.items(), columns, strict=True):
+        written = [row[name] for row in table]
+        if kind.startswith("uint"):
+            bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")
+            read = np.frombuffer(values, f"<u{int(kind[4:]) // 8}").tolist()
+            present = bits[:rows].tolist() if validity else [1] * rows
+            expected = [int(text, 0) if text else 0 for text in written]
+            assert (read, present) == (expected, [int(bool(text)) for text in written]), name
+        else:
+            ends = np.frombuffer(offsets, "<i4").tolist()
+            pieces = [values[a:b] for a, b in itertools.pairwise(ends)]
+            is_hex = kind == "binary"
+            assert [p.hex() if is_hex else p.decode() for p in pieces] == written, name
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "feather"])
+def test_a_table_of_columns_needs_pyarrow_and_says_so(iolab, tmp_path, monkeypatch, ending):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    out = tmp_path / f"t.{ending}"
+    code, _, err = iolab("trace", "convert", *SYN, out)
+    assert code == 1
+    assert "pip install 'iolab[parquet]'" in err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_table_of_columns_is_read_back(iolab, tmp_path, ending):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import csv as arrow_csv
+    from pyarrow import ipc, parquet
+
+    out, text = tmp_path / f"t.{ending}", tmp_path / "t.csv"
+    code, told, _ = iolab("trace", "convert", *SYN, out)
+    assert (code, "events in" in told) == (0, True)
+    assert iolab("trace", "convert", *SYN, text)[0] == 0
+    if ending == "parquet":
+        table = parquet.read_table(out)
+    else:
+        table = ipc.open_file(pyarrow.memory_map(str(out))).read_all()
+    table.validate(full=True)
+    plain = arrow_csv.read_csv(text)
+    assert table.column_names == plain.column_names
+    for name in ("ts_ns", "event", "sector", "bytes", "pid", "device"):
+        assert table[name].to_pylist() == plain[name].to_pylist(), name
+    assert iolab("trace", "convert", *SYN, out)[0] == 2
+    assert "needs a file" in iolab("trace", "convert", *SYN, "-", "--to", ending)[2]
+
+
+@pytest.mark.parametrize("name", ["tracefs", "tracefs-6.1"])
+def test_raw_pages_are_decoded_as_recorded(name):
+    from iolab import _core
+
+    folder = TRACES / name
+    headers = tuple((folder / "events" / it).read_text() for it in ("header_page", "header_event"))
+    formats = [path.read_text() for path in (folder / "events/block").glob("*/format")]
+    pages = [path.read_bytes() for path in sorted(folder.glob("cpu*.raw"))]
+    told = json.loads(_core.trace_ring_pages(headers, formats, pages))
+    rows = list(csv.DictReader((folder / "decoded.csv").read_text().splitlines()))
+    # Plugs name no device; the others repeat what further events say.
+    left_out = ("plug", "io_start", "io_done", "rq_error")
+    taken = [row for row in rows if not row["event"].endswith(left_out)]
+    names = told["events"] - len(taken)
+    assert 0 <= names < len(taken), "notes of the names of processes"
+    assert told["damaged_pages"] == told["pages_after_losses"] == 0
+    cut = json.loads(_core.trace_ring_pages(headers, formats, [page[:5000] for page in pages]))
+    assert 0 < cut["events"] < told["events"]

@@ -334,7 +334,7 @@ if __name__ == "__main__":
 
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
         device = Loop(Path(place), "kill")
-        chosen = random.Random(99)
+        chosen = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 99)
         n_kills, n_bad = int(sys.argv[1]) if len(sys.argv) > 1 else 30, 0
         for count in range(n_kills):
             seconds = chosen.uniform(0.05, 4.0)
@@ -343,3 +343,4 @@ if __name__ == "__main__":
             print(f"kill {count + 1:2} after {seconds:.2f} s: {wrong or 'ok'}", flush=True)
         device.detach()
         print(f"{n_kills - n_bad} of {n_kills} left nothing")
+        sys.exit(n_bad > 0)

@@ -21,6 +21,9 @@ extern "C" fn note_termination(_: libc::c_int) {
     IS_TERMINATED.store(true, Ordering::Relaxed);
 }
 
+/// Lowest nice value: setpriority(2).
+const HIGHEST_PRIORITY: libc::c_int = -20;
+
 /// Whether SIGTERM has arrived since [`adopt_signals`].
 pub fn is_terminated() -> bool {
     IS_TERMINATED.load(Ordering::Relaxed)
@@ -44,6 +47,13 @@ pub fn adopt_signals() -> io::Result<()> {
         unsafe { sigaction(signal, action) }?;
     }
     Ok(())
+}
+
+/// Lets this process run before those of usual priority, if it may: whoever empties a buffer of
+/// bounded size must not wait for its turn among many workers.
+pub fn run_before_others() {
+    // SAFETY: setpriority takes no pointers; without the right it fails and changes nothing.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, HIGHEST_PRIORITY) };
 }
 
 /// Lets the command die with its parent, so that nothing holds our mount namespace after us.

@@ -155,6 +155,9 @@ pub struct Common {
     /// Files of the user's own that may be replaced or changed.
     #[serde(default)]
     pub overwrite: Vec<String>,
+    /// Block events are recorded during each trial.
+    #[serde(default)]
+    pub is_traced: bool,
     /// As the original to the letter, its traps included.
     pub is_compat: bool,
     /// Only the help text is wanted.
@@ -234,6 +237,17 @@ pub const COMMON: &[OptionRow<Common>] = &[
         standing: Standing::Done,
         update: |common, given| {
             common.overwrite.push(given.value.to_owned());
+            Ok(())
+        },
+    },
+    OptionRow {
+        name: "--trace",
+        takes: Takes::Nothing,
+        group: GROUP,
+        doc: "record block events while it is measured (root, or --on sim:STACK)",
+        standing: Standing::Done,
+        update: |common, _| {
+            common.is_traced = true;
             Ok(())
         },
     },

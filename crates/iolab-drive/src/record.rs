@@ -70,6 +70,20 @@ pub struct DeviceRecord {
     pub writes: u64,
     /// Time with at least one request in the device (moves in jiffies).
     pub io_ticks_ns: u64,
+    /// Its counters over the timed region, if they were read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<CounterSeries>,
+}
+
+/// Counters of a block device, read again and again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CounterSeries {
+    /// When each reading was made, from the first on.
+    pub at_ns: Vec<u64>,
+    /// One reading each: what the kernel's `stat` file of the device has counted since the first,
+    /// in its order; requests in flight as they were.
+    pub counters: Vec<Vec<u64>>,
 }
 
 fn one() -> u64 {

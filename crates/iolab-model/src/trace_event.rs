@@ -29,7 +29,7 @@ crate::registry! {
         Plugged = "P",
         /// A plug was flushed.
         Unplugged = "U",
-        /// A bio was split.
+        /// A bio was split: the piece that was cut off its beginning. A bio in n pieces has n - 1.
         Split = "X",
         /// A request was put back because the device was busy.
         Requeued = "R",
@@ -92,7 +92,8 @@ pub struct TraceEvent {
     /// Number of the queue in its stack, from 0, members of volumes in order.
     pub device: u16,
     /// Number of the request on its device, from 1, never used twice; the one merged into, where
-    /// something is merged, and the one that is gone, where two become one. 0: none yet.
+    /// something is merged, and the one that is gone, where two become one. 0: none yet. Where a
+    /// plug is flushed it is the count of requests in it.
     pub request: u64,
 }
 

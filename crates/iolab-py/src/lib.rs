@@ -8,7 +8,9 @@ mod refusals;
 mod run;
 mod schema;
 mod simulate;
+mod simulated_trace;
 mod trace;
+mod trace_ring;
 mod workload;
 
 use pyo3::prelude::*;
@@ -53,8 +55,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_show, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_output_of, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_column_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_columns, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_stages, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_diff, module)?)?;
     module.add_function(wrap_pyfunction!(schema::extension_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_ring::trace_ring_pages, module)?)?;
     Ok(())
 }

@@ -10,8 +10,10 @@ use iolab_drive::pump::run_simulated;
 use iolab_drive::record::{DeviceRecord, PhaseRecord, Warning};
 use iolab_model::op::FlagName;
 use iolab_model::target::Limit;
-use iolab_model::{Error, Ns, Sector, Seed, Target};
-use iolab_protocol::agent::{Record, Simulation as Inside, Stack as FileSystem, Status};
+use iolab_model::{Error, Ns, Sector, Seed, Target, VirtualTime as _};
+use iolab_protocol::agent::{
+    Record, Simulation as Inside, Stack as FileSystem, Status, TraceOfTrial, TrialTrace,
+};
 use iolab_sim::api::layer::Incident;
 use iolab_sim::error::SimError;
 use iolab_sim::limits::{ALIKE, Alike, LEVELS, LIMITS, Possible};
@@ -21,6 +23,7 @@ use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::{QueueOverrides, Stack};
 use iolab_sim::target::{CAPABILITIES, DIRECTORY, SimTarget, Simulation};
 use iolab_sim::{Hz, SchedulerContext};
+use iolab_trace::source::Facts;
 use iolab_workload::Workload;
 use iolab_workload::spec::{Phase, Tenant};
 use pyo3::prelude::*;
@@ -29,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Crosses, Told, study_error};
 use crate::refusals::{Asked, refusals_of};
+use crate::simulated_trace::SimulatedTrace;
 
 /// The trial spec of the agent protocol, as far as a simulation has a use for it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -42,6 +46,9 @@ pub struct TrialSpec {
     knobs: BTreeMap<String, String>,
     /// What to do.
     workload: Workload,
+    /// Where block events go, if they are recorded.
+    #[serde(default)]
+    trace: Option<TrialTrace>,
 }
 
 /// A stack, before anything runs on it.
@@ -221,8 +228,7 @@ fn trace(stack: &Stack, spec: &TrialSpec) -> Result<String, TrialError> {
     let mut simulation = stack.build(&overrides(&spec.knobs)?, spec.workload.seed)?;
     simulation.record_events();
     let target = SimTarget::new(simulation, Vec::new());
-    let mut observer =
-        Watch { target: &target, should_stop: None, marks: Vec::new(), is_stopped: false };
+    let mut observer = Watch::new(&target);
     for phase in &spec.workload.phases {
         run_phase(&target, (&spec.workload, phase), &mut observer)?;
     }
@@ -239,12 +245,12 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     spec.workload.check()?;
     let overrides = overrides(&spec.knobs)?;
     let (started, wall) = (Instant::now(), SystemTime::now());
-    let simulation = stack.build(&overrides, spec.workload.seed)?;
+    let mut simulation = stack.build(&overrides, spec.workload.seed)?;
     let knobs = read_back(stack, &spec.knobs, &overrides, simulation.info().is_rotational)?;
     let facts = stack.facts()?;
+    let trace = begin_trace(&spec, &facts, &mut simulation)?;
     let target = SimTarget::new(simulation, facts.clone());
-    let mut observer =
-        Watch { target: &target, should_stop: stop, marks: Vec::new(), is_stopped: false };
+    let mut observer = Watch { should_stop: stop, trace, ..Watch::new(&target) };
     let (mut phases, mut error) = (Vec::new(), None);
     for phase in &spec.workload.phases {
         error = match run_phase(&target, (&spec.workload, phase), &mut observer) {
@@ -262,6 +268,9 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
             break;
         }
     }
+    let mut warnings = target.inspect(warnings);
+    let (trace, ends_early) = observer.end_trace().unzip();
+    warnings.extend(ends_early.flatten());
     let simulation = Inside {
         event_hash: target.inspect(|s| format!("{:016x}", s.event_hash())),
         counters: target.inspect(Simulation::counters).into_iter().collect(),
@@ -280,16 +289,46 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
         knobs,
         stack: None,
         facts: facts.into_iter().collect(),
-        warnings: target.inspect(warnings),
+        warnings,
         actions: Vec::new(),
         phases,
         pairs: None,
         made: BTreeMap::new(),
-        trace: None,
+        trace,
         simulation: Some(simulation),
         host_writes: None,
         session: None,
     })
+}
+
+/// The trace that a trial asks for, of all queues of its stack.
+fn begin_trace(
+    spec: &TrialSpec,
+    facts: &[(String, String)],
+    simulation: &mut Simulation,
+) -> Result<Option<SimulatedTrace>, TrialError> {
+    let Some(asked) = &spec.trace else { return Ok(None) };
+    let refused = |(problem, remedy): (String, &str)| {
+        TrialError::Workload(Error::BadWorkload { problem, remedy: remedy.into() })
+    };
+    let queues = simulation.record_events();
+    if queues == 0 {
+        let problem = "the stack has no queue whose events could be recorded".to_owned();
+        return Err(refused((
+            problem,
+            "leave the trace out, or write [queue] into the stack file",
+        )));
+    }
+    let mut facts: Facts = facts.iter().cloned().collect();
+    let own = [
+        ("trial", spec.trial.clone()),
+        ("recorder", format!("iolab {}", env!("CARGO_PKG_VERSION"))),
+        ("backend", "simulation: what its queues did".to_owned()),
+        ("clock", format!("virtual; a simulation begins at {} ns", Simulation::EPOCH.0)),
+    ];
+    facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    let begun = SimulatedTrace::begin(asked, &facts, queues);
+    begun.map(Some).map_err(|problem| refused((problem, "see who writes there")))
 }
 
 /// What went wrong inside the stack, and when, as caveats of the record.
@@ -342,12 +381,33 @@ fn run_phase(
     Ok(record)
 }
 
-/// Reads the device's counters at both ends of the timed region, and asks Python whether to stop.
+/// Reads the device's counters at both ends of the timed region, asks Python whether to stop, and
+/// takes the events so far into the trace, if there is one.
 struct Watch<'a> {
     target: &'a SimTarget,
     should_stop: Option<Py<PyAny>>,
     marks: Vec<Vec<(String, f64)>>,
     is_stopped: bool,
+    trace: Option<SimulatedTrace>,
+}
+
+impl<'a> Watch<'a> {
+    const fn new(target: &'a SimTarget) -> Self {
+        Self { target, should_stop: None, marks: Vec::new(), is_stopped: false, trace: None }
+    }
+
+    fn drain(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.add(&self.target.take_events());
+        }
+    }
+
+    /// What is told of the trace, and what is wrong with it.
+    fn end_trace(&mut self) -> Option<(TraceOfTrial, Option<Warning>)> {
+        self.drain();
+        let elapsed = self.target.now().since(Simulation::EPOCH);
+        self.trace.take().map(|trace| trace.finish(elapsed.0))
+    }
 }
 
 impl Observer for Watch<'_> {
@@ -356,6 +416,7 @@ impl Observer for Watch<'_> {
     }
 
     fn should_stop(&mut self) -> bool {
+        self.drain();
         let Some(ask) = &self.should_stop else { return false };
         self.is_stopped = Python::attach(|py| {
             py.check_signals().is_err()
@@ -384,6 +445,7 @@ fn between(before: &[(String, f64)], after: &[(String, f64)], prefix: &str) -> D
         reads: passed("read_requests"),
         writes: passed("write_requests"),
         io_ticks_ns: passed("busy_ns"),
+        series: None,
     }
 }
 

@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use iolab_trace::convert::{self, Output};
 use iolab_trace::error::Caveat;
 use iolab_trace::event::Device;
+use iolab_trace::format::events_csv::Column;
 use iolab_trace::format::{self, FORMATS};
 use iolab_trace::show::{Show, show};
 use iolab_trace::source::{Facts, Input};
 use iolab_trace::stages::{By, Pairing, Report, Rules, btt, compare, text};
 use iolab_trace::write::blkparse::{Format, Options, mask_of};
+use iolab_trace::write::columns;
 use iolab_trace::{Error, Event, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -285,6 +287,51 @@ pub fn trace_convert(
         let (written, left_out) = (done.written, done.left_out);
         let content = Converted { output: output.name(), written, left_out };
         Ok(answer(format, &source, content))
+    });
+    done.map_err(|error: Error| raised.exception(py, &error))
+}
+
+#[derive(Serialize)]
+struct ColumnRow {
+    name: &'static str,
+    kind: &'static str,
+}
+
+/// Columns that `trace_columns` hands over, with the names of their types in Arrow, as JSON.
+#[pyfunction]
+pub fn trace_column_kinds() -> String {
+    let row =
+        |column: &Column| ColumnRow { name: column.name(), kind: columns::kind_of(*column).name() };
+    serde_json::to_string(&Column::ALL.iter().map(row).collect::<Vec<_>>()).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Written {
+    written: u64,
+}
+
+/// Buffers of one column: validity, offsets, data; empty where the column has none.
+type PyColumn<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// Hands a trace to `sink` in batches: the number of events, and a tuple of buffers per column.
+#[pyfunction]
+pub fn trace_columns(py: Python<'_>, inputs: Vec<Given>, sink: Py<PyAny>) -> PyResult<String> {
+    let raised = Raised::default();
+    let done = py.detach(|| {
+        let (format, mut source) = open(inputs, &raised)?;
+        let mut write = |rows: usize, batch: &[columns::Buffers]| {
+            Python::attach(|py| {
+                let bytes = |buffer: &Vec<u8>| PyBytes::new(py, buffer);
+                let of = |it: &columns::Buffers| {
+                    (bytes(&it.validity), bytes(&it.offsets), bytes(&it.data))
+                };
+                let all: Vec<PyColumn<'_>> = batch.iter().map(of).collect();
+                let done = sink.call1(py, (rows, all));
+                done.map(drop).map_err(|error| Error::Write(raised.keep(error)))
+            })
+        };
+        let written = columns::batches(&mut source, &mut write)?;
+        Ok(answer(format, &source, Written { written }))
     });
     done.map_err(|error: Error| raised.exception(py, &error))
 }

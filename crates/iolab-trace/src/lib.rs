@@ -16,6 +16,7 @@ pub mod native;
 pub mod number;
 pub mod ring;
 pub mod show;
+pub mod simulated;
 pub mod source;
 pub mod stages;
 pub mod write;

@@ -20,6 +20,8 @@ _COUNTERS: Final = (
     *("in_flight", "io_ticks", "rq_ticks", "dc_ios", "dc_merges", "dc_sect", "dc_ticks"),
     *("fl_ios", "fl_ticks"),
 )
+COUNTERS_KNOWN: Final = len(_COUNTERS)
+"""Newer kernels may add some at the end."""
 _COUNTERS_MIN: Final = 11
 """Kernels before 4.18 count no discards, those before 5.5 no flushes: missing ones are 0."""
 _KIB_PER_SECTOR: Final = 0.5

@@ -131,10 +131,12 @@ def plain_row(figures: Figures, *, is_mb: bool) -> Row:
     }
 
 
-def linux_table(columns: Iterable[Column], rows: Iterable[tuple[str, Row]]) -> str:
-    """Head and rows, each with its line end."""
+def linux_table(
+    columns: Iterable[Column], rows: Iterable[tuple[str, Row]], *, first: str = "Device"
+) -> str:
+    """Head and rows, each with its line end; `first` is the head of the first column."""
     columns = tuple(columns)
-    lines = [_NAME.format("Device") + "".join(f" {c.head:>{c.width}}" for c in columns)]
+    lines = [_NAME.format(first) + "".join(f" {c.head:>{c.width}}" for c in columns)]
     for name, row in rows:
         cells = "".join(f" {row[c.key]:{c.width}.{c.decimals}f}" for c in columns)
         lines.append(_NAME.format(name) + cells)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from iolab.cli import disk_tables
+from iolab.cli import disk_tables, iostat_stored
 from iolab.cli.console import Console
 from iolab.cli.disk_counters import (
     Counters,
@@ -25,9 +25,11 @@ from iolab.cli.disk_counters import (
     read_counters,
     solaris_figures,
 )
+from iolab.cli.iostat_layout import Layout, columns_of, row_of
 from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.library.services import Services
+from iolab.library.stored import is_stored
 from iolab.wording import nearest
 
 NAME = "iostat"
@@ -44,8 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words",
         nargs="*",
-        metavar="DEVICE | INTERVAL [COUNT]",
-        help="devices to show (all that were used); seconds; number of reports",
+        metavar="RESULTS | DEVICE | INTERVAL [COUNT]",
+        help="a stored study, whose intervals are shown; devices to show (all that were used); "
+        "seconds; number of reports",
     )
     parser.add_argument("-x", action="store_true", help="extended statistics")
     parser.add_argument("-s", action="store_true", help="short: one row for all directions")
@@ -61,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n", action="store_true", help="with --solaris -x: names in the last column"
     )
     parser.add_argument("-o", metavar="JSON", dest="output", help="JSON instead of a table")
+    parser.add_argument("--trial", metavar="ID", help="of a stored study only this one, as t0001")
     parser.add_argument("--solaris", action="store_true", help="layout of Solaris; implies -x")
 
 
@@ -79,6 +83,9 @@ class Wanted:
 
 def execute(arguments: argparse.Namespace, _: Services, console: Console) -> int:
     """Print reports until there were enough."""
+    stored = [Path(word) for word in arguments.words if _is_results(word)]
+    if stored:
+        return _show_stored(arguments, stored, console)
     wanted = understand(arguments)
     try:
         for piece in reports(wanted, read_counters, time.sleep):
@@ -87,6 +94,34 @@ def execute(arguments: argparse.Namespace, _: Services, console: Console) -> int
         if wanted.flags.output:
             console.stream(json_end().encode())
     return 0
+
+
+def _is_results(word: str) -> bool:
+    """Whether a word means a stored study, not a device."""
+    return not _is_number(word) and not word.startswith("/dev/") and is_stored(Path(word))
+
+
+def _show_stored(arguments: argparse.Namespace, stored: list[Path], console: Console) -> int:
+    """Print the intervals of a stored study; returns the exit code.
+
+    Raises
+    ------
+    IolabError : words or flags do not belong to it, or it has no intervals.
+    """
+    devices = [word for word in arguments.words if not _is_results(word)]
+    if len(stored) > 1 or any(map(_is_number, devices)):
+        raise IolabError(
+            "the intervals of a stored study are those in which it was measured",
+            "name one study, and its devices if not all are wanted",
+        )
+    for flag, meaning in (("c", "processors"), ("p", "partitions"), ("t", "times of day")):
+        if getattr(arguments, flag):
+            raise IolabError(f"-{flag}: a stored study has no {meaning}", "leave it out")
+    if arguments.output not in (None, "JSON"):
+        raise IolabError(f"-o {arguments.output}: there is only JSON", "write -o JSON")
+    if arguments.output and arguments.solaris:
+        raise IolabError("--solaris is a table, -o JSON is none", "leave one out")
+    return iostat_stored.show(stored[0], devices, Layout(arguments), console)
 
 
 def understand(arguments: argparse.Namespace) -> Wanted:
@@ -117,6 +152,10 @@ def understand(arguments: argparse.Namespace) -> Wanted:
         raise IolabError("--solaris is a table, -o JSON is none", "leave one out")
     if arguments.c and arguments.d and not arguments.solaris:
         raise IolabError("-c shows only processors, -d only devices", "leave one out")
+    if arguments.trial is not None:
+        raise IolabError(
+            "--trial names a trial of a stored study", "name its results directory, too"
+        )
     has_devices = not arguments.c or arguments.solaris
     has_processors = arguments.c if arguments.solaris else not arguments.d
     return Wanted(tuple(devices), interval_s, count, arguments, has_processors, has_devices)
@@ -271,22 +310,6 @@ class _Table:
     def end(self) -> str:
         """What follows the last report."""
         return "" if self._flags.solaris else "\n"
-
-
-def columns_of(flags: argparse.Namespace) -> tuple[disk_tables.Column, ...]:
-    """Columns of a Linux layout."""
-    unit = "MB" if flags.m else "kB"
-    if not flags.x:
-        return disk_tables.plain_columns(unit, is_short=flags.s)
-    return disk_tables.short_columns(unit) if flags.s else disk_tables.extended_columns(unit)
-
-
-def row_of(flags: argparse.Namespace, of: Figures) -> disk_tables.Row:
-    """Values of a Linux layout."""
-    if not flags.x:
-        return disk_tables.plain_row(of, is_mb=flags.m)
-    row = disk_tables.short_row if flags.s else disk_tables.extended_row
-    return row(of, is_mb=flags.m)
 
 
 class _Json:

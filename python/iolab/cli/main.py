@@ -83,7 +83,9 @@ _BEFORE_DIALECT: Final = (
     "--erase-serial",
     "--overwrite",
 )
-"""Options with a value that may also stand before a dialect's name; `--compat` has none."""
+"""Options with a value that may also stand before a dialect's name."""
+_FLAGS_BEFORE_DIALECT: Final = ("--compat", "--trace")
+"""The same without a value."""
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
 EXIT_BUG: Final = 70
 """Not a user's mistake and none of rule R12's codes: ``EX_SOFTWARE`` of sysexits.h."""
@@ -270,7 +272,7 @@ def _dialect(arguments: list[str]) -> tuple[str | None, list[str]]:
     at = 0
     while at < len(arguments) and arguments[at].startswith("--"):
         name, _, attached = arguments[at].partition("=")
-        if name == "--compat":
+        if name in _FLAGS_BEFORE_DIALECT:
             at += 1
         elif name in _BEFORE_DIALECT:
             at += 1 if attached else 2

@@ -295,7 +295,8 @@ def _declare_trace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY.toml", help="a study on sim:...")
     parser.add_argument("--trial", metavar="ID", default="t0001", help="which one (t0001)")
     parser.add_argument("--seed", type=int, metavar="N", help="if the study names none")
-    parser.add_argument("--out", metavar=f"FILE{_ENDING}", required=True, help="is made anew")
+    endings = " or ".join(f"*{ending}" for ending in simulator.TRACE_ENDINGS)
+    parser.add_argument("--out", metavar="FILE", required=True, help=f"is made anew: {endings}")
     add_overwrite_flag(parser)
 
 

@@ -84,7 +84,9 @@ def _declare_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help=_FILE_HELP)
     parser.add_argument("out", metavar="OUT", help="file to make; - is standard output")
     parser.add_argument(
-        "--to", metavar="FORMAT", help="iolab, blktrace, blkparse, csv or iolog (by OUT's ending)"
+        "--to",
+        metavar="FORMAT",
+        help="iolab, blktrace, blkparse, csv, iolog, parquet or arrow (by OUT's ending)",
     )
     add_overwrite_flag(parser)
 

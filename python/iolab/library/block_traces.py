@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
 from iolab.errors import TraceError
+from iolab.library import trace_tables
 from iolab.library.services import Services
 from iolab.run.traces import ENDING, FOLDER
 from iolab.store.users_files import Allowed, opened_new
@@ -35,7 +36,7 @@ Inputs: TypeAlias = list[tuple[str, Callable[[int], bytes] | None]]
 """Files of a trace: name, and what gives bytes where the file is not read by its name."""
 
 
-class _Reader(Protocol):
+class _Reader(trace_tables.ColumnsCore, Protocol):
     """What the extension does with traces."""
 
     def trace_show(self, inputs: Inputs, options_json: str, sink: Sink, /) -> str: ...
@@ -68,15 +69,20 @@ def output_format(out: str, asked: str | None, services: Services) -> str:
 
     Raises
     ------
-    TraceError : it stands for none.
+    TraceError : it stands for none, or what writes it is not installed.
     """
     path = Path(out)
-    output = asked or _reader(services).trace_output_of(path.name)
+    kind = trace_tables.kind_of(path.name)
+    output = asked or kind or _reader(services).trace_output_of(path.name)
     if output is None:
         raise TraceError(
             f"{path} does not say by its ending which format is meant",
-            "name it with --to; endings are .iotrace .blktrace .txt .csv .iolog",
+            "name it with --to; endings are .iotrace .blktrace .txt .csv .iolog .parquet .arrow",
         )
+    if output in trace_tables.KINDS:
+        trace_tables.require_writer(output)
+        if out == STANDARD:
+            raise TraceError(f"{output} needs a file, not standard output", "name one")
     return output
 
 
@@ -107,7 +113,10 @@ def convert_into(
     """
     try:
         with opened_new(out, Allowed.of(overwrite)) as file:
-            return convert_trace(files, output, file.write, services)
+            if output not in trace_tables.KINDS:
+                return convert_trace(files, output, file.write, services)
+            with _inputs(files) as inputs:
+                return trace_tables.write_table(_reader(services), inputs, output, file)
     except OSError as error:
         raise TraceError(
             f"{out} cannot be written: {error.strerror or error}", "name another place"

@@ -13,8 +13,15 @@ from iolab.errors import StudyError
 from iolab.frozen import frozen
 from iolab.library.services import Services
 from iolab.library.study import Study, checked_study
+from iolab.run.traces import ENDING, with_trace
 from iolab.run.trial import trial_spec
-from iolab.store.users_files import Allowed, refuse_existing, write_new
+from iolab.store.users_files import (
+    Allowed,
+    made_empty,
+    refuse_existing,
+    removed_if_empty,
+    write_new,
+)
 from iolab.study.model import TestbedRequest
 from iolab.study.plan import make_plan
 from iolab.testbed.model import make_testbed
@@ -27,12 +34,16 @@ if TYPE_CHECKING:
         Prediction,
         ProbeFindings,
         Profile,
+        Record,
         ReplayTwin,
         SchedulerBook,
+        TrialSpec,
     )
 
 TRACE_ENDING: Final = ".csv.gz"
 """Of the files of events that are written, and of recordings."""
+TRACE_ENDINGS: Final = (TRACE_ENDING, ENDING)
+"""Of the files of events that are written; the second is the format of ``iolab trace``."""
 _SEED_END: Final = 1 << 63
 
 
@@ -246,7 +257,7 @@ def trace_trial(
     path : the study file.
     trial_id : as ``t0001``.
     seed : where the study names none; None is 1.
-    place : the file to make, ``*.csv.gz``, and files that may be replaced.
+    place : the file to make, of `TRACE_ENDINGS`, and files that may be replaced.
     services : the compiled half.
 
     Raises
@@ -254,9 +265,10 @@ def trace_trial(
     StudyError : the study is not simulated, or has no such trial; or the file cannot be written.
     """
     out, allowed = place[0], Allowed.of(place[1])
-    if not out.name.endswith(TRACE_ENDING):
+    if not out.name.endswith(TRACE_ENDINGS):
         raise StudyError(
-            f"--out {out} does not end in {TRACE_ENDING}", f"as in --out trace{TRACE_ENDING}"
+            f"--out {out} ends in neither {TRACE_ENDING} nor {ENDING}",
+            f"as in --out trace{ENDING}, which `iolab trace` reads, or --out trace{TRACE_ENDING}",
         )
     refuse_existing([out], allowed)
     study = checked_study(Study.load(path))
@@ -273,9 +285,37 @@ def trace_trial(
     trial = trials[trial_id]
     spec = trial_spec(trial, services.load_core(), is_fresh_fs=False)
     stack = json.dumps(testbed.agent_spec()["stack"])
+    if out.name.endswith(ENDING):
+        count = _compact_trace(_books(services), stack, spec, (out, allowed))
+        return TracedTrial(trial.treatment.name, count)
     text = _books(services).sim_trace(stack, json.dumps(spec))
     try:
         write_new({out: gzip.compress(text.encode(), mtime=0)}, allowed)
     except OSError as error:
         raise StudyError(f"{out} cannot be written: {error}", "name another file") from None
     return TracedTrial(trial.treatment.name, text.count("\n") - 1)
+
+
+def _compact_trace(core: _Books, stack: str, spec: TrialSpec, place: tuple[Path, Allowed]) -> int:
+    """Simulate the trial again with its trace in a file of ``iolab trace``; count of its events.
+
+    Raises
+    ------
+    StudyError : the file cannot be written.
+    """
+    out, allowed = place
+    try:
+        made = made_empty(out, allowed)
+    except OSError as error:
+        raise StudyError(f"{out} cannot be written: {error}", "name another file") from None
+    try:
+        record: Record = json.loads(
+            core.simulate_trial(stack, json.dumps(with_trace(spec, out, made)), None)
+        )
+    finally:
+        removed_if_empty(out, made)
+    told = record.get("trace")
+    if told is None or told["problem"]:
+        reason = told["problem"] if told else "nothing was recorded"
+        raise StudyError(f"{out} could not be written: {reason}", "make room")
+    return told["events"]

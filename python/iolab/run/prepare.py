@@ -99,8 +99,9 @@ class Prepared:
     @property
     def needs_root(self) -> bool:
         """Whether the testbed, or a factor in use, needs it."""
-        is_asked = self.testbed.can_need_root and bool(root_factors(self.plan.study))
-        return self.testbed.needs_root or is_asked or self.plan.study.is_traced
+        study = self.plan.study
+        is_asked = study.is_traced or bool(root_factors(study))
+        return self.testbed.needs_root or (self.testbed.can_need_root and is_asked)
 
     def choose_runner(self) -> StartRunner:
         """What starts the runner of its testbed; a password is asked here, if one is needed.
@@ -163,7 +164,7 @@ def prepare(
         if study.seed is None:
             study = study.with_seed(int.from_bytes(os.urandom(8)) % _SEED_MAX)
     if study.is_traced:
-        refuse_without_devices(testbed.text, is_simulated=testbed.is_simulated)
+        refuse_without_devices(testbed)
         attendants = Attendants([attendants, Traces(named, core)])
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)

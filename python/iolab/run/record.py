@@ -19,7 +19,7 @@ from iolab.errors import TestbedError
 from iolab.json_text import write_json
 from iolab.run.contention import Grants, behind_its_rate, contention_metrics, cut_off
 from iolab.run.core import Core
-from iolab.run.traces import stage_metrics
+from iolab.run.traces import block_metrics, stage_metrics
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.rows import Caveat, TrialStatus
 
@@ -224,7 +224,7 @@ def _operation(
         metrics |= _quantiles(_transfers(tenants[0].get("response")), "response_ns", core)
         metrics |= _flushes(tenants[0].get("service"), core)
     if is_total or len(phase["tenants"]) == 1:  # Devices do not know streams.
-        metrics |= stage_metrics(phase)
+        metrics |= stage_metrics(phase) | block_metrics(phase)
     devices = phase.get("devices") or []
     cpu = phase.get("cpu")
     depths = [tenant.get("depth_reached_mean") for tenant in tenants]

@@ -1,8 +1,8 @@
 """Block traces of the trials of a run: one file each, and its stage times in the record.
 
 The agent records while a trial is measured, its preparation included; what a phase did is taken
-from between the release of its workers and the end of the last one. Left out: simulated trials,
-whose events `iolab sim trace` writes.
+from between the release of its workers and the end of the last one. The simulator writes the same
+file, with the events of its queues.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from iolab.run.attendant import Attendant
 from iolab.run.core import Core
 from iolab.store.users_files import NOTHING, made_empty, removed_if_empty
 from iolab.study.plan import Trial
+from iolab.testbed.model import Testbed
 
 if TYPE_CHECKING:
     from iolab.protocol import (
@@ -42,6 +43,18 @@ TRACE_METRICS: Final = tuple(
 """Stage times that are metrics of a cell."""
 _CHUNK_BYTES: Final = 1 << 20
 _COUNTS_MIN: Final = {"p50": 1, "p99": 1000}
+_READS, _WRITES, _DISCARDS = 0, 1, 2
+"""Places of directions in the counts of a trace."""
+BLOCK_METRICS: Final = (
+    "block_read_bytes",
+    "block_write_bytes",
+    "block_requests",
+    "bios_per_request",
+    "request_bytes_mean",
+    "in_flight_mean",
+    "in_flight_max",
+)
+"""What the devices did, as metrics of a cell."""
 
 
 class Traces(Attendant):
@@ -83,13 +96,7 @@ class Traces(Attendant):
         del trial
         assert self._path is not None, "`around` made it"
         assert self._made is not None, "`around` made it"
-        path = self._path.parent.resolve() / self._path.name
-        output: OutputFile = {
-            "path": str(path),
-            "device": self._made.st_dev,
-            "inode": self._made.st_ino,
-        }
-        return {**spec, "trace": {"output": output, "events": "full"}}
+        return with_trace(spec, self._path, self._made)
 
     def measured(self, trial: Trial, record: Record) -> None:
         """Add name and digest of the file, and the stage times of each phase."""
@@ -115,6 +122,16 @@ class Traces(Attendant):
         }
 
 
+def with_trace(spec: TrialSpec, path: Path, made: os.stat_result) -> TrialSpec:
+    """The spec with the empty file that a trace of the trial is to be written into."""
+    output: OutputFile = {
+        "path": str(path.parent.resolve() / path.name),
+        "device": made.st_dev,
+        "inode": made.st_ino,
+    }
+    return {**spec, "trace": {"output": output, "events": "full"}}
+
+
 def stage_metrics(phase: PhaseRecord) -> dict[str, float]:
     """Stage times of a phase that was recorded; tails only where enough requests lie beyond."""
     trace = phase.get("trace")
@@ -131,17 +148,45 @@ def stage_metrics(phase: PhaseRecord) -> dict[str, float]:
     return found
 
 
-def refuse_without_devices(testbed_text: str, *, is_simulated: bool) -> None:
-    """Refuse traces of a testbed that has no kernel below it.
+def block_metrics(phase: PhaseRecord) -> dict[str, float]:
+    """What the devices did during a phase that was recorded; amounts that are zero are left out.
+
+    Of several devices, as the members of a software RAID, amounts and mean depths are sums.
+    """
+    trace = phase.get("trace")
+    devices: list[dict[str, Any]] = trace["devices"] if trace else []
+    counts = [device["counts"] for device in devices]
+
+    def done(direction: int, unit: str) -> int:
+        return sum(int(one["completed_of"][direction][unit]) for one in counts)
+
+    moved = (_READS, _WRITES)
+    requests = sum(done(direction, "count") for direction in (*moved, _DISCARDS))
+    transfers = sum(done(direction, "count") for direction in moved)
+    entered = sum(int(way["count"]) for one in counts for way in one["queued"][: _DISCARDS + 1])
+    found = {
+        "block_read_bytes": done(_READS, "bytes"),
+        "block_write_bytes": done(_WRITES, "bytes"),
+        "block_requests": requests,
+        "bios_per_request": entered / max(1, requests),
+        "request_bytes_mean": sum(done(way, "bytes") for way in moved) / max(1, transfers),
+        "in_flight_mean": sum(float(device["in_flight"]["mean"]) for device in devices),
+        "in_flight_max": max((int(device["in_flight"]["max"]) for device in devices), default=0),
+    }
+    return {name: float(value) for name, value in found.items() if value > 0}
+
+
+def refuse_without_devices(testbed: Testbed) -> None:
+    """Refuse traces of a testbed that has no device below it.
 
     Raises
     ------
-    StudyError : it is simulated.
+    StudyError : its operations reach no block layer.
     """
-    if is_simulated:
+    if testbed.has_null_target:
         raise StudyError(
-            f"--trace records block events of the kernel, and {testbed_text} is simulated",
-            "leave it out; `iolab sim trace` writes the events of a simulated stack",
+            f"--trace records block events, and no operation on {testbed.text} reaches a device",
+            "leave it out, or use --on loop:1g or --on sim:PROFILE",
         )
 
 

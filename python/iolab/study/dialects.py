@@ -46,13 +46,14 @@ _SIZES: Final = ("record_size", "file_size", "workers")
 _OURS: Final[Mapping[str, object]] = {
     **{"on": None, "out": None, "repeat": 0, "overwrite": [], "testbed": []},
     "is_resumed": False,
+    "is_traced": False,
 }
 """Options that iolab adds to a command line, and their values where they are not given."""
 _OF_ONE_RUN: Final = ("--out",)
 _OURS_WITH_VALUE: Final = (
     *("--on", "--repeat", "--rounds", "--out", "--image-dir", "--erase-serial", "--overwrite"),
 )
-_OURS_WITHOUT: Final = ("--resume", "--help")
+_OURS_WITHOUT: Final = ("--resume", "--trace", "--help")
 _FSYNC: Final = {
     **{"none": "none", "after": "after", "timed": "timed", "every": "after"},
     "between": "timed",

@@ -446,6 +446,7 @@ impl Trial<'_> {
         if is_kernel(target) {
             let flushed = read_devices(&self.request.counters);
             record.devices = device_records(&observer.started, &observer.ended, &flushed);
+            observer.add_series(&mut record.devices);
             record.own_read_bytes = observer.own_read_bytes;
         }
         record.harness_ns_per_op = harness_ns_per_op;

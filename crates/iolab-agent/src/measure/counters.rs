@@ -63,6 +63,7 @@ pub fn device_records(
             reads: end.reads.wrapping_sub(start.reads),
             writes: end.writes.wrapping_sub(start.writes),
             io_ticks_ns: end.io_ticks_ms.wrapping_sub(start.io_ticks_ms) * 1_000_000,
+            series: None,
         })
     };
     started.iter().filter_map(record).collect()

@@ -7,6 +7,7 @@
 
 mod caveats;
 mod child;
+mod counter_series;
 mod counters;
 mod observer;
 mod pairs;

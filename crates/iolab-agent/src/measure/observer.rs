@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use iolab_drive::clock::monotonic;
 use iolab_drive::coordinate::Observer;
-use iolab_drive::record::{CacheRecord, CpuRecord, Warning};
+use iolab_drive::record::{CacheRecord, CpuRecord, DeviceRecord, Warning};
 use iolab_real::cache;
 use iolab_workload::spec::{Phase, Tenant};
 
 use super::child::print;
+use super::counter_series::Readings;
 use super::counters::{DeviceCounters, cpu, cpu_between, own_read_bytes, read_devices};
 use super::request::{CacheState, Request};
 use super::users_files::UsersFiles;
@@ -53,6 +54,8 @@ pub struct PhaseObserver<'a> {
     pub cpu: CpuRecord,
     /// Counters at its start.
     pub started: Vec<(String, DeviceCounters)>,
+    /// Counters while it lasted.
+    pub readings: Option<Readings>,
     /// Counters at its end.
     pub ended: Vec<(String, DeviceCounters)>,
     /// What went not as asked.
@@ -81,6 +84,7 @@ impl<'a> PhaseObserver<'a> {
             },
             cpu: CpuRecord::default(),
             started: Vec::new(),
+            readings: None,
             ended: Vec::new(),
             warnings: Vec::new(),
         }
@@ -231,6 +235,7 @@ impl Observer for PhaseObserver<'_> {
     }
 
     fn starting(&mut self) {
+        self.readings = Some(Readings::begin(&self.request.counters));
         self.started = read_devices(&self.request.counters);
         self.own_read_start = if self.of_children { None } else { own_read_bytes() };
         self.cpu_start = cpu(self.of_children);
@@ -248,6 +253,9 @@ impl Observer for PhaseObserver<'_> {
         if !self.is_laid_out {
             self.tell_made();
         }
+        if let Some(readings) = &mut self.readings {
+            readings.look(&self.request.counters);
+        }
         if self.stopped_because.is_none() {
             self.stopped_because = self.reason_to_stop();
         }
@@ -257,12 +265,25 @@ impl Observer for PhaseObserver<'_> {
     fn ended(&mut self) {
         self.cpu = cpu_between(self.cpu_start, cpu(self.of_children));
         self.ended = read_devices(&self.request.counters);
+        if let Some(readings) = &mut self.readings {
+            readings.end(&self.request.counters);
+        }
         let both = self.own_read_start.zip(own_read_bytes());
         self.own_read_bytes = both.map(|(start, end)| end.saturating_sub(start));
     }
 }
 
 impl PhaseObserver<'_> {
+    /// Adds the counters over time to what the devices did.
+    pub fn add_series(&self, devices: &mut [DeviceRecord]) {
+        let Some(readings) = &self.readings else { return };
+        for device in devices {
+            let mut names = self.request.counters.iter().map(|counter| &counter.name);
+            let place = names.position(|name| *name == device.name);
+            device.series = place.and_then(|place| readings.series(place));
+        }
+    }
+
     /// CPU time of workers that were processes is only known once they have ended.
     pub fn children_ended(&mut self) {
         if self.of_children {

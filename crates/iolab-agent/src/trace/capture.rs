@@ -64,6 +64,7 @@ fn capture(input: &mut LineReader) -> Result<Said> {
     set_up(&instance, &order)?;
     let _guard = guard(&instance);
     let mut capture = Capture::begin(&instance, &order, decoder, layout)?;
+    sys::run_before_others();
     instance.write("tracing_on", "1")?;
     say(&Said::Ready);
     let mut is_busy = false;

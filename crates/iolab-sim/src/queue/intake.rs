@@ -30,12 +30,14 @@ impl BlockQueue {
             return self.place_or_sequence(now, bio, Owner::Bio(bio.id), steps);
         }
         self.accounting.split += 1;
-        self.trace(now, Action::Split, &Request::of(bio, now));
         let owner = self.chains.split(bio.id, pieces);
         let mut rest = *bio;
         while rest.sectors > 0 {
             let mut piece = rest;
             piece.sectors = self.first_piece(&rest);
+            if piece.sectors < rest.sectors {
+                self.trace(now, Action::Split, &Request::of(&piece, now));
+            }
             self.place_or_sequence(now, &piece, owner, steps);
             rest.sector = piece.end();
             rest.sectors -= piece.sectors;
@@ -334,7 +336,7 @@ impl BlockQueue {
         let mut plug = core::mem::take(&mut self.plug);
         let is_batch = plug.len() > 1;
         if let Some(&first) = plug.first() {
-            let request = self.requests[first];
+            let request = Request { number: plug.len() as u64, ..self.requests[first] };
             self.trace(now, Action::Unplugged, &request);
         }
         if is_batch && self.framework == Framework::Legacy {

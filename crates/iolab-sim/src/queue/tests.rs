@@ -60,8 +60,11 @@ fn a_long_bio_is_split() {
     let parameters = QueueParameters { max_sectors_kb: Some(4), nomerges: 2, ..parameters() };
     assert_eq!(
         observed(&parameters, &[bio(0, 0, 16)]),
-        "Q0+16 X0+16 G0+8 P0+8 G8+8 U0+8 I0+8 I8+8 D0+8 D8+8 C0+8 C8+8"
+        "Q0+16 X0+8 G0+8 P0+8 G8+8 U0+8 I0+8 I8+8 D0+8 D8+8 C0+8 C8+8"
     );
+    let thrice = observed(&parameters, &[bio(0, 0, 20)]);
+    let cuts: Vec<&str> = thrice.split(' ').filter(|event| event.starts_with('X')).collect();
+    assert_eq!(cuts, ["X0+8", "X8+8"], "one for each cut, with the piece that is cut off");
 }
 
 #[test]

@@ -156,9 +156,11 @@ impl Simulation {
         list
     }
 
-    /// Keeps the trace events of every queue from now on.
-    pub fn record_events(&mut self) {
-        self.stack.record_events(&mut 0);
+    /// Keeps the trace events of every queue from now on; how many queues there are.
+    pub fn record_events(&mut self) -> u16 {
+        let mut queues = 0;
+        self.stack.record_events(&mut queues);
+        queues
     }
 
     /// Takes the trace events kept so far, in order of time.

@@ -9,6 +9,7 @@
 use super::fields::{Cursor, bytes_of, number};
 use super::text::{Line, State, TextFormat};
 use crate::event::{Action, Categories, Device, Event};
+use crate::simulated::MAJOR;
 
 iolab_model::registry! {
     /// A column.
@@ -48,10 +49,6 @@ iolab_model::registry! {
 
 /// Two requests that became one: its letter is that of a bio that joined a request.
 const REQUEST_MERGED: &[u8] = b"rq_merge";
-
-/// Devices of a simulation: a major number for local use (Linux
-/// `Documentation/admin-guide/devices.txt`).
-const SIMULATED_MAJOR: u32 = 240;
 
 /// Whether a line is the first of such a file.
 pub fn is_line(line: &[u8]) -> bool {
@@ -137,7 +134,7 @@ fn device(field: &[u8]) -> Option<Device> {
     let mut cursor = Cursor(field);
     let major = cursor.number()?;
     if cursor.0.is_empty() {
-        return (major < 1 << 20).then(|| Device::new(SIMULATED_MAJOR, major as u32));
+        return (major < 1 << 20).then(|| Device::new(MAJOR, major as u32));
     }
     cursor.byte(b':')?;
     let minor = cursor.number()?;

@@ -53,6 +53,8 @@ pub struct Counts {
     pub issued: Amount,
     /// Completions as the trace has them: requests, or bios where there are none.
     pub completed: Amount,
+    /// The same by direction.
+    pub completed_of: [Amount; 4],
     /// Bios merged behind a request.
     pub back_merges: Amount,
     /// Bios merged before a request.
@@ -355,6 +357,7 @@ impl Pairing {
             Action::Issued => counts.issued.add(bytes),
             Action::Completed => {
                 counts.completed.add(bytes);
+                counts.completed_of[direction_of(event) as usize].add(bytes);
                 counts.errors += u64::from(event.error != 0);
             }
             Action::BackMerged => counts.back_merges.add(bytes),

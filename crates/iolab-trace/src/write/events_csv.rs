@@ -26,7 +26,8 @@ pub fn push_event(event: &Event, text: &mut Vec<u8>) {
     text.push(b'\n');
 }
 
-fn push_field(column: Column, event: &Event, text: &mut Vec<u8>) {
+/// Appends one field of an event.
+pub fn push_field(column: Column, event: &Event, text: &mut Vec<u8>) {
     match column {
         Column::Time => push(text, event.time_ns),
         Column::Event => text.extend_from_slice(event.action.name().as_bytes()),

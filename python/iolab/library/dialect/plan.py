@@ -133,6 +133,7 @@ class DialectPlan:
         return RunOptions(
             out=Path(out) if out else None,
             is_resumed=bool(self.common.get("is_resumed")),
+            is_traced=bool(self.common.get("is_traced")),
             overwrite=tuple(self.common["overwrite"]),
             erase_serial=dict(self.common["testbed"]).get("erase_serial"),
             is_announced=False,

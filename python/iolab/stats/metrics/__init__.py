@@ -10,6 +10,8 @@ from iolab.stats.metrics.metric import (
     BYTES_PER_S,
     OPS_PER_S,
     Metric,
+    amount_metric,
+    count_metric,
     duration_metric,
     format_bytes_per_s,
     format_ops_per_s,
@@ -165,6 +167,48 @@ METRICS: Final[tuple[Metric, ...]] = (
         "p99 time in the block layer",
         "Time from entering the block layer to completion (Q2C of a trace), which "
         "99 % of the requests did not exceed, in ns.",
+    ),
+    amount_metric(
+        "block_read_bytes",
+        "bytes read from the device",
+        "Bytes of the reads that the devices completed (C of a trace).",
+    ),
+    amount_metric(
+        "block_write_bytes",
+        "bytes written to the device",
+        "Bytes of the writes that the devices completed (C of a trace): with those of journals, "
+        "metadata and parity.",
+    ),
+    count_metric(
+        "block_requests",
+        "requests to the device",
+        "Reads, writes and discards that the devices completed (C of a trace).",
+    ),
+    count_metric(
+        "bios_per_request",
+        "bios per request",
+        "Bios that entered the block layer per request that the devices completed (Q per C of a "
+        "trace): above 1 they were merged, below 1 split.",
+        is_higher_better=True,
+    ),
+    amount_metric(
+        "request_bytes_mean",
+        "size of a request",
+        "Mean size of the reads and writes that the devices completed (C of a trace), in bytes.",
+        is_higher_better=True,
+    ),
+    count_metric(
+        "in_flight_mean",
+        "requests in the device",
+        "Requests that the devices had at the same time (between D and C of a trace), mean over "
+        "time.",
+        is_higher_better=True,
+    ),
+    count_metric(
+        "in_flight_max",
+        "most requests in the device",
+        "Most requests that a device had at the same time (between D and C of a trace).",
+        is_higher_better=True,
     ),
     latency_metric(
         "completion_ns",

@@ -17,6 +17,7 @@ from iolab import units
 
 BYTES_PER_S: Final = "bytes/s"
 OPS_PER_S: Final = "ops/s"
+BYTES: Final = "bytes"
 Role = Literal["primary", "secondary", "shown"]
 
 
@@ -82,13 +83,16 @@ class Metric:
 
     @property
     def display_unit(self) -> str:
-        """What people read it in now: ``MiB/s`` or ``MB/s`` for throughputs."""
+        """What people read it in now: ``MiB/s`` or ``MB/s`` for throughputs, ``MiB`` for bytes."""
+        if self.unit == BYTES:
+            return units.megabyte().name
         return rate_unit() if self.unit == BYTES_PER_S else self.read_unit
 
     @property
     def display_scale(self) -> float:
         """Stored value times this is the value in `display_unit`."""
-        return 1 / units.megabyte().size if self.unit == BYTES_PER_S else self.read_scale
+        is_large = self.unit in (BYTES, BYTES_PER_S)
+        return 1 / units.megabyte().size if is_large else self.read_scale
 
     def display(self, value: float) -> float:
         """Convert a stored value to `display_unit`."""
@@ -159,6 +163,17 @@ def share_metric(name: str, label: str, about: str, *, as_percent: bool = True) 
     if as_percent:
         return Metric(name, "share", label, about, True, "%", 100.0, format_percent)
     return Metric(name, "index", label, about, True, "", 1.0, format_significant)
+
+
+def amount_metric(name: str, label: str, about: str, *, is_higher_better: bool = False) -> Metric:
+    """Make the metric of an amount of bytes; lower is better unless it says otherwise."""
+    text = units.format_bytes_rounded
+    return Metric(name, BYTES, label, about, is_higher_better, BYTES, 1.0, text)
+
+
+def count_metric(name: str, label: str, about: str, *, is_higher_better: bool = False) -> Metric:
+    """Make the metric of a number of things; lower is better unless it says otherwise."""
+    return Metric(name, "count", label, about, is_higher_better, "", 1.0, format_significant)
 
 
 def latency_metric(

@@ -1,0 +1,106 @@
+"""``iolab iostat RESULTS``: what the disks did during the trials of a stored study.
+
+A table per trial, operation and device, with a row per interval: the first column is the end of the
+interval in seconds since the workers began.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from iolab.cli import disk_tables
+from iolab.cli.console import Console
+from iolab.cli.disk_counters import (
+    COUNTERS_KNOWN,
+    Counters,
+    Figures,
+    figures,
+    kstat_of,
+    solaris_figures,
+)
+from iolab.cli.iostat_layout import Layout
+from iolab.errors import IolabError
+from iolab.library.disk_series import DiskSeries, disk_series
+
+_NS_PER_S = 1e9
+_LEVEL = 8
+"""Place of the number of requests in flight, which is no sum."""
+
+
+def show(place: Path, devices: Sequence[str], layout: Layout, console: Console) -> int:
+    """Print the stored intervals; returns the exit code.
+
+    Raises
+    ------
+    IolabError : nothing of what was asked for is stored.
+    """
+    found = 0
+    documents = list[str]()
+    for series in disk_series(place, trial=layout.trial):
+        if devices and series.device not in devices:
+            continue
+        found += 1
+        if layout.is_json:
+            documents.append(_document(series, layout))
+        else:
+            console.result(_table(series, layout))
+    if not found:
+        asked = " ".join(filter(None, [layout.trial or "", *devices]))
+        raise IolabError(
+            f"{place} holds no intervals{f' of {asked}' if asked else ''}",
+            "simulated trials and slices have none (record a trace: --trace), nor have studies of "
+            "earlier versions; `iolab report` names trials and devices",
+        )
+    if layout.is_json:
+        console.result('{"intervals": [\n' + ",\n".join(documents) + "\n]}")
+    return 0
+
+
+def _intervals(series: DiskSeries) -> Iterator[tuple[float, float, Counters]]:
+    """End and length of each interval in seconds, and what was counted in it."""
+    pairs = zip(series.at_ns, series.counters, strict=True)
+    begin_ns, before = next(pairs)
+    for at_ns, now in pairs:
+        if at_ns > begin_ns:
+            delta = [max(0, late - early) for late, early in zip(now, before, strict=True)]
+            delta[_LEVEL] = now[_LEVEL]
+            known = Counters(*delta[:COUNTERS_KNOWN])
+            yield at_ns / _NS_PER_S, (at_ns - begin_ns) / _NS_PER_S, known
+        begin_ns, before = at_ns, now
+
+
+def _table(series: DiskSeries, layout: Layout) -> str:
+    head = f"{series.trial} ({series.treatment}) {series.operation}, {series.device}:\n"
+    if layout.is_solaris:
+        kstats = [
+            (f"{end_s:.1f}s", solaris_figures(kstat_of(delta), length_s))
+            for end_s, length_s, delta in _intervals(series)
+        ]
+        return head + disk_tables.solaris_table(kstats, None, has_names_last=layout.has_names_last)
+    rows = [
+        (f"{end_s:.1f}s", layout.row(figures(delta, length_s)))
+        for end_s, length_s, delta in _intervals(series)
+    ]
+    return head + disk_tables.linux_table(layout.columns, rows, first="Until")
+
+
+def _document(series: DiskSeries, layout: Layout) -> str:
+    def values(of: Figures) -> dict[str, float]:
+        row = layout.row(of)
+        return {column.key: round(row[column.key], column.decimals) for column in layout.columns}
+
+    rows = [
+        {
+            "end_s": round(end_s, 3),
+            "length_s": round(length_s, 3),
+            **values(figures(delta, length_s)),
+        }
+        for end_s, length_s, delta in _intervals(series)
+    ]
+    names = {
+        **{"trial": series.trial, "treatment": series.treatment},
+        **{"operation": series.operation, "disk_device": series.device},
+    }
+    return json.dumps({**names, "rows": rows})
