@@ -42,11 +42,12 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         return conduct(study, options, AnswerForm.of(arguments), services, console)
     study = stored_study(path, asked, source)
     options = _stored_options(path, options)
-    if study.command and not options.is_dry_run:
+    if study.command:
         from iolab.library.dialect.run import conduct_line
 
-        _refuse_shown(path, arguments)
-        return conduct_line(study, options, services, console)
+        if not options.is_dry_run:
+            _refuse_shown(path, arguments)
+        return conduct_line(study, options, services, console, path)
     return conduct(study, options, AnswerForm.of(arguments), services, console)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from iolab.library.forecast import forecast, short_text
 from iolab.library.services import Services
+from iolab.run.attendant import Attendant
 from iolab.run.conduct import Conducted, conduct, note_plan
 from iolab.run.dry_run import rehearse
 from iolab.run.observer import Observer
@@ -19,6 +22,7 @@ def conducted(
     services: Services,
     observer: Observer,
     stop: StopSwitch | None = None,
+    more: Sequence[Attendant] = (),
 ) -> Conducted | None:
     """Run, continue or rehearse a study; None of a rehearsal, which stores nothing.
 
@@ -28,13 +32,14 @@ def conducted(
     services : the compiled half and the statistics.
     observer : hears of it.
     stop : ends it early; None is Ctrl-C.
+    more : who accompanies the trials, and what they write.
 
     Raises
     ------
     IolabError : it was refused, or nothing could be stored.
     """
     is_drawn = study.seed is None and not options.is_resumed
-    prepared = prepare(study, options, services.load_core(), services.analysis, observer)
+    prepared = prepare(study, options, services.load_core(), services.analysis, observer, *more)
     if not options.is_dry_run:
         if stop is not None:
             return conduct(prepared, stop)

@@ -201,7 +201,7 @@ def _problems_of_treatments(treatments: Sequence[Treatment]) -> Iterator[tuple[s
         if not treatment.is_direct:
             yield (
                 f"{treatment.name} goes through the page cache",
-                "use direct I/O: --direct true",
+                "use direct I/O: --direct",
             )
         if effective.get("workers", "1") != "1" or _workers(treatment) > 1:
             yield f"{treatment.name} has several workers", "use one worker, and depth"
