@@ -17,7 +17,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from iolab.errors import IolabError, TestbedError
-from iolab.library.conducted import conducted
+from iolab.library.conducted import rehearsed
 from iolab.library.dialect import bonnie, fio, side
 from iolab.library.dialect.files import check_workbook, refuse_elsewhere, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
@@ -220,7 +220,9 @@ def conduct_line(
     line = Line(plan, core, console)
     refuse_elsewhere(line.written_files(), plan.allowed, source)
     if options.is_dry_run:
-        conducted(study, options, services, console, more=[line])
+        is_drawn = study.seed is None and not options.is_resumed
+        prepared = prepare(study, options, core, services.analysis, console, line)
+        rehearsed(prepared, is_drawn=is_drawn)
         for path in line.written_files():
             console.result(f"Beside the results it writes the file {path.absolute()}.")
         return 0
