@@ -1224,6 +1224,7 @@ class CommonOptions(TypedDict):
     is_compat: bool
     is_help: bool
     is_resumed: bool
+    is_traced: bool
     on: str | None
     out: str | None
     overwrite: list[str]
@@ -1469,6 +1470,13 @@ CommandPlan: TypeAlias = (
 """A command line, understood."""
 
 
+class CounterSeries(TypedDict):
+    """Counters of a block device, read again and again."""
+
+    at_ns: list[int]
+    counters: list[list[int]]
+
+
 class CpuRecord(TypedDict):
     """CPU time of the harness and its workers during the timed region."""
 
@@ -1523,6 +1531,7 @@ class DeviceRecord(TypedDict):
     name: str
     read_bytes: int
     reads: int
+    series: NotRequired[CounterSeries | None]
     write_bytes: int
     writes: int
 
@@ -2743,11 +2752,19 @@ class SimulatedStack(TypedDict):
     title: str
 
 
+class TrialTrace(TypedDict):
+    """A recording beside a trial."""
+
+    events: EventSet
+    output: OutputFile
+
+
 class SimulatedTrial(TypedDict):
     """The trial spec of the agent protocol, as far as a simulation has a use for it."""
 
     knobs: dict[str, str]
     stack: NotRequired[Stack | None]
+    trace: NotRequired[TrialTrace | None]
     trial: str
     workload: Workload
 
@@ -2770,6 +2787,7 @@ class TraceCounts(TypedDict):
 
     back_merges: TraceAmount
     completed: TraceAmount
+    completed_of: list[TraceAmount]
     completed_unknown: int
     errors: int
     flushes: int
@@ -2875,13 +2893,6 @@ class TracesCompared(TypedDict):
     pairs: list[FigurePair]
     text: str
     traces: list[OnlyReadAnswer]
-
-
-class TrialTrace(TypedDict):
-    """A recording beside a trial."""
-
-    events: EventSet
-    output: OutputFile
 
 
 class TrialSpec(TypedDict):

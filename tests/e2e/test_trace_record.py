@@ -178,6 +178,83 @@ def test_what_cannot_be_recorded_is_told_and_leaves_no_file(
     assert not (tmp_path / "t.iotrace").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("nosuch", "--seconds", "1"), "nosuch is no block device"),
+        (("loop0", "--seconds", "1", "--buffer", "1k"), "no size of a buffer"),
+    ],
+)
+def test_a_file_that_was_to_be_replaced_stays_if_nothing_is_recorded(
+    iolab: Run, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("the user's own")
+    before = mine.stat()
+    done = iolab("trace", "record", *words, "-o", mine, "--overwrite", mine)
+    assert done.returncode == 1, done.stderr
+    assert told in done.stderr
+    assert (mine.read_text(), mine.stat().st_mtime_ns) == ("the user's own", before.st_mtime_ns)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"], "no draft is left"
+
+
+def test_a_name_that_another_program_takes_meanwhile_is_told(
+    iolab: Run, loop: Loop, tmp_path: Path
+) -> None:
+    trace = tmp_path / "new.iotrace"
+    command = f"rm {trace}; echo mine-now > {trace}"
+    done = iolab("trace", "record", loop.path, "--for", command, "-o", trace)
+    assert done.returncode == 1
+    assert "is not the file any more that was recorded into" in done.stderr
+    assert "has" not in done.stdout
+    assert trace.read_text() == "mine-now\n"
+
+
+def test_a_recording_leaves_the_reserve_free(iolab: Run, loop: Loop, tmp_path: Path) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ("mount", "-t", "tmpfs", "-o", "size=20m,mode=755", "t", str(place))
+    subprocess.run(mount, check=True)
+    try:
+        # 5 % of 20 MiB stay free: rule R10 of safety.
+        trace, ballast = place / "t.iotrace", place / "ballast"
+        fill = f"head -c 19600k /dev/zero > {ballast}"
+        words = ("trace", "record", loop.path, "-o", trace, "--for")
+        done = iolab(*words, f"{loop.load()}; {fill}; sleep 20")
+        assert done.returncode == 1
+        assert "could not be written any more" in done.stderr, done.stderr
+        assert "of which 1 MiB stay free" in done.stderr, done.stderr
+        assert len(events_of(iolab, trace)) > READS + WRITES, "it is a whole file"
+        trace.unlink()
+        done = iolab(*words, "true")
+        assert done.returncode != 0
+        assert "nothing was recorded: 0 MiB are free" in done.stderr, done.stderr
+        assert not trace.exists()
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_changes_of_a_dead_run_are_undone_first(iolab: Run, loop: Loop, tmp_path: Path) -> None:
+    trace = tmp_path / "t.iotrace"
+    running = start(loop, trace)
+    begun(trace)
+    agents = agents_of(running)
+    run = re.search(r"trace-[0-9a-f]{12}", " ".join(agents.values()))
+    assert run is not None
+    kill_all([*reversed(agents), running.pid])
+    running.wait(timeout=60)
+    try:
+        other = tmp_path / "other.iotrace"
+        done = iolab("trace", "record", loop.path, "--for", "true", "-o", other)
+        assert done.returncode == 2, done.stderr
+        assert "iolab restore" in done.stderr
+        assert not other.exists()
+    finally:
+        assert iolab("restore", "--run", run[0]).returncode == 0
+    done = iolab("trace", "record", loop.path, "--for", "true", "-o", other)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_command_that_fails_is_told(iolab: Run, loop: Loop, tmp_path: Path) -> None:
     trace = tmp_path / "t.iotrace"
     done = iolab("trace", "record", loop.path, "--for", "exit 7", "-o", trace)
@@ -204,7 +281,7 @@ def test_a_full_disk_ends_the_recording_and_keeps_what_was_written(
         )
         assert done.returncode == 1
         assert "could not be written any more" in done.stderr, done.stderr
-        assert "No space left" in done.stderr
+        assert "No space left" in done.stderr or "stay free" in done.stderr
         shown = iolab("trace", "show", "-q", trace)
         assert shown.returncode == 0, shown.stderr
         assert shown.stdout.count("\n") > 100

@@ -37,11 +37,12 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     if not is_stored(path):
         return conduct(keys.load(path), options, arguments, services, console)
     study, options = study_again(path, keys, options)
-    if study.command and not options.is_dry_run:
+    if study.command:
         from iolab.library.dialect.run import conduct_line
 
-        _refuse_shown(path, arguments)
-        return conduct_line(study, options, services, console)
+        if not options.is_dry_run:
+            _refuse_shown(path, arguments)
+        return conduct_line(study, options, services, console, path)
     return conduct(study, options, arguments, services, console)
 
 

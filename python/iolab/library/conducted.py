@@ -16,7 +16,7 @@ from iolab.run.conduct import Conducted, conduct, note_plan
 from iolab.run.dry_run import rehearse
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
-from iolab.run.prepare import prepare
+from iolab.run.prepare import Prepared, prepare
 from iolab.run.stop import StopSwitch, pressed_by_signals
 
 if TYPE_CHECKING:
@@ -53,15 +53,27 @@ def conducted(
             return conduct(prepared, stop)
         with pressed_by_signals() as pressed:
             return conduct(prepared, pressed)
+    is_drawn = study.seed is None and not options.is_resumed
+    rehearsed(prepared, is_drawn=is_drawn)
+    return None
+
+
+def rehearsed(prepared: Prepared, *, is_drawn: bool) -> None:
+    """Rehearse a run, and tell how long it would take; `is_drawn` is whether its seed was drawn.
+
+    Raises
+    ------
+    IolabError : what would be refused by the run itself.
+    """
+    observer = prepared.observer
     note_plan(prepared)
     rehearse(prepared)
     observer.result(short_text(forecast(prepared.plan, prepared.testbed)))
-    if study.seed is None and not options.is_resumed:
+    if is_drawn:
         observer.result(
             f"The order is that of seed {prepared.plan.seed}; the run draws another one, "
             f"unless it is given --seed {prepared.plan.seed}."
         )
-    return None
 
 
 def study_again(path: Path, keys: StudyKeys, options: RunOptions) -> tuple[Study, RunOptions]:

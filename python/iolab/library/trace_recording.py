@@ -1,24 +1,24 @@
 """Block events of devices recorded into a file.
 
 The agent, as root, records; the file is the user's, and is made here, under the rule for all files
-that iolab writes. It has its name from the beginning, so that a killed recording leaves what it
-has written. A command that is recorded is started here, with the rights of who asks.
+that iolab writes. It has its name as soon as events are recorded, so that a killed recording
+leaves what it has written. A command that is recorded is started here, with the rights of who asks.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import IolabError, TraceError
 from iolab.frozen import frozen
 from iolab.run.stop import StopSwitch, pressed_by_signals
-from iolab.store.users_files import Allowed, made_empty, refuse_existing, removed_if_empty
+from iolab.store.users_files import Allowed, filled_elsewhere, refuse_existing
 from iolab.testbed.agent import Agent
 from iolab.testbed.command import agent_command
 from iolab.units import parse_bytes
@@ -78,29 +78,44 @@ def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> Recorded
         command = _Command(asked.command, switch)
         with Agent(agent_command(needs_root=True), stop=command, tell=note) as agent:
             agent.hello(f"trace-{uuid.uuid4().hex[:12]}")
-            status = _made(out, allowed)
-            spec: RecordSpec = {
-                "devices": list(asked.devices),
-                "output": {
-                    "path": str(out.parent.resolve() / out.name),
-                    "device": status.st_dev,
-                    "inode": status.st_ino,
-                },
-                "events": EVENT_SETS[asked.events],
-                "buffer_bytes": buffer_bytes,
-                "time_limit_ns": limit_ns,
-                "command": asked.command,
-            }
-            try:
-                answer = agent.record_trace(spec, command.heed)
-            finally:
-                removed_if_empty(out, status)
-        return RecordedTrace(answer, command.wait())
+            with ExitStack() as held:
+                with _told(out):
+                    file = held.enter_context(filled_elsewhere(out, allowed))
+                spec: RecordSpec = {
+                    "devices": list(asked.devices),
+                    "output": {
+                        "path": str(file.path),
+                        "device": file.status.st_dev,
+                        "inode": file.status.st_ino,
+                    },
+                    "events": EVENT_SETS[asked.events],
+                    "buffer_bytes": buffer_bytes,
+                    "time_limit_ns": limit_ns,
+                    "command": asked.command,
+                }
+
+                def heed(progress: Progress) -> None:
+                    if "recording" in progress:
+                        with _told(out):
+                            file.begin()
+                    command.heed(progress)
+
+                answer = agent.record_trace(spec, heed)
+                is_there = file.is_there()
+        code = command.wait()
+    if not is_there:
+        raise TraceError(
+            f"{asked.out} is not the file any more that was recorded into: meanwhile another "
+            "program removed it, moved it, or put another in its place",
+            "record again, and leave that name alone until it is over",
+        )
+    return RecordedTrace(answer, code)
 
 
-def _made(out: Path, allowed: Allowed) -> os.stat_result:
+@contextmanager
+def _told(out: Path) -> Generator[None]:
     try:
-        return made_empty(out, allowed)
+        yield
     except OSError as error:
         raise TraceError(
             f"{out} cannot be written: {error.strerror or error}", "name another place"

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab.digest import sha256
-from iolab.errors import StudyError, TraceError
+from iolab.errors import RefusedError, StudyError, TraceError
 from iolab.json_text import read_json
 from iolab.run.attendant import Attendant
 from iolab.run.core import Core
+from iolab.store.owner import make_directories
 from iolab.store.users_files import NOTHING, made_empty, removed_if_empty
 from iolab.study.plan import Trial
 from iolab.testbed.model import Testbed
@@ -69,7 +70,7 @@ class Traces(Attendant):
     @contextmanager
     def around(self, trial: Trial) -> Generator[None, None, None]:
         """Make the trial's file; one that nothing was written to goes again."""
-        self._folder.mkdir(exist_ok=True)
+        self._make_folder()
         self._path = self._fresh(trial.trial_id)
         try:
             self._made = made_empty(self._path, NOTHING)
@@ -82,6 +83,20 @@ class Traces(Attendant):
             yield
         finally:
             removed_if_empty(self._path, self._made)
+
+    def _make_folder(self) -> None:
+        """Make the directory of the traces, the user's own; a link could lead anywhere.
+
+        Raises
+        ------
+        RefusedError : something else has the name.
+        """
+        if self._folder.is_symlink():
+            raise RefusedError(
+                f"{self._folder} is a symbolic link: nothing was written where it leads",
+                "remove it, or choose another --out",
+            )
+        make_directories(self._folder)
 
     def _fresh(self, trial_id: str) -> Path:
         """A name that nothing has: a trial that is repeated leaves its first trace alone."""

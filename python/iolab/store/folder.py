@@ -101,7 +101,7 @@ class Folder:
         ------
         OSError : it cannot be written; nothing has changed.
         """
-        with self._written(name, content) as (_, draft):
+        with self.written(name, content) as (_, draft):
             os.rename(draft, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
 
@@ -113,7 +113,7 @@ class Folder:
         FileExistsError : something has the name; it is as it was.
         OSError : it cannot be written.
         """
-        with self._written(name, content) as (_, draft):
+        with self.written(name, content) as (_, draft):
             try:
                 os.link(draft, name, src_dir_fd=self.fd, dst_dir_fd=self.fd, follow_symlinks=False)
                 os.unlink(draft, dir_fd=self.fd)
@@ -151,7 +151,7 @@ class Folder:
             file.write(content)
 
     @contextmanager
-    def _written(self, name: str, content: bytes) -> Generator[tuple[int, str]]:
+    def written(self, name: str, content: bytes) -> Generator[tuple[int, str]]:
         """A draft with its content, as little open to others as what has the name now."""
         with self.draft(name) as (fd, draft):
             status = self.status(name)

@@ -236,6 +236,65 @@ def opened_new(path: Path, allowed: Allowed) -> Generator[BinaryIO]:
             raise refused(path) from None
 
 
+class Filling:
+    """A file that another process fills."""
+
+    def __init__(self, folder: Folder, path: Path, draft: str) -> None:
+        self._folder, self._path, self._draft = folder, path, draft
+        status = folder.status(draft)
+        assert status is not None, "it was just made"
+        self.status = status
+
+    @property
+    def path(self) -> Path:
+        """Where it lies now, free of links."""
+        return self._path.parent.resolve() / self._draft
+
+    def begin(self) -> None:
+        """Give it its name: there is something to keep from now on.
+
+        Raises
+        ------
+        OSError : the name cannot be taken.
+        """
+        if self._draft != self._path.name:
+            self._folder.give_name(self._draft, self._path.name, may_replace=True)
+            self._draft = self._path.name
+
+    def is_there(self) -> bool:
+        """Whether the name still leads to it."""
+        now = self._folder.status(self._path.name)
+        return now is not None and os.path.samestat(now, self.status)
+
+
+@contextmanager
+def filled_elsewhere(path: Path, allowed: Allowed) -> Generator[Filling]:
+    """Make an empty file for another process to fill; nothing is left of one that stays empty.
+
+    It has its name from the beginning, unless that belongs to a file that is to be replaced: this
+    one stays as it is until `Filling.begin`.
+
+    Raises
+    ------
+    RefusedError : something has the name, and the user did not name it.
+    OSError : it cannot be made.
+    """
+    refuse_existing([path], allowed)
+    with Folder.opened(path.parent) as folder:
+        if folder.status(path.name) is not None:
+            with folder.written(path.name, b"") as (_, draft):
+                yield Filling(folder, path, draft)
+            return
+        try:
+            made = folder.create(path.name, b"")
+        except FileExistsError:
+            raise refused(path) from None
+        try:
+            yield Filling(folder, path, path.name)
+        finally:
+            removed_if_empty(path, made)
+
+
 def made_empty(path: Path, allowed: Allowed) -> os.stat_result:
     """Make an empty file for another process to fill, which has its name from the beginning.
 

@@ -49,7 +49,7 @@ _OURS: Final[Mapping[str, object]] = {
     "is_traced": False,
 }
 """Options that iolab adds to a command line, and their values where they are not given."""
-_OF_ONE_RUN: Final = ("--out",)
+_OF_ONE_RUN: Final = ("--out", "--overwrite")
 _OURS_WITH_VALUE: Final = (
     *("--on", "--repeat", "--rounds", "--out", "--image-dir", "--erase-serial", "--overwrite"),
 )
@@ -180,7 +180,7 @@ def words_of(command: str) -> list[str]:
 
 
 def of_one_run(words: Sequence[str]) -> list[str]:
-    """The words without those that belong to one run of them: where it was stored, continued."""
+    """The words without those that belong to one run: where it is stored, what it may replace."""
     return without_options(words, _OF_ONE_RUN, _OURS_WITHOUT)
 
 

@@ -500,9 +500,9 @@ def _parse_testbed(value: object) -> TestbedRequest:
     for key in table:
         if key not in known:
             raise ValueError(f"a testbed has no '{key}'{nearest(key, known)}")
-    places: Any = table.get(_PLACES)
+    places = table.get(_PLACES)
     if isinstance(places, dict):
-        named = dict[str, Any](places)  # pyright: ignore
+        named = cast("dict[str, object]", places)
         table[_PLACES] = [f"{name}={_option_text(name, text)}" for name, text in named.items()]
     options = {key: _option_text(key, table[key]) for key in _TESTBED_OPTIONS if key in table}
     argument = _option_text(argument_key, table.get(argument_key, ""))

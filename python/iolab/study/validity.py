@@ -298,7 +298,7 @@ def _problems_of_treatments(
         if not treatment.is_direct:
             yield (
                 f"{treatment.name} goes through the page cache",
-                "use direct I/O: --direct true",
+                "use direct I/O: --direct",
             )
         has_several = effective.get("workers", "1") != "1" or _workers(treatment) > 1
         if has_several and not is_long:

@@ -121,7 +121,7 @@ class SimTestbed:
             for place in self.places
             if isinstance(place.testbed, SimTestbed)
         }
-        stack: dict[str, Any] = json.loads(self.stack_json)
+        stack = cast("dict[str, dict[str, object]]", json.loads(self.stack_json))
         return json.dumps({**stack, "places": {**stack.get("places", {}), **stacks}})
 
     @property

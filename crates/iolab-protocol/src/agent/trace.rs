@@ -59,7 +59,6 @@ pub struct TrialTrace {
     /// Where it is written.
     pub output: OutputFile,
     /// Which events.
-    #[serde(default)]
     pub events: EventSet,
 }
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from iolab.errors import IolabError
+from iolab.errors import IolabError, RefusedError
 from iolab.library.dialect.plan import DialectCore, DialectPlan
-from iolab.store.users_files import Allowed, refuse_foreign, write_file
+from iolab.library.stored import is_archive
+from iolab.store import created_files
+from iolab.store.users_files import FLAG, Allowed, refuse_foreign, write_file
 
 if TYPE_CHECKING:
     from iolab.protocol import ShownByIozone
@@ -50,6 +53,29 @@ def check_written(name: str | None, allowed: Allowed, option: str) -> None:
     if not os.access(place, os.W_OK):
         raise IolabError(f"{path} cannot be written", f"name another file with {option}")
     refuse_foreign([path], allowed)
+
+
+def refuse_elsewhere(paths: Iterable[Path], allowed: Allowed, source: Path) -> None:
+    """Refuse that a stored command line chooses files outside of the working directory.
+
+    Whoever made `source`, a results directory or an archive, chose them. Of a directory those count
+    as the user's choice that iolab has made for the user before.
+
+    Raises
+    ------
+    RefusedError : one lies elsewhere, and the user did not name it today.
+    """
+    here = Path.cwd().resolve()
+    for path in paths:
+        place = path.parent.resolve()
+        is_known = not is_archive(source) and path.exists() and created_files.is_made(path.lstat())
+        if not (place.is_relative_to(here) or is_known or allowed.has(path)):
+            raise RefusedError(
+                f"the command line in {source} writes {place / path.name}, which lies outside of "
+                "the working directory: nothing was measured",
+                f"allow it with {FLAG} {quote(str(place / path.name))} if you want that file "
+                "written",
+            )
 
 
 def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from iolab.errors import TestbedError
 from iolab.frozen import frozen
 from iolab.run.options import RunOptions
-from iolab.store.users_files import Allowed
+from iolab.store.users_files import NOTHING, Allowed
 from iolab.study.dialects import (
     Dialect,
     Entry,
@@ -83,10 +83,27 @@ class DialectPlan:
     """The rows as a study takes them."""
     words: tuple[str, ...] = ()
     """As typed, without the dialect's name."""
+    allowed: Allowed = NOTHING
+    """Files of the user's own that may be replaced: named today, never by stored words."""
 
     @classmethod
     def of_words(cls, core: DialectCore, dialect: str, words: Sequence[str]) -> DialectPlan:
-        """What the words mean.
+        """What words mean that were typed just now.
+
+        Raises
+        ------
+        DialectError : nothing; says where and what to do.
+        """
+        plan = cls.of_stored(core, dialect, words, NOTHING)
+        return replace(plan, allowed=Allowed.of(plan.common["overwrite"]))
+
+    @classmethod
+    def of_stored(
+        cls, core: DialectCore, dialect: str, words: Sequence[str], allowed: Allowed
+    ) -> DialectPlan:
+        """What stored words mean; the files that they name with ``--overwrite`` count for nothing.
+
+        `allowed` are the files that may be replaced now.
 
         Raises
         ------
@@ -94,7 +111,7 @@ class DialectPlan:
         """
         text = core.dialect_parse(dialect, list(words))
         values: CommandPlan = json.loads(text)
-        return cls(dialect, text, values, entry_plan(core, values), tuple(words))
+        return cls(dialect, text, values, entry_plan(core, values), tuple(words), allowed)
 
     @property
     def rows(self) -> Sequence[IozoneRow | CommandRow]:
@@ -120,11 +137,6 @@ class DialectPlan:
     def row_of_dialect(self) -> Dialect:
         """The dialect's row in the registry."""
         return find_dialect(self.dialect)
-
-    @property
-    def allowed(self) -> Allowed:
-        """Files of the user's own that may be replaced."""
-        return Allowed.of(self.common["overwrite"])
 
     @property
     def options(self) -> RunOptions:

@@ -17,8 +17,9 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from iolab.errors import IolabError, TestbedError
+from iolab.library.conducted import rehearsed
 from iolab.library.dialect import bonnie, fio, side
-from iolab.library.dialect.files import check_workbook, write_files
+from iolab.library.dialect.files import check_workbook, refuse_elsewhere, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
 from iolab.run import outputs
@@ -81,6 +82,11 @@ class Line(Attendant):
         self._results = list[dict[str, Any]]()
         self._side_files = side.check_side_files(plan, core)
         self._output = fio.Output(plan)
+
+    @property
+    def plan(self) -> DialectPlan:
+        """What the line means."""
+        return self._plan
 
     def written_files(self) -> list[Path]:
         """Files that the dialect writes beside its report."""
@@ -187,40 +193,53 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Obs
     if bonnie.set_semaphores(plan, console):
         return 0
     check_workbook(plan.asked.get("workbook"), plan.allowed)
-    return _conduct(plan, study_of(plan), plan.options, services, console)
+    line = Line(plan, core, console)
+    return _conduct(line, study_of(plan), plan.options, services, console)
 
 
 def conduct_line(
-    study: PublicStudy, options: RunOptions, services: Services, console: Observer
+    study: PublicStudy, options: RunOptions, services: Services, console: Observer, source: Path
 ) -> int:
     """Run a stored command line again, or continue it; prints what the line itself would.
+
+    A rehearsal names the files that it writes.
 
     Parameters
     ----------
     study : the stored study, with the words of the command line.
     options : how it is run; the options among the words are those of an earlier run.
+    source : where it is stored.
+
+    Raises
+    ------
+    RefusedError : it writes a file of the user's own, or one elsewhere that nobody named today.
     """
     from iolab.library.study import checked_study, is_testbed_from_file
 
     checked = checked_study(study)
     dialect, *words = checked.command
     core: Any = services.load_core()
-    plan = DialectPlan.of_words(core, dialect, words)
-    check_workbook(plan.asked.get("workbook"), Allowed.of(options.overwrite))
-    options = replace(
-        options,
-        is_announced=False,
-        failures_max=None,
-        is_testbed_from_file=is_testbed_from_file(study),
-    )
-    return _conduct(plan, checked, options, services, console)
+    plan = DialectPlan.of_stored(core, dialect, words, Allowed.of(options.overwrite))
+    check_workbook(plan.asked.get("workbook"), plan.allowed)
+    line = Line(plan, core, console)
+    refuse_elsewhere(line.written_files(), plan.allowed, source)
+    options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
+    if options.is_dry_run:
+        is_drawn = checked.seed is None and not options.is_resumed
+        prepared = prepare(checked, options, core, services.analysis, console, line)
+        rehearsed(prepared, is_drawn=is_drawn)
+        for path in line.written_files():
+            console.result(f"Beside the results it writes the file {path.absolute()}.")
+        return 0
+    options = replace(options, is_announced=False, failures_max=None)
+    return _conduct(line, checked, options, services, console)
 
 
 def _conduct(
-    plan: DialectPlan, study: Study, options: RunOptions, services: Services, console: Observer
+    line: Line, study: Study, options: RunOptions, services: Services, console: Observer
 ) -> int:
     core: Any = services.load_core()
-    line = Line(plan, core, console)
+    plan = line.plan
     observer = LineConsole(console)
     for note in plan.values["notes"]:
         console.note(f"iolab: note: {note}")
