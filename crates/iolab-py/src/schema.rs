@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::books::SchedulerBook;
 use crate::refusals::Asked;
-use crate::simulate::{Description, Limits, TrialSpec};
+use crate::simulate::{Description, TrialSpec, WhatIsPossible};
 use crate::trace::{
     Answer, Compared, Converted, FormatRow, Measured, OnlyRead, ShowOptions, Shown,
 };
@@ -53,7 +53,7 @@ fn given(mut generator: SchemaGenerator) -> Map<String, Value> {
     add! { generator:
         CommandPlan, iozone::report::Sheet,
         Workload, Operation, Demand, Refusal, Record,
-        Description, Limits, Profile, SchedulerBook, Judgement, Prediction, Twin, Findings,
+        Description, WhatIsPossible, Profile, SchedulerBook, Judgement, Prediction, Twin, Findings,
         Capabilities, FormatRow,
         Answer<Shown>, Answer<Converted>, Answer<Measured>, Answer<OnlyRead>, Compared,
         ExtensionError,

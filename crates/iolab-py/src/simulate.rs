@@ -74,7 +74,7 @@ pub struct Description {
 /// What no simulated stack can do, and what changes nothing on one.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SimulatedLimits")]
-pub struct Limits {
+pub struct WhatIsPossible {
     /// Factors whose levels are all the same.
     alike: &'static [Alike],
     /// Flags that mean something.
@@ -211,7 +211,7 @@ pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyRes
 #[pyfunction]
 pub fn sim_limits(py: Python<'_>) -> PyResult<String> {
     let flags = Vec::<FlagName>::from(CAPABILITIES.flags);
-    let table = Limits { limits: LIMITS, levels: LEVELS, alike: ALIKE, flags };
+    let table = WhatIsPossible { limits: LIMITS, levels: LEVELS, alike: ALIKE, flags };
     serde_json::to_string(&table).map_err(|e| study_error(py, e))
 }
 
