@@ -15,7 +15,9 @@ from typing import Final
 
 from iolab.cli import disk_tables
 from iolab.cli.console import Console
-from iolab.cli.disk_counters import (
+from iolab.errors import IolabError
+from iolab.frozen import frozen
+from iolab.library.disk_counters import (
     Counters,
     Figures,
     Processors,
@@ -25,8 +27,6 @@ from iolab.cli.disk_counters import (
     read_counters,
     solaris_figures,
 )
-from iolab.errors import IolabError
-from iolab.frozen import frozen
 from iolab.library.services import Services
 from iolab.wording import nearest
 

@@ -7,11 +7,19 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.errors import IolabError
 from iolab.library.dialect.plan import DialectCore, DialectPlan
 from iolab.store.users_files import Allowed, refuse_foreign, write_file
+
+if TYPE_CHECKING:
+    from xlsxwriter.chart import Chart
+    from xlsxwriter.format import Format
+    from xlsxwriter.workbook import Workbook
+    from xlsxwriter.worksheet import Worksheet
+
+    from iolab.library.dialect.results import RowResult, Sheet
 
 WORKBOOK_ENDING: Final = ".xlsx"
 _SHEET_NAME_MAX: Final = 31
@@ -49,7 +57,7 @@ def check_written(name: str | None, allowed: Allowed, option: str) -> None:
     refuse_foreign([path], allowed)
 
 
-def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> None:
+def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[RowResult]) -> None:
     """Write what the plan asks for.
 
     Raises
@@ -74,7 +82,7 @@ def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> No
         ) from None
 
 
-def _workbook(plan: DialectPlan, sheets: Sequence[Any]) -> bytes:
+def _workbook(plan: DialectPlan, sheets: Sequence[Sheet]) -> bytes:
     """One worksheet per report, each with a chart."""
     import xlsxwriter
 
@@ -102,10 +110,11 @@ def _workbook(plan: DialectPlan, sheets: Sequence[Any]) -> bytes:
     return content.getvalue()
 
 
-def _chart(book: Any, title: str, sheet: Any) -> Any:
+def _chart(book: Workbook, title: str, sheet: Sheet) -> Chart:
     """Lines over the columns, one per row; bars where there is only one column."""
     n_columns = len(sheet["columns"])
     chart = book.add_chart({"type": "line" if n_columns > 1 else "column"})
+    assert chart is not None, "the kind of chart is one that there is"
     for row, (name, _) in enumerate(sheet["rows"], start=4):
         chart.add_series(
             {
@@ -122,7 +131,7 @@ def _chart(book: Any, title: str, sheet: Any) -> Any:
     return chart
 
 
-def _write_name(page: Any, place: tuple[int, int], name: str, style: Any) -> None:
+def _write_name(page: Worksheet, place: tuple[int, int], name: str, style: Format) -> None:
     """Write a number, or a text as it is; never a formula."""
     if name.isdecimal():
         page.write_number(*place, int(name), style)
