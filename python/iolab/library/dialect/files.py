@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
     from xlsxwriter.worksheet import Worksheet
 
-    from iolab.library.dialect.results import RowResult, Sheet
+    from iolab.library.dialect.results import RowResult, WorkbookSheet
 
 WORKBOOK_ENDING: Final = ".xlsx"
 _SHEET_NAME_MAX: Final = 31
@@ -82,7 +82,7 @@ def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[RowResult])
         ) from None
 
 
-def _workbook(plan: DialectPlan, sheets: Sequence[Sheet]) -> bytes:
+def _workbook(plan: DialectPlan, sheets: Sequence[WorkbookSheet]) -> bytes:
     """One worksheet per report, each with a chart."""
     import xlsxwriter
 
@@ -110,7 +110,7 @@ def _workbook(plan: DialectPlan, sheets: Sequence[Sheet]) -> bytes:
     return content.getvalue()
 
 
-def _chart(book: Workbook, title: str, sheet: Sheet) -> Chart:
+def _chart(book: Workbook, title: str, sheet: WorkbookSheet) -> Chart:
     """Lines over the columns, one per row; bars where there is only one column."""
     n_columns = len(sheet["columns"])
     chart = book.add_chart({"type": "line" if n_columns > 1 else "column"})

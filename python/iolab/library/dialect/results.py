@@ -47,7 +47,7 @@ class SideFiles(TypedDict, total=False):
     """Tests whose single operations are logged."""
 
 
-class Sheet(TypedDict):
+class WorkbookSheet(TypedDict):
     """A report of a spreadsheet: a table with two axes."""
 
     title: str
