@@ -15,8 +15,8 @@ from typing import Final
 
 from fuzz_targets import GOLDEN, check_message, flipped, mutated_lines
 from iolab import _core
-from iolab.cli.disk_counters import parse_diskstats
 from iolab.errors import IolabError
+from iolab.library.disk_counters import parse_diskstats
 
 TRACES: Final = GOLDEN / "trace"
 _LINES: Final = 60

@@ -9,7 +9,10 @@ import pytest
 
 from iolab.cli import disk_tables, iostat
 from iolab.cli.console import Console
-from iolab.cli.disk_counters import (
+from iolab.cli.main import main
+from iolab.cli.parser import Parser
+from iolab.errors import IolabError
+from iolab.library.disk_counters import (
     Counters,
     Kstat,
     Processors,
@@ -20,9 +23,6 @@ from iolab.cli.disk_counters import (
     read_counters,
     solaris_figures,
 )
-from iolab.cli.main import main
-from iolab.cli.parser import Parser
-from iolab.errors import IolabError
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "iostat"
 

@@ -70,7 +70,7 @@ def _tell_packed(packed: archives.Packed, console: Console) -> None:
     console.result(f"content SHA-256 {packed.sha256}")
 
 
-def _tell_checked(target: Path, found: archives.Checked, console: Console) -> int:
+def _tell_checked(target: Path, found: archives.CheckedArchive, console: Console) -> int:
     files = counted(found.n_files, "file")
     if found.problems:
         console.result(f"{target} is damaged:")

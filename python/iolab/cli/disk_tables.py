@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from iolab.cli.disk_counters import Figures, SolarisFigures
 from iolab.frozen import frozen
+from iolab.library.disk_counters import Figures, SolarisFigures
 
 _NAME: Final = "{:<13}"
 _TITLE: Final = "extended device statistics"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolab.cli.console import Console
 
 if TYPE_CHECKING:
-    from iolab.library.answer import Answer, AnswerForm
+    from iolab.library.answer import AnswerForm, StudyAnswer
 
 EXIT_UNDECIDED: Final = 4
 
@@ -26,7 +26,7 @@ def answer_form(arguments: argparse.Namespace, console: Console) -> AnswerForm:
     )
 
 
-def show_answer(answer: Answer, console: Console, *, is_strict: bool) -> int:
+def show_answer(answer: StudyAnswer, console: Console, *, is_strict: bool) -> int:
     """Print an answer; returns the exit code.
 
     Raises

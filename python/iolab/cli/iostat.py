@@ -15,7 +15,10 @@ from typing import Final
 
 from iolab.cli import disk_tables, iostat_stored
 from iolab.cli.console import Console
-from iolab.cli.disk_counters import (
+from iolab.cli.iostat_layout import ReportLayout, columns_of, row_of
+from iolab.errors import IolabError
+from iolab.frozen import frozen
+from iolab.library.disk_counters import (
     Counters,
     Figures,
     Processors,
@@ -25,9 +28,6 @@ from iolab.cli.disk_counters import (
     read_counters,
     solaris_figures,
 )
-from iolab.cli.iostat_layout import Layout, columns_of, row_of
-from iolab.errors import IolabError
-from iolab.frozen import frozen
 from iolab.library.services import Services
 from iolab.library.stored import is_stored
 from iolab.wording import nearest
@@ -121,7 +121,7 @@ def _show_stored(arguments: argparse.Namespace, stored: list[Path], console: Con
         raise IolabError(f"-o {arguments.output}: there is only JSON", "write -o JSON")
     if arguments.output and arguments.solaris:
         raise IolabError("--solaris is a table, -o JSON is none", "leave one out")
-    return iostat_stored.show(stored[0], devices, Layout(arguments), console)
+    return iostat_stored.show(stored[0], devices, ReportLayout(arguments), console)
 
 
 def understand(arguments: argparse.Namespace) -> Wanted:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from iolab.cli import disk_tables
-from iolab.cli.disk_counters import Figures
 from iolab.frozen import frozen
+from iolab.library.disk_counters import Figures
 
 
 @frozen
-class Layout:
+class ReportLayout:
     """What a report of stored intervals looks like."""
 
     flags: argparse.Namespace

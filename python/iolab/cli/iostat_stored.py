@@ -12,7 +12,9 @@ from pathlib import Path
 
 from iolab.cli import disk_tables
 from iolab.cli.console import Console
-from iolab.cli.disk_counters import (
+from iolab.cli.iostat_layout import ReportLayout
+from iolab.errors import IolabError
+from iolab.library.disk_counters import (
     COUNTERS_KNOWN,
     Counters,
     Figures,
@@ -20,8 +22,6 @@ from iolab.cli.disk_counters import (
     kstat_of,
     solaris_figures,
 )
-from iolab.cli.iostat_layout import Layout
-from iolab.errors import IolabError
 from iolab.library.disk_series import DiskSeries, disk_series
 
 _NS_PER_S = 1e9
@@ -29,7 +29,7 @@ _LEVEL = 8
 """Place of the number of requests in flight, which is no sum."""
 
 
-def show(place: Path, devices: Sequence[str], layout: Layout, console: Console) -> int:
+def show(place: Path, devices: Sequence[str], layout: ReportLayout, console: Console) -> int:
     """Print the stored intervals; returns the exit code.
 
     Raises
@@ -71,7 +71,7 @@ def _intervals(series: DiskSeries) -> Iterator[tuple[float, float, Counters]]:
         begin_ns, before = at_ns, now
 
 
-def _table(series: DiskSeries, layout: Layout) -> str:
+def _table(series: DiskSeries, layout: ReportLayout) -> str:
     head = f"{series.trial} ({series.treatment}) {series.operation}, {series.device}:\n"
     if layout.is_solaris:
         kstats = [
@@ -86,7 +86,7 @@ def _table(series: DiskSeries, layout: Layout) -> str:
     return head + disk_tables.linux_table(layout.columns, rows, first="Until")
 
 
-def _document(series: DiskSeries, layout: Layout) -> str:
+def _document(series: DiskSeries, layout: ReportLayout) -> str:
     def values(of: Figures) -> dict[str, float]:
         row = layout.row(of)
         return {column.key: round(row[column.key], column.decimals) for column in layout.columns}

@@ -121,7 +121,7 @@ def _print_prediction(scheduler: str, found: Prediction, console: Console) -> No
     )
     for at_ns, recorded, chosen in found["misses"][:_MISSES_SHOWN]:
         console.result(
-            f"  miss at {at_ns / 1e6:.3f} ms: the kernel issued sector {recorded}, "
+            f"  miss at {(at_ns or 0) / 1e6:.3f} ms: the kernel issued sector {recorded}, "
             f"the model chose {'nothing' if chosen is None else chosen}"
         )
 
@@ -259,8 +259,8 @@ def _profiles(arguments: argparse.Namespace, services: Services, console: Consol
     for name, row in profile["parameters"].items():
         value = f"{_value(row['value'])} {row['unit']}".strip()
         console.result(f"  {name:{width}}  {value:24} [{row['tag']}] {row['source']}")
-    if profile.get("inner"):
-        console.result(f"  around sim:{profile['inner']}")
+    if inner := profile.get("inner"):
+        console.result(f"  around sim:{inner}")
     return 0
 
 

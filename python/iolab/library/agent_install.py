@@ -35,8 +35,8 @@ def install(user: str | None, environment: Mapping[str, str] = os.environ) -> In
 
     Parameters
     ----------
-    user : whom the rule names; None is who typed sudo.
-    environment : says who that is.
+    user : the user that the rule names; None is the one who typed sudo.
+    environment : names the one who typed sudo.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class AnswerForm:
 
 
 @frozen
-class Answer:
+class StudyAnswer:
     """What a study has to say, and the files that say it at length."""
 
     text: str
@@ -62,7 +62,7 @@ class Answer:
 
 def answer(
     results: Path, out: Path | None, form: AnswerForm, means: Services, note: Note
-) -> Answer:
+) -> StudyAnswer:
     """Judge a stored study and write its report; also works while the study still runs.
 
     Parameters
@@ -98,7 +98,9 @@ def answer(
     return _answer(database, folder, database, form, means)
 
 
-def answer_of_run(done: Conducted, form: AnswerForm, means: Services, note: Note) -> Answer | None:
+def answer_of_run(
+    done: Conducted, form: AnswerForm, means: Services, note: Note
+) -> StudyAnswer | None:
     """Judge a study that was just run; None, with a note, if it ended too early for a verdict.
 
     Raises
@@ -121,7 +123,7 @@ def printed_answer(
     form: AnswerForm,
     means: Services,
     note: Note,
-) -> Answer:
+) -> StudyAnswer:
     """Judge a stored study for a pull request or a program; nothing is written anywhere.
 
     Raises
@@ -136,18 +138,18 @@ def printed_answer(
     with without_collecting(), units.shown_in(form.units):
         verdict = means.judge(data)
         render = means.markdown if kind == "markdown" else means.json
-        return Answer(render(data, verdict).rstrip("\n"), is_open=_is_open(data, verdict))
+        return StudyAnswer(render(data, verdict).rstrip("\n"), is_open=_is_open(data, verdict))
 
 
 def _answer(
     database: Path, out_dir: Path, source: Path, form: AnswerForm, means: Services
-) -> Answer:
+) -> StudyAnswer:
     """Answer of a database; `source` is what the user keeps: it, or the archive it came from."""
     with without_collecting(), units.shown_in(form.units):
         stored = load_database(database)
         data = rejudged(stored, form.metric, form.metric_of, ON_COMMAND_LINE)
         verdict = means.judge(data)
-        found = Answer("", is_open=_is_open(data, verdict))
+        found = StudyAnswer("", is_open=_is_open(data, verdict))
         try:
             found = replace(found, files=_written(out_dir, form, means, data, verdict))
         except RefusedError as error:

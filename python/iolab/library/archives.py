@@ -51,7 +51,7 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedArchive:
     """What an archive was found to be."""
 
     problems: tuple[str, ...]
@@ -112,7 +112,7 @@ def pack(
     return Packed(out, manifest.study_name, len(manifest.members), len(content), manifest.sha256)
 
 
-def check(target: Path) -> Checked:
+def check(target: Path) -> CheckedArchive:
     """Verify an archive, and the study in it.
 
     Raises
@@ -122,7 +122,7 @@ def check(target: Path) -> Checked:
     found = inspect(target)
     problems = (*found.problems, *problems_inside(found))
     manifest: Manifest | None = found.manifest
-    return Checked(
+    return CheckedArchive(
         problems,
         len(found.contents),
         None if manifest is None else manifest_text(manifest),

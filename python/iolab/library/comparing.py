@@ -27,7 +27,7 @@ _DIFFERENCES_SHOWN = 3
 Note: TypeAlias = Callable[[str], None]
 
 
-def diff_studies(before: str, after: str, words: TableWords, note: Note) -> Comparison:
+def diff_studies(before: str, after: str, words: TableWords, note: Note) -> StudyComparison:
     """Compare two studies.
 
     Parameters
@@ -43,11 +43,11 @@ def diff_studies(before: str, after: str, words: TableWords, note: Note) -> Comp
     words.refuse_in_vain([before, after])
     first, second = (read_study(Path(path), words, note) for path in (before, after))
     diff = compare_studies(first, second, margin=words.margin_share)
-    return Comparison(replace(diff, before=before, after=after))
+    return StudyComparison(replace(diff, before=before, after=after))
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StudyComparison:
     """Everything that two studies say about each other."""
 
     diff: StudyDiff

@@ -11,7 +11,7 @@ from iolab.testbed.model import make_testbed
 
 
 def presets() -> tuple[Preset, ...]:
-    """Every preset: name, what it is about, and the question that it answers."""
+    """Every preset: name, subject, and the question that it answers."""
     return PRESETS
 
 

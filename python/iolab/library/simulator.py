@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from iolab.errors import StudyError
 from iolab.frozen import frozen
+from iolab.json_text import write_json
 from iolab.library.services import Services
 from iolab.library.study import Study, checked_study
 from iolab.run.traces import ENDING, with_trace
@@ -310,7 +311,7 @@ def _compact_trace(core: _Books, stack: str, spec: TrialSpec, place: tuple[Path,
         raise StudyError(f"{out} cannot be written: {error}", "name another file") from None
     try:
         record: Record = json.loads(
-            core.simulate_trial(stack, json.dumps(with_trace(spec, out, made)), None)
+            core.simulate_trial(stack, write_json(with_trace(spec, out, made)), None)
         )
     finally:
         removed_if_empty(out, made)

@@ -232,7 +232,8 @@ def _as_toml(value: object) -> object:
 
 def public_study(checked: model.Study, *, is_testbed_from_file: bool = False) -> Study:
     """The study that a checked one is."""
-    return Study._of(checked, is_from_file=is_testbed_from_file)  # pyright: ignore[reportPrivateUsage]
+    of = Study._of  # pyright: ignore[reportPrivateUsage]
+    return of(checked, is_from_file=is_testbed_from_file)
 
 
 def checked_study(study: Study) -> model.Study:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.errors import StudyError
+from iolab.json_text import read_json
 from iolab.study.estimate import cost_of
 from iolab.study.plan import Plan
 from iolab.wording import counted, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from iolab.protocol import FileSet
     from iolab.testbed.model import Testbed
     from iolab.testbed.places import Place
 
 
 def places_of(testbed: Testbed) -> tuple[Place, ...]:
     """Further places of a testbed; one that reaches nothing has none."""
-    return () if testbed.has_null_target else testbed.places
+    return testbed.places
 
 
-def _sets(plan: Plan) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _sets(plan: Plan) -> Iterator[tuple[str, FileSet]]:
     """Name of the workload and description of each set of files, once each."""
     seen = set[tuple[str, str]]()
     for treatment in plan.treatments:
         if treatment.row is None:
             continue
-        for described in treatment.row.description.get("file_sets", ()):
+        for described in read_json(treatment.row.description).get("file_sets", ()):
             key = (treatment.workload.name, str(described["name"]))
             if key not in seen:
                 seen.add(key)

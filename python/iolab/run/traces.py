@@ -169,7 +169,7 @@ def block_metrics(phase: PhaseRecord) -> dict[str, float]:
     Of several devices, as the members of a software RAID, amounts and mean depths are sums.
     """
     trace = phase.get("trace")
-    devices: list[dict[str, Any]] = trace["devices"] if trace else []
+    devices = trace["devices"] if trace else []
     counts = [device["counts"] for device in devices]
 
     def done(direction: int, unit: str) -> int:

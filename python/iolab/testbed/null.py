@@ -23,6 +23,7 @@ from iolab.testbed.refusal import Abilities, Refusal, RefusalCore
 if TYPE_CHECKING:
     from iolab import protocol
     from iolab.protocol import Closed, Phase, Record, TrialSpec, Workload
+    from iolab.testbed.places import Place
 
 KIND: Final = "null"
 _REASON: Final = "nothing lies below the null target"
@@ -42,6 +43,7 @@ class NullTestbed(RealTestbed):
     needs_root: ClassVar[bool] = False
     can_need_root: ClassVar[bool] = False
     has_null_target: ClassVar[bool] = True
+    places: ClassVar[tuple[Place, ...]] = ()
 
     @property
     def text(self) -> str:

@@ -8,7 +8,7 @@ file system in all trials (``backup=loop:2g:xfs``; ext4 if none is named).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.errors import TestbedError
 from iolab.frozen import frozen
@@ -40,7 +40,7 @@ class Place:
         fs = f":{self.fs}" if self.fs not in (None, DEFAULT_FS) else ""
         return f"{self.name}={self.testbed.text}{fs}"
 
-    def agent_spec(self) -> dict[str, Any]:
+    def agent_spec(self) -> dict[str, object]:
         """Place of the agent protocol."""
         stack = self.fs and {
             "fs": self.fs,
@@ -117,9 +117,9 @@ def options_with(
     return (*options, (OPTION, ",".join(place.text for place in places)))
 
 
-def spec_with(spec: dict[str, Any], places: tuple[Place, ...]) -> dict[str, Any]:
+def spec_with(spec: Mapping[str, object], places: tuple[Place, ...]) -> dict[str, object]:
     """Testbed spec of the agent protocol, with all places."""
     if not places:
-        return spec
+        return dict(spec)
     others = [place.agent_spec() for place in places]
     return {"kind": OPTION, "main": spec, "others": others}

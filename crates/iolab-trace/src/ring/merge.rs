@@ -131,7 +131,8 @@ mod tests {
             pushed.iter().copied().map(event).for_each(|event| merger.push(event));
             let mut sorted = pushed;
             sorted.sort_unstable();
-            let first: Vec<(u64, u32)> = merger.take_before(limit_ns + SLACK_NS).map(place).collect();
+            let taken = merger.take_before(limit_ns + SLACK_NS);
+            let first: Vec<(u64, u32)> = taken.map(place).collect();
             let split = sorted.partition_point(|(time_ns, _)| *time_ns <= limit_ns);
             prop_assert_eq!(&first[..], &sorted[..split]);
             let rest: Vec<(u64, u32)> = merger.take_all().map(place).collect();

@@ -79,6 +79,7 @@ struct Last {
 }
 
 /// One worker of a tenant with a program.
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct ProgramWorker<'a, G> {
     group: G,
     stage: &'a Stage,

@@ -11,10 +11,10 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import DialectError
-from iolab.library.dialect.plan import DialectCore, DialectPlan, Json
+from iolab.library.dialect.plan import DialectCore, DialectPlan
 from iolab.readable import wait_readable
 from iolab.run.dialect_requests import ids_of
 from iolab.run.observer import Observer
@@ -24,6 +24,7 @@ from iolab.testbed.model import Testbed
 
 if TYPE_CHECKING:
     from iolab import protocol
+    from iolab.library.dialect.results import PhaseResult, RowResult
     from iolab.protocol import ShownByBonnie
 
 NAME: Final = "bonnie++"
@@ -122,15 +123,15 @@ def _read_line(stop: StopSwitch) -> bool:
     return True
 
 
-def with_latencies(phases: Sequence[Json], record: Json) -> list[dict[str, Any]]:
+def with_latencies(phases: Sequence[PhaseResult], record: protocol.Record) -> list[PhaseResult]:
     """The same phases, each with its longest call."""
     longest = {
         phase["name"]: max(
             (
-                int(histogram["max"])
+                histogram["max"]
                 for tenant in phase["tenants"]
-                for histogram in (tenant["service"] or {}).values()
-                if histogram
+                for kind in ("read", "sync", "write")
+                if (histogram := tenant["service"].get(kind))
             ),
             default=0,
         )
@@ -139,7 +140,7 @@ def with_latencies(phases: Sequence[Json], record: Json) -> list[dict[str, Any]]
     return [{**phase, "latency_ns_max": longest[phase["name"]]} for phase in phases]
 
 
-def show_aside(plan: DialectPlan, core: DialectCore, row: Json, console: Observer) -> None:
+def show_aside(plan: DialectPlan, core: DialectCore, row: RowResult, console: Observer) -> None:
     """Write to standard error what the original writes there."""
     event = json.dumps({"event": "row_aside", **row})
     text = core.dialect_render(plan.dialect, plan.text, event)

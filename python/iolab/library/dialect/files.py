@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, RefusedError
 from iolab.library.dialect.plan import DialectCore, DialectPlan
@@ -17,6 +17,12 @@ from iolab.store import created_files
 from iolab.store.users_files import FLAG, Allowed, refuse_foreign, write_file
 
 if TYPE_CHECKING:
+    from xlsxwriter.chart import Chart
+    from xlsxwriter.format import Format
+    from xlsxwriter.workbook import Workbook
+    from xlsxwriter.worksheet import Worksheet
+
+    from iolab.library.dialect.results import RowResult, WorkbookSheet
     from iolab.protocol import ShownByIozone
 
 WORKBOOK_ENDING: Final = ".xlsx"
@@ -78,7 +84,7 @@ def refuse_elsewhere(paths: Iterable[Path], allowed: Allowed, source: Path) -> N
             )
 
 
-def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> None:
+def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[RowResult]) -> None:
     """Write what the plan asks for.
 
     Raises
@@ -103,7 +109,7 @@ def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[Any]) -> No
         ) from None
 
 
-def _workbook(plan: DialectPlan, sheets: Sequence[Any]) -> bytes:
+def _workbook(plan: DialectPlan, sheets: Sequence[WorkbookSheet]) -> bytes:
     """One worksheet per report, each with a chart."""
     import xlsxwriter
 
@@ -131,10 +137,11 @@ def _workbook(plan: DialectPlan, sheets: Sequence[Any]) -> bytes:
     return content.getvalue()
 
 
-def _chart(book: Any, title: str, sheet: Any) -> Any:
+def _chart(book: Workbook, title: str, sheet: WorkbookSheet) -> Chart:
     """Lines over the columns, one per row; bars where there is only one column."""
     n_columns = len(sheet["columns"])
     chart = book.add_chart({"type": "line" if n_columns > 1 else "column"})
+    assert chart is not None, "the kind of chart is one that there is"
     for row, (name, _) in enumerate(sheet["rows"], start=4):
         chart.add_series(
             {
@@ -151,7 +158,7 @@ def _chart(book: Any, title: str, sheet: Any) -> Any:
     return chart
 
 
-def _write_name(page: Any, place: tuple[int, int], name: str, style: Any) -> None:
+def _write_name(page: Worksheet, place: tuple[int, int], name: str, style: Format) -> None:
     """Write a number, or a text as it is; never a formula."""
     if name.isdecimal():
         page.write_number(*place, int(name), style)

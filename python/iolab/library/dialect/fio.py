@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from iolab.errors import IolabError
 from iolab.library.dialect.files import check_written
 from iolab.library.dialect.plan import DialectPlan
 from iolab.store.users_files import write_file
 
+if TYPE_CHECKING:
+    from iolab.protocol import PhaseRecord, Record
+
 _NS_PER_S: Final = 1_000_000_000
-Json = Mapping[str, Any]
 
 
 class Output:
@@ -60,7 +61,16 @@ class Output:
             ) from None
 
 
-def whole(record: Json) -> dict[str, Any]:
+class WholeRecord(TypedDict):
+    """A record as the renderer of fio takes it."""
+
+    phases: list[PhaseRecord]
+    ended_ms: int
+    ended: str
+    elapsed_s: int
+
+
+def whole(record: Record) -> WholeRecord:
     """A record as the renderer takes it: its phases, when it ended and how long it took."""
     elapsed_ns = int(record.get("elapsed_ns") or 0)
     ended_ns = int(record.get("started_at_unix_ns") or 0) + elapsed_ns

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, TestbedError
 from iolab.library.conducted import rehearsed
@@ -41,11 +41,11 @@ from iolab.version import iolab_version
 if TYPE_CHECKING:
     from iolab import Study as PublicStudy
     from iolab import protocol
+    from iolab.library.dialect.results import PhaseResult, RowResult, WorkerResult
     from iolab.protocol import Record, TrialSpec, Workload
 
 _TIME_LIMIT_NS: Final = 30 * 24 * 3600 * 1_000_000_000
 """A table may take days, and the original has no limit."""
-Json = Mapping[str, Any]
 
 
 class LineConsole:
@@ -67,7 +67,7 @@ class LineConsole:
 class Line(Attendant):
     """Prints each row as it ends, and ends the run if one fails."""
 
-    def __init__(self, plan: DialectPlan, core: Any, console: Observer) -> None:
+    def __init__(self, plan: DialectPlan, core: DialectCore, console: Observer) -> None:
         self.n_ok = 0
         """Rows that this start measured."""
         self.n_failed = 0
@@ -77,9 +77,9 @@ class Line(Attendant):
         self._console = console
         self._folder: Path | None = None
         self._out_dir = Path()
-        self._proceed: Any = None
+        self._proceed: Callable[[], None] | None = None
         self._stop: StopSwitch | None = None
-        self._results = list[dict[str, Any]]()
+        self._results: list[RowResult] = []
         self._side_files = side.check_side_files(plan, core)
         self._output = fio.Output(plan)
 
@@ -122,12 +122,12 @@ class Line(Attendant):
         """The spec with operations logged, and without a limit of time."""
         del trial
         logged = side.logged(self._plan, spec["workload"], self._folder)
-        return {**spec, "workload": cast("Workload", logged), "time_limit_ns": _TIME_LIMIT_NS}
+        return {**spec, "workload": logged, "time_limit_ns": _TIME_LIMIT_NS}
 
     def heard(self, trial: Trial, params: protocol.Progress) -> None:
         """Answer a prompt."""
         del trial
-        if self._stop is not None:
+        if self._stop is not None and self._proceed is not None:
             bonnie.answer_prompts(self._stop, self._console, self._proceed)(params)
 
     def stored(self, trial: Trial, record: Record) -> None:
@@ -137,8 +137,8 @@ class Line(Attendant):
         ------
         TestbedError : it failed, and another one would, too.
         """
-        row = self._plan.rows[trial.position]
-        side.write_side_files(self._plan, self._core, row, record, self._folder)
+        workload = self._workload_of(trial.position)
+        side.write_side_files(self._plan, self._core, workload, record, self._folder)
         if record["status"] == "ok":
             self.n_ok += 1
         if record["status"] != "interrupted":
@@ -156,23 +156,25 @@ class Line(Attendant):
         write_files(self._plan, self._core, self._results)
         self._output.write()
 
-    def _show(self, event: Json) -> None:
+    def _workload_of(self, index: int) -> Workload:
+        return self._plan.rows[index]["workload"]
+
+    def _show(self, event: Mapping[str, object]) -> None:
         """Print what the dialect prints at an event."""
-        core: DialectCore = self._core
-        text = core.dialect_render(self._plan.dialect, self._plan.text, json.dumps(event))
+        text = self._core.dialect_render(self._plan.dialect, self._plan.text, json.dumps(event))
         if text and not self._output.takes(text):
             self._console.result(text.removesuffix("\n"))
 
-    def _show_row(self, index: int, record: Json) -> None:
+    def _show_row(self, index: int, record: Record) -> None:
         is_ok = record["status"] == "ok"
         if self._plan.row_of_dialect.is_told_by_records:
             self._show({"event": "row", **fio.whole(record)})
             if not is_ok:
                 self._output.write()
             return
-        row: dict[str, Any] = {
+        row: RowResult = {
             "index": index,
-            "phases": row_phases(self._plan, self._plan.rows[index], record),
+            "phases": row_phases(self._plan, self._workload_of(index), record),
             "is_failed": not is_ok,
         }
         if self._plan.dialect == bonnie.NAME:
@@ -185,7 +187,7 @@ class Line(Attendant):
 
 def execute(dialect: str, words: Sequence[str], services: Services, console: Observer) -> int:
     """Run one command line of a dialect; returns the exit code."""
-    core: Any = services.load_core()
+    core = cast("DialectCore", services.load_core())
     plan = DialectPlan.of_words(core, dialect, words)
     if plan.values["only_text"] is not None:
         console.result(str(plan.values["only_text"]).rstrip("\n"))
@@ -218,7 +220,7 @@ def conduct_line(
 
     checked = checked_study(study)
     dialect, *words = checked.command
-    core: Any = services.load_core()
+    core = cast("DialectCore", services.load_core())
     plan = DialectPlan.of_stored(core, dialect, words, Allowed.of(options.overwrite))
     check_workbook(plan.asked.get("workbook"), plan.allowed)
     line = Line(plan, core, console)
@@ -226,7 +228,7 @@ def conduct_line(
     options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
     if options.is_dry_run:
         is_drawn = checked.seed is None and not options.is_resumed
-        prepared = prepare(checked, options, core, services.analysis, console, line)
+        prepared = prepare(checked, options, services.load_core(), services.analysis, console, line)
         rehearsed(prepared, is_drawn=is_drawn)
         for path in line.written_files():
             console.result(f"Beside the results it writes the file {path.absolute()}.")
@@ -238,8 +240,7 @@ def conduct_line(
 def _conduct(
     line: Line, study: Study, options: RunOptions, services: Services, console: Observer
 ) -> int:
-    core: Any = services.load_core()
-    plan = line.plan
+    core, plan = services.load_core(), line.plan
     observer = LineConsole(console)
     for note in plan.values["notes"]:
         console.note(f"iolab: note: {note}")
@@ -280,29 +281,31 @@ def _with_next_step(error: IolabError, prepared: Prepared, *, is_begun_anew: boo
     return error
 
 
-def row_phases(plan: DialectPlan, row: Json, record: Json) -> list[dict[str, Any]]:
+def row_phases(plan: DialectPlan, workload: Workload, record: Record) -> list[PhaseResult]:
     """Phases of a row's record as the renderer takes them; one that failed is left out."""
-    workload_phases = {phase["name"]: phase for phase in row["workload"]["phases"]}
-    found = list[dict[str, Any]]()
+    workload_phases = {phase["name"]: phase for phase in workload["phases"]}
+    found: list[PhaseResult] = []
     for phase in record["phases"]:
-        workers = list[dict[str, Any]]()
+        workers: list[WorkerResult] = []
         for child in side.children_of(plan, workload_phases[phase["name"]], phase):
             worker = child.report
             workers.append(
                 {
                     "child": child.number,
-                    **{key: int(worker[key]) for key in ("ops", "bytes", "elapsed_ns", "call_ns")},
+                    "ops": worker["ops"],
+                    "bytes": worker["bytes"],
+                    "elapsed_ns": worker["elapsed_ns"],
+                    "call_ns": worker["call_ns"],
                 }
             )
             if worker.get("errors"):
                 return found
-        cpu: Json = phase.get("cpu") or {}
         found.append(
             {
                 "name": phase["name"],
-                "elapsed_ns": int(phase["elapsed_ns"]),
+                "elapsed_ns": phase["elapsed_ns"],
                 "parent_ns": phase.get("parent_ns"),
-                "cpu_ns": int(cpu.get("user_ns") or 0) + int(cpu.get("system_ns") or 0),
+                "cpu_ns": sum(side.cpu_times(phase)),
                 "workers": workers,
             }
         )

@@ -16,19 +16,24 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.library.dialect.plan import DialectCore, DialectPlan
 from iolab.store.users_files import append_file, refuse_foreign
 
+if TYPE_CHECKING:
+    from iolab.library.dialect.results import SideFiles
+    from iolab.protocol import Phase, PhaseRecord, Record, StreamReport, Workload
+
 _ENTRY: Final = struct.Struct("<QQII")
 """Offset in bytes, time in ns, bytes, and 1 for a write."""
 _PART_ENTRIES: Final = 1 << 15
 _FOLDER: Final = "operations"
-Json = Mapping[str, Any]
-Operation = tuple[int, int, int]
+Part: TypeAlias = Mapping[str, object]
+"""What the dialect is asked to write: a part of a file, and whose it is."""
+Operation: TypeAlias = tuple[int, int, int]
 
 
 @frozen
@@ -40,12 +45,12 @@ class Child:
     ordinal: int
     """Of the worker in its phase: its log is called by it."""
     is_writer: bool
-    report: Json
+    report: StreamReport
 
 
-def _side(plan: DialectPlan) -> Json:
+def _side(plan: DialectPlan) -> SideFiles:
     """Which files are wanted; only one dialect has any."""
-    return plan.values["show"].get("side", {})
+    return cast("SideFiles", plan.values["show"].get("side", {}))
 
 
 @contextmanager
@@ -64,25 +69,25 @@ def log_folder(plan: DialectPlan, out_dir: Path) -> Generator[Path | None]:
         rmtree(folder, ignore_errors=True)
 
 
-def logged(plan: DialectPlan, workload: Json, folder: Path | None) -> Json:
+def logged(plan: DialectPlan, workload: Workload, folder: Path | None) -> Workload:
     """The workload, with its single operations logged where that is wanted."""
     if folder is None:
         return workload
-    wanted = _side(plan)["logged"]
+    wanted = _side(plan).get("logged", ())
 
-    def with_log(phase: Json) -> Json:
+    def with_log(phase: Phase) -> Phase:
         if phase["name"] not in wanted:
             return phase
         tenants = [
             {**tenant, "manner": {**tenant.get("manner", {}), "op_log": str(folder)}}
             for tenant in phase["tenants"]
         ]
-        return {**phase, "tenants": tenants}
+        return cast("Phase", {**phase, "tenants": tenants})
 
     return {**workload, "phases": [with_log(phase) for phase in workload["phases"]]}
 
 
-def children_of(plan: DialectPlan, planned: Json, phase: Json) -> list[Child]:
+def children_of(plan: DialectPlan, planned: Phase, phase: PhaseRecord) -> list[Child]:
     """Workers of a measured phase; `planned` is the same phase of the workload."""
     files: list[str] = plan.values["files"]
     found = list[Child]()
@@ -90,8 +95,8 @@ def children_of(plan: DialectPlan, planned: Json, phase: Json) -> list[Child]:
         for report in tenant["workers"]:
             ordinal = len(found)
             number = ordinal
-            if asked.get("files"):
-                number = files.index(asked["files"][report["worker"]])
+            if named := asked.get("files"):
+                number = files.index(named[report["worker"]])
             writes = asked["direction"]["kind"] == "write"
             found.append(Child(number, ordinal, writes, report))
     return found
@@ -107,13 +112,13 @@ def check_side_files(plan: DialectPlan, core: DialectCore) -> list[Path]:
     RefusedError : one is there that iolab did not make.
     """
     side = _side(plan)
-    kinds = list[Json]()
+    kinds = list[Part]()
     if side.get("has_stamps"):
         kinds.append({"part": "stamps", "began": "", "ended": ""})
     if side.get("has_latencies"):
         kinds.append({"part": "operations", "is_first": True, "operations": [], "times_ns": None})
     if side.get("has_histograms"):
-        kinds.append({"part": "histogram", "counts": [0] * (len(side["limits_ns"]) + 1)})
+        kinds.append({"part": "histogram", "counts": [0] * (len(_limits(side)) + 1)})
     if not kinds:
         return []
     found = set[Path]()
@@ -130,14 +135,18 @@ def check_side_files(plan: DialectPlan, core: DialectCore) -> list[Path]:
 
 
 def write_side_files(
-    plan: DialectPlan, core: DialectCore, row: Json, record: Json, folder: Path | None
+    plan: DialectPlan,
+    core: DialectCore,
+    workload: Workload,
+    record: Record,
+    folder: Path | None,
 ) -> None:
     """Append what a measured row has to tell to the files that the plan asks for.
 
     Parameters
     ----------
     plan, core : what was asked, and who knows how it looks.
-    row : the plan's row.
+    workload : that of the plan's row.
     record : what was measured.
     folder : where the logs of single operations are, if there are any.
 
@@ -147,9 +156,9 @@ def write_side_files(
     """
     side = _side(plan)
     writer = _Writer(plan, core)
-    clock_ns = _wall_clock(plan, record)
+    clock_ns = _wall_clock(record)
     try:
-        phases = {phase["name"]: phase for phase in row["workload"]["phases"]}
+        phases = {phase["name"]: phase for phase in workload["phases"]}
         for phase in record["phases"]:
             name = phase["name"]
             for child in children_of(plan, phases[name], phase):
@@ -173,7 +182,7 @@ class _Writer:
     plan: DialectPlan
     core: DialectCore
 
-    def append(self, part: Json) -> None:
+    def append(self, part: Part) -> None:
         """Append what a part looks like."""
         event = json.dumps({"event": "side", **part})
         shown = json.loads(self.core.dialect_render(self.plan.dialect, self.plan.text, event))
@@ -181,23 +190,23 @@ class _Writer:
 
 
 def _show_operations(
-    writer: _Writer, side: Json, who: Json, log: Path, times_ns: tuple[int, int, int]
+    writer: _Writer, side: SideFiles, who: Part, log: Path, times_ns: tuple[int, int, int]
 ) -> None:
-    limits: list[int] = side["limits_ns"]
+    limits = _limits(side)
     counts = [0] * (len(limits) + 1)
     is_first = True
     for operations in _parts(log):
-        if side["has_latencies"]:
+        if side.get("has_latencies"):
             part = {"part": "operations", "who": who, "is_first": is_first}
             writer.append({**part, "operations": operations, "times_ns": None})
-        if side["has_histograms"]:
+        if side.get("has_histograms"):
             for _, elapsed_ns, _ in operations:
                 counts[bisect_left(limits, elapsed_ns)] += 1
         is_first = False
-    if side["has_latencies"]:
+    if side.get("has_latencies"):
         part = {"part": "operations", "who": who, "is_first": is_first, "operations": []}
         writer.append({**part, "times_ns": times_ns})
-    if side["has_histograms"]:
+    if side.get("has_histograms"):
         writer.append({"part": "histogram", "who": who, "counts": counts})
 
 
@@ -208,28 +217,37 @@ def _parts(log: Path) -> Iterator[list[Operation]]:
             yield [(offset, ns, size) for offset, ns, size, _ in _ENTRY.iter_unpack(block)]
 
 
-def _times(phase: Json) -> tuple[int, int, int]:
+def _limits(side: SideFiles) -> list[int]:
+    """Upper ends of the classes of a histogram."""
+    return side.get("limits_ns", [])
+
+
+def cpu_times(phase: PhaseRecord) -> tuple[int, int]:
+    """User and system time of a phase, in ns; zero where none was measured."""
+    cpu = phase.get("cpu")
+    return (cpu["user_ns"], cpu["system_ns"]) if cpu else (0, 0)
+
+
+def _times(phase: PhaseRecord) -> tuple[int, int, int]:
     """User, system and real time of a phase."""
-    cpu: Json = phase.get("cpu") or {}
-    user, system = int(cpu.get("user_ns") or 0), int(cpu.get("system_ns") or 0)
-    return user, system, int(phase["elapsed_ns"])
+    return *cpu_times(phase), phase["elapsed_ns"]
 
 
-def _wall_clock(plan: DialectPlan, record: Json) -> int:
+def _wall_clock(record: Record) -> int:
     """What is added to a worker's times to get those of the wall.
 
     Its clock is the machine's monotonic one; of a simulated one only differences mean something,
     and its first phase begins with the trial.
     """
     if "simulation" in record:
-        first_ns = min((int(phase["started_ns"]) for phase in record["phases"]), default=0)
-        return int(record.get("started_at_unix_ns") or 0) - first_ns
+        first_ns = min((phase["started_ns"] for phase in record["phases"]), default=0)
+        return (record.get("started_at_unix_ns") or 0) - first_ns
     return time.time_ns() - time.monotonic_ns()
 
 
-def _stamps(who: Json, report: Json, clock_ns: int) -> Json:
+def _stamps(who: Part, report: StreamReport, clock_ns: int) -> Part:
     """When a worker's timed region began and ended, on the clock of the wall."""
-    began_ns = int(report["started_ns"]) + clock_ns
-    ended_ns = began_ns + int(report["elapsed_ns"])
+    began_ns = report["started_ns"] + clock_ns
+    ended_ns = began_ns + report["elapsed_ns"]
     began, ended = (time.ctime(at // 1_000_000_000) for at in (began_ns, ended_ns))
     return {"part": "stamps", "who": who, "began": began, "ended": ended}
