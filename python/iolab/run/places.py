@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.errors import StudyError
 from iolab.study.estimate import cost_of
@@ -11,8 +11,7 @@ from iolab.study.plan import Plan
 from iolab.wording import counted, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from iolab.protocol import FileSet
     from iolab.testbed.model import Testbed
     from iolab.testbed.places import Place
 
@@ -22,14 +21,15 @@ def places_of(testbed: Testbed) -> tuple[Place, ...]:
     return () if testbed.has_null_target else testbed.places
 
 
-def _sets(plan: Plan) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _sets(plan: Plan) -> Iterator[tuple[str, FileSet]]:
     """Name of the workload and description of each set of files, once each."""
     seen = set[tuple[str, str]]()
     for treatment in plan.treatments:
         if treatment.row is None:
             continue
-        for described in treatment.row.description.get("file_sets", ()):
-            key = (treatment.workload.name, str(described["name"]))
+        sets: list[FileSet] = treatment.row.workload.get("file_sets", [])
+        for described in sets:
+            key = (treatment.workload.name, described["name"])
             if key not in seen:
                 seen.add(key)
                 yield key[0], described
@@ -113,6 +113,6 @@ def placement_lines(testbed: Testbed, plan: Plan) -> list[str]:
             where = f"in the directory {name} of {testbed.text}"
         else:
             where = f"on {testbed.request[0]}:{testbed.request[1]}"
-        files = counted(int(described["files"]), "file")
+        files = counted(described["files"], "file")
         lines.append(f"{workload}: set {described['name']} ({files}) lies {where}")
     return lines

@@ -8,8 +8,5 @@ mod simulation;
 pub(crate) use beside::Beside;
 pub use lane::{CAPABILITIES, SimLane, SimTarget};
 pub(crate) use namespace::EXTENT;
-pub use namespace::Placement;
+pub use namespace::{DIRECTORY, Placement};
 pub use simulation::{CpuCost, Simulation};
-
-/// Where the files of a simulated device live; further places are directories below it.
-pub const DIRECTORY: &str = "/simulated";

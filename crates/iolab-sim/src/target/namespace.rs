@@ -11,6 +11,9 @@ use iolab_model::error::Errno;
 use iolab_model::{Bytes, Sector};
 use serde::{Deserialize, Serialize};
 
+/// Where the files of a simulated device live; further places are directories below it.
+pub const DIRECTORY: &str = "/simulated";
+
 /// Unit of allocation: 64 MiB.
 pub const EXTENT: Sector = Sector((64 << 20) / 512);
 
