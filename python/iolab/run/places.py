@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from iolab.errors import StudyError
+from iolab.errors import StudyError, TestbedError
 from iolab.study.estimate import cost_of
 from iolab.study.plan import Plan
 from iolab.wording import counted, nearest
@@ -94,7 +94,11 @@ def check_room(testbed: Testbed, plan: Plan, kept_bytes: int) -> None:
         main = max(main, total)
     testbed.check_space(max(main, kept_bytes))
     for place in places:
-        place.testbed.check_space(others[place.name])
+        try:
+            place.testbed.check_space(others[place.name])
+        except TestbedError as error:
+            hint = error.hint.replace("--on ", f"{place.name}=")
+            raise type(error)(f"place {place.name}: {error.message}", hint) from None
 
 
 def placement_lines(testbed: Testbed, plan: Plan) -> list[str]:
