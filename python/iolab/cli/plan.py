@@ -11,9 +11,8 @@ from iolab.cli import flags
 from iolab.cli.console import Console
 from iolab.cli.studies import read_study
 from iolab.errors import AnalysisError, IolabError
-from iolab.library.forecast import forecast, forecast_text
+from iolab.library.forecast import check_forecast_room, forecast, forecast_text
 from iolab.library.services import Services
-from iolab.run.places import check_room, placement_lines
 from iolab.run.refusals import check_plan
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.load import load_study
@@ -60,9 +59,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         if note.code != FEW_ROUNDS:  # The forecast says how many are needed, of what is known here.
             console.note(f"iolab: note: {note.message}: {note.hint}")
     console.result(forecast_text(forecast(plan, testbed, _noise(arguments.noise))))
-    for line in placement_lines(testbed, plan):
-        console.result(line)
-    check_room(testbed, plan, 0)
+    check_forecast_room(plan, testbed)
     return 0
 
 
