@@ -13,12 +13,6 @@ from iolab.wording import counted, nearest
 if TYPE_CHECKING:
     from iolab.protocol import FileSet
     from iolab.testbed.model import Testbed
-    from iolab.testbed.places import Place
-
-
-def places_of(testbed: Testbed) -> tuple[Place, ...]:
-    """Further places of a testbed; one that reaches nothing has none."""
-    return () if testbed.has_null_target else testbed.places
 
 
 def _sets(plan: Plan) -> Iterator[tuple[str, FileSet]]:
@@ -44,7 +38,7 @@ def check_places(testbed: Testbed, plan: Plan) -> None:
     ------
     StudyError : a set names a place that the testbed has not, or a place is not used.
     """
-    offered = [place.name for place in places_of(testbed)]
+    offered = [place.name for place in testbed.places]
     if not offered:
         return
     used = set[str]()
@@ -78,7 +72,7 @@ def check_room(testbed: Testbed, plan: Plan, kept_bytes: int) -> None:
     ------
     TestbedError, RefusedError : too little space; says where, and how much would do.
     """
-    places = places_of(testbed)
+    places = testbed.places
     if not places:
         testbed.check_space(max(plan.round_cost().file_bytes, kept_bytes))
         return
@@ -103,7 +97,7 @@ def check_room(testbed: Testbed, plan: Plan, kept_bytes: int) -> None:
 
 def placement_lines(testbed: Testbed, plan: Plan) -> list[str]:
     """Where each set of files lies, one line each; none if all lie in the only place."""
-    offered = {place.name: place for place in places_of(testbed)}
+    offered = {place.name: place for place in testbed.places}
     sets = list(_sets(plan))
     if not any(described.get("place") for _, described in sets):
         return []

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 from iolab.errors import TestbedError
 from iolab.frozen import frozen
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
+from iolab.testbed.places import Place
 from iolab.testbed.real import RealTestbed
 from iolab.testbed.refusal import Abilities, Refusal, RefusalCore
 
@@ -42,6 +43,7 @@ class NullTestbed(RealTestbed):
     needs_root: ClassVar[bool] = False
     can_need_root: ClassVar[bool] = False
     has_null_target: ClassVar[bool] = True
+    places: ClassVar[tuple[Place, ...]] = ()
 
     @property
     def text(self) -> str:
