@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from iolab.errors import RefusedError, TestbedError
+from iolab.study import load
 from iolab.testbed.model import (
     DirectoryTestbed,
     LoopTestbed,
@@ -93,3 +94,22 @@ def test_an_external_journal_takes_a_second_device(tmp_path):
     assert with_journal_device(LoopTestbed()).device_count == 2
     directory = DirectoryTestbed(tmp_path)
     assert with_journal_device(directory) is directory
+
+
+def test_places_are_testbeds_of_their_own(tmp_path):
+    request = load.testbed_request(f"loop:64m,backup=loop:1g:ext2,log=dir:{tmp_path}")
+    found = make_testbed(request.kind, request.argument, dict(request.options))
+    assert found.text == f"loop:64m,backup=loop:1g:ext2,log=dir:{tmp_path}"
+    kind, argument, options = found.request
+    assert make_testbed(kind, argument, dict(options)) == found, "what is stored is the same again"
+    spec = found.agent_spec()
+    assert (spec["kind"], spec["main"]["size_bytes"]) == ("places", 64 << 20)
+    backup, log = spec["others"]
+    assert (backup["name"], backup["stack"]["fs"]) == ("backup", "ext2")
+    assert (log["testbed"]["kind"], log["stack"]) == ("directory", None)
+
+
+def test_a_comma_in_a_path_separates_nothing(tmp_path):
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    assert load.testbed_request(f"dir:{folder}").argument == str(folder)

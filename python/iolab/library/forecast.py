@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from iolab import units
 from iolab.errors import StudyError
 from iolab.library import calibrations
+from iolab.run.places import check_room, placement_lines
 from iolab.study.estimate import space_text
 from iolab.study.model import PILOT_ROUNDS, Factor, IozoneWorkload, MixedWorkload, Study
 from iolab.study.plan import Plan, make_plan, round_ops
@@ -112,7 +113,19 @@ def forecast_text(found: Forecast) -> str:
     ]
     for label, text in _parts(found):
         lines.append(f"{label:{_LABEL_WIDTH}}{text}")
+    for line in placement_lines(found.testbed, plan):
+        lines.append(f"{'files':{_LABEL_WIDTH}}{line}")
     return "\n".join(lines)
+
+
+def check_forecast_room(plan: Plan, testbed: Testbed) -> None:
+    """Refuse a plan whose files do not fit, place by place.
+
+    Raises
+    ------
+    TestbedError, RefusedError : too little space; says where, and how much would do.
+    """
+    check_room(testbed, plan, kept_bytes=0)
 
 
 def short_text(found: Forecast) -> str:

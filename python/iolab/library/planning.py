@@ -10,11 +10,10 @@ from iolab import units
 from iolab.errors import AnalysisError, IolabError
 from iolab.frozen import frozen
 from iolab.library.flag_words import StudyKeys
-from iolab.library.forecast import Forecast, forecast, forecast_text
+from iolab.library.forecast import Forecast, check_forecast_room, forecast, forecast_text
 from iolab.library.services import Services
 from iolab.library.study import checked_study
 from iolab.library.tables import TableWords, read_study
-from iolab.run.places import check_room, placement_lines
 from iolab.run.refusals import check_plan
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.model import TestbedRequest
@@ -32,8 +31,7 @@ class PlannedStudy:
 
     def text(self) -> str:
         """The plan, a fact per line."""
-        lines = placement_lines(self.forecast.testbed, self.forecast.plan)
-        return "\n".join([forecast_text(self.forecast), *lines])
+        return forecast_text(self.forecast)
 
     def check_space(self) -> None:
         """Make sure that there is room for its files.
@@ -42,7 +40,7 @@ class PlannedStudy:
         ------
         TestbedError : there is not.
         """
-        check_room(self.forecast.testbed, self.forecast.plan, 0)
+        check_forecast_room(self.forecast.plan, self.forecast.testbed)
 
 
 def is_result(path: Path) -> bool:

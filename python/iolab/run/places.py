@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from iolab.errors import StudyError
+from iolab.errors import StudyError, TestbedError
 from iolab.json_text import read_json
 from iolab.study.estimate import cost_of
 from iolab.study.plan import Plan
@@ -14,12 +14,6 @@ from iolab.wording import counted, nearest
 if TYPE_CHECKING:
     from iolab.protocol import FileSet
     from iolab.testbed.model import Testbed
-    from iolab.testbed.places import Place
-
-
-def places_of(testbed: Testbed) -> tuple[Place, ...]:
-    """Further places of a testbed; one that reaches nothing has none."""
-    return testbed.places
 
 
 def _sets(plan: Plan) -> Iterator[tuple[str, FileSet]]:
@@ -29,7 +23,7 @@ def _sets(plan: Plan) -> Iterator[tuple[str, FileSet]]:
         if treatment.row is None:
             continue
         for described in read_json(treatment.row.description).get("file_sets", ()):
-            key = (treatment.workload.name, str(described["name"]))
+            key = (treatment.workload.name, described["name"])
             if key not in seen:
                 seen.add(key)
                 yield key[0], described
@@ -44,7 +38,7 @@ def check_places(testbed: Testbed, plan: Plan) -> None:
     ------
     StudyError : a set names a place that the testbed has not, or a place is not used.
     """
-    offered = [place.name for place in places_of(testbed)]
+    offered = [place.name for place in testbed.places]
     if not offered:
         return
     used = set[str]()
@@ -78,7 +72,7 @@ def check_room(testbed: Testbed, plan: Plan, kept_bytes: int) -> None:
     ------
     TestbedError, RefusedError : too little space; says where, and how much would do.
     """
-    places = places_of(testbed)
+    places = testbed.places
     if not places:
         testbed.check_space(max(plan.round_cost().file_bytes, kept_bytes))
         return
@@ -94,12 +88,16 @@ def check_room(testbed: Testbed, plan: Plan, kept_bytes: int) -> None:
         main = max(main, total)
     testbed.check_space(max(main, kept_bytes))
     for place in places:
-        place.testbed.check_space(others[place.name])
+        try:
+            place.testbed.check_space(others[place.name])
+        except TestbedError as error:
+            hint = error.hint.replace("--on ", f"{place.name}=")
+            raise type(error)(f"place {place.name}: {error.message}", hint) from None
 
 
 def placement_lines(testbed: Testbed, plan: Plan) -> list[str]:
     """Where each set of files lies, one line each; none if all lie in the only place."""
-    offered = {place.name: place for place in places_of(testbed)}
+    offered = {place.name: place for place in testbed.places}
     sets = list(_sets(plan))
     if not any(described.get("place") for _, described in sets):
         return []
@@ -113,6 +111,6 @@ def placement_lines(testbed: Testbed, plan: Plan) -> list[str]:
             where = f"in the directory {name} of {testbed.text}"
         else:
             where = f"on {testbed.request[0]}:{testbed.request[1]}"
-        files = counted(int(described["files"]), "file")
+        files = counted(described["files"], "file")
         lines.append(f"{workload}: set {described['name']} ({files}) lies {where}")
     return lines

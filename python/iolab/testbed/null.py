@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 from iolab.errors import TestbedError
 from iolab.frozen import frozen
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
+from iolab.testbed.places import Place
 from iolab.testbed.real import RealTestbed
 from iolab.testbed.refusal import Abilities, Refusal, RefusalCore
 

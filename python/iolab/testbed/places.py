@@ -8,13 +8,16 @@ file system in all trials (``backup=loop:2g:xfs``; ext4 if none is named).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from iolab.errors import TestbedError
 from iolab.frozen import frozen
 
 if TYPE_CHECKING:
+    from iolab.protocol import PlaceSpec, Stack, TestbedSpec
     from iolab.testbed.model import Testbed
+
+_Spec = TypeVar("_Spec", bound=Mapping[str, object])
 
 OPTION: Final = "places"
 """Option of a testbed that names its further places."""
@@ -40,15 +43,18 @@ class Place:
         fs = f":{self.fs}" if self.fs not in (None, DEFAULT_FS) else ""
         return f"{self.name}={self.testbed.text}{fs}"
 
-    def agent_spec(self) -> dict[str, object]:
+    def agent_spec(self) -> PlaceSpec:
         """Place of the agent protocol."""
-        stack = self.fs and {
-            "fs": self.fs,
-            "mkfs_options": [],
-            "mount_options": [],
-            "has_external_journal": False,
-        }
-        return {"name": self.name, "testbed": self.testbed.agent_spec(), "stack": stack or None}
+        stack: Stack | None = None
+        if self.fs is not None:
+            stack = {
+                "fs": self.fs,
+                "mkfs_options": [],
+                "mount_options": [],
+                "has_external_journal": False,
+            }
+        testbed = cast("TestbedSpec", self.testbed.agent_spec())
+        return {"name": self.name, "testbed": testbed, "stack": stack}
 
 
 def parse_places(text: str, main: Testbed, make: Make) -> tuple[Place, ...]:
@@ -117,9 +123,9 @@ def options_with(
     return (*options, (OPTION, ",".join(place.text for place in places)))
 
 
-def spec_with(spec: Mapping[str, object], places: tuple[Place, ...]) -> dict[str, object]:
+def spec_with(spec: _Spec, places: tuple[Place, ...]) -> _Spec:
     """Testbed spec of the agent protocol, with all places."""
     if not places:
-        return dict(spec)
+        return spec
     others = [place.agent_spec() for place in places]
-    return {"kind": OPTION, "main": spec, "others": others}
+    return cast("_Spec", {"kind": OPTION, "main": spec, "others": others})

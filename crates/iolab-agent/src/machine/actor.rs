@@ -322,6 +322,11 @@ impl Machine {
         self.loops.insert(number, device);
     }
 
+    /// Numbers of the loop devices that are ours, those on paper included.
+    pub fn loop_numbers(&self) -> impl Iterator<Item = u32> {
+        self.loops.keys().copied()
+    }
+
     /// Gives up a loop device, if it is ours and open.
     pub fn release_loop(&mut self, number: u32) -> Result<()> {
         let Some(device) = self.loops.remove(&number) else { return Ok(()) };

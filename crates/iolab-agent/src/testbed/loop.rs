@@ -184,7 +184,7 @@ impl LoopTestbed {
     /// somebody who looks for a free device may take it: then it is left to them.
     fn attach(&mut self, machine: &mut Machine, image: &Image) -> Result<()> {
         for _ in 1..ATTEMPTS_MAX {
-            let added = self.add_device(machine)?;
+            let added = add_device(machine)?;
             match self.attach_to(machine, added.number, image) {
                 Err(Error::Io { source, .. }) if source.kind() == ErrorKind::ResourceBusy => {
                     if let Some(journal) = machine.journal() {
@@ -194,30 +194,8 @@ impl LoopTestbed {
                 result => return result,
             }
         }
-        let number = self.add_device(machine)?.number;
+        let number = add_device(machine)?.number;
         self.attach_to(machine, number, image)
-    }
-
-    /// Adds a loop device above all that exist; the next one if somebody else was faster.
-    fn add_device(&self, machine: &mut Machine) -> Result<Added> {
-        let names = machine.list("/sys/block");
-        let numbers = names.iter().filter_map(|name| name.strip_prefix("loop")?.parse().ok());
-        let mut number = numbers.chain(self.numbers()).max().map_or(0, |highest: u32| highest + 1);
-        let journal_id = loop {
-            match add_loop(machine, number) {
-                Err(error) if error.is_there_already() => number += 1,
-                added => break added?,
-            }
-        };
-        let stand_in = names.iter().find(|name| name.starts_with("loop"));
-        if let (true, Some(stand_in)) = (machine.is_dry_run(), stand_in) {
-            machine.let_stand_in(&format!("loop{number}"), stand_in);
-        }
-        Ok(Added { number, journal_id })
-    }
-
-    fn numbers(&self) -> impl Iterator<Item = u32> {
-        self.devices.iter().filter_map(|name| name.strip_prefix("loop")?.parse().ok())
     }
 
     fn attach_to(&mut self, machine: &mut Machine, number: u32, image: &Image) -> Result<()> {
@@ -386,6 +364,25 @@ impl Testbed for LoopTestbed {
     fn close(&mut self, machine: &mut Machine) -> Result<()> {
         self.unmount(machine)
     }
+}
+
+/// Adds a loop device above all that exist; the next one if somebody else was faster.
+fn add_device(machine: &mut Machine) -> Result<Added> {
+    let names = machine.list("/sys/block");
+    let numbers = names.iter().filter_map(|name| name.strip_prefix("loop")?.parse().ok());
+    let ours = machine.loop_numbers();
+    let mut number = numbers.chain(ours).max().map_or(0, |highest: u32| highest + 1);
+    let journal_id = loop {
+        match add_loop(machine, number) {
+            Err(error) if error.is_there_already() => number += 1,
+            added => break added?,
+        }
+    };
+    let stand_in = names.iter().find(|name| name.starts_with("loop"));
+    if let (true, Some(stand_in)) = (machine.is_dry_run(), stand_in) {
+        machine.let_stand_in(&format!("loop{number}"), stand_in);
+    }
+    Ok(Added { number, journal_id })
 }
 
 /// Adds one loop device, and says its number in the journal; an error if there is one.

@@ -139,8 +139,12 @@ impl Program {
 
     /// Names of the barriers that its workers come to.
     pub(super) fn barriers(&self) -> impl Iterator<Item = &str> {
-        let steps = self.nodes().into_iter().filter_map(|(_, node)| node.barrier.as_deref());
-        steps.chain(self.begins_at.as_deref())
+        self.step_barriers().chain(self.begins_at.as_deref())
+    }
+
+    /// Names of the barriers that its steps come to.
+    pub(super) fn step_barriers(&self) -> impl Iterator<Item = &str> {
+        self.nodes().into_iter().filter_map(|(_, node)| node.barrier.as_deref())
     }
 
     /// Whether it ever reads data, or writes them (`is_write`).

@@ -1,5 +1,7 @@
 //! Descriptions as JSON, and the contradictions that are refused.
 
+use iolab_model::op::Access;
+
 use super::*;
 
 const EXAMPLE: &str = r#"{"version":1,"name":"iozone","engine":"psync","seed":7,"phases":[
