@@ -165,9 +165,10 @@ impl LoopTestbed {
         {
             let change = Change::MountPointCreated { path: folder.clone() };
             let action = (ActionKind::CreateDirectory, folder.display().to_string(), String::new());
-            machine.make(change, action, || match folder == self.folder {
-                true => make_runtime_folder(&folder),
-                false => {
+            machine.make(change, action, || {
+                if folder == self.folder {
+                    make_runtime_folder(&folder)
+                } else {
                     fs::create_dir(&folder).map_err(|error| Error::io("create", &folder, error))
                 }
             })?;
