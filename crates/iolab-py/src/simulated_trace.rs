@@ -9,12 +9,12 @@ use std::os::unix::fs::MetadataExt as _;
 use iolab_drive::record::Warning;
 use iolab_model::TraceEvent;
 use iolab_protocol::agent::{EventSet, OutputFile, RecordingResult, TraceOfTrial, TrialTrace};
-use iolab_trace::simulated::Recording;
+use iolab_trace::simulated::EventFile;
 use iolab_trace::source::Facts;
 
 /// A trace that is being written.
 pub struct SimulatedTrace {
-    recording: Recording,
+    recording: EventFile,
     output: File,
     bytes: u64,
     problem: Option<String>,
@@ -32,7 +32,7 @@ impl SimulatedTrace {
         })?;
         let is_basic = asked.events == EventSet::IssueComplete;
         let recording =
-            Recording::begin(facts, queues, is_basic).map_err(|error| error.to_string())?;
+            EventFile::begin(facts, queues, is_basic).map_err(|error| error.to_string())?;
         Ok(Self { recording, output, bytes: 0, problem: None })
     }
 

@@ -282,10 +282,10 @@ pub fn trace_columns(py: Python<'_>, inputs: Vec<Given>, sink: Py<PyAny>) -> PyR
     let raised = Raised::default();
     let done = py.detach(|| {
         let (format, mut source) = open(inputs, &raised)?;
-        let mut write = |rows: usize, batch: &[columns::Buffers]| {
+        let mut write = |rows: usize, batch: &[columns::ColumnBuffers]| {
             Python::attach(|py| {
                 let bytes = |buffer: &Vec<u8>| PyBytes::new(py, buffer);
-                let of = |it: &columns::Buffers| {
+                let of = |it: &columns::ColumnBuffers| {
                     (bytes(&it.validity), bytes(&it.offsets), bytes(&it.data))
                 };
                 let all: Vec<PyColumn<'_>> = batch.iter().map(of).collect();

@@ -92,7 +92,7 @@ pub fn read(simulated: &TraceEvent, event: &mut Event) {
 }
 
 /// A file of simulated events that grows; what it has for the file waits in a buffer.
-pub struct Recording {
+pub struct EventFile {
     writer: Writer,
     buffer: Vec<u8>,
     named: BTreeSet<u32>,
@@ -101,7 +101,7 @@ pub struct Recording {
     events: u64,
 }
 
-impl Recording {
+impl EventFile {
     /// Begins a file for the queues of a stack.
     ///
     /// `facts` are kept in its head; `is_basic` leaves out all but issues and completions.

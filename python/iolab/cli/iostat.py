@@ -25,7 +25,7 @@ from iolab.cli.disk_counters import (
     read_counters,
     solaris_figures,
 )
-from iolab.cli.iostat_layout import Layout, columns_of, row_of
+from iolab.cli.iostat_layout import StoredLayout, columns_of, row_of
 from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.library.services import Services
@@ -121,7 +121,7 @@ def _show_stored(arguments: argparse.Namespace, stored: list[Path], console: Con
         raise IolabError(f"-o {arguments.output}: there is only JSON", "write -o JSON")
     if arguments.output and arguments.solaris:
         raise IolabError("--solaris is a table, -o JSON is none", "leave one out")
-    return iostat_stored.show(stored[0], devices, Layout(arguments), console)
+    return iostat_stored.show(stored[0], devices, StoredLayout(arguments), console)
 
 
 def understand(arguments: argparse.Namespace) -> Wanted:

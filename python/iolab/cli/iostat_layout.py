@@ -10,7 +10,7 @@ from iolab.frozen import frozen
 
 
 @frozen
-class Layout:
+class StoredLayout:
     """What a report of stored intervals looks like."""
 
     flags: argparse.Namespace

@@ -20,7 +20,7 @@ from iolab.cli.disk_counters import (
     kstat_of,
     solaris_figures,
 )
-from iolab.cli.iostat_layout import Layout
+from iolab.cli.iostat_layout import StoredLayout
 from iolab.errors import IolabError
 from iolab.library.disk_series import DiskSeries, disk_series
 
@@ -29,7 +29,7 @@ _LEVEL = 8
 """Place of the number of requests in flight, which is no sum."""
 
 
-def show(place: Path, devices: Sequence[str], layout: Layout, console: Console) -> int:
+def show(place: Path, devices: Sequence[str], layout: StoredLayout, console: Console) -> int:
     """Print the stored intervals; returns the exit code.
 
     Raises
@@ -71,7 +71,7 @@ def _intervals(series: DiskSeries) -> Iterator[tuple[float, float, Counters]]:
         begin_ns, before = at_ns, now
 
 
-def _table(series: DiskSeries, layout: Layout) -> str:
+def _table(series: DiskSeries, layout: StoredLayout) -> str:
     head = f"{series.trial} ({series.treatment}) {series.operation}, {series.device}:\n"
     if layout.is_solaris:
         kstats = [
@@ -86,7 +86,7 @@ def _table(series: DiskSeries, layout: Layout) -> str:
     return head + disk_tables.linux_table(layout.columns, rows, first="Until")
 
 
-def _document(series: DiskSeries, layout: Layout) -> str:
+def _document(series: DiskSeries, layout: StoredLayout) -> str:
     def values(of: Figures) -> dict[str, float]:
         row = layout.row(of)
         return {column.key: round(row[column.key], column.decimals) for column in layout.columns}

@@ -28,7 +28,7 @@ from iolab.study.load import load_study
 from iolab.study.model import TestbedRequest
 from iolab.study.plan import make_plan
 from iolab.testbed.model import make_testbed
-from iolab.testbed.sim import simulated_testbed
+from iolab.testbed.sim import Simulator, simulated_testbed
 from iolab.wording import nearest
 
 if TYPE_CHECKING:
@@ -443,7 +443,9 @@ def _trace(arguments: argparse.Namespace, core: Any, console: Console) -> int:
     return 0
 
 
-def _compact_trace(core: Any, stack: str, spec: TrialSpec, place: tuple[Path, Allowed]) -> int:
+def _compact_trace(
+    core: Simulator, stack: str, spec: TrialSpec, place: tuple[Path, Allowed]
+) -> int:
     """Simulate the trial again with its trace in a file of `iolab trace`; count of its events.
 
     Raises

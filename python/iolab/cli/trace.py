@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -109,7 +109,7 @@ def _unpacked(path: Path, stack: ExitStack) -> Callable[[int], bytes]:
     return read
 
 
-def _tell_caveats(told: dict[str, Any], console: Console) -> int:
+def _tell_caveats(told: Mapping[str, Any], console: Console) -> int:
     """Print what the reader found; returns the exit code."""
     for caveat in told["caveats"]:
         console.note(f"iolab: note: {caveat['text']}")

@@ -15,7 +15,7 @@ const BATCH_EVENTS: usize = 1 << 16;
 
 iolab_model::registry! {
     /// Type of a column, under Arrow's name.
-    pub enum Kind as "type of a column" {
+    pub enum ColumnType as "type of a column" {
         /// Whole numbers of 16 bits.
         U16 = "uint16",
         /// Whole numbers of 32 bits.
@@ -30,19 +30,21 @@ iolab_model::registry! {
 }
 
 /// Type of a column.
-pub const fn kind_of(column: Column) -> Kind {
+pub const fn kind_of(column: Column) -> ColumnType {
     match column {
-        Column::Time | Column::Sector | Column::Cgroup => Kind::U64,
-        Column::Sectors | Column::Pid | Column::Cpu | Column::Bytes | Column::Sequence => Kind::U32,
-        Column::Priority | Column::Error | Column::Categories => Kind::U16,
-        Column::Event | Column::Letters | Column::Device => Kind::Text,
-        Column::Payload => Kind::Binary,
+        Column::Time | Column::Sector | Column::Cgroup => ColumnType::U64,
+        Column::Sectors | Column::Pid | Column::Cpu | Column::Bytes | Column::Sequence => {
+            ColumnType::U32
+        }
+        Column::Priority | Column::Error | Column::Categories => ColumnType::U16,
+        Column::Event | Column::Letters | Column::Device => ColumnType::Text,
+        Column::Payload => ColumnType::Binary,
     }
 }
 
-/// Buffers of one column of a batch.
+/// ColumnBuffers of one column of a batch.
 #[derive(Debug, Default)]
-pub struct Buffers {
+pub struct ColumnBuffers {
     /// A bit per event that has a value; empty: all have.
     pub validity: Vec<u8>,
     /// Where each value begins, and the end of the last; empty for numbers.
@@ -51,7 +53,7 @@ pub struct Buffers {
     pub data: Vec<u8>,
 }
 
-impl Buffers {
+impl ColumnBuffers {
     fn push(&mut self, column: Column, event: &Event, row: usize) {
         match column {
             Column::Time => self.u64(event.time_ns),
@@ -116,9 +118,9 @@ const DATA_BYTES: usize = 1 << 26;
 /// What the source or the sink returns.
 pub fn batches(
     source: &mut dyn Source,
-    sink: &mut dyn FnMut(usize, &[Buffers]) -> Result<(), Error>,
+    sink: &mut dyn FnMut(usize, &[ColumnBuffers]) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let fresh = || Column::ALL.iter().map(|_| Buffers::default()).collect::<Vec<_>>();
+    let fresh = || Column::ALL.iter().map(|_| ColumnBuffers::default()).collect::<Vec<_>>();
     let (mut columns, mut rows, mut whole) = (fresh(), 0, 0);
     let mut event = Event::default();
     while source.next(&mut event)? {
@@ -146,7 +148,8 @@ mod tests {
     #[test]
     fn values_lie_where_arrow_looks_for_them() {
         let mut event = Event { sector: 513, payload: vec![1, 2, 3], ..Event::default() };
-        let mut columns: Vec<Buffers> = Column::ALL.iter().map(|_| Buffers::default()).collect();
+        let mut columns: Vec<ColumnBuffers> =
+            Column::ALL.iter().map(|_| ColumnBuffers::default()).collect();
         for row in 0..9 {
             event.cgroup = (row == 8).then_some(7);
             for (column, buffers) in Column::ALL.iter().zip(&mut columns) {
