@@ -25,7 +25,6 @@ EXCEPTIONS: Final[Mapping[str, str]] = {
     "python/iolab/lazy.py": "stands for any attribute of a module",
     "python/iolab/deferred_import.py": "stands for any attribute of a module",
     "python/iolab/digest.py": "takes any value that JSON has",
-    "python/iolab/library/trace_tables.py": "calls pyarrow, which has no types",
     "python/iolab/store/cells.py": "looks at what a damaged database may hold before it has a type",
     "crates/iolab-agent/src/protocol/request.rs": "parameters, until the method gives their type",
     "crates/iolab-agent/src/journal/record.rs": "asks a line for its version before it has a type",

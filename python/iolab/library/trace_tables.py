@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol, cast
+from contextlib import AbstractContextManager
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from iolab.errors import TraceError
 
@@ -42,6 +43,14 @@ class ColumnsCore(Protocol):
         ...
 
 
+class BatchWriter(Protocol):
+    """What is needed of a writer of pyarrow."""
+
+    def write_batch(self, batch: object, /) -> None:
+        """Append a batch."""
+        ...
+
+
 def kind_of(name: str) -> str | None:
     """Format that a file name's ending stands for, if it is a table of columns."""
     return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
@@ -71,7 +80,7 @@ def write_table(
     TraceError : pyarrow is not installed, or the trace cannot be read.
     OSError : the file cannot be written.
     """
-    arrow: Any = _pyarrow(kind)
+    arrow = _pyarrow(kind)
     columns: list[dict[str, str]] = json.loads(core.trace_column_kinds())
     types = [getattr(arrow, column["kind"])() for column in columns]
     schema = arrow.schema(
@@ -86,20 +95,20 @@ def write_table(
             ]
             writer.write_batch(arrow.record_batch(arrays, schema=schema))
 
-        told: dict[str, Any] = json.loads(core.trace_columns(inputs, write))
-    return cast("TraceConvertedAnswer", {**told, "output": kind, "left_out": 0})
+        told: TraceConvertedAnswer = json.loads(core.trace_columns(inputs, write))
+    return {**told, "output": kind, "left_out": 0}
 
 
-def _buffers(arrow: Any, given: Buffers) -> list[Any]:
+def _buffers(arrow: ModuleType, given: Buffers) -> list[object]:
     """Buffers as pyarrow wants them: validity or None, offsets if there are any, values."""
     validity, offsets, values = given
-    wrapped = [arrow.py_buffer(validity) if validity else None]
+    wrapped: list[object] = [arrow.py_buffer(validity) if validity else None]
     if offsets:
         wrapped.append(arrow.py_buffer(offsets))
     return [*wrapped, arrow.py_buffer(values)]
 
 
-def _writer(kind: str, file: IO[bytes], schema: Any) -> Any:
+def _writer(kind: str, file: IO[bytes], schema: object) -> AbstractContextManager[BatchWriter]:
     if kind == "parquet":
         from pyarrow import parquet  # pyright: ignore
 
