@@ -15,6 +15,7 @@ mod precondition;
 
 pub use api::{Opening, Prepared, Testbed, check_kind};
 pub use filesystem::FILE_SYSTEMS;
+pub use image::{RESERVE_BYTES, reserve_of_size};
 pub use leaf::{leaves_of, system_devices};
 pub use options::{Entry, entries as option_entries};
 
