@@ -15,6 +15,8 @@ import pytest
 
 from iolab.cli.console import Console
 from iolab.cli.main import main
+from iolab.errors import StudyError
+from iolab.run.prepare import Prepared
 from iolab.store import created_files
 from iolab.store.db import Store
 
@@ -120,6 +122,25 @@ def test_one_s_own_file_elsewhere_is_written_again(iolab: Iolab, tmp_path: Path)
     code, _, err = iolab(f"run {directory}")
     assert code == 2, "nothing tells any more that it was the user's choice"
     assert f"--overwrite {tmp_path / 'mine'}" in err
+
+
+def test_the_printed_way_on_names_them_again(
+    iolab: Iolab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = list[str]()
+
+    def look(prepared: Prepared, *_: object) -> None:
+        shown.append(prepared.way_on)
+        raise StudyError("looked at", "")
+
+    monkeypatch.setattr("iolab.library.dialect.run._run", look)
+    Path("mine").write_text("old\n")
+    iolab(f"{LINE} --output=mine --overwrite mine")
+    iolab(f"{LINE} --output={tmp_path / 'new'}")
+    assert shown == [
+        "`iolab run iolab-out/fio-1 --resume --overwrite mine`",
+        f"`iolab run iolab-out/fio-1 --resume --overwrite {tmp_path / 'new'}`",
+    ]
 
 
 def test_a_rehearsal_names_the_files_that_are_written(iolab: Iolab) -> None:

@@ -240,3 +240,12 @@ def test_the_design_names_its_slices_sessions_and_layouts():
     assert design_text(12.4e6, 2) == (
         "alternating slices of 12 ms, 2 sessions, each with a layout of its own"
     )
+
+
+def test_the_advice_about_the_page_cache_can_be_typed():
+    with pytest.raises(StudyError) as caught:
+        make_plan(study_of(settings={"direct": "false"}))
+    assert isinstance(caught.value, StudyError)
+    flags = caught.value.hint.partition("--direct")
+    assert flags[1], caught.value.hint
+    assert not flags[2].strip(" ,;").startswith(("true", "false")), "the flag takes no value"

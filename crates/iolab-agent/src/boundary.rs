@@ -181,6 +181,11 @@ impl Boundary {
         self.policy.check_class(class)
     }
 
+    /// Bytes that the user may have written at once.
+    pub fn bytes_max(&self) -> u64 {
+        self.policy.bytes_max()
+    }
+
     /// The directory for images of so many bytes, free of links: nobody but root can exchange it.
     pub fn image_dir(&self, asked: &Path, bytes: u64) -> Result<PathBuf> {
         self.policy.check_bytes(bytes)?;

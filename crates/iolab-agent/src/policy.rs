@@ -167,6 +167,11 @@ impl Policy {
         self.rules.knobs.iter().any(|entry| entry == DROP_CACHES)
     }
 
+    /// Bytes that others may use at once.
+    pub fn bytes_max(&self) -> u64 {
+        self.rules.max_bytes
+    }
+
     /// Refuses more bytes than root allows for one testbed.
     pub fn check_bytes(&self, bytes: u64) -> Result<()> {
         let limit = self.rules.max_bytes;

@@ -233,6 +233,7 @@ impl Session {
         if greeting.is_dry_run {
             return Err(Error::protocol("a dry run records nothing"));
         }
+        refuse_open_journals(greeting, |_| true)?;
         let mut machine = Machine::new(false);
         machine.set_class("C");
         machine.work_for(self.caller.clone());

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import uuid
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -148,6 +148,7 @@ class _Command:
         self._line = line
         self._switch = switch
         self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: threading.Thread | None = None
         self._is_over = False
 
     @property
@@ -168,13 +169,18 @@ class _Command:
         if "recording" not in progress or self._process is not None or self._line is None:
             return
         self._process = subprocess.Popen(["/bin/sh", "-c", self._line])
-        threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
+        self._watcher = threading.Thread(target=self._watch, args=(self._process,), daemon=True)
+        self._watcher.start()
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
         process.wait()
         self._is_over = True
-        self._switch.wake()
+        with suppress(OSError):  # Of a recording that failed the switch is closed already.
+            self._switch.wake()
 
     def wait(self) -> int:
         """Exit code of the command, 0 if there is none; waits for its end."""
-        return self._process.wait() if self._process is not None else 0
+        if self._process is None or self._watcher is None:
+            return 0
+        self._watcher.join()
+        return self._process.wait()

@@ -52,8 +52,12 @@ pub fn check_space(folder: &Path, needed_bytes: u64) -> Result<()> {
 /// What must stay free on the file system of `folder`, if `wanted_bytes` is wished for.
 pub fn reserve_of(folder: &Path, wanted_bytes: u64) -> Result<u64> {
     let status = statvfs(folder).map_err(|error| Error::io("look at", folder, error))?;
-    let size = status.blocks() * status.fragment_size();
-    Ok(wanted_bytes.min(size / 100 * RESERVE_PERCENT))
+    Ok(reserve_of_size(status.blocks() * status.fragment_size(), wanted_bytes))
+}
+
+/// The same on a file system of so many bytes.
+pub fn reserve_of_size(size_bytes: u64, wanted_bytes: u64) -> u64 {
+    wanted_bytes.min(size_bytes / 100 * RESERVE_PERCENT)
 }
 
 /// Space that is free for ordinary users.

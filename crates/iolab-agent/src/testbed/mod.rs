@@ -16,6 +16,7 @@ mod precondition;
 
 pub use api::{Asked, Opening, PLACE_MARK, Prepared, Testbed, check_kind};
 pub use filesystem::FILE_SYSTEMS;
+pub use image::{RESERVE_BYTES, reserve_of_size};
 pub use leaf::{leaves_of, system_devices};
 pub use options::{Entry, entries as option_entries};
 

@@ -13,6 +13,7 @@ use iolab_trace::native::{LOST_FACT, Writer};
 use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, RecordDecoder};
 use iolab_trace::source::Facts;
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeValLike as _;
 use nix::time::{ClockId, clock_gettime};
 
@@ -21,11 +22,13 @@ use super::device::Traced;
 use super::order::{Order, Said};
 use crate::error::{Error, Result};
 use crate::protocol::{RecordingResult, RecordingSoFar};
+use crate::testbed::{RESERVE_BYTES, reserve_of_size};
 
 /// Bytes that are handed to the file at once.
 const PIECE_BYTES: usize = 1 << 18;
 /// After this time a block ends, so that a killed recording lacks little.
 const BLOCK_TIME: Duration = Duration::from_secs(1);
+const MIB: u64 = 1 << 20;
 
 /// Buffer of one CPU.
 struct Cpu {
@@ -74,7 +77,7 @@ impl Capture {
             pages_max: order.buffer_bytes as usize / layout.page_bytes + 1,
             layout,
             merger: Merger::default(),
-            file: TraceFile::begin(&facts)?,
+            file: TraceFile::begin(&facts, order.bytes_max)?,
             devices: order.devices.clone(),
             folder: instance.0.clone(),
             started: now,
@@ -88,7 +91,7 @@ impl Capture {
 
     /// Whether there is still something to record, and somewhere to write it.
     pub fn goes_on(&self) -> bool {
-        self.file.problem.is_none() && self.vanished.len() < self.devices.len()
+        self.file.may_grow() && self.vanished.len() < self.devices.len()
     }
 
     /// Reads what is there; whether that was much.
@@ -98,6 +101,7 @@ impl Capture {
         if self.told.elapsed() >= BLOCK_TIME {
             self.told = Instant::now();
             self.file.end_block();
+            self.file.look_at_space();
             self.look_for_devices();
             let lost = lost(&self.folder, &self.cpus).values().sum();
             let (events, bytes) = (self.file.events, self.file.bytes);
@@ -193,11 +197,33 @@ struct TraceFile {
     buffer: Vec<u8>,
     events: u64,
     bytes: u64,
+    bytes_max: Option<u64>,
+    /// Why it must not grow any more.
+    limit: Option<String>,
+    /// Why it could not be written any more.
     problem: Option<String>,
 }
 
+/// A size for messages.
+fn size_text(bytes: u64) -> String {
+    if bytes < 10 * MIB { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes / MIB) }
+}
+
+/// Rule R10: why a file of `bytes` must not grow where so much is free, and must stay free.
+fn limit_of(bytes: u64, bytes_max: Option<u64>, free: u64, reserve: u64) -> Option<String> {
+    if free < reserve {
+        return Some(format!(
+            "{} are free on its file system, of which {} stay free",
+            size_text(free),
+            size_text(reserve)
+        ));
+    }
+    let limit = bytes_max.filter(|limit| bytes >= *limit)?;
+    Some(format!("it has {bytes} bytes, and others may write {limit} at once (max_bytes of root)"))
+}
+
 impl TraceFile {
-    fn begin(facts: &Facts) -> Result<Self> {
+    fn begin(facts: &Facts, bytes_max: Option<u64>) -> Result<Self> {
         let output: OwnedFd = std::io::stdout()
             .as_fd()
             .try_clone_to_owned()
@@ -205,7 +231,32 @@ impl TraceFile {
         let mut buffer = Vec::new();
         let writer = Writer::new(facts, &mut buffer)
             .map_err(|error| Error::failed(error.to_string(), ""))?;
-        Ok(Self { output: output.into(), writer, buffer, events: 0, bytes: 0, problem: None })
+        let (limit, problem) = (None, None);
+        let output = output.into();
+        let mut file =
+            Self { output, writer, buffer, events: 0, bytes: 0, bytes_max, limit, problem };
+        file.look_at_space();
+        match file.limit {
+            Some(limit) => {
+                let what = format!("nothing was recorded: {limit}");
+                Err(Error::refused(what, "make room, or name a place on another file system"))
+            }
+            None => Ok(file),
+        }
+    }
+
+    /// Whether it can and may be written.
+    fn may_grow(&self) -> bool {
+        self.problem.is_none() && self.limit.is_none()
+    }
+
+    /// Looks whether there is still room for it; a file system that does not say has some.
+    fn look_at_space(&mut self) {
+        let Ok(status) = fstatvfs(&self.output) else { return };
+        let unit = status.fragment_size();
+        let reserve = reserve_of_size(status.blocks() * unit, RESERVE_BYTES);
+        let free = status.blocks_available() * unit;
+        self.limit = limit_of(self.bytes, self.bytes_max, free, reserve);
     }
 
     fn push(&mut self, event: &Event) {
@@ -255,13 +306,13 @@ impl TraceFile {
         self.flush();
         let mut tail = Vec::new();
         if self.problem.is_none() {
-            let Self { writer, mut output, mut bytes, events, .. } = self;
+            let Self { writer, mut output, mut bytes, events, limit, .. } = self;
             let ended = writer.finish(&mut tail).map_err(|error| error.to_string());
             let ended = ended.and_then(|()| {
                 bytes += tail.len() as u64;
                 output.write_all(&tail).map_err(|error| error.to_string())
             });
-            return (events, bytes, ended.err());
+            return (events, bytes, ended.err().or(limit));
         }
         (self.events, self.bytes, self.problem)
     }
@@ -339,6 +390,19 @@ mod tests {
             oldest event ts:  2580.829013\ndropped events: 1\nread events: 9\n";
         assert_eq!(lost_in(stats), 63);
         assert_eq!(lost_in(""), 0);
+    }
+
+    #[test]
+    fn a_file_stops_at_the_reserve_and_at_what_others_may_write() {
+        assert_eq!(limit_of(5 << 20, None, 3 << 20, 2 << 20), None);
+        assert_eq!(limit_of(5 << 20, Some(6 << 20), 2 << 20, 2 << 20), None);
+        let told = limit_of(0, None, (3 << 20) - 1, 3 << 20).unwrap();
+        assert!(
+            told.contains("3071 KiB are free") && told.contains("3072 KiB stay free"),
+            "{told}"
+        );
+        let told = limit_of(6 << 20, Some(6 << 20), 1 << 40, 5 << 30).unwrap();
+        assert!(told.contains("6291456 bytes") && told.contains("max_bytes"), "{told}");
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Order {
     pub events: EventSet,
     /// Kernel memory of each CPU.
     pub buffer_bytes: u64,
+    /// The file's bytes at most; null: as many as fit.
+    pub bytes_max: Option<u64>,
     /// Facts of the file's head.
     pub facts: Facts,
 }

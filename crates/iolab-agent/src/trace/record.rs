@@ -51,7 +51,9 @@ pub fn record(
     }
     let instance = String::new();
     let events = spec.events;
-    let order = Order { instance, devices: devices.clone(), events, buffer_bytes, facts };
+    let bytes_max = boundary.map(Boundary::bytes_max);
+    let order =
+        Order { instance, devices: devices.clone(), events, buffer_bytes, bytes_max, facts };
     let Some(mut recorder) = Recorder::start(machine, run, order, Some(output))? else {
         return Err(Error::protocol("a dry run records nothing"));
     };

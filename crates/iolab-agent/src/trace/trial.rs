@@ -49,7 +49,8 @@ pub fn begin(machine: &mut Machine, asked: &Asked) -> Result<Option<Recorder>> {
     facts.insert("trial".to_owned(), spec.trial.clone());
     let instance = String::new();
     let (events, buffer_bytes) = (trace.events, BUFFER_BYTES);
-    let order = Order { instance, devices, events, buffer_bytes, facts };
+    let bytes_max = boundary.map(Boundary::bytes_max);
+    let order = Order { instance, devices, events, buffer_bytes, bytes_max, facts };
     Recorder::start(machine, run, order, Some(output))
 }
 

@@ -54,6 +54,7 @@ pub fn read(subject: &str, text: &str) -> Result<WorkloadFile, FileProblem> {
     check_parts(&root).map_err(|(path, why)| problem(&path, why))?;
     let workload = typed::<Workload>(Value::Object(root));
     let mut workload = workload.map_err(|why| problem("", why))?;
+    refuse_logs(&workload).map_err(|(path, why)| problem(&path, why))?;
     for tenant in workload.phases.iter_mut().flat_map(|phase| &mut phase.tenants) {
         if let Some(program) = &tenant.program {
             tenant.io_size_bytes = program.buffer_bytes();
@@ -67,6 +68,20 @@ pub fn read(subject: &str, text: &str) -> Result<WorkloadFile, FileProblem> {
         _ => problem("", error.to_string()),
     })?;
     Ok(WorkloadFile { workload, expect })
+}
+
+/// Refuses logs of single operations: a file that others wrote would choose where they are written.
+fn refuse_logs(workload: &Workload) -> Result<(), (String, String)> {
+    for (index, phase) in workload.phases.iter().enumerate() {
+        let number = phase.tenants.iter().position(|tenant| tenant.manner.op_log.is_some());
+        if let Some(number) = number {
+            let path = format!("phases[{index}].tenants[{number}]");
+            let why = "manner.op_log names a directory that is written to, which a workload file \
+                must not choose; leave it out (`iolab iozone -Q` logs single operations)";
+            return Err((path, why.to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// A part of the description, or what is wrong with it.

@@ -74,3 +74,11 @@ fn shares_are_compared() {
     assert!(Expect::surprise(&expected, &counted(800, 200), 0.02).unwrap().contains("read"));
     assert!(Expect::surprise(&expected, &counted(0, 0), 0.02).is_some());
 }
+
+/// Issue 14, point 4: `manner.op_log` of somebody's workload file wrote into any directory.
+#[test]
+fn a_file_does_not_choose_where_logs_are_written() {
+    let text = GOOD.replace("name = \"reader\"", "name = \"reader\"\nmanner.op_log = \"/etc\"");
+    let told = read("gift.toml", &text).unwrap_err().to_string();
+    assert!(told.contains("op_log") && told.contains("leave it out"), "{told}");
+}

@@ -71,17 +71,21 @@ def refuse_elsewhere(paths: Iterable[Path], allowed: Allowed, source: Path) -> N
     ------
     RefusedError : one lies elsewhere, and the user did not name it today.
     """
-    here = Path.cwd().resolve()
-    for path in paths:
-        place = path.parent.resolve()
+    for path in elsewhere(paths):
         is_known = not is_archive(source) and path.exists() and created_files.is_made(path.lstat())
-        if not (place.is_relative_to(here) or is_known or allowed.has(path)):
+        if not (is_known or allowed.has(path)):
             raise RefusedError(
-                f"the command line in {source} writes {place / path.name}, which lies outside of "
-                "the working directory: nothing was measured",
-                f"allow it with {FLAG} {quote(str(place / path.name))} if you want that file "
-                "written",
+                f"the command line in {source} writes {path}, which lies outside of the working "
+                "directory: nothing was measured",
+                f"allow it with {FLAG} {quote(str(path))} if you want that file written",
             )
+
+
+def elsewhere(paths: Iterable[Path]) -> list[Path]:
+    """Those of the files that lie outside of the working directory, without links above them."""
+    here = Path.cwd().resolve()
+    whole = [path.parent.resolve() / path.name for path in paths]
+    return [path for path in whole if not path.is_relative_to(here)]
 
 
 def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[RowResult]) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, cast
 from iolab.errors import IolabError, TestbedError
 from iolab.library.conducted import rehearsed
 from iolab.library.dialect import bonnie, fio, side
-from iolab.library.dialect.files import check_workbook, refuse_elsewhere, write_files
+from iolab.library.dialect.files import check_workbook, elsewhere, refuse_elsewhere, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
 from iolab.run import outputs
@@ -31,7 +31,7 @@ from iolab.run.prepare import Prepared, confirmed, prepare
 from iolab.run.progress import Progress
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.store.db import Store
-from iolab.store.users_files import Allowed
+from iolab.store.users_files import FLAG, Allowed
 from iolab.study.model import Study
 from iolab.study.plan import Trial
 from iolab.testbed.agent import LostAgentError
@@ -245,6 +245,11 @@ def _conduct(
     for note in plan.values["notes"]:
         console.note(f"iolab: note: {note}")
     prepared = prepare(study, options, core, services.analysis, observer, line)
+    names = [*options.overwrite, *map(str, elsewhere(line.written_files()))]
+    if names:  # A stored line is not obeyed in this, so that who continues it says it again.
+        named = "".join(f" {FLAG} {quote(name)}" for name in dict.fromkeys(names))
+        continued_by = f"`iolab run {quote(str(prepared.out_dir))} --resume{named}`"
+        prepared = replace(prepared, options=replace(options, continued_by=continued_by))
     if plan.dialect == bonnie.NAME:
         bonnie.tell_user(plan, prepared.testbed, console)
     return _run(prepared, line, console)
