@@ -18,7 +18,6 @@ import pytest
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "fio"
 REFUSED: Final = {
-    "g15-logs": "write_bw_log",
     "g16-iolog-write": "write_iolog",
     "g17-iolog-replay": "read_iolog",
     "g19-steady": "steadystate",
@@ -79,8 +78,8 @@ def keys(value: Any) -> Any:
 
 
 def test_every_recorded_file_is_known() -> None:
-    assert len(DONE) == 17
-    assert len(REFUSED) == 5
+    assert len(DONE) == 18
+    assert len(REFUSED) == 4
 
 
 @pytest.mark.parametrize("name", DONE)
@@ -251,3 +250,38 @@ def test_a_region_is_where_its_offset_says(folder: Path) -> None:
     assert len(content) == 32 << 10
     filled = [any(content[at : at + 4096]) for at in range(0, len(content), 4096)]
     assert filled == [False, False, True, True, False, False, True, True]
+
+
+def test_logs_have_fios_names_columns_and_windows(folder: Path) -> None:
+    run_golden(folder, "g15-logs")
+    averaged = ("bw", "clat", "iops", "lat", "slat")
+    single = ("clat", "lat", "slat")
+    names = {f"g15_{name}.1.log" for name in averaged} | {f"g15e_{name}.2.log" for name in single}
+    assert {path.name for path in folder.glob("*.log")} == names
+    rows = {
+        name: [[int(field) for field in line.split(", ")] for line in lines]
+        for name, lines in ((name, (folder / name).read_text().splitlines()) for name in names)
+    }
+    # Half a second each, reads and writes; 200 per second of 4 KiB are 800 KiB/s in each.
+    assert [row[0] for row in rows["g15_bw.1.log"] if row[2] == 0][:3] == [500, 1000, 1500]
+    assert all(row[3:] == [0, 0] for name in averaged for row in rows[f"g15_{name}.1.log"])
+    both = [sum(row[1] for row in rows["g15_iops.1.log"] if row[0] == ms) for ms in (500, 1000)]
+    assert all(abs(sum_of - 400) <= 4 for sum_of in both), both
+    assert rows["g15_slat.1.log"] == []
+    # Every transfer of 64 KiB by 4 KiB, with its place.
+    assert [row[2:] for row in rows["g15e_clat.2.log"]] == [
+        [1, 4096, at * 4096, 0] for at in range(16)
+    ]
+
+
+def test_a_log_of_the_users_own_is_not_replaced(folder: Path) -> None:
+    words = ("--name=a", "--ioengine=null", "--size=8k", "--write_lat_log", "x")
+    (folder / "x_lat.1.log").write_text("mine")
+    _, told = fio(folder, *words, code=2)
+    assert "x_lat.1.log" in told
+    assert (folder / "x_lat.1.log").read_text() == "mine"
+    assert not (folder / "x_clat.1.log").exists()
+    fio(folder, "--overwrite", "x_lat.1.log", *words)
+    assert len((folder / "x_lat.1.log").read_text().splitlines()) == 2
+    # Now it is iolab's, and replaced like any result.
+    fio(folder, *words)

@@ -144,6 +144,7 @@ fn text_plan(typing: &Typing, text: String) -> Plan {
             are_threads: false,
             heads: Vec::new(),
             units: Vec::new(),
+            logs: Vec::new(),
         },
         rows: Vec::new(),
     }

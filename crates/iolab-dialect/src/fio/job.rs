@@ -2,6 +2,7 @@
 
 use iolab_workload::program::Weighted;
 
+use super::logs;
 use super::place::Place;
 use super::row::Row;
 use super::value::Amount;
@@ -266,6 +267,8 @@ pub struct Job {
     pub percentile_list: Vec<f64>,
     /// `gtod_reduce` and `disable_*`: slat, clat, lat, bw.
     pub disabled: [bool; 4],
+    /// Logs that are written.
+    pub logs: logs::Asked,
     /// `iodepth_batch*`, for the results alone.
     pub is_batched: bool,
 }

@@ -13,6 +13,7 @@ use super::expand::{Unit, units};
 use super::geometry::{Wrong, geometry, io_bytes};
 use super::host::{Host, There};
 use super::job::{Job, Typed};
+use super::logs;
 use super::parse::Typing;
 use super::places::{self, Path};
 use super::plan::Plan;
@@ -217,6 +218,7 @@ impl<H: Host> Lowering<'_, H> {
         let engine = self.on(job, engine::of(job))?;
         let ours = self.on(job, engine::ours(job, engine))?;
         self.on(job, refuse_trims(job))?;
+        self.on(job, logs::check(job, engine.is_of_names))?;
         let is_null = engine.name == "null";
         let is_here = self.typing.common.on.is_none() && !is_null;
         let is_program = program::is_needed(job, engine);
@@ -365,7 +367,7 @@ impl<H: Host> Lowering<'_, H> {
                 places[*index].verified = Some((phases.len(), tenant));
             }
             let name = format!("{}: verify", works[*first].unit.name);
-            phases.push(Phase { engine, ..phase(&name, tenants) });
+            phases.push(Phase { engine, ..phase(&name.replace('/', "-"), tenants) });
         }
         let is_unlinked = self.typing.jobs[0].is_unlinked;
         if let Some(last) = phases.last_mut() {
@@ -486,7 +488,10 @@ fn verifier(tenant: &Tenant) -> Tenant {
         think_ns: Ns(0),
         begins_ns: Ns(0),
         limit,
-        manner: iolab_workload::spec::Manner::default(),
+        manner: iolab_workload::spec::Manner {
+            op_log_window_ns: tenant.manner.op_log_window_ns,
+            ..Default::default()
+        },
         ..tenant.clone()
     }
 }
@@ -494,7 +499,7 @@ fn verifier(tenant: &Tenant) -> Tenant {
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 3;
     let all: Vec<&str> = all.collect();
-    let mut text = all[..all.len().min(SHOWN)].join("+");
+    let mut text = all[..all.len().min(SHOWN)].join("+").replace('/', "-");
     if all.len() > SHOWN {
         text.push_str("+...");
     }

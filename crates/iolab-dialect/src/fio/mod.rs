@@ -11,6 +11,7 @@ pub mod geometry;
 pub mod host;
 pub mod job;
 pub mod json;
+pub mod logs;
 pub mod lower;
 pub mod normal;
 pub mod options;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Format;
+use super::logs::LogShow;
 use crate::plan::Row;
 
 /// Everything about one command line; it has one row.
@@ -26,6 +27,8 @@ pub struct Show {
     pub heads: Vec<Head>,
     /// Jobs and clones whose results are told, in order.
     pub units: Vec<UnitShow>,
+    /// Logs that are written, in order.
+    pub logs: Vec<LogShow>,
 }
 
 /// A job before it runs.

@@ -7,7 +7,7 @@ use iolab_workload::program::{
     Amount, Course, DataPath, Deed, Every, FileBy, FileChoice, FileSet, Fill, Limits, Node, Pace,
     Pick, Place, Program, Reuse, Spread, Tree, WhenNone,
 };
-use iolab_workload::spec::{Opening, Tenant};
+use iolab_workload::spec::{Manner, Opening, Tenant};
 
 use super::engine::Engine;
 use super::expand::Unit;
@@ -109,6 +109,7 @@ pub fn program_of(
         depth: if engine.is_asynchronous { job.depth as u32 } else { 1 },
         opening: if makes_names(engine) { Opening::Create } else { Opening::Existing },
         priority: tenant::priority(job),
+        manner: Manner { op_log_window_ns: job.logs.engine_window(), ..Manner::default() },
         ..Tenant::of_program(&unit.name, unit.clones as u32, program)
     };
     Ok((tenant, files))

@@ -5,6 +5,7 @@ use iolab_workload::spec::WorkersAs;
 
 use super::command::Format;
 use super::job::{Job, Typed, Unified};
+use super::logs::logs;
 use super::lower::{Places, Work};
 use super::parse::Typing;
 use super::plan::{Head, Show, UnitShow};
@@ -31,6 +32,7 @@ pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workl
             && jobs.iter().any(|job| job.is_thread),
         heads,
         units: units.collect(),
+        logs: logs(jobs, works, places, &workload.phases),
     }
 }
 

@@ -76,7 +76,11 @@ pub fn tenant_of(
         begins_ns: Ns(job.delay_ns.0),
         priority: priority(job),
         limit: limit(job, geometry),
-        manner: Manner { burst: burst(job, io)?, ..Manner::default() },
+        manner: Manner {
+            burst: burst(job, io)?,
+            op_log_window_ns: job.logs.engine_window(),
+            ..Manner::default()
+        },
         ..tenant(&unit.name)
     })
 }

@@ -17,7 +17,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from iolab.errors import IolabError, TestbedError
-from iolab.library.dialect import bonnie, fio, side
+from iolab.library.dialect import bonnie, fio, fio_logs, side
 from iolab.library.dialect.files import check_workbook, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
@@ -74,18 +74,20 @@ class Line(Attendant):
         self._core = core
         self._console = console
         self._folder: Path | None = None
+        self._fio_folder: Path | None = None
         self._out_dir = Path()
         self._proceed: Any = None
         self._stop: StopSwitch | None = None
         self._results = list[dict[str, Any]]()
         self._side_files = side.check_side_files(plan, core)
         self._output = fio.Output(plan)
+        self._logs = fio_logs.check_logs(plan)
 
     def written_files(self) -> list[Path]:
         """Files that the dialect writes beside its report."""
         workbook = self._plan.asked.get("workbook")
         named = [*self._output.files(), *([Path(workbook)] if workbook else [])]
-        return [*self._side_files, *named]
+        return [*self._side_files, *self._logs, *named]
 
     def begin(self, store: Store, runner: Runner, stop: StopSwitch) -> None:
         """Print the head, and the rows that an earlier start measured."""
@@ -107,15 +109,19 @@ class Line(Attendant):
     def around(self, trial: Trial) -> Generator[None, None, None]:
         """Keep the logs of single operations until they are written where the dialect does."""
         del trial
-        with side.log_folder(self._plan, self._out_dir) as folder:
-            self._folder = folder
+        with (
+            side.log_folder(self._plan, self._out_dir) as folder,
+            fio_logs.log_folder(self._plan, self._out_dir) as fio_folder,
+        ):
+            self._folder, self._fio_folder = folder, fio_folder
             yield
 
     def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
         """The spec with operations logged, and without a limit of time."""
         del trial
-        logged = side.logged(self._plan, spec["workload"], self._folder)
-        return {**spec, "workload": cast("Workload", logged), "time_limit_ns": _TIME_LIMIT_NS}
+        logged = cast("Workload", side.logged(self._plan, spec["workload"], self._folder))
+        logged = fio_logs.logged(self._plan, logged, self._fio_folder)
+        return {**spec, "workload": logged, "time_limit_ns": _TIME_LIMIT_NS}
 
     def heard(self, trial: Trial, params: protocol.Progress) -> None:
         """Answer a prompt."""
@@ -132,6 +138,7 @@ class Line(Attendant):
         """
         row = self._plan.rows[trial.position]
         side.write_side_files(self._plan, self._core, row, record, self._folder)
+        fio_logs.write_logs(self._plan, record, self._fio_folder)
         if record["status"] == "ok":
             self.n_ok += 1
         if record["status"] != "interrupted":

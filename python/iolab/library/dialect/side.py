@@ -23,8 +23,8 @@ from iolab.frozen import frozen
 from iolab.library.dialect.plan import DialectCore, DialectPlan
 from iolab.store.users_files import append_file, refuse_foreign
 
-_ENTRY: Final = struct.Struct("<QQII")
-"""Offset in bytes, time in ns, bytes, and 1 for a write."""
+_ENTRY: Final = struct.Struct("<QQQII")
+"""Offset in bytes, end and service time in ns, bytes, direction."""
 _PART_ENTRIES: Final = 1 << 15
 _FOLDER: Final = "operations"
 Json = Mapping[str, Any]
@@ -147,7 +147,7 @@ def write_side_files(
     """
     side = _side(plan)
     writer = _Writer(plan, core)
-    clock_ns = _wall_clock(plan, record)
+    clock_ns = wall_clock(record)
     try:
         phases = {phase["name"]: phase for phase in row["workload"]["phases"]}
         for phase in record["phases"]:
@@ -205,7 +205,7 @@ def _parts(log: Path) -> Iterator[list[Operation]]:
     """The operations of a log, some at a time."""
     with log.open("rb") as file:
         while block := file.read(_ENTRY.size * _PART_ENTRIES):
-            yield [(offset, ns, size) for offset, ns, size, _ in _ENTRY.iter_unpack(block)]
+            yield [(offset, ns, size) for offset, _, ns, size, _ in _ENTRY.iter_unpack(block)]
 
 
 def _times(phase: Json) -> tuple[int, int, int]:
@@ -215,7 +215,7 @@ def _times(phase: Json) -> tuple[int, int, int]:
     return user, system, int(phase["elapsed_ns"])
 
 
-def _wall_clock(plan: DialectPlan, record: Json) -> int:
+def wall_clock(record: Json) -> int:
     """What is added to a worker's times to get those of the wall.
 
     Its clock is the machine's monotonic one; of a simulated one only differences mean something,

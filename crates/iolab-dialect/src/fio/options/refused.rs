@@ -326,42 +326,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "merge_blktrace_file": Text, "", T3,
         "recordings that are merged",
         "recordings of block devices are not merged", "leave it out";
-    "write_bw_log": Text, "", T1,
-        "log of bandwidth",
-        "logs are not written yet; the store has all samples",
-        "`iolab archive` exports them";
-    "write_lat_log": Text, "", T1,
-        "log of latencies",
-        "logs are not written yet; the store has histograms",
-        "`iolab archive` exports them";
-    "write_iops_log": Text, "", T1,
-        "log of IOPS",
-        "logs are not written yet; the store has all samples",
-        "`iolab archive` exports them";
-    "write_hist_log": Text, "", T2,
-        "log of histograms",
-        "logs are not written yet; the store has histograms", "leave it out";
-    "log_avg_msec": Count(0, i64::MAX), "0", T1,
-        "window of the logs",
-        "logs are not written yet", "leave it out";
-    "log_hist_msec": Count(0, i64::MAX), "0", T2,
-        "window of the log of histograms",
-        "logs are not written yet", "leave it out";
-    "log_hist_coarseness": Count(0, 6), "0", T2,
-        "resolution of histograms",
-        "logs are not written yet", "leave it out";
-    "log_max_value": Flag, "0", T1,
-        "the maximum of a window",
-        "logs are not written yet", "leave it out";
-    "log_offset": Flag, "0", T1,
-        "places in the logs",
-        "logs are not written yet", "leave it out";
-    "log_unix_epoch": Flag, "0", T1,
-        "times since 1970",
-        "logs are not written yet", "leave it out";
-    "log_entries": Count(0, i64::MAX), "1024", T1,
-        "first size of a log",
-        "logs are not written yet", "leave it out";
     "log_compression": Size, "0", T3,
         "compressed logs",
         "logs are not written yet", "leave it out";
@@ -373,9 +337,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
         "logs are not written yet", "leave it out";
     "log_alternate_epoch_clock_id": Count(0, i64::MAX), "0", T3,
         "another clock of the logs",
-        "logs are not written yet", "leave it out";
-    "per_job_logs": Flag, "1", T1,
-        "a log for each clone",
         "logs are not written yet", "leave it out";
     "donorname": Text, "", T3,
         "an option of the engine e4defrag",
