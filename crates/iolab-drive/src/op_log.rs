@@ -1,12 +1,12 @@
 //! A log of single ops, or of what happened in equal windows of time.
 //!
 //! One file per worker, written by the worker itself through a buffer of fixed size, so that memory
-//! does not grow with the number of ops. Only transfers and trims that count are in it; flushes are
-//! left out. All numbers are little-endian; times are those of the worker's clock, in ns.
+//! does not grow with the number of ops. Transfers, trims and flushes that count are in it. All
+//! numbers are little-endian; times are those of the worker's clock, in ns.
 //!
 //! An entry of one op has [`ENTRY_BYTES`] bytes: offset in bytes (8), end of the op (8), service
-//! time (8), bytes moved (4), direction (4): 0 for a read, 1 for a write, 2 for a trim. An entry of
-//! a window ([`WINDOW_ENTRY_BYTES`]): end of the window (8), sum of the service times (8), the
+//! time (8), bytes moved (4), direction (4): 0 for a read, 1 for a write, 2 for a trim, 3 for an
+//! fsync, 4 for an fdatasync. An entry of a window ([`WINDOW_ENTRY_BYTES`]): end of the window (8), sum of the service times (8), the
 //! longest of them (8), bytes moved (8), number of ops (4), direction (4); one for each direction
 //! that was used. The last window ends with its last op.
 
@@ -30,7 +30,9 @@ const BUFFER_BYTES: usize = 512 * ENTRY_BYTES * WINDOW_ENTRY_BYTES / 8;
 const READ: usize = 0;
 const WRITE: usize = 1;
 const TRIM: usize = 2;
-const DIRECTIONS: usize = 3;
+const FSYNC: usize = 3;
+const FDATASYNC: usize = 4;
+const DIRECTIONS: usize = 5;
 
 /// An op in flight: where it is, how long it is if that is not what it answers, its direction.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +67,7 @@ pub struct OpLog {
     file: File,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// Per slot: the op in flight; absent for what is neither transfer nor trim.
+    /// Per slot: the op in flight; absent for what has no entry.
     slots: Vec<Option<InFlight>>,
     /// Absent: each op has an entry.
     windows: Option<Windows>,
@@ -92,6 +94,10 @@ impl InFlight {
             Op::Deallocate { at, length: Bytes(length), .. } => {
                 Some(Self { at: at.0, length: Some(length), direction: TRIM })
             }
+            Op::Fsync { .. } | Op::Msync { .. } => {
+                Some(Self { at: 0, length: Some(0), direction: FSYNC })
+            }
+            Op::Fdatasync { .. } => Some(Self { at: 0, length: Some(0), direction: FDATASYNC }),
             _ => None,
         }
     }
@@ -313,6 +319,8 @@ mod tests {
         log.completed(&ended(0, 9));
         log.submitted(Token(0), &Op::Fsync { handle });
         log.completed(&ended(0, 11));
+        log.submitted(Token(0), &Op::SyncAll);
+        log.completed(&ended(0, 12));
         let trim = Op::Deallocate {
             handle,
             at: Bytes(512),
@@ -328,9 +336,14 @@ mod tests {
         }
         log.close().unwrap();
         let found = entries(&std::fs::read(folder.0.join("read.3")).unwrap());
-        let first = [(0, 107, 7, 4096, 1), (8192, 109, 9, 4096, 0), (512, 105, 5, 4096, 2)];
-        assert_eq!(found[..3], first);
-        assert_eq!(found.len(), 3 + 3 * BUFFER_BYTES / 32);
+        let first = [
+            (0, 107, 7, 4096, 1),
+            (8192, 109, 9, 4096, 0),
+            (0, 111, 11, 0, 3),
+            (512, 105, 5, 4096, 2),
+        ];
+        assert_eq!(found[..4], first);
+        assert_eq!(found.len(), 4 + 3 * BUFFER_BYTES / 32);
         assert!(taken.contains("read.3"), "{taken}");
     }
 

@@ -28,6 +28,8 @@ pub enum LogKind {
     Submission,
     /// Counts of latencies in fio's buckets.
     Histogram,
+    /// All transfers, trims and flushes, to be done again.
+    Actions,
 }
 
 /// What a job asks of its logs.
@@ -42,6 +44,8 @@ pub struct Asked {
     pub iops: Option<String>,
     /// `write_hist_log`.
     pub histogram: Option<String>,
+    /// `write_iolog`.
+    pub iolog: Option<String>,
     /// `log_avg_msec`; 0: a line per transfer.
     pub window_ms: u64,
     /// `log_hist_msec`.
@@ -101,22 +105,26 @@ pub struct LogShow {
     pub coarseness: u32,
     /// The column of the block size of a histogram.
     pub block_bytes: u64,
+    /// The file that is worked on, in a log of actions.
+    pub target: String,
 }
 
 impl Asked {
     /// Whether there are any.
     pub fn is_any(&self) -> bool {
-        [&self.bandwidth, &self.latency, &self.iops, &self.histogram].iter().any(|it| it.is_some())
+        let all = [&self.bandwidth, &self.latency, &self.iops, &self.histogram, &self.iolog];
+        all.iter().any(|it| it.is_some())
     }
 
-    /// Window of the entries of the engine's logs: a histogram needs every transfer.
+    /// Window of the entries of the engine's logs: some of fio's need every transfer.
     pub fn engine_window(&self) -> Ns {
-        if self.histogram.is_some() { Ns(0) } else { Ns(self.window_ms * NS_PER_MS) }
+        let is_single = self.histogram.is_some() || self.iolog.is_some();
+        if is_single { Ns(0) } else { Ns(self.window_ms * NS_PER_MS) }
     }
 
     /// Prefix, kind and what stands between prefix and number.
     fn files(&self) -> Vec<(&str, LogKind, &'static str)> {
-        use LogKind::{Bandwidth, Histogram, Iops, Latency, Submission};
+        use LogKind::{Actions, Bandwidth, Histogram, Iops, Latency, Submission};
         let all = [
             (&self.latency, Latency, "lat"),
             (&self.latency, Submission, "slat"),
@@ -124,6 +132,7 @@ impl Asked {
             (&self.histogram, Histogram, "clat_hist"),
             (&self.bandwidth, Bandwidth, "bw"),
             (&self.iops, Iops, "iops"),
+            (&self.iolog, Actions, ""),
         ];
         all.into_iter()
             .filter_map(|(prefix, kind, name)| Some((prefix.as_deref()?, kind, name)))
@@ -140,10 +149,16 @@ pub fn check(job: &Job, is_of_names: bool) -> Result<(), Wrong> {
             ("write_lat_log", &asked.latency),
             ("write_iops_log", &asked.iops),
             ("write_hist_log", &asked.histogram),
+            ("write_iolog", &asked.iolog),
         ];
         let name = first.into_iter().find(|(_, it)| it.is_some()).map_or("", |(name, _)| name);
         let what = format!("logs with ioengine={} are not done", job.engine);
         return Err((name, Problem::new(what, "leave it out: results have the times of names")));
+    }
+    let has_files = job.nrfiles > 1 || job.filename.len() > 1;
+    if asked.iolog.is_some() && (has_files || job.clones > 1) {
+        let what = "write_iolog of several files or clones is not done";
+        return Err(("write_iolog", Problem::new(what, "write it in jobs of one file each")));
     }
     if asked.histogram.is_some() && asked.histogram_ms == 0 {
         let what = "write_hist_log without log_hist_msec";
@@ -163,7 +178,7 @@ pub fn logs(jobs: &[Job], works: &[Work], places: &[Places], phases: &[Phase]) -
             let sources = [Some(place.work), place.verified].into_iter().flatten();
             let sources: Vec<Source> =
                 sources.map(|(phase, tenant)| source(phases, phase, tenant, worker)).collect();
-            for log in of_clone(job, number) {
+            for log in of_clone(job, number, &work.target(job, worker)) {
                 match found.iter_mut().find(|known| known.file == log.file) {
                     Some(known) => known.clones.push(sources.clone()),
                     None => found.push(LogShow { clones: vec![sources.clone()], ..log }),
@@ -182,19 +197,26 @@ fn source(phases: &[Phase], phase: usize, tenant: usize, worker: usize) -> Sourc
 }
 
 /// Logs of clone `number` of the whole run, from 1 on; nothing is in them yet.
-fn of_clone(job: &Job, number: u64) -> impl Iterator<Item = LogShow> {
+fn of_clone(job: &Job, number: u64, target: &str) -> Vec<LogShow> {
     const REAL_TIME: u64 = 1;
     let asked = &job.logs;
     let reads = usize::from(!job.rw.reads());
-    asked.files().into_iter().map(move |(prefix, kind, name)| {
+    let log = |(prefix, kind, name): (&str, LogKind, &str)| {
+        let is_actions = kind == LogKind::Actions;
         let prefix = if prefix.is_empty() || prefix == "1" { &job.name } else { prefix };
-        let file = if asked.is_shared {
+        let file = if is_actions {
+            prefix.to_owned()
+        } else if asked.is_shared {
             format!("{prefix}_{name}.log")
         } else {
             format!("{prefix}_{name}.{number}.log")
         };
         let is_histogram = kind == LogKind::Histogram;
-        let window_ms = if is_histogram { asked.histogram_ms } else { asked.window_ms };
+        let window_ms = match kind {
+            LogKind::Actions => 0,
+            _ if is_histogram => asked.histogram_ms,
+            _ => asked.window_ms,
+        };
         LogShow {
             kind,
             file,
@@ -208,6 +230,8 @@ fn of_clone(job: &Job, number: u64) -> impl Iterator<Item = LogShow> {
             priority: u32::from(job.prio_class == Some(REAL_TIME)),
             coarseness: asked.coarseness,
             block_bytes: job.sizes()[reads].0,
+            target: if is_actions { target.to_owned() } else { String::new() },
         }
-    })
+    };
+    asked.files().into_iter().map(log).collect()
 }

@@ -84,6 +84,8 @@ pub struct UnitShow {
     pub is_null: bool,
     /// Operations on names count as reads of so many bytes; 0: data are moved.
     pub name_bytes: u64,
+    /// Trims count as so many bytes; 0: there are none.
+    pub trim_bytes: u64,
     /// Percentiles of slat, clat, lat.
     pub percentiles: [bool; 3],
     /// Which percentiles.

@@ -78,6 +78,7 @@ fn unit_show(job: &Job, work: &Work, place: &Places) -> UnitShow {
         depth: work.tenant.depth,
         is_null: work.engine.name == "null",
         name_bytes: if work.engine.is_of_names { job.bs[0] } else { 0 },
+        trim_bytes: if job.rw.trims() { job.sizes()[2].0 } else { 0 },
         percentiles,
         percentile_list: job.percentile_list.clone(),
         disabled: job.disabled,

@@ -33,9 +33,13 @@ _OP: Final = struct.Struct("<QQQII")
 """Offset in bytes, end of the op and its service time in ns, bytes, direction."""
 _WINDOW: Final = struct.Struct("<QQQQII")
 """End of the window, sum and longest of the service times in ns, bytes, ops, direction."""
+_TRIM: Final = 2
+_ACTIONS: Final = ("read", "write", "trim", "sync", "datasync")
+"""What the directions of entries are called in a log of actions."""
 _PART_ENTRIES: Final = 1 << 15
 _FOLDER: Final = "operations"
 _NS_PER_MS: Final = 1_000_000
+_NS_PER_US: Final = 1_000
 _SLACK_NS: Final = _NS_PER_MS
 """Between the worker's beginning and the first op, from which the engine counts windows."""
 _MS_PER_S: Final = 1000
@@ -45,7 +49,7 @@ _BUCKET_BITS: Final = 6
 _BUCKETS: Final = 29 << _BUCKET_BITS
 """fio's buckets: exact below 128 ns, then 64 for each power of two."""
 
-Kind = Literal["bandwidth", "iops", "latency", "submission", "histogram"]
+Kind = Literal["bandwidth", "iops", "latency", "submission", "histogram", "actions"]
 
 
 class Source(TypedDict):
@@ -72,6 +76,7 @@ class LogPlan(TypedDict):
     priority: int
     coarseness: int
     block_bytes: int
+    target: str
 
 
 @frozen
@@ -238,6 +243,10 @@ def _lines(log: LogPlan, entries: Iterable[Entry], added_ms: int) -> Iterator[st
     """The lines of a clone's log."""
     if log["kind"] == "submission":
         return
+    if log["kind"] == "actions":
+        yield from _actions(log, entries)
+        return
+    entries = (entry for entry in entries if entry.direction <= _TRIM)
     if log["kind"] == "histogram":
         yield from _histograms(log, entries, added_ms)
         return
@@ -330,6 +339,18 @@ def _histograms(log: LogPlan, entries: Iterable[Entry], added_ms: int) -> Iterat
         ms = (index + 1) * window_ns // _NS_PER_MS + added_ms
         for direction, of in sorted(counts.items()):
             yield f"{ms}, {direction}, {log['block_bytes']}, {', '.join(map(str, of))}\n"
+
+
+def _actions(log: LogPlan, entries: Iterable[Entry]) -> Iterator[str]:
+    """A log that can be done again: microseconds, file, action, place and length."""
+    name = log["target"]
+    yield f"fio version 3 iolog\n0 {name} add\n0 {name} open\n"
+    at, us = 0, 0
+    for entry in sorted(entries, key=lambda entry: entry.ended_ns - entry.total_ns):
+        us = max(0, entry.ended_ns - entry.total_ns) // _NS_PER_US
+        at = entry.offset if entry.direction <= _TRIM else at
+        yield f"{us} {name} {_ACTIONS[entry.direction]} {at} {entry.bytes}\n"
+    yield f"{us} {name} close\n"
 
 
 def _bucket(ns: int) -> int:

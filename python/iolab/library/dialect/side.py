@@ -25,6 +25,7 @@ from iolab.store.users_files import append_file, refuse_foreign
 
 _ENTRY: Final = struct.Struct("<QQQII")
 """Offset in bytes, end and service time in ns, bytes, direction."""
+_WRITE: Final = 1
 _PART_ENTRIES: Final = 1 << 15
 _FOLDER: Final = "operations"
 Json = Mapping[str, Any]
@@ -205,7 +206,8 @@ def _parts(log: Path) -> Iterator[list[Operation]]:
     """The operations of a log, some at a time."""
     with log.open("rb") as file:
         while block := file.read(_ENTRY.size * _PART_ENTRIES):
-            yield [(offset, ns, size) for offset, _, ns, size, _ in _ENTRY.iter_unpack(block)]
+            entries = _ENTRY.iter_unpack(block)
+            yield [(at, ns, size) for at, _, ns, size, kind in entries if kind <= _WRITE]
 
 
 def _times(phase: Json) -> tuple[int, int, int]:

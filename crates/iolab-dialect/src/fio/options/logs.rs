@@ -1,10 +1,11 @@
 //! Options of the logs.
 
 use super::done_rows;
+use crate::fio::iolog;
 use crate::fio::row::{Kind, Row};
 use crate::option::Standing::{Differs, Done, Ignored};
 
-use Kind::{Count, Flag, Prefix};
+use Kind::{Count, Flag, Prefix, Text};
 
 /// Longest window.
 const MS_MAX: i64 = 1 << 40;
@@ -67,4 +68,35 @@ pub const ROWS: &[Row] = done_rows! { "Logs";
         };
     "log_entries": Count(0, i64::MAX), "1024", T1, "first size of a log in memory",
         Ignored("logs take no memory") => |_, _| Ok(());
+    "write_iolog": Text, "", T1, "a log of all transfers, trims and flushes, version 3",
+        Differs("for single files and single clones") => |job, value| {
+            job.logs.iolog = Some(value.text());
+            Ok(())
+        };
+    "read_iolog": Text, "", T1, "a log of transfers that is done again, version 2 or 3",
+        Differs("of one file and 500 actions, one after the other; each waits as long as lay \
+                 between the recorded times") => |job, value| {
+            job.replay.file = Some(value.text());
+            Ok(())
+        };
+    "replay_no_stall": Flag, "0", T1, "a log is done again without its pauses", Done =>
+        |job, value| {
+            job.replay.has_no_pauses = value.flag();
+            Ok(())
+        };
+    "replay_time_scale": Count(1, 1_000_000), "100", T1,
+        "percent of the recorded speed: 50 takes twice as long", Done => |job, value| {
+            job.replay.time_percent = value.number();
+            Ok(())
+        };
+    "replay_redirect": Text, "", T1, "the file that a log is done again on", Done =>
+        |job, value| {
+            job.replay.redirect = Some(value.text());
+            Ok(())
+        };
+    "replay_skip": Text, "", T1, "directions of a log that are left out: read,write,trim,sync",
+        Done => |job, value| {
+            job.replay.skipped = iolog::skipped(&value.text())?;
+            Ok(())
+        };
 };
