@@ -186,6 +186,13 @@ class Burst(TypedDict):
     pause_ns: Ns
 
 
+class BytePattern(TypedDict):
+    """Bytes that are repeated."""
+
+    bytes: list[int]
+    length: int
+
+
 Cache: TypeAlias = Literal["cold", "warm", "as_is"]
 """What the page cache holds before a reading phase."""
 
@@ -249,6 +256,12 @@ class Closed(TypedDict):
     problems: list[str]
 
 
+class ContentPattern(TypedDict):
+    """The same few bytes again and again, from the beginning of each write on."""
+
+    pattern: BytePattern
+
+
 class ContentBlend(TypedDict):
     """Data of which a share can be de-duplicated or compressed; who opens lanes makes them, and
     then asks for `Content::Prepared`.
@@ -257,7 +270,7 @@ class ContentBlend(TypedDict):
     blend: Blend
 
 
-Content: TypeAlias = ContentBlend | Literal["incompressible", "zero", "prepared"]
+Content: TypeAlias = ContentPattern | ContentBlend | Literal["incompressible", "zero", "prepared"]
 """What buffers are filled with."""
 
 
@@ -268,6 +281,14 @@ class CountOf(TypedDict):
     ops: int
 
 
+class Zones(TypedDict):
+    """Zones of a region: so many bytes are moved in one, then the next is gone to."""
+
+    bytes: Bytes
+    moved_bytes: Bytes
+    skip_bytes: Bytes
+
+
 class Course(TypedDict):
     """How the places of the transfers of a step follow each other."""
 
@@ -276,11 +297,17 @@ class Course(TypedDict):
     ops_per_place: NotRequired[int]
     picked_percent: NotRequired[int]
     skip_bytes: NotRequired[int]
+    zones: NotRequired[Zones | None]
 
 
 class CpuRecord(TypedDict):
-    """CPU time of the harness and its workers during the timed region."""
+    """CPU time of the harness and its workers during the timed region, and what it was taken
+    for.
+    """
 
+    context_switches: int
+    major_faults: int
+    minor_faults: int
     system_ns: int
     user_ns: int
 
@@ -892,6 +919,7 @@ class Manner(TypedDict):
     call_bytes: NotRequired[int]
     jumps_every: NotRequired[int]
     op_log: NotRequired[str | None]
+    op_log_window_ns: NotRequired[Ns]
     replay: NotRequired[list[ReplayOp]]
 
 

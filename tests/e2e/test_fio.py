@@ -18,8 +18,6 @@ import pytest
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "fio"
 REFUSED: Final = {
-    "g16-iolog-write": "write_iolog",
-    "g17-iolog-replay": "read_iolog",
     "g19-steady": "steadystate",
     "g20-lattarget": "latency_target",
 }
@@ -62,6 +60,8 @@ def run_golden(folder: Path, name: str) -> Json:
     (folder / f"{name}.fio").write_text((GOLDEN / f"{name}.fio").read_text())
     if name == "g05-iouring":
         fio(folder, "--name=prep", "--rw=write", "--bs=64k", "--size=4m", "--filename=t04.dat")
+    if name == "g17-iolog-replay":
+        (folder / "g17.iolog").write_text((GOLDEN / "g17.iolog").read_text())
     out, _ = fio(folder, "--output-format=json+", f"{name}.fio")
     return json.loads(out)
 
@@ -78,8 +78,8 @@ def keys(value: Any) -> Any:
 
 
 def test_every_recorded_file_is_known() -> None:
-    assert len(DONE) == 18
-    assert len(REFUSED) == 4
+    assert len(DONE) == 20
+    assert len(REFUSED) == 2
 
 
 @pytest.mark.parametrize("name", DONE)
@@ -285,3 +285,33 @@ def test_a_log_of_the_users_own_is_not_replaced(folder: Path) -> None:
     assert len((folder / "x_lat.1.log").read_text().splitlines()) == 2
     # Now it is iolab's, and replaced like any result.
     fio(folder, *words)
+
+
+def test_trims_make_holes_and_patterns_are_written(folder: Path) -> None:
+    fio(folder, "--name=w", "--rw=write", "--size=64k", "--filename=f", "--buffer_pattern=0xdead")
+    assert (folder / "f").read_bytes() == b"\xde\xad" * 32768
+    out, _ = fio(
+        folder, "--output-format=json", "--name=t", "--rw=trim", "--filename=f",
+        "--offset=16k", "--size=32k", "--write_iolog=t.log",
+    )  # fmt: skip
+    trims = json.loads(out)["jobs"][0]["trim"]
+    assert (trims["total_ios"], trims["io_bytes"]) == (8, 32768)
+    bytes_now = (folder / "f").read_bytes()
+    assert bytes_now == b"\xde\xad" * 8192 + bytes(32768) + b"\xde\xad" * 8192
+    lines = (folder / "t.log").read_text().splitlines()
+    assert lines[0] == "fio version 3 iolog"
+    assert [line.split()[1:] for line in lines[3:5]] == [
+        ["f", "trim", "16384", "4096"],
+        ["f", "trim", "20480", "4096"],
+    ]
+
+
+def test_a_log_of_actions_is_done_again(folder: Path) -> None:
+    fio(folder, "--name=w", "--rw=write", "--size=32k", "--filename=f", "--fsync=3",
+        "--write_iolog=w.log")  # fmt: skip
+    (folder / "f").unlink()
+    out, _ = fio(folder, "--output-format=json", "--name=r", "--read_iolog=w.log")
+    job = json.loads(out)["jobs"][0]
+    assert (job["write"]["total_ios"], job["write"]["io_bytes"]) == (8, 32768)
+    assert job["sync"]["total_ios"] == 2
+    assert (folder / "f").stat().st_size == 32768
