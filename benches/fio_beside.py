@@ -5,8 +5,9 @@ cells and programs in random order. A cell's ratio is iolab's transfers per seco
 paired by round, on ln, with an interval; user CPU per transfer is what each program tells of
 itself (`usr_cpu` of its JSON), and its ratio is pooled likewise.
 
-``python benches/fio_beside.py [--rounds N] [--seconds S] [--only NAME] [--quick]``; needs root and
-fio. `--quick` is a minute: a few cells, two rounds, to see that it works.
+``python benches/fio_beside.py [--rounds N] [--seconds S] [--only NAME] [--minutes M] [--quick]``;
+needs root and fio. `--minutes` takes as many cells, drawn at random, as two rounds of that time
+hold; `--quick` takes two cells and two rounds, to see that it works.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ FILE = "data"
 DIRECTIONS = ("read", "write", "randread", "randwrite", "randrw")
 SIZES = ("4k", "64k")
 DEPTHS = {"psync": (1,), "libaio": (1, 32), "io_uring": (1, 32), "mmap": (1,)}
+START_SECONDS = 3.0
+"""What a run takes beside its time, of either program, with a reserve."""
 QUICK = ("psync randread 4k depth 1", "io_uring randwrite 4k depth 32")
 
 
@@ -102,6 +105,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each run")
     parser.add_argument("--only", default="", help="cells whose name contains this")
+    parser.add_argument("--minutes", type=float, help="cells that fit into so long, two rounds")
     parser.add_argument("--quick", action="store_true", help="two cells, two rounds")
     parser.add_argument("--out", type=Path, default=ROOT / "target" / "fio_beside.json")
     options = parser.parse_args()
@@ -116,6 +120,10 @@ def main() -> int:
     if not cells:
         sys.exit(f"no cell's name contains {options.only!r}")
     order = random.Random(1)
+    if options.minutes is not None:
+        rounds = 2
+        fitting = int(options.minutes * 60 / (2 * rounds * (options.seconds + START_SECONDS)))
+        cells = order.sample(cells, min(len(cells), max(fitting, 2)))
     ratios: dict[str, list[float]] = {cell.name: [] for cell in cells}
     user: dict[str, list[tuple[float, float]]] = {cell.name: [] for cell in cells}
     with (

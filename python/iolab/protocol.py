@@ -187,6 +187,13 @@ class Stack(TypedDict):
     mount_options: list[str]
 
 
+class BytePattern(TypedDict):
+    """Bytes that are repeated."""
+
+    bytes: list[int]
+    length: int
+
+
 Bytes: TypeAlias = int
 """A number of bytes: a size, a length or an offset."""
 
@@ -207,6 +214,12 @@ class Blend(TypedDict):
     zero_percent: int
 
 
+class ContentPattern(TypedDict):
+    """The same few bytes again and again, from the beginning of each write on."""
+
+    pattern: BytePattern
+
+
 class ContentBlend(TypedDict):
     """Data of which a share can be de-duplicated or compressed; who opens lanes makes them, and
     then asks for `Content::Prepared`.
@@ -215,7 +228,7 @@ class ContentBlend(TypedDict):
     blend: Blend
 
 
-Content: TypeAlias = ContentBlend | Literal["incompressible", "zero", "prepared"]
+Content: TypeAlias = ContentPattern | ContentBlend | Literal["incompressible", "zero", "prepared"]
 """What buffers are filled with."""
 
 
@@ -455,6 +468,7 @@ class Manner(TypedDict):
     call_bytes: NotRequired[int]
     jumps_every: NotRequired[int]
     op_log: NotRequired[str | None]
+    op_log_window_ns: NotRequired[Ns]
     replay: NotRequired[list[ReplayOp]]
 
 
@@ -533,6 +547,14 @@ Priority = TypedDict(
 """I/O priority: class and level."""
 
 
+class Zones(TypedDict):
+    """Zones of a region: so many bytes are moved in one, then the next is gone to."""
+
+    bytes: Bytes
+    moved_bytes: Bytes
+    skip_bytes: Bytes
+
+
 class Course(TypedDict):
     """How the places of the transfers of a step follow each other."""
 
@@ -541,6 +563,7 @@ class Course(TypedDict):
     ops_per_place: NotRequired[int]
     picked_percent: NotRequired[int]
     skip_bytes: NotRequired[int]
+    zones: NotRequired[Zones | None]
 
 
 Cursor: TypeAlias = Literal["worker", "shared"]
@@ -1412,6 +1435,44 @@ class FioHead(TypedDict):
     sizes: list[list[int]]
 
 
+class FioLogSource(TypedDict):
+    """A clone's work in one phase."""
+
+    file: str
+    phase: int
+    tenant: int
+    worker: int
+
+
+FioLogKind: TypeAlias = Literal[
+    "bandwidth",
+    "iops",
+    "latency",
+    "submission",
+    "histogram",
+    "actions",
+]
+"""Which numbers a log has."""
+
+
+class FioLog(TypedDict):
+    """One log."""
+
+    block_bytes: int
+    clones: list[list[FioLogSource]]
+    coarseness: int
+    engine_window_ns: int
+    file: str
+    has_offsets: bool
+    is_maximum: bool
+    is_unix_time: bool
+    kind: FioLogKind
+    priority: int
+    ramp_ns: int
+    target: str
+    window_ns: int
+
+
 class FioUnit(TypedDict):
     """Results of clones that are told together."""
 
@@ -1431,6 +1492,7 @@ class FioUnit(TypedDict):
     percentiles: list[bool]
     place: list[int]
     ramp_ns: int
+    trim_bytes: int
     verified: list[int] | None
 
 
@@ -1441,6 +1503,7 @@ class ShownByFio(TypedDict):
     formats: list[FioFormat]
     globals: list[list[str]]
     heads: list[FioHead]
+    logs: list[FioLog]
     output: str | None
     terse_version: int
     units: list[FioUnit]
@@ -1478,8 +1541,13 @@ class CounterSeries(TypedDict):
 
 
 class CpuRecord(TypedDict):
-    """CPU time of the harness and its workers during the timed region."""
+    """CPU time of the harness and its workers during the timed region, and what it was taken
+    for.
+    """
 
+    context_switches: int
+    major_faults: int
+    minor_faults: int
     system_ns: int
     user_ns: int
 
@@ -1683,6 +1751,9 @@ class FioClasses(TypedDict):
 class FioCpu(TypedDict):
     """CPU time."""
 
+    context_switches: NotRequired[int]
+    major_faults: NotRequired[int]
+    minor_faults: NotRequired[int]
     system_ns: int
     user_ns: int
 
@@ -1699,6 +1770,7 @@ class FioDevice(TypedDict):
 class FioOperation(TypedDict):
     """One operation of a program."""
 
+    id: NotRequired[str]
     latency: Histogram
     ops: int
 
@@ -1757,6 +1829,7 @@ class FioRowResult(TypedDict):
     ended: NotRequired[str]
     ended_ms: NotRequired[int]
     phases: list[FioPhaseResult]
+    pid: NotRequired[int]
 
 
 class FittedLine(TypedDict):

@@ -1,9 +1,14 @@
-//! A log of single ops: where each one was, how long it took, how much it moved.
+//! A log of single ops, or of what happened in equal windows of time.
 //!
 //! One file per worker, written by the worker itself through a buffer of fixed size, so that memory
-//! does not grow with the number of ops. An entry has [`ENTRY_BYTES`] bytes, all numbers
-//! little-endian: offset in bytes (8), service time in ns (8), bytes moved (4), 0 for a read or 1
-//! for a write (4). Only transfers that count are in it. Left out: flushes, and when an op began.
+//! does not grow with the number of ops. Transfers, trims and flushes that count are in it. All
+//! numbers are little-endian; times are those of the worker's clock, in ns.
+//!
+//! An entry of one op has [`ENTRY_BYTES`] bytes: offset in bytes (8), end of the op (8), service
+//! time (8), bytes moved (4), direction (4): 0 for a read, 1 for a write, 2 for a trim, 3 for an
+//! fsync, 4 for an fdatasync. An entry of a window ([`WINDOW_ENTRY_BYTES`]): end of the window (8), sum of the service times (8), the
+//! longest of them (8), bytes moved (8), number of ops (4), direction (4); one for each direction
+//! that was used. The last window ends with its last op.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -12,12 +17,49 @@ use std::path::{Path, PathBuf};
 
 use iolab_model::error::Errno;
 use iolab_model::op::{Op, OpClass, Position, Token};
-use iolab_model::{Completion, Error};
+use iolab_model::{Bytes, Completion, Error, Ns};
 
-/// Bytes of an entry.
-pub const ENTRY_BYTES: usize = 24;
-/// So much is gathered before it is written; whole entries.
-const BUFFER_BYTES: usize = 4096 * ENTRY_BYTES;
+/// Bytes of an entry of one op.
+pub const ENTRY_BYTES: usize = 32;
+/// Bytes of an entry of a window.
+pub const WINDOW_ENTRY_BYTES: usize = 40;
+/// So much is gathered before it is written; whole entries of either kind.
+const BUFFER_BYTES: usize = 512 * ENTRY_BYTES * WINDOW_ENTRY_BYTES / 8;
+
+/// Directions of entries.
+const READ: usize = 0;
+const WRITE: usize = 1;
+const TRIM: usize = 2;
+const FSYNC: usize = 3;
+const FDATASYNC: usize = 4;
+const DIRECTIONS: usize = 5;
+
+/// An op in flight: where it is, how long it is if that is not what it answers, its direction.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    at: u64,
+    length: Option<u64>,
+    direction: usize,
+}
+
+/// Sums of one direction in its window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    index: u64,
+    ops: u32,
+    bytes: u64,
+    total_ns: u64,
+    longest_ns: u64,
+    last_end: u64,
+}
+
+/// Windows of equal width, from the beginning of the timed region on.
+#[derive(Debug)]
+struct Windows {
+    width: u64,
+    origin: u64,
+    sums: [Sums; DIRECTIONS],
+}
 
 /// The log of one worker.
 #[derive(Debug)]
@@ -25,10 +67,40 @@ pub struct OpLog {
     file: File,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// Per slot: where the op in flight is, and whether it writes; absent for what is no transfer.
-    slots: Vec<Option<(u64, bool)>>,
+    /// Per slot: the op in flight; absent for what has no entry.
+    slots: Vec<Option<InFlight>>,
+    /// Absent: each op has an entry.
+    windows: Option<Windows>,
+    /// When the timed region began.
+    origin: Option<Ns>,
     /// The first failure; nothing is written after it.
     failure: Option<std::io::Error>,
+}
+
+impl InFlight {
+    fn of(op: &Op) -> Option<Self> {
+        let direction = if op.class() == OpClass::Write { WRITE } else { READ };
+        let place = |at: Position| match at {
+            Position::At(at) => at.0,
+            Position::Current | Position::End => 0,
+        };
+        match *op {
+            Op::Read(transfer) | Op::Write(transfer) => {
+                Some(Self { at: place(transfer.at), length: None, direction })
+            }
+            Op::Touch { at, length: Bytes(length), .. } => {
+                Some(Self { at: at.0, length: Some(length), direction })
+            }
+            Op::Deallocate { at, length: Bytes(length), .. } => {
+                Some(Self { at: at.0, length: Some(length), direction: TRIM })
+            }
+            Op::Fsync { .. } | Op::Msync { .. } => {
+                Some(Self { at: 0, length: Some(0), direction: FSYNC })
+            }
+            Op::Fdatasync { .. } => Some(Self { at: 0, length: Some(0), direction: FDATASYNC }),
+            _ => None,
+        }
+    }
 }
 
 impl OpLog {
@@ -37,7 +109,7 @@ impl OpLog {
         format!("{phase}.{ordinal}")
     }
 
-    /// A new file in `folder` for a lane of so many slots.
+    /// A new file in `folder` for a lane of so many slots; every op has an entry.
     ///
     /// # Errors
     ///
@@ -49,33 +121,63 @@ impl OpLog {
             let errno = Errno(error.raw_os_error().unwrap_or(Errno::EIO.0));
             Error::System { call: "creating", subject: path.display().to_string(), errno }
         })?;
-        let buffer = Vec::with_capacity(BUFFER_BYTES);
-        Ok(Self { file, path, buffer, slots: vec![None; slots as usize], failure: None })
+        Ok(Self {
+            file,
+            path,
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            slots: vec![None; slots as usize],
+            windows: None,
+            origin: None,
+            failure: None,
+        })
+    }
+
+    /// The same with one entry per window of `width` and direction; 0: per op.
+    #[must_use]
+    pub fn in_windows(self, Ns(width): Ns) -> Self {
+        let sums = [Sums::default(); DIRECTIONS];
+        let windows = (width > 0).then_some(Windows { width, origin: 0, sums });
+        Self { windows, ..self }
+    }
+
+    /// The timed region begins, if it has not yet: windows are counted from here.
+    #[inline]
+    pub fn begin(&mut self, now: Ns) {
+        if self.origin.is_none() {
+            self.origin = Some(now);
+            if let Some(windows) = &mut self.windows {
+                windows.origin = now.0;
+            }
+        }
     }
 
     /// Notes what an op is about.
     #[inline]
     pub fn submitted(&mut self, Token(slot): Token, op: &Op) {
-        let is_write = op.class() == OpClass::Write;
-        self.slots[slot as usize] = match op {
-            Op::Read(transfer) | Op::Write(transfer) => match transfer.at {
-                Position::At(at) => Some((at.0, is_write)),
-                Position::Current | Position::End => Some((0, is_write)),
-            },
-            _ => None,
-        };
+        self.slots[slot as usize] = InFlight::of(op);
     }
 
     /// Writes down an op that counts.
     #[inline]
     pub fn completed(&mut self, completion: &Completion) {
-        let Some((at, is_write)) = self.slots[completion.token.0 as usize] else { return };
-        let moved = completion.outcome.map_or(0, |moved| moved.0);
-        self.buffer.extend_from_slice(&at.to_le_bytes());
-        self.buffer.extend_from_slice(&completion.service().0.to_le_bytes());
-        self.buffer.extend_from_slice(&(moved as u32).to_le_bytes());
-        self.buffer.extend_from_slice(&u32::from(is_write).to_le_bytes());
-        if self.buffer.len() == BUFFER_BYTES {
+        let Some(op) = self.slots[completion.token.0 as usize] else { return };
+        let moved = match (completion.outcome, op.length) {
+            (Ok(_), Some(length)) => length,
+            (Ok(moved), None) => moved.0,
+            (Err(_), _) => 0,
+        };
+        let (ended, took) = (completion.completed.0, completion.service().0);
+        if let Some(windows) = &mut self.windows {
+            windows.add((ended, took, moved), op.direction, &mut self.buffer);
+        } else {
+            for long in [op.at, ended, took] {
+                self.buffer.extend_from_slice(&long.to_le_bytes());
+            }
+            for short in [moved as u32, op.direction as u32] {
+                self.buffer.extend_from_slice(&short.to_le_bytes());
+            }
+        }
+        if self.buffer.len() + DIRECTIONS * WINDOW_ENTRY_BYTES > BUFFER_BYTES {
             self.flush();
         }
     }
@@ -94,6 +196,9 @@ impl OpLog {
     ///
     /// What could not be written, and why.
     pub fn close(mut self) -> Result<(), String> {
+        if let Some(windows) = &mut self.windows {
+            windows.end(&mut self.buffer);
+        }
         self.flush();
         match self.failure {
             None => Ok(()),
@@ -105,19 +210,92 @@ impl OpLog {
     }
 }
 
+impl Windows {
+    /// Counts an op, after writing down all windows that end before it.
+    #[inline]
+    fn add(&mut self, (ended, took, moved): (u64, u64, u64), direction: usize, to: &mut Vec<u8>) {
+        let index = ended.saturating_sub(self.origin) / self.width;
+        if self.sums[direction].index != index || self.sums[direction].ops == 0 {
+            self.pass(index, to);
+            self.sums[direction] = Sums { index, ..Sums::default() };
+        }
+        let sums = &mut self.sums[direction];
+        sums.ops += 1;
+        sums.bytes += moved;
+        sums.total_ns += took;
+        sums.longest_ns = sums.longest_ns.max(took);
+        sums.last_end = ended;
+    }
+
+    /// Writes down the windows before number `index`.
+    #[cold]
+    fn pass(&mut self, index: u64, to: &mut Vec<u8>) {
+        for direction in 0..DIRECTIONS {
+            let sums = self.sums[direction];
+            if sums.ops > 0 && sums.index < index {
+                let end = self.origin + (sums.index + 1) * self.width;
+                write_window(sums, end, direction, to);
+                self.sums[direction] = Sums::default();
+            }
+        }
+    }
+
+    /// Writes down what is left: the last window ends with its last op.
+    fn end(&mut self, to: &mut Vec<u8>) {
+        let last = self.sums.iter().filter(|sums| sums.ops > 0).map(|sums| sums.index).max();
+        self.pass(last.unwrap_or(0), to);
+        let end = self.sums.iter().map(|sums| sums.last_end).max().unwrap_or(0);
+        for (direction, sums) in std::mem::take(&mut self.sums).into_iter().enumerate() {
+            if sums.ops > 0 {
+                write_window(sums, end, direction, to);
+            }
+        }
+    }
+}
+
+fn write_window(sums: Sums, end: u64, direction: usize, to: &mut Vec<u8>) {
+    for long in [end, sums.total_ns, sums.longest_ns, sums.bytes] {
+        to.extend_from_slice(&long.to_le_bytes());
+    }
+    for short in [sums.ops, direction as u32] {
+        to.extend_from_slice(&short.to_le_bytes());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use iolab_model::op::Handle;
-    use iolab_model::{Bytes, Ns};
 
-    fn entries(bytes: &[u8]) -> Vec<(u64, u64, u32, u32)> {
-        let entry = |entry: &[u8]| {
-            let long = |at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().unwrap());
-            let short = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().unwrap());
-            (long(0), long(8), short(16), short(20))
-        };
+    fn long(entry: &[u8], at: usize) -> u64 {
+        u64::from_le_bytes(entry[at..at + 8].try_into().unwrap())
+    }
+
+    fn short(entry: &[u8], at: usize) -> u32 {
+        u32::from_le_bytes(entry[at..at + 4].try_into().unwrap())
+    }
+
+    fn entries(bytes: &[u8]) -> Vec<(u64, u64, u64, u32, u32)> {
+        let entry =
+            |it: &[u8]| (long(it, 0), long(it, 8), long(it, 16), short(it, 24), short(it, 28));
         bytes.chunks_exact(ENTRY_BYTES).map(entry).collect()
+    }
+
+    /// A directory that is removed when it goes out of scope.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("iolab-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).unwrap();
+        }
     }
 
     fn ended(slot: u32, took: u64) -> Completion {
@@ -131,10 +309,9 @@ mod tests {
 
     #[test]
     fn transfers_are_written_in_the_order_of_their_ends_and_memory_does_not_grow() {
-        let folder = std::env::temp_dir().join(format!("iolab-op-log-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut log = OpLog::create(&folder, "read", 3, 2).unwrap();
-        let taken = OpLog::create(&folder, "read", 3, 2).unwrap_err().to_string();
+        let folder = Folder::new("op-log");
+        let mut log = OpLog::create(&folder.0, "read", 3, 2).unwrap();
+        let taken = OpLog::create(&folder.0, "read", 3, 2).unwrap_err().to_string();
         let (handle, length) = (Handle(0), Bytes(4096));
         log.submitted(Token(0), &Op::read(handle, Bytes(8192), length));
         log.submitted(Token(1), &Op::write(handle, Bytes(0), length));
@@ -142,17 +319,63 @@ mod tests {
         log.completed(&ended(0, 9));
         log.submitted(Token(0), &Op::Fsync { handle });
         log.completed(&ended(0, 11));
-        for at in 0..3 * 4096 {
+        log.submitted(Token(0), &Op::SyncAll);
+        log.completed(&ended(0, 12));
+        let trim = Op::Deallocate {
+            handle,
+            at: Bytes(512),
+            length,
+            how: iolab_model::op::Deallocation::Punch,
+        };
+        log.submitted(Token(0), &trim);
+        log.completed(&Completion { outcome: Ok(Bytes(0)), ..ended(0, 5) });
+        for at in 0..3 * BUFFER_BYTES as u64 / 32 {
             log.submitted(Token(0), &Op::read(handle, Bytes(at), length));
             log.completed(&ended(0, 1));
             assert!(log.buffer.capacity() <= BUFFER_BYTES);
         }
         log.close().unwrap();
-        let found = entries(&std::fs::read(folder.join("read.3")).unwrap());
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(found[..2], [(0, 7, 4096, 1), (8192, 9, 4096, 0)]);
-        assert_eq!(found.len(), 2 + 3 * 4096);
+        let found = entries(&std::fs::read(folder.0.join("read.3")).unwrap());
+        let first = [
+            (0, 107, 7, 4096, 1),
+            (8192, 109, 9, 4096, 0),
+            (0, 111, 11, 0, 3),
+            (512, 105, 5, 4096, 2),
+        ];
+        assert_eq!(found[..4], first);
+        assert_eq!(found.len(), 4 + 3 * BUFFER_BYTES / 32);
         assert!(taken.contains("read.3"), "{taken}");
+    }
+
+    #[test]
+    fn windows_add_up_what_ended_in_them_and_the_last_one_ends_early() {
+        let folder = Folder::new("op-log-windows");
+        let mut log = OpLog::create(&folder.0, "w", 0, 1).unwrap().in_windows(Ns(1000));
+        log.begin(Ns(50));
+        log.begin(Ns(77));
+        let (handle, length) = (Handle(0), Bytes(4096));
+        // Two writes and a read in the first window, nothing in the second, a read in the third.
+        for (write, end, took) in
+            [(true, 100, 10), (false, 200, 20), (true, 1049, 30), (false, 2222, 40)]
+        {
+            let op = if write { Op::write } else { Op::read };
+            log.submitted(Token(0), &op(handle, Bytes(0), length));
+            let (submitted, completed) = (Ns(end - took), Ns(end));
+            log.completed(&Completion { submitted, completed, ..ended(0, 0) });
+        }
+        log.close().unwrap();
+        let bytes = std::fs::read(folder.0.join("w.0")).unwrap();
+        let of = |it: &[u8]| -> ([u64; 4], [u32; 2]) {
+            let longs = [long(it, 0), long(it, 8), long(it, 16), long(it, 24)];
+            (longs, [short(it, 32), short(it, 36)])
+        };
+        let found: Vec<_> = bytes.chunks_exact(WINDOW_ENTRY_BYTES).map(of).collect();
+        let expected = [
+            ([1050, 20, 20, 4096], [1, 0]),
+            ([1050, 40, 30, 8192], [2, 1]),
+            ([2222, 40, 40, 4096], [1, 0]),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -161,7 +384,9 @@ mod tests {
             file: OpenOptions::new().write(true).open("/dev/full").unwrap(),
             path: "/dev/full".into(),
             buffer: Vec::new(),
-            slots: vec![Some((0, false))],
+            slots: vec![InFlight::of(&Op::read(Handle(0), Bytes(0), Bytes(1)))],
+            windows: None,
+            origin: None,
             failure: None,
         };
         log.completed(&ended(0, 1));

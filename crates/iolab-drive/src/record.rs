@@ -42,7 +42,7 @@ pub struct CacheRecord {
     pub resident_before_share: f64,
 }
 
-/// CPU time of the harness and its workers during the timed region.
+/// CPU time of the harness and its workers during the timed region, and what it was taken for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuRecord {
@@ -50,6 +50,15 @@ pub struct CpuRecord {
     pub user_ns: u64,
     /// In the kernel, on behalf of the workers.
     pub system_ns: u64,
+    /// Switches to another task, asked for or not.
+    #[serde(default)]
+    pub context_switches: u64,
+    /// Page faults that waited for storage.
+    #[serde(default)]
+    pub major_faults: u64,
+    /// Page faults that did not.
+    #[serde(default)]
+    pub minor_faults: u64,
 }
 
 /// What a block device did.

@@ -163,6 +163,9 @@ impl Recorder {
         self.slots[slot as usize] = (submission.op.class(), submission.intended);
         if let Some(log) = &mut self.op_log {
             log.submitted(submission.token, &submission.op);
+            if submission.is_timed {
+                log.begin(submission.intended);
+            }
         }
         if submission.is_timed {
             self.begin(submission.intended);

@@ -122,9 +122,50 @@ pub enum Content {
     Zero,
     /// What the lane's owner puts into the buffers; the lane changes nothing of it.
     Prepared,
+    /// The same few bytes again and again, from the beginning of each write on.
+    Pattern(BytePattern),
     /// Data of which a share can be de-duplicated or compressed; who opens lanes makes them, and
     /// then asks for [`Content::Prepared`].
     Blend(Blend),
+}
+
+/// Bytes that are repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BytePattern {
+    /// How many of `bytes` belong to it: at least one.
+    pub length: u8,
+    /// The bytes, and zeros behind them.
+    pub bytes: [u8; Self::BYTES_MAX],
+}
+
+impl BytePattern {
+    /// Longest pattern.
+    pub const BYTES_MAX: usize = 32;
+
+    /// A pattern of these bytes; absent: none, or too many.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let is_fit = (1..=Self::BYTES_MAX).contains(&bytes.len());
+        is_fit.then(|| {
+            let mut all = [0; Self::BYTES_MAX];
+            all[..bytes.len()].copy_from_slice(bytes);
+            Self { length: bytes.len() as u8, bytes: all }
+        })
+    }
+
+    /// Repeats it in all of `buffer`.
+    pub fn fill(&self, buffer: &mut [u8]) {
+        let length = usize::from(self.length).clamp(1, Self::BYTES_MAX);
+        for part in buffer.chunks_mut(length) {
+            part.copy_from_slice(&self.bytes[..part.len()]);
+        }
+    }
+
+    /// What is wrong with it, if anything.
+    pub fn problem(&self) -> Option<String> {
+        let is_fit = (1..=Self::BYTES_MAX).contains(&usize::from(self.length));
+        (!is_fit).then(|| format!("a pattern of {} bytes", self.length))
+    }
 }
 
 /// Shares of each granule of a file that storage may find equal or empty, in percent of it.

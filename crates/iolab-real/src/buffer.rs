@@ -104,6 +104,9 @@ impl Buffers {
                 page[..size].copy_from_slice(&stamp[..size]);
             }
             self.stamps = stamps;
+        } else if let Content::Pattern(pattern) = self.content {
+            // Each time: a read may have used the buffer.
+            pattern.fill(self.slot(token).get_mut(..length)?);
         }
         self.slot(token).get_mut(..length)
     }

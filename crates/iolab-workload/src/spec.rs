@@ -329,6 +329,11 @@ impl Workload {
         {
             return wrong(problem, "let shares add up to 100 % at most, of granules of sectors");
         }
+        if let Content::Pattern(pattern) = &self.content
+            && let Some(problem) = pattern.problem()
+        {
+            return wrong(problem, "use 1 to 32 bytes");
+        }
         let mut tenants = self.phases.iter().flat_map(|phase| &phase.tenants);
         if self.verify.is_on() && tenants.any(|tenant| !tenant.manner.replay.is_empty()) {
             return wrong("verify of a replay".into(), "leave one of them out");

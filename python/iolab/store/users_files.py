@@ -295,6 +295,34 @@ def filled_elsewhere(path: Path, allowed: Allowed) -> Generator[Filling]:
             removed_if_empty(path, made)
 
 
+@contextmanager
+def opened_replacing(path: Path, allowed: Allowed) -> Generator[BinaryIO]:
+    """Open a file of the user's choice for a long content, under the rule, and remember it.
+
+    It gets its name only when all of that is written.
+
+    Raises
+    ------
+    RefusedError : something that is not iolab's has the name.
+    OSError : it cannot be written; nothing is left.
+    """
+    with Folder.opened(path.parent) as folder, folder.draft(path.name) as (fd, draft):
+        with os.fdopen(fd, "wb", closefd=False) as file:
+            yield file
+        status = folder.status(path.name)
+        if status is not None and not is_replaceable(path, status, allowed):
+            raise refused(path)
+        try:
+            made = folder.give_name(draft, path.name, may_replace=status is not None)
+        except FileExistsError:
+            raise refused(path) from None
+        if status is None:
+            with suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=folder.fd)
+            made = folder.status(path.name) or made
+    created_files.remember({path: created_files.Mark.of(made)})
+
+
 def made_empty(path: Path, allowed: Allowed) -> os.stat_result:
     """Make an empty file for another process to fill, which has its name from the beginning.
 

@@ -89,7 +89,13 @@ pub fn cpu(of_children: bool) -> CpuRecord {
         let whole = Duration::from_secs(time.tv_sec.unsigned_abs());
         (whole + Duration::from_micros(time.tv_usec.unsigned_abs())).as_nanos() as u64
     };
-    CpuRecord { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+    CpuRecord {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
+        major_faults: usage.ru_majflt.unsigned_abs(),
+        minor_faults: usage.ru_minflt.unsigned_abs(),
+    }
 }
 
 /// CPU time between two readings.
@@ -97,6 +103,9 @@ pub fn cpu_between(start: CpuRecord, end: CpuRecord) -> CpuRecord {
     CpuRecord {
         user_ns: end.user_ns.saturating_sub(start.user_ns),
         system_ns: end.system_ns.saturating_sub(start.system_ns),
+        context_switches: end.context_switches.saturating_sub(start.context_switches),
+        major_faults: end.major_faults.saturating_sub(start.major_faults),
+        minor_faults: end.minor_faults.saturating_sub(start.minor_faults),
     }
 }
 

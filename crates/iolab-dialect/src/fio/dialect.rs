@@ -9,7 +9,7 @@ use super::plan::{Plan, Show};
 use super::result::{Event, EventKind, RowResult};
 use super::row::{Row, Tier};
 use super::showcmd::showcmd;
-use super::{engine, lower, options, render};
+use super::{engine, iolog, lower, options, render};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::option::{COMMON, Grammar, Standing, help_text, reference_text};
 use crate::plan::Asked;
@@ -75,10 +75,11 @@ impl Dialect for Fio {
 
 /// The plan of a command line.
 pub fn plan(words: &[String], host: &impl Host) -> Result<Plan, Diagnostic> {
-    let typing = read(words, host)?;
+    let mut typing = read(words, host)?;
     if let Some(text) = only_text(&typing, words)? {
         return Ok(text_plan(&typing, text));
     }
+    iolog::load(&mut typing, words, host)?;
     let plan = lower::lower(&typing, words, host)?;
     let is_only_read = typing.program.is_only_parsed;
     Ok(if is_only_read { text_plan(&typing, String::new()) } else { plan })
@@ -144,6 +145,7 @@ fn text_plan(typing: &Typing, text: String) -> Plan {
             are_threads: false,
             heads: Vec::new(),
             units: Vec::new(),
+            logs: Vec::new(),
         },
         rows: Vec::new(),
     }

@@ -1,7 +1,10 @@
 //! One job as its options describe it, before anything is made of it.
 
+use iolab_model::target::BytePattern;
 use iolab_workload::program::Weighted;
 
+use super::iolog;
+use super::logs;
 use super::place::Place;
 use super::row::Row;
 use super::value::Amount;
@@ -22,8 +25,14 @@ pub enum Rw {
     Mixed,
     /// Both, random.
     RandMixed,
-    /// Something with trims.
+    /// Sequential trims.
     Trim,
+    /// Random trims.
+    RandTrim,
+    /// Each block is trimmed, then written; sequential.
+    TrimWrite,
+    /// Each block is trimmed, then written; random.
+    RandTrimWrite,
 }
 
 impl Rw {
@@ -39,7 +48,24 @@ impl Rw {
 
     /// Whether its places are random.
     pub const fn is_random(self) -> bool {
-        matches!(self, Self::RandRead | Self::RandWrite | Self::RandMixed)
+        matches!(
+            self,
+            Self::RandRead
+                | Self::RandWrite
+                | Self::RandMixed
+                | Self::RandTrim
+                | Self::RandTrimWrite
+        )
+    }
+
+    /// Whether it ever trims.
+    pub const fn trims(self) -> bool {
+        matches!(self, Self::Trim | Self::RandTrim | Self::TrimWrite | Self::RandTrimWrite)
+    }
+
+    /// Whether it moves data to the file.
+    pub const fn writes_data(self) -> bool {
+        self.writes() && !matches!(self, Self::Trim | Self::RandTrim)
     }
 
     /// Whether it both reads and writes.
@@ -204,6 +230,26 @@ pub struct Job {
     pub compress_percent: u64,
     /// `buffer_compress_chunk`.
     pub compress_chunk: u64,
+    /// `buffer_pattern`.
+    pub pattern: Option<BytePattern>,
+    /// `dedupe_percentage`.
+    pub dedupe_percent: u64,
+    /// `dedupe_global`.
+    pub is_dedupe_global: bool,
+    /// blockalign of reads, writes and trims, if given.
+    pub align: [Option<u64>; 3],
+    /// `zonemode` is strided, none or not said.
+    pub is_strided: Option<bool>,
+    /// `zonesize`.
+    pub zone_bytes: u64,
+    /// `zonerange`; 0: that of `zonesize`.
+    pub zone_range: u64,
+    /// `zoneskip`.
+    pub zone_skip: u64,
+    /// flow; 0: none.
+    pub flow: u64,
+    /// `flow_id`.
+    pub flow_id: u64,
     /// exitall.
     pub ends_all: bool,
     /// ioengine, as it is called.
@@ -266,6 +312,10 @@ pub struct Job {
     pub percentile_list: Vec<f64>,
     /// `gtod_reduce` and `disable_*`: slat, clat, lat, bw.
     pub disabled: [bool; 4],
+    /// A log that is done again.
+    pub replay: iolog::Asked,
+    /// Logs that are written.
+    pub logs: logs::Asked,
     /// `iodepth_batch*`, for the results alone.
     pub is_batched: bool,
 }

@@ -113,7 +113,7 @@ fn job(one: &Entry<'_>, all: &[Entry<'_>], row: &RowResult, is_plus: bool) -> Ve
     if !unit.is_unified || unit.is_told_twice {
         fields.push(("read".to_owned(), side(&one.sides[0], total(0))));
         fields.push(("write".to_owned(), side(&one.sides[1], total(1))));
-        fields.push(("trim".to_owned(), side(&Side::default(), 0.0)));
+        fields.push(("trim".to_owned(), side(&one.sides[2], total(2))));
         let flushes = latency(one.flushes(), None);
         let sync =
             object([("total_ios", Whole(one.flushes().count())), ("lat_ns", Object(flushes))]);
@@ -121,16 +121,16 @@ fn job(one: &Entry<'_>, all: &[Entry<'_>], row: &RowResult, is_plus: bool) -> Ve
     }
     if unit.is_unified {
         let mut sum = one.sides[0].clone();
-        sum.add(&one.sides[1]);
-        fields.push(("mixed".to_owned(), side(&sum, total(0) + total(1))));
+        one.sides[1..].iter().for_each(|side| sum.add(side));
+        fields.push(("mixed".to_owned(), side(&sum, total(0) + total(1) + total(2))));
     }
     fields.extend(object([
         ("job_runtime", Whole(one.runtime_ms)),
         ("usr_cpu", Real(one.cpu.0)),
         ("sys_cpu", Real(one.cpu.1)),
-        ("ctx", Whole(0)),
-        ("majf", Whole(0)),
-        ("minf", Whole(0)),
+        ("ctx", Whole(one.events[0])),
+        ("majf", Whole(one.events[1])),
+        ("minf", Whole(one.events[2])),
     ]));
     for (key, shares) in [
         ("iodepth_level", depths(unit)),

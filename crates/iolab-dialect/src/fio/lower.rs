@@ -1,24 +1,25 @@
 //! From jobs to a workload: phases of tenants, and how their results are told.
 
 use iolab_model::Ns;
-use iolab_model::target::{Blend, Content};
-use iolab_model::{Bytes, Seed};
+use iolab_model::target::Content;
 use iolab_workload::Workload;
 use iolab_workload::program::FileSet;
 use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
 use iolab_workload::verify::Verify;
 
+use super::buffers::{self, content};
 use super::engine::{self, Engine};
 use super::expand::{Unit, units};
 use super::geometry::{Wrong, geometry, io_bytes};
 use super::host::{Host, There};
 use super::job::{Job, Typed};
+use super::logs;
 use super::parse::Typing;
 use super::places::{self, Path};
 use super::plan::Plan;
 use super::program;
 use super::show::show;
-use super::tenant::{refuse_trims, tenant_of};
+use super::tenant::tenant_of;
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::option::Standing;
 use crate::plan::{Asked, Row};
@@ -43,6 +44,17 @@ pub struct Work {
     paths: Vec<Path>,
     /// Files of a program.
     set: Option<FileSet>,
+}
+
+impl Work {
+    /// The file of one of its clones, as fio calls it.
+    pub fn target(&self, job: &Job, clone: usize) -> String {
+        if self.engine.name == "null" {
+            let own = || format!("{}.{}.0", job.name, self.unit.first + clone as u64);
+            return job.filename.first().cloned().unwrap_or_else(own);
+        }
+        self.paths.get(clone).or(self.paths.first()).map_or_else(String::new, Path::text)
+    }
 }
 
 struct Lowering<'a, H> {
@@ -166,7 +178,16 @@ impl<H: Host> Lowering<'_, H> {
             let what = "verify of a job that also reads is not done yet".to_owned();
             return self.at(job, wrong("verify", what, "write rw=write or rw=randwrite"));
         }
-        let is_odd = job.has_zeros || job.compress_percent > 0 || job.ends_all;
+        if job.verify.is_some() && job.rw.trims() {
+            let what = "verify of trims is not done".to_owned();
+            return self.at(job, wrong("verify", what, "write rw=write or rw=randwrite"));
+        }
+        if job.is_strided != Some(true) && job.zone_bytes > 0 {
+            let what = "zonesize without zonemode=strided".to_owned();
+            let remedy = "write zonemode=strided, or leave zonesize out";
+            return self.at(job, wrong("zonesize", what, remedy));
+        }
+        let is_odd = buffers::is_of_a_kind(job) || job.ends_all;
         if job.verify.is_some() && (job.runtime_ns > 0 || is_odd) {
             let what = "verify with runtime, exitall or data of a kind is not done yet".to_owned();
             return self.at(job, wrong("verify", what, "write all of it once"));
@@ -190,7 +211,7 @@ impl<H: Host> Lowering<'_, H> {
             let problem = Problem::new("No job(s) defined", "name a job file, or write --name=X");
             return Err(Diagnostic::of_all("fio", self.words, problem));
         };
-        let writers = || jobs.iter().filter(|job| job.rw.writes());
+        let writers = || jobs.iter().filter(|job| job.rw.writes_data());
         let odd = [
             ("unlink", jobs.iter().find(|job| job.is_unlinked != first.is_unlinked)),
             ("cpus_allowed", jobs.iter().find(|job| job.cpus != first.cpus)),
@@ -216,7 +237,8 @@ impl<H: Host> Lowering<'_, H> {
         let job = &self.typing.jobs[unit.job];
         let engine = self.on(job, engine::of(job))?;
         let ours = self.on(job, engine::ours(job, engine))?;
-        self.on(job, refuse_trims(job))?;
+        self.on(job, buffers::check(job))?;
+        self.on(job, logs::check(job, engine.is_of_names))?;
         let is_null = engine.name == "null";
         let is_here = self.typing.common.on.is_none() && !is_null;
         let is_program = program::is_needed(job, engine);
@@ -295,7 +317,8 @@ impl<H: Host> Lowering<'_, H> {
         (bytes_needed, is_here): (u64, bool),
         before: &[Work],
     ) -> Result<Opening> {
-        if job.rw.writes() && !job.rw.reads() && !job.is_overwritten {
+        let is_plain = job.rw.writes() && !job.rw.reads() && !job.rw.trims();
+        if is_plain && !job.is_overwritten {
             return Ok(Opening::Keep);
         }
         let large = |path: &Path| match self.host.at(&path.text()) {
@@ -365,7 +388,7 @@ impl<H: Host> Lowering<'_, H> {
                 places[*index].verified = Some((phases.len(), tenant));
             }
             let name = format!("{}: verify", works[*first].unit.name);
-            phases.push(Phase { engine, ..phase(&name, tenants) });
+            phases.push(Phase { engine, ..phase(&name.replace('/', "-"), tenants) });
         }
         let is_unlinked = self.typing.jobs[0].is_unlinked;
         if let Some(last) = phases.last_mut() {
@@ -445,7 +468,7 @@ impl<H: Host> Lowering<'_, H> {
             None => SEED,
         };
         let content =
-            jobs.iter().find(|job| job.rw.writes()).map_or(Content::Incompressible, content);
+            jobs.iter().find(|job| job.rw.writes_data()).map_or(Content::Incompressible, content);
         let is_null = works.iter().any(|work| work.engine.name == "null");
         let is_verified = jobs.iter().any(|job| job.verify.is_some());
         let has_programs = works.iter().any(|work| work.set.is_some());
@@ -486,7 +509,10 @@ fn verifier(tenant: &Tenant) -> Tenant {
         think_ns: Ns(0),
         begins_ns: Ns(0),
         limit,
-        manner: iolab_workload::spec::Manner::default(),
+        manner: iolab_workload::spec::Manner {
+            op_log_window_ns: tenant.manner.op_log_window_ns,
+            ..Default::default()
+        },
         ..tenant.clone()
     }
 }
@@ -494,7 +520,7 @@ fn verifier(tenant: &Tenant) -> Tenant {
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 3;
     let all: Vec<&str> = all.collect();
-    let mut text = all[..all.len().min(SHOWN)].join("+");
+    let mut text = all[..all.len().min(SHOWN)].join("+").replace('/', "-");
     if all.len() > SHOWN {
         text.push_str("+...");
     }
@@ -512,23 +538,6 @@ fn cpus(text: &str) -> (Vec<u32>, Option<String>) {
         }
     }
     (found, None)
-}
-
-/// What a job writes.
-fn content(job: &Job) -> Content {
-    match (job.has_zeros, job.compress_percent) {
-        (true, _) | (false, 100) => Content::Zero,
-        (false, 0) => Content::Incompressible,
-        (false, percent) => Content::Blend(Blend {
-            granule_bytes: Bytes(job.compress_chunk),
-            across_percent: 0,
-            everywhere_percent: 0,
-            within_percent: 0,
-            zero_percent: percent as u8,
-            seed: Seed(SEED),
-            skew: 0,
-        }),
-    }
 }
 
 /// Refuses CPUs that are none, or that this machine has not.

@@ -3,14 +3,17 @@
 //! Facts were established by running that version; see the reference page of the dialect for what
 //! differs on purpose.
 
+pub mod buffers;
 pub mod command;
 pub mod dialect;
 pub mod engine;
 pub mod expand;
 pub mod geometry;
 pub mod host;
+pub mod iolog;
 pub mod job;
 pub mod json;
+pub mod logs;
 pub mod lower;
 pub mod normal;
 pub mod options;

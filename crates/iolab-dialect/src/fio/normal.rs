@@ -9,7 +9,7 @@ use super::plan::{Head, Show};
 use super::render::disks;
 use super::result::{Entry, RowResult, Side, deviation, entries, percentiles, spread};
 
-const NAMES: [&str; 2] = ["read", "write"];
+const NAMES: [&str; 3] = ["read", "write", "trim"];
 /// Width of a line of percentiles.
 const LINE: usize = 73;
 /// Buckets of latencies on a line.
@@ -81,7 +81,7 @@ pub fn normal(show: &Show, row: &RowResult) -> String {
     groups.dedup();
     for group in groups {
         let _ = writeln!(text, "\nRun status group {group} (all jobs):");
-        for (place, name) in ["   READ", "  WRITE"].into_iter().enumerate() {
+        for (place, name) in ["   READ", "  WRITE", "   TRIM"].into_iter().enumerate() {
             let same = all.iter().filter(|one| one.unit.group == group);
             let sides: Vec<&Side> =
                 same.map(|one| &one.sides[place]).filter(|side| side.ios > 0).collect();
@@ -135,8 +135,8 @@ fn add_entry(text: &mut String, one: &Entry<'_>, all: &[Entry<'_>], row: &RowRes
     let unit = one.unit;
     let _ = writeln!(
         text,
-        "{}: (groupid={}, jobs={}): err={:2}: pid=0: {}",
-        unit.name, unit.group, one.jobs, one.error, row.ended
+        "{}: (groupid={}, jobs={}): err={:2}: pid={}: {}",
+        unit.name, unit.group, one.jobs, one.error, row.pid, row.ended
     );
     if let Some(description) = &unit.description {
         let _ = writeln!(text, "  Description  : [{description}]");
@@ -152,8 +152,8 @@ fn add_entry(text: &mut String, one: &Entry<'_>, all: &[Entry<'_>], row: &RowRes
     }
     if unit.is_unified {
         let mut sum = one.sides[0].clone();
-        sum.add(&one.sides[1]);
-        add_side(text, "mixed", &sum, one, total(0) + total(1));
+        one.sides[1..].iter().for_each(|side| sum.add(side));
+        add_side(text, "mixed", &sum, one, total(0) + total(1) + total(2));
     }
     if one.flushes().count() > 0 {
         let _ = writeln!(text, "  fsync/fdatasync/sync_file_range:");
@@ -171,8 +171,12 @@ fn add_entry(text: &mut String, one: &Entry<'_>, all: &[Entry<'_>], row: &RowRes
         }
     }
     let (user, system) = one.cpu;
-    let _ =
-        writeln!(text, "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx=0, majf=0, minf=0");
+    let [switches, major, minor] = one.events;
+    let _ = writeln!(
+        text,
+        "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={switches}, majf={major}, \
+         minf={minor}"
+    );
     let shares = |all: Vec<(&str, f64)>| -> String {
         let each = all.into_iter().map(|(name, share)| format!("{name}={share:.1}%"));
         each.collect::<Vec<_>>().join(", ")
@@ -182,9 +186,10 @@ fn add_entry(text: &mut String, one: &Entry<'_>, all: &[Entry<'_>], row: &RowRes
     let _ = writeln!(text, "     complete  : {}", shares(calls(unit)));
     let _ = writeln!(
         text,
-        "     issued rwts: total={},{},0,{} short=0,0,0,0 dropped=0,0,0,0",
+        "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",
         one.sides[0].ios,
         one.sides[1].ios,
+        one.sides[2].ios,
         one.flushes().count()
     );
     let _ = writeln!(

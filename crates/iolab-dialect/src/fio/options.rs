@@ -5,13 +5,15 @@
 mod files;
 mod io;
 mod jobs;
+mod logs;
 mod refused;
 mod results;
 
 use super::row::Row;
 
 /// All job options by group.
-pub const TABLES: [&[Row]; 5] = [files::ROWS, io::ROWS, jobs::ROWS, results::ROWS, refused::ROWS];
+pub const TABLES: [&[Row]; 6] =
+    [files::ROWS, io::ROWS, jobs::ROWS, results::ROWS, logs::ROWS, refused::ROWS];
 
 /// All job options.
 pub fn rows() -> impl Iterator<Item = &'static Row> {

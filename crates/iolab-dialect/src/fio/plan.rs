@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Format;
+use super::logs::LogShow;
 use crate::plan::Row;
 
 /// Everything about one command line; it has one row.
@@ -27,6 +28,8 @@ pub struct Show {
     pub heads: Vec<Head>,
     /// Jobs and clones whose results are told, in order.
     pub units: Vec<UnitShow>,
+    /// Logs that are written, in order.
+    pub logs: Vec<LogShow>,
 }
 
 /// A job before it runs.
@@ -84,6 +87,8 @@ pub struct UnitShow {
     pub is_null: bool,
     /// Operations on names count as reads of so many bytes; 0: data are moved.
     pub name_bytes: u64,
+    /// Trims count as so many bytes; 0: there are none.
+    pub trim_bytes: u64,
     /// Percentiles of slat, clat, lat.
     pub percentiles: [bool; 3],
     /// Which percentiles.

@@ -4,10 +4,10 @@
 use iolab_model::op::Durability;
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{
-    Amount, Course, DataPath, Deed, Every, FileBy, FileChoice, FileSet, Fill, Limits, Node, Pace,
-    Pick, Place, Program, Reuse, Spread, Tree, WhenNone,
+    Amount, Course, DataPath, Deed, Every, FileBy, FileChoice, FileSet, Fill, Flow, Limits, Node,
+    Pace, Pick, Place, Program, Reuse, Spread, Tree, WhenNone, Zones,
 };
-use iolab_workload::spec::{Opening, Tenant};
+use iolab_workload::spec::{Manner, Opening, Tenant};
 
 use super::engine::Engine;
 use super::expand::Unit;
@@ -16,7 +16,7 @@ use super::host::Host;
 use super::job::{Fallocate, Job, Sync};
 use super::places::Path;
 use super::value::Amount as Typed;
-use super::{shape, tenant};
+use super::{iolog, shape, tenant};
 use crate::diagnostic::Problem;
 
 fn wrong<T>(name: &'static str, what: &str, remedy: &str) -> Result<T, Wrong> {
@@ -43,6 +43,11 @@ pub fn is_needed(job: &Job, engine: Engine) -> bool {
         || (job.nrfiles > 1 && job.filename.is_empty())
         || job.filesize.is_some_and(|(low, high)| low != high)
         || job.is_poisson
+        || job.rw.trims()
+        || (job.rw.is_random() && job.align != [None; 3])
+        || job.is_strided == Some(true)
+        || job.flow > 0
+        || job.replay.file.is_some()
 }
 
 /// Whether an engine makes the files, which are not there before.
@@ -83,6 +88,8 @@ pub fn program_of(
     let work = work(job, host, looked_at)?;
     let program = if engine.is_of_names {
         of_names(job, engine, set, work.files)
+    } else if job.replay.file.is_some() {
+        iolog::program(job, &choice(FileBy::Own, set), |does| opened(job, engine, does))
     } else {
         of_transfers(job, unit, engine, set, &work)?
     };
@@ -98,7 +105,7 @@ pub fn program_of(
         existing_percent: if makes_names(engine) { 0.0 } else { 100.0 },
         reuse: Reuse::Kept,
         fill: match (job.rw.writes() && !job.rw.reads(), job.fallocate) {
-            (true, _) if job.is_overwritten => Fill::Data,
+            (true, _) if job.is_overwritten || job.rw.trims() => Fill::Data,
             (true, Fallocate::Native) => Fill::Allocated,
             (true, Fallocate::None) => Fill::Sparse,
             (false, _) => Fill::Data,
@@ -109,6 +116,7 @@ pub fn program_of(
         depth: if engine.is_asynchronous { job.depth as u32 } else { 1 },
         opening: if makes_names(engine) { Opening::Create } else { Opening::Existing },
         priority: tenant::priority(job),
+        manner: Manner { op_log_window_ns: job.logs.engine_window(), ..Manner::default() },
         ..Tenant::of_program(&unit.name, unit.clones as u32, program)
     };
     Ok((tenant, files))
@@ -131,6 +139,7 @@ fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
         ("ramp_time", job.ramp_ns > 0),
         ("startdelay", job.delay_ns.0 > 0),
         ("buffer_compress_percentage", job.compress_percent > 0 && job.compress_percent < 100),
+        ("dedupe_percentage", job.dedupe_percent > 0),
     ];
     match refused.into_iter().find(|(_, is_asked)| *is_asked) {
         Some((name, _)) => wrong(name, &format!("{name} {beside}"), "use one file and one size"),
@@ -145,6 +154,9 @@ fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
 fn used(job: &Job) -> Vec<(u64, u64)> {
     let sizes = job.sizes();
     let mut found = Vec::new();
+    if job.rw.trims() {
+        return vec![sizes[2]];
+    }
     found.extend(Some(sizes[0]).filter(|_| job.rw.reads()));
     found.extend(Some(sizes[1]).filter(|_| job.rw.writes()));
     found
@@ -237,6 +249,9 @@ fn of_transfers(
     set: &str,
     work: &Work,
 ) -> Result<Program, Wrong> {
+    if job.rw.trims() {
+        return of_trims(job, unit, engine, set, work);
+    }
     let share = tenant::read_share(job);
     let mut leafs = Vec::new();
     if job.rw.reads() && share > 0.0 {
@@ -275,12 +290,57 @@ fn of_transfers(
         time_ns: is_timed.then_some(Ns(job.runtime_ns)),
         count: None,
     };
-    Ok(Program { steps, after, pace: pace(job, work)?, limit, ..Program::default() })
+    let (pace, flow) = (pace(job, work)?, flow(job));
+    Ok(Program { steps, after, pace, flow, limit, ..Program::default() })
+}
+
+/// The proportion to other jobs, if there is one.
+fn flow(job: &Job) -> Option<Flow> {
+    (job.flow > 0).then(|| Flow { name: format!("flow{}", job.flow_id), weight: job.flow })
+}
+
+/// Trims, and perhaps a write of each trimmed block; a pass is one block.
+fn of_trims(
+    job: &Job,
+    unit: &Unit,
+    engine: Engine,
+    set: &str,
+    work: &Work,
+) -> Result<Program, Wrong> {
+    if !work.is_fixed {
+        return wrong("bs", "trims of several sizes are not done", "write one size");
+    }
+    if job.fsync + job.fdatasync > 0 || job.is_flushed_at_end || job.is_flushed_on_close {
+        return wrong("fsync", "flushes between trims are not done", "leave them out");
+    }
+    if engine.name == "mmap" {
+        return wrong("ioengine", "trims of a mapped file", "write ioengine=psync");
+    }
+    let trim = leaf(job, unit, (engine, set), work, (2, 1.0))?;
+    let mut steps = vec![Node { is_submitted_only: false, ..trim }];
+    if job.rw.writes_data() {
+        let file =
+            FileChoice { set: None, step: Some(TRIM.to_owned()), ..choice(FileBy::Same, "") };
+        steps.push(Node {
+            id: Some(WRITE.to_owned()),
+            file: Some(file),
+            at: Some(Place { of: Some(TRIM.to_owned()), ..Place::default() }),
+            size_bytes: Some(Amount::Constant(work.unit)),
+            ..opened(job, engine, Deed::Write)
+        });
+    }
+    let time_ns = (job.runtime_ns > 0).then_some(Ns(job.runtime_ns));
+    let passes = work.bytes.map(|bytes| (bytes / work.unit).max(1));
+    let limit = Limits { passes, time_ns, ..Limits::default() };
+    let (pace, flow) = (pace(job, work)?, flow(job));
+    Ok(Program { steps, pace, flow, limit, ..Program::default() })
 }
 
 /// Ids of the steps.
 const READ: &str = "read";
 const WRITE: &str = "write";
+/// Id of the step that trims, which the results are found by.
+pub const TRIM: &str = "trim";
 
 fn leaf(
     job: &Job,
@@ -290,7 +350,11 @@ fn leaf(
     (place, weight): (usize, f64),
 ) -> Result<Node, Wrong> {
     let is_random = job.rw.is_random();
-    let (does, id) = if place == 0 { (Deed::Read, READ) } else { (Deed::Write, WRITE) };
+    let (does, id) = match place {
+        0 => (Deed::Read, READ),
+        1 => (Deed::Write, WRITE),
+        _ => (Deed::Discard, TRIM),
+    };
     let more = job.rw_more.as_deref();
     let typed = |told: Result<i64, Problem>| told.map_err(|problem| ("rw", problem));
     let runs = match more.filter(|_| is_random) {
@@ -307,15 +371,17 @@ fn leaf(
         is_repeating: job.is_identical,
         skip_bytes,
         is_endless: work.is_endless,
+        zones: zones(job)?,
     };
     let named = shape::distribution(&job.distribution);
     let named = named.map_err(|problem| ("random_distribution", problem))?;
-    let even = if job.has_no_map { Pick::Uniform } else { Pick::Permutation };
+    let align = job.align[place];
+    let even = if job.has_no_map || align.is_some() { Pick::Uniform } else { Pick::Permutation };
     let is_range = job.filesize.is_some_and(|(low, high)| low != high);
     let first = work.one.from + work.one.step * unit.first;
     let at = Place {
         pick: Some(named.unwrap_or(even)).filter(|_| is_random),
-        unit_bytes: Some(Bytes(work.unit)),
+        unit_bytes: Some(Bytes(align.filter(|_| is_random).unwrap_or(work.unit))),
         from_bytes: Bytes(first),
         within_bytes: (!is_range).then_some(Bytes(work.one.region)),
         worker_step_bytes: Bytes(work.one.step),
@@ -340,6 +406,26 @@ fn leaf(
         is_submitted_only: engine.is_asynchronous && job.depth > 1,
         ..opened(job, engine, does)
     })
+}
+
+/// Zones that a job works on one after the other.
+fn zones(job: &Job) -> Result<Option<Zones>, Wrong> {
+    if job.is_strided != Some(true) {
+        let what = "zonesize without zonemode=strided";
+        return match job.zone_bytes {
+            0 => Ok(None),
+            _ => wrong("zonesize", what, "write zonemode=strided, or leave zonesize out"),
+        };
+    }
+    if job.zone_bytes == 0 {
+        return wrong("zonemode", "zonemode=strided without zonesize", "write zonesize=");
+    }
+    let range = if job.zone_range == 0 { job.zone_bytes } else { job.zone_range };
+    Ok(Some(Zones {
+        moved_bytes: Bytes(job.zone_bytes),
+        bytes: Bytes(range),
+        skip_bytes: Bytes(job.zone_skip),
+    }))
 }
 
 /// A step on a file that is kept open: all of a job open it alike.

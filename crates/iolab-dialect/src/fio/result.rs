@@ -6,6 +6,7 @@ use iolab_model::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Show, UnitShow};
+use super::program::TRIM;
 
 /// Which event it is; of a row the rest is a [`RowResult`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -43,6 +44,9 @@ pub struct RowResult {
     /// Seconds that all of it took.
     #[serde(default)]
     pub elapsed_s: u64,
+    /// Number of the process that is told.
+    #[serde(default)]
+    pub pid: u64,
 }
 
 /// One phase of a record.
@@ -71,6 +75,15 @@ pub struct Cpu {
     pub user_ns: u64,
     /// In the kernel.
     pub system_ns: u64,
+    /// Switches to another task.
+    #[serde(default)]
+    pub context_switches: u64,
+    /// Page faults that waited for storage.
+    #[serde(default)]
+    pub major_faults: u64,
+    /// Other page faults.
+    #[serde(default)]
+    pub minor_faults: u64,
 }
 
 /// What a device did.
@@ -114,6 +127,9 @@ pub struct TenantResult {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FioOperation")]
 pub struct Operation {
+    /// Its name in the program.
+    #[serde(default)]
+    pub id: String,
     /// How often it ended.
     pub ops: u64,
     /// Latencies.
@@ -200,14 +216,16 @@ pub struct Entry<'a> {
     pub jobs: u64,
     /// errno of the first failure, or 0.
     pub error: u32,
-    /// Reads and writes.
-    pub sides: [Side; 2],
+    /// Reads, writes and trims.
+    pub sides: [Side; 3],
     /// Flushes that were asked for; absent: none.
     pub sync: Option<Histogram>,
     /// Longest of its jobs.
     pub runtime_ms: u64,
     /// Percent of a CPU.
     pub cpu: (f64, f64),
+    /// Switches to another task, page faults that waited for storage, and others.
+    pub events: [u64; 3],
 }
 
 /// `EIO`, `ENOSPC` and `EILSEQ` of Linux.
@@ -288,6 +306,7 @@ pub fn entries<'a>(show: &'a Show, row: &RowResult) -> Vec<Entry<'a>> {
                 add_times(&mut last.sync, one.sync.as_ref());
                 last.runtime_ms = last.runtime_ms.max(one.runtime_ms);
                 last.cpu = (last.cpu.0.max(one.cpu.0), last.cpu.1.max(one.cpu.1));
+                last.events.iter_mut().zip(one.events).for_each(|(sum, more)| *sum += more);
             }
             None => found.push(one),
         }
@@ -300,10 +319,11 @@ fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
         unit,
         jobs: unit.clones,
         error: 0,
-        sides: [Side::default(), Side::default()],
+        sides: [Side::default(), Side::default(), Side::default()],
         sync: None,
         runtime_ms: 0,
         cpu: (0.0, 0.0),
+        events: [0; 3],
     };
     for place in [Some(unit.place), unit.verified].into_iter().flatten() {
         let Some(phase) = row.phases.get(place.0) else { continue };
@@ -359,6 +379,16 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
             ..Side::default()
         });
     }
+    if let Some(trims) = tenant.operations.iter().find(|one| one.id == TRIM && unit.trim_bytes > 0)
+    {
+        found.sides[2].add(&Side {
+            ios: trims.ops,
+            bytes: trims.ops * unit.trim_bytes,
+            runtime_ms: milliseconds(measured_ns),
+            latency: Some(trims.latency.clone()).filter(|latency| latency.count() > 0),
+            ..Side::default()
+        });
+    }
     add_times(&mut found.sync, service.sync.as_ref());
     found.runtime_ms += milliseconds(measured_ns);
     let busy: u64 =
@@ -366,6 +396,14 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
     let percent = |ns: u64| 100.0 * ns as f64 / busy.max(1) as f64;
     let cpu = (percent(phase.cpu.user_ns), percent(phase.cpu.system_ns));
     found.cpu = (found.cpu.0.max(cpu.0), found.cpu.1.max(cpu.1));
+    // Of all that ran at once: a part as long as this tenant's work.
+    let mine: u64 = tenant.workers.iter().map(|worker| worker.elapsed_ns).sum();
+    let of = &phase.cpu;
+    for (sum, all) in
+        found.events.iter_mut().zip([of.context_switches, of.major_faults, of.minor_faults])
+    {
+        *sum += (u128::from(all) * u128::from(mine) / u128::from(busy.max(1))) as u64;
+    }
     for worker in &tenant.workers {
         let error = match &worker.first_error {
             _ if worker.mismatch_count > 0 => EILSEQ,

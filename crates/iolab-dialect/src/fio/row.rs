@@ -28,6 +28,8 @@ pub enum Kind {
     ChoiceAndMore(&'static [&'static str]),
     /// Any text.
     Text,
+    /// Any text, or nothing.
+    Prefix,
     /// Numbers between colons.
     Floats,
     /// Bytes for reads, writes and trims.
@@ -51,6 +53,7 @@ impl Kind {
             Self::SizeRange => "size or range".to_owned(),
             Self::Choice(words) | Self::ChoiceAndMore(words) => words.join(", "),
             Self::Text => "text".to_owned(),
+            Self::Prefix => "text or nothing".to_owned(),
             Self::Floats => "numbers".to_owned(),
             Self::Sizes => "size[,size[,size]]".to_owned(),
             Self::Counts(_) => "number[,number[,number]]".to_owned(),
@@ -132,6 +135,7 @@ impl Row {
         let Some(text) = text else {
             return match self.kind {
                 Kind::Flag => Ok(Value::Flag(true)),
+                Kind::Prefix => Ok(Value::Text(String::new())),
                 Kind::Text if self.may_be_empty() => Ok(Value::Text(String::new())),
                 _ => Err((0..usize::MAX, self.needs_value())),
             };
@@ -156,7 +160,7 @@ impl Row {
                 let at = words.iter().position(|known| *known == word);
                 at.map(|at| Value::Word(at, more)).ok_or_else(|| self.unknown(word, words))
             }
-            Kind::Text => Ok(Value::Text(text.to_owned())),
+            Kind::Text | Kind::Prefix => Ok(Value::Text(text.to_owned())),
             Kind::Floats => value::floats(text).map(Value::Floats),
             Kind::Sizes => value::triple(text, size).map(Value::Three),
             Kind::Counts(high) => {

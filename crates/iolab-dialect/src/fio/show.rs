@@ -5,6 +5,7 @@ use iolab_workload::spec::WorkersAs;
 
 use super::command::Format;
 use super::job::{Job, Typed, Unified};
+use super::logs::logs;
 use super::lower::{Places, Work};
 use super::parse::Typing;
 use super::plan::{Head, Show, UnitShow};
@@ -31,6 +32,7 @@ pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workl
             && jobs.iter().any(|job| job.is_thread),
         heads,
         units: units.collect(),
+        logs: logs(jobs, works, places, &workload.phases),
     }
 }
 
@@ -76,6 +78,7 @@ fn unit_show(job: &Job, work: &Work, place: &Places) -> UnitShow {
         depth: work.tenant.depth,
         is_null: work.engine.name == "null",
         name_bytes: if work.engine.is_of_names { job.bs[0] } else { 0 },
+        trim_bytes: if job.rw.trims() { job.sizes()[2].0 } else { 0 },
         percentiles,
         percentile_list: job.percentile_list.clone(),
         disabled: job.disabled,

@@ -10,7 +10,7 @@ use iolab_workload::spec::{
 use super::engine::Engine;
 use super::expand::Unit;
 use super::geometry::{Geometry, Wrong};
-use super::job::{Fallocate, Job, Rw, Sync};
+use super::job::{Fallocate, Job, Sync};
 use super::places::Path;
 use crate::diagnostic::Problem;
 use crate::workload::tenant;
@@ -76,17 +76,13 @@ pub fn tenant_of(
         begins_ns: Ns(job.delay_ns.0),
         priority: priority(job),
         limit: limit(job, geometry),
-        manner: Manner { burst: burst(job, io)?, ..Manner::default() },
+        manner: Manner {
+            burst: burst(job, io)?,
+            op_log_window_ns: job.logs.engine_window(),
+            ..Manner::default()
+        },
         ..tenant(&unit.name)
     })
-}
-
-/// Refuses what neither a stream nor a program does.
-pub(super) fn refuse_trims(job: &Job) -> Result<(), Wrong> {
-    if job.rw == Rw::Trim {
-        return wrong("rw", "trims are not done", "use reads and writes");
-    }
-    Ok(())
 }
 
 fn pattern(job: &Job) -> Pattern {
@@ -134,6 +130,7 @@ pub(super) fn rate(job: &Job, io: u64) -> Result<Option<f64>, Wrong> {
         }
         (true, true) => rates[0] as f64 + rates[1] as f64,
         (true, false) => rates[0] as f64,
+        (false, _) if job.rw.trims() => rates[2] as f64,
         (false, _) => rates[1] as f64,
     };
     Ok((total > 0.0).then_some(total / unit))

@@ -26,15 +26,18 @@ fn line(one: &Entry<'_>, all: &[Entry<'_>], show: &Show, row: &RowResult) -> Str
         let _ = write!(text, ";{}", super::render::VERSION);
     }
     let _ = write!(text, ";{};{};{}", unit.name, unit.group, one.error);
-    let none = Side::default();
-    let trims = (version != 3).then_some(&none);
-    for (place, side) in one.sides.iter().chain(trims).enumerate() {
+    // Version 3 has no trims.
+    let sides = if version == 3 { &one.sides[..2] } else { &one.sides[..] };
+    for (place, side) in sides.iter().enumerate() {
         let same = all.iter().filter(|other| other.unit.group == unit.group);
         let of = |other: &Entry<'_>| other.sides.get(place).map_or(0, Side::bytes_per_s);
         let total: f64 = same.map(|other| of(other) as f64 / 1024.0).sum();
         add_side(&mut text, side, (total, version), &unit.percentile_list);
     }
-    let _ = write!(text, ";{:.6}%;{:.6}%;0;0;0", one.cpu.0, one.cpu.1);
+    let _ = write!(text, ";{:.6}%;{:.6}%", one.cpu.0, one.cpu.1);
+    one.events.iter().for_each(|count| {
+        let _ = write!(text, ";{count}");
+    });
     for (_, share) in depths(unit) {
         let _ = write!(text, ";{share:.1}%");
     }

@@ -149,7 +149,9 @@ impl Seat<'_> {
         let seed = (self.workload.seed, depth);
         let worker = ProgramWorker::new(who, self.index, seed, stage, group);
         let classes = [OpClass::Read, OpClass::Write, OpClass::Sync];
-        let recorder = Recorder::new(depth, self.workload.interval_ns, None).ready_for(&classes);
+        let recorder = Recorder::new(depth, self.workload.interval_ns, None)
+            .logged_to(self.op_log(depth)?)
+            .ready_for(&classes);
         Ok(Actor { lane, worker, recorder })
     }
 
@@ -225,6 +227,14 @@ impl Seat<'_> {
         Some(Composer::new(blend, core::iter::once(name.as_str()), unique))
     }
 
+    /// The log of its ops for a lane of so many slots, if one is wanted.
+    fn op_log(&self, slots: u32) -> Result<Option<OpLog>, Error> {
+        let manner = &self.tenant.manner;
+        let Some(folder) = &manner.op_log else { return Ok(None) };
+        let log = OpLog::create(folder, &self.phase.name, self.ordinal, slots)?;
+        Ok(Some(log.in_windows(manner.op_log_window_ns)))
+    }
+
     /// This worker with a lane of `target`, ready to run.
     pub fn actor<T: Target, G: GroupState>(
         &self,
@@ -255,10 +265,7 @@ impl Seat<'_> {
         let (index, seed) = (self.index, self.workload.seed);
         let worker = StreamWorker::new(&tenant, index, self.phase.is_stonewalled, seed, group);
         let period = tenant.period_ns().map(|ns| Ns(ns as u64));
-        let log = match &tenant.manner.op_log {
-            Some(folder) => Some(OpLog::create(folder, &self.phase.name, self.ordinal, slots)?),
-            None => None,
-        };
+        let log = self.op_log(slots)?;
         let recorder = Recorder::new(slots, self.workload.interval_ns, period)
             .cut_at(&self.phase.cuts_ns, tenant.begins_of(index))
             .logged_to(log)

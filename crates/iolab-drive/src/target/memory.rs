@@ -413,6 +413,8 @@ impl MemoryLane {
                 let size = page.len().min(stamp.len());
                 page[..size].copy_from_slice(&stamp[..size]);
             }
+        } else if let Content::Pattern(pattern) = content {
+            pattern.fill(buffer);
         }
         let mut file = opened.file.write().unwrap_or_else(PoisonError::into_inner);
         let at = match transfer.at {

@@ -2,8 +2,9 @@
 //! picked, each place of a region once or as often as chance has it.
 //!
 //! Facts about the order: fio 3.33 with `rw=X:N`, `percentage_random`, `bssplit` and a random map,
-//! recorded with `write_iolog`. Left out: zones of a device.
+//! recorded with `write_iolog`, and `zonemode=strided`. Left out: zones that a device has.
 
+use iolab_model::Bytes;
 use iolab_model::seed::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,11 +31,29 @@ pub struct Course {
     /// The region is begun again at its end; otherwise the file is used up then.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_endless: bool,
+    /// The region is worked on zone by zone, and begun again at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<Zones>,
+}
+
+/// Zones of a region: so many bytes are moved in one, then the next is gone to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Zones {
+    /// Bytes that are moved before the next zone.
+    pub moved_bytes: Bytes,
+    /// Length of a zone.
+    pub bytes: Bytes,
+    /// Bytes between two zones.
+    pub skip_bytes: Bytes,
 }
 
 impl Course {
     /// What contradicts itself, and what to do about it.
     pub(super) fn problem(&self) -> Option<(String, &'static str)> {
+        if self.zones.is_some_and(|zone| zone.moved_bytes.0 == 0 || zone.bytes.0 == 0) {
+            return Some(("zones of 0 bytes".to_owned(), "use at least one transfer"));
+        }
         if self.picked_percent > 100 {
             let problem = format!("{} % of the places are picked", self.picked_percent);
             return Some((problem, "use 0 to 100"));
@@ -64,6 +83,10 @@ pub(super) struct Way {
     /// Transfers that still belong to the picked place.
     left: u64,
     has_begun: bool,
+    /// Beginning of the zone, relative to the stretch.
+    zone: u64,
+    /// Bytes moved in it.
+    moved: u64,
 }
 
 /// Which units of a stretch were picked in this pass; reads and writes of a file share it.
@@ -107,6 +130,33 @@ impl Way {
     /// The next transfer of `length` bytes at most: its place and its length; `None`: the stretch
     /// is used up.
     pub(super) fn next(
+        &mut self,
+        (course, pick): (&Course, &Pick),
+        (stretch, length): (Stretch, u64),
+        map: &mut Map,
+        chance: &mut Chance<'_>,
+    ) -> Option<(u64, u64)> {
+        let Some(zone) = course.zones else {
+            return self.step((course, pick), (stretch, length), map, chance);
+        };
+        if self.moved >= zone.moved_bytes.0 {
+            self.zone += zone.bytes.0 + zone.skip_bytes.0;
+            if self.zone + stretch.unit > stretch.bytes {
+                self.zone = 0;
+            }
+            (self.moved, self.has_begun, self.left) = (0, false, 0);
+            map.clear();
+        }
+        let bytes = zone.bytes.0.min(stretch.bytes - self.zone);
+        let inside = Stretch { from: stretch.from + self.zone, bytes, ..stretch };
+        let course = Course { is_endless: true, zones: None, ..course.clone() };
+        let found = self.step((&course, pick), (inside, length), map, chance)?;
+        self.moved += found.1;
+        Some(found)
+    }
+
+    /// The next transfer of a stretch without zones.
+    fn step(
         &mut self,
         (course, pick): (&Course, &Pick),
         (stretch, length): (Stretch, u64),
@@ -243,6 +293,37 @@ mod tests {
         assert_eq!(places(&of(-8192), &pick, 8), [0, 24, 20, 16, 12, 8, 4, 0]);
         let endless = Course { is_endless: true, ..Course::default() };
         assert_eq!(places(&endless, &pick, 10)[8..], [0, 4]);
+    }
+
+    #[test]
+    fn zones_follow_each_other_as_fio_recorded() {
+        let zone = |moved, bytes, skip| {
+            let [moved_bytes, bytes, skip_bytes] = [moved, bytes, skip].map(|kib| Bytes(kib * KIB));
+            Some(Zones { moved_bytes, bytes, skip_bytes })
+        };
+        let of = |course: &Course, pick: &Pick, region: u64, count| -> Vec<u64> {
+            let stretch = Stretch { from: 0, bytes: region * KIB, unit: 4 * KIB };
+            let (mut way, mut map) = (Way::default(), Map::default());
+            let mut random = Seed(4).stream("course", 0);
+            let mut chance = Chance { random: &mut random, key: 5 };
+            (0..count)
+                .map_while(|_| way.next((course, pick), (stretch, 4 * KIB), &mut map, &mut chance))
+                .map(|(at, _)| at / KIB)
+                .collect()
+        };
+        let strided = Course { zones: zone(8, 32, 24), ..Course::default() };
+        let expected = [0, 4, 56, 60, 112, 116, 168, 172, 224, 228, 0, 4, 56, 60];
+        assert_eq!(of(&strided, &Pick::Sequential, 256, 14), expected);
+        // More is moved than a zone holds: it is gone through again.
+        let again = Course { zones: zone(16, 8, 8), ..Course::default() };
+        assert_eq!(of(&again, &Pick::Sequential, 32, 10), [0, 4, 0, 4, 16, 20, 16, 20, 0, 4]);
+        let random = Course { picked_percent: 100, zones: zone(32, 16, 0), ..Course::default() };
+        let seen = of(&random, &Pick::Permutation, 64, 16);
+        let zones: Vec<u64> = seen.iter().map(|at| at / 16).collect();
+        assert_eq!(zones, [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
+        let mut pass = seen[..4].to_vec();
+        pass.sort_unstable();
+        assert_eq!(pass, [0, 4, 8, 12], "each place of a zone once in a pass: {seen:?}");
     }
 
     #[test]

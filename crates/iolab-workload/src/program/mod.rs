@@ -30,7 +30,7 @@ mod worker;
 
 pub use amount::{Amount, Spread, Weighted};
 pub use choice::{FileBy, FileChoice, KeyBy, KeyChoice, WhenNone};
-pub use course::Course;
+pub use course::{Course, Zones};
 pub use deed::{Deed, Group};
 pub use demand::{Demand, demand};
 pub use description::{Flow, Limits, Pace, Program};

@@ -42,6 +42,9 @@ pub struct Manner {
     /// Directory of the logs of single ops, one file per worker; absent: none is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_log: Option<PathBuf>,
+    /// The logs have one entry per window of so long and direction; 0: one per op.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub op_log_window_ns: Ns,
 }
 
 /// One op of a replay.

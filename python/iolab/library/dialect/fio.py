@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
@@ -78,5 +79,6 @@ def whole(record: Record) -> WholeRecord:
         "phases": record["phases"],
         "ended_ms": ended_ns // 1_000_000,
         "ended": time.ctime(ended_ns // _NS_PER_S),
+        "pid": os.getpid(),
         "elapsed_s": max(1, -(-elapsed_ns // _NS_PER_S)),
     }

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, TestbedError
 from iolab.library.conducted import rehearsed
-from iolab.library.dialect import bonnie, fio, side
+from iolab.library.dialect import bonnie, fio, fio_logs, side
 from iolab.library.dialect.files import check_workbook, elsewhere, refuse_elsewhere, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
@@ -76,12 +76,14 @@ class Line(Attendant):
         self._core = core
         self._console = console
         self._folder: Path | None = None
+        self._fio_folder: Path | None = None
         self._out_dir = Path()
         self._proceed: Callable[[], None] | None = None
         self._stop: StopSwitch | None = None
         self._results: list[RowResult] = []
         self._side_files = side.check_side_files(plan, core)
         self._output = fio.Output(plan)
+        self._logs = fio_logs.check_logs(plan)
 
     @property
     def plan(self) -> DialectPlan:
@@ -92,7 +94,7 @@ class Line(Attendant):
         """Files that the dialect writes beside its report."""
         workbook = self._plan.asked.get("workbook")
         named = [*self._output.files(), *([Path(workbook)] if workbook else [])]
-        return [*self._side_files, *named]
+        return [*self._side_files, *self._logs, *named]
 
     def begin(self, store: Store, runner: Runner, stop: StopSwitch) -> None:
         """Print the head, and the rows that an earlier start measured."""
@@ -114,14 +116,18 @@ class Line(Attendant):
     def around(self, trial: Trial) -> Generator[None, None, None]:
         """Keep the logs of single operations until they are written where the dialect does."""
         del trial
-        with side.log_folder(self._plan, self._out_dir) as folder:
-            self._folder = folder
+        with (
+            side.log_folder(self._plan, self._out_dir) as folder,
+            fio_logs.log_folder(self._plan, self._out_dir) as fio_folder,
+        ):
+            self._folder, self._fio_folder = folder, fio_folder
             yield
 
     def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
         """The spec with operations logged, and without a limit of time."""
         del trial
         logged = side.logged(self._plan, spec["workload"], self._folder)
+        logged = fio_logs.logged(self._plan, logged, self._fio_folder)
         return {**spec, "workload": logged, "time_limit_ns": _TIME_LIMIT_NS}
 
     def heard(self, trial: Trial, params: protocol.Progress) -> None:
@@ -139,6 +145,7 @@ class Line(Attendant):
         """
         workload = self._workload_of(trial.position)
         side.write_side_files(self._plan, self._core, workload, record, self._folder)
+        fio_logs.write_logs(self._plan, record, self._fio_folder)
         if record["status"] == "ok":
             self.n_ok += 1
         if record["status"] != "interrupted":

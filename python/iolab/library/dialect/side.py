@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from iolab.library.dialect.results import SideFiles
     from iolab.protocol import Phase, PhaseRecord, Record, StreamReport, Workload
 
-_ENTRY: Final = struct.Struct("<QQII")
-"""Offset in bytes, time in ns, bytes, and 1 for a write."""
+_ENTRY: Final = struct.Struct("<QQQII")
+"""Offset in bytes, end and service time in ns, bytes, direction."""
+_WRITE: Final = 1
 _PART_ENTRIES: Final = 1 << 15
 _FOLDER: Final = "operations"
 Part: TypeAlias = Mapping[str, object]
@@ -156,7 +157,7 @@ def write_side_files(
     """
     side = _side(plan)
     writer = _Writer(plan, core)
-    clock_ns = _wall_clock(record)
+    clock_ns = wall_clock(record)
     try:
         phases = {phase["name"]: phase for phase in workload["phases"]}
         for phase in record["phases"]:
@@ -214,7 +215,8 @@ def _parts(log: Path) -> Iterator[list[Operation]]:
     """The operations of a log, some at a time."""
     with log.open("rb") as file:
         while block := file.read(_ENTRY.size * _PART_ENTRIES):
-            yield [(offset, ns, size) for offset, ns, size, _ in _ENTRY.iter_unpack(block)]
+            entries = _ENTRY.iter_unpack(block)
+            yield [(at, ns, size) for at, _, ns, size, kind in entries if kind <= _WRITE]
 
 
 def _limits(side: SideFiles) -> list[int]:
@@ -233,7 +235,7 @@ def _times(phase: PhaseRecord) -> tuple[int, int, int]:
     return *cpu_times(phase), phase["elapsed_ns"]
 
 
-def _wall_clock(record: Record) -> int:
+def wall_clock(record: Record) -> int:
     """What is added to a worker's times to get those of the wall.
 
     Its clock is the machine's monotonic one; of a simulated one only differences mean something,

@@ -169,4 +169,25 @@ pub const ROWS: &[Row] = done_rows! { "Files";
     "allow_mounted_write": Flag, "0", T1, "a mounted device may be written to",
         Ignored("a device is used with --on device: and its serial, never while it is mounted") =>
         |_, _| Ok(());
+    "zonemode": Choice(&["none", "strided", "zbd"]), "none", T2, "work zone by zone (strided)",
+        Differs("zbd, zoned devices, is refused") => |job, value| {
+            if value.word() == 2 {
+                let remedy = "write zonemode=strided, or leave it out";
+                return Err(Problem::new("zonemode=zbd: zoned devices are not done", remedy));
+            }
+            job.is_strided = Some(value.word() == 1);
+            Ok(())
+        };
+    "zonesize": Size, "0", T2, "bytes that are moved before the next zone", Done => |job, value| {
+        job.zone_bytes = value.number();
+        Ok(())
+    };
+    "zonerange": Size, "0", T2, "length of a zone; 0: zonesize", Done => |job, value| {
+        job.zone_range = value.number();
+        Ok(())
+    };
+    "zoneskip": Size, "0", T2, "bytes between two zones", Done => |job, value| {
+        job.zone_skip = value.number();
+        Ok(())
+    };
 };

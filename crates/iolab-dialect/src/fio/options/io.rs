@@ -2,6 +2,7 @@
 
 use super::done_rows;
 use crate::diagnostic::Problem;
+use crate::fio::buffers;
 use crate::fio::job::{Rw, Sync};
 use crate::fio::row::{Kind, Row};
 use crate::fio::shape;
@@ -31,16 +32,16 @@ const RWS: [Rw; 11] = [
     Rw::Mixed,
     Rw::RandMixed,
     Rw::Trim,
-    Rw::Trim,
-    Rw::Trim,
-    Rw::Trim,
+    Rw::RandTrim,
+    Rw::TrimWrite,
+    Rw::RandTrimWrite,
 ];
 const SYNC: &[&str] = &["none", "0", "sync", "1", "dsync"];
 
 /// Rows.
 pub const ROWS: &[Row] = done_rows! { "Transfers";
     "rw" | "readwrite": ChoiceAndMore(RW), "read", T1, "direction and order",
-        Differs("no trims") => |job, value| {
+        Differs("trims of a file make holes, where fio 3.33 fails with ENOTTY") => |job, value| {
             job.rw = RWS[value.word()];
             // As fio tells it: one name for the two of the sequential mix.
             job.rw_name = if job.rw == Rw::Mixed { "rw" } else { RW[value.word()] };
@@ -184,6 +185,37 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             job.compress_chunk = value.number();
             Ok(())
         };
+    "buffer_pattern": Text, "", T1,
+        "bytes that are written again and again: 0xHEX, a number, \"text\"",
+        Differs("at most 32 bytes, not from a file; the same for all jobs that write") =>
+        |job, value| {
+            job.pattern = Some(buffers::pattern(&value.text())?);
+            Ok(())
+        };
+    "dedupe_percentage": Count(0, 100), "0", T2, "percent of the written data that repeat",
+        Differs("whole pages of each MiB of a file are those of its other MiB") => |job, value| {
+            job.dedupe_percent = value.number();
+            Ok(())
+        };
+    "dedupe_mode": Choice(&["repeat", "working_set"]), "repeat", T2, "which data repeat",
+        Differs("the same pages of each MiB in either mode") => |_, _| Ok(());
+    "dedupe_working_set_percentage": Count(0, 100), "5", T2, "share of the data that repeat",
+        Ignored("the data that repeat are as large as their share of a MiB") => |_, _| Ok(());
+    "dedupe_global": Flag, "0", T2, "they repeat across files", Done => |job, value| {
+        job.is_dedupe_global = value.flag();
+        Ok(())
+    };
+    "blockalign" | "ba": Sizes, "", T1, "alignment of random places; ends the random map",
+        Done => |job, value| {
+            job.align = value.three();
+            if job.align.contains(&Some(0)) {
+                return Err(Problem::new("places aligned to 0 bytes", "write for instance ba=4k"));
+            }
+            Ok(())
+        };
+    "io_submit_mode": Choice(&["inline", "offload"]), "inline", T2, "who submits",
+        Ignored("the clone itself; a rate's clock does not wait for slow transfers, and \
+                 response_ns tells what it would have waited") => |_, _| Ok(());
     "refill_buffers": Flag, "0", T1, "new random data for every write",
         Ignored("every page of every write differs already") => |_, _| Ok(());
     "scramble_buffers": Flag, "1", T1, "written data differ a little from write to write",

@@ -158,4 +158,19 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
         Ignored("only profile=tiobench reads it; clones are numjobs=") => |_, _| Ok(());
     "clocksource": Choice(&["gettimeofday", "clock_gettime", "cpu"]), "", T1, "the clock",
         Ignored("the clock is the kernel's monotonic one") => |_, _| Ok(());
+    "flow": Count(0, MAX_FLOW), "0", T2, "transfers in proportion to those of other jobs",
+        Differs("in proportion to jobs that run at once, transfer by transfer") => |job, value| {
+            job.flow = value.number();
+            Ok(())
+        };
+    "flow_sleep": Time(Us), "0", T2, "pause of who is ahead",
+        Ignored("who is ahead waits until the others have caught up") => |_, _| Ok(());
+    "flow_id": Count(0, i64::MAX), "0", T2, "jobs of the same number share a proportion",
+        Done => |job, value| {
+            job.flow_id = value.number();
+            Ok(())
+        };
 };
+
+/// Largest share of a flow.
+const MAX_FLOW: i64 = 1_000_000;

@@ -30,27 +30,12 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
         "I/O scheduler of the device",
         "a setting of the machine belongs to the testbed, which puts it back",
         "`iolab compare --scheduler NAME --workload 'fio JOBFILE' --on ...`";
-    "zonemode": Choice(&["none", "strided", "zbd"]), "none", T2,
-        "work zone by zone",
-        "zones are not done yet", "write one job per region with offset= and size=";
-    "zonesize": Size, "0", T2,
-        "bytes of a zone",
-        "zones are not done yet", "leave it out";
-    "zonerange": Size, "0", T2,
-        "size of a zone",
-        "zones are not done yet", "leave it out";
-    "zoneskip": Size, "0", T2,
-        "bytes between zones",
-        "zones are not done yet", "leave it out";
     "bs_unaligned" | "blocksize_unaligned": Flag, "0", T1,
         "transfers of any number of bytes",
         "sizes that vary are not done yet", "write bs=";
     "bs_is_seq_rand" | "blocksize_is_seq_rand": Flag, "0", T2,
         "sizes by order, not by direction",
         "sizes that vary are not done yet", "write bs=";
-    "blockalign" | "ba": Sizes, "", T1,
-        "alignment of random places",
-        "places that are no multiples of the transfer are not done yet", "leave it out";
     "sync_file_range": Text, "", T2,
         "sync_file_range(2) after so many writes",
         "it is not done yet", "write fdatasync=N";
@@ -63,22 +48,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "write_hint": Choice(&["none", "short", "medium", "long", "extreme"]), "none", T2,
         "how long data will live",
         "hints are not done", "leave it out";
-    "buffer_pattern": Text, "", T1,
-        "bytes that are written",
-        "a pattern of one's own is not done yet",
-        "write zero_buffers, or leave it out: data are random";
-    "dedupe_percentage": Count(0, 100), "0", T2,
-        "percent of the data that repeat",
-        "shares of the data are not done yet", "leave it out";
-    "dedupe_mode": Choice(&["repeat", "working_set"]), "repeat", T2,
-        "which data repeat",
-        "shares of the data are not done yet", "leave it out";
-    "dedupe_working_set_percentage": Count(0, 100), "5", T2,
-        "share of the data that repeat",
-        "shares of the data are not done yet", "leave it out";
-    "dedupe_global": Flag, "0", T2,
-        "data repeat across jobs",
-        "shares of the data are not done yet", "leave it out";
     "hugepage-size": Size, "", T3,
         "size of large pages",
         "buffers are of usual pages", "leave it out";
@@ -131,9 +100,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "hole_punch": Flag, "0", T3,
         "trims make holes",
         "trims are not done", "leave it out";
-    "io_submit_mode": Choice(&["inline", "offload"]), "inline", T2,
-        "who submits",
-        "threads beside the clones are not done", "leave it out";
     "serialize_overlap": Flag, "0", T2,
         "overlapping transfers wait for each other",
         "it is not done", "write iodepth=1";
@@ -217,17 +183,8 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "cgroup_nodelete": Flag, "0", T3,
         "the control group stays",
         "control groups belong to the testbed", "leave it out";
-    "flow": Text, "", T2,
-        "transfers in proportion to other jobs",
-        "proportions between jobs are not done yet", "write rate_iops=";
-    "flow_id": Count(0, i64::MAX), "0", T2,
-        "which proportion",
-        "proportions between jobs are not done yet", "leave it out";
     "flow_watermark": Count(0, i64::MAX), "", T2,
         "slack of the proportion",
-        "proportions between jobs are not done yet", "leave it out";
-    "flow_sleep": Time(Us), "0", T2,
-        "pause of who is ahead",
         "proportions between jobs are not done yet", "leave it out";
     "exec_prerun": Text, "", T2,
         "a program that runs before",
@@ -296,29 +253,11 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "error_dump": Flag, "0", T2,
         "errors are printed",
         "the first error is told", "leave it out";
-    "write_iolog": Text, "", T1,
-        "a file of all transfers",
-        "logs of single transfers are not done yet", "leave it out";
-    "read_iolog": Text, "", T1,
-        "transfers of a log are replayed",
-        "replays are not done yet", "`iolab iozone` replays with -w and -y";
-    "replay_no_stall": Flag, "0", T1,
-        "a replay without its times",
-        "replays are not done yet", "leave it out";
-    "replay_redirect": Text, "", T1,
-        "where a replay works",
-        "replays are not done yet", "leave it out";
-    "replay_time_scale": Count(0, i64::MAX), "100", T1,
-        "speed of a replay",
-        "replays are not done yet", "leave it out";
     "replay_align": Size, "0", T1,
         "alignment of a replay",
         "replays are not done yet", "leave it out";
     "replay_scale": Count(0, i64::MAX), "0", T1,
         "division of a replay's places",
-        "replays are not done yet", "leave it out";
-    "replay_skip": Text, "", T1,
-        "directions that a replay leaves out",
         "replays are not done yet", "leave it out";
     "read_iolog_chunked": Flag, "0", T3,
         "a log is read in parts",
@@ -326,42 +265,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "merge_blktrace_file": Text, "", T3,
         "recordings that are merged",
         "recordings of block devices are not merged", "leave it out";
-    "write_bw_log": Text, "", T1,
-        "log of bandwidth",
-        "logs are not written yet; the store has all samples",
-        "`iolab archive` exports them";
-    "write_lat_log": Text, "", T1,
-        "log of latencies",
-        "logs are not written yet; the store has histograms",
-        "`iolab archive` exports them";
-    "write_iops_log": Text, "", T1,
-        "log of IOPS",
-        "logs are not written yet; the store has all samples",
-        "`iolab archive` exports them";
-    "write_hist_log": Text, "", T2,
-        "log of histograms",
-        "logs are not written yet; the store has histograms", "leave it out";
-    "log_avg_msec": Count(0, i64::MAX), "0", T1,
-        "window of the logs",
-        "logs are not written yet", "leave it out";
-    "log_hist_msec": Count(0, i64::MAX), "0", T2,
-        "window of the log of histograms",
-        "logs are not written yet", "leave it out";
-    "log_hist_coarseness": Count(0, 6), "0", T2,
-        "resolution of histograms",
-        "logs are not written yet", "leave it out";
-    "log_max_value": Flag, "0", T1,
-        "the maximum of a window",
-        "logs are not written yet", "leave it out";
-    "log_offset": Flag, "0", T1,
-        "places in the logs",
-        "logs are not written yet", "leave it out";
-    "log_unix_epoch": Flag, "0", T1,
-        "times since 1970",
-        "logs are not written yet", "leave it out";
-    "log_entries": Count(0, i64::MAX), "1024", T1,
-        "first size of a log",
-        "logs are not written yet", "leave it out";
     "log_compression": Size, "0", T3,
         "compressed logs",
         "logs are not written yet", "leave it out";
@@ -373,9 +276,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
         "logs are not written yet", "leave it out";
     "log_alternate_epoch_clock_id": Count(0, i64::MAX), "0", T3,
         "another clock of the logs",
-        "logs are not written yet", "leave it out";
-    "per_job_logs": Flag, "1", T1,
-        "a log for each clone",
         "logs are not written yet", "leave it out";
     "donorname": Text, "", T3,
         "an option of the engine e4defrag",

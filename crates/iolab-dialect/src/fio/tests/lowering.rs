@@ -159,7 +159,20 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --size=64k --filename=a:a", "comes twice"),
         ("--name=a --size=64k --nrfiles=2 --filename_format=x", "several files are called x"),
         ("--name=a --size=64k --rate_process=poisson", "without a rate"),
-        ("--name=a --size=64k --rw=trim", "trims are not done"),
+        ("--name=a --size=64k --rw=trim --bsrange=4k-8k", "trims of several sizes"),
+        ("--name=a --size=64k --rw=trimwrite --fsync=2", "flushes between trims"),
+        ("--name=a --size=64k --rw=trim --readonly", "--readonly"),
+        ("--name=a --size=64k --zonesize=8k", "zonemode=strided"),
+        ("--name=a --size=64k --zonemode=strided", "without zonesize"),
+        ("--name=a --size=64k --zonemode=zbd", "zoned devices"),
+        ("--name=a --rw=write --size=64k --buffer_pattern=abc", "'abc' is no pattern"),
+        ("--name=a --rw=write --size=64k --buffer_pattern=1 --zero_buffers", "beside zero_buffers"),
+        ("--name=a --rw=write --size=64k --dedupe_percentage=20 --nrfiles=2", "dedupe_percentage"),
+        ("--name=a --rw=write --size=64k --dedupe_percentage=20 --verify=md5", "data of a kind"),
+        ("--name=a --read_iolog=none.log", "none.log cannot be read"),
+        ("--name=a --size=4k --write_iolog=x --numjobs=2", "several files or clones"),
+        ("--name=a --size=4k --write_hist_log=x", "log_hist_msec"),
+        ("--name=a --ioengine=filestat --filesize=4k --write_lat_log=x", "ioengine=filestat"),
         ("--name=a --size=4k --bs=64k", "size too small"),
         ("--name=a --rw=read", "you need to specify size="),
         ("--name=a --size=4k --ioengine=rbd", "there is no network"),
@@ -214,4 +227,96 @@ fn what_a_stream_cannot_say_is_a_program() {
     assert_eq!(program.limit.total_bytes, None);
     let (program, set) = program_of("--name=a --ioengine=filecreate --nrfiles=5 --filesize=4k");
     assert_eq!((program.limit.passes, set.existing_percent as u64), (Some(5), 0));
+}
+
+#[test]
+fn trims_are_discards_and_a_pass_is_a_block() {
+    use iolab_workload::program::Deed;
+    let (program, set) = program_of("--name=a --rw=randtrim --size=64k --bs=4k,4k,8k");
+    assert_eq!(program.steps[0].does, Deed::Discard);
+    assert_eq!((program.steps.len(), program.limit.passes), (1, Some(8)));
+    assert_eq!(set.fill, iolab_workload::program::Fill::Data, "there is something to trim");
+    let (program, _) = program_of("--name=a --rw=trimwrite --size=64k");
+    let done: Vec<Deed> = program.steps.iter().map(|step| step.does).collect();
+    assert_eq!((done, program.limit.passes), (vec![Deed::Discard, Deed::Write], Some(16)));
+    assert_eq!(program.steps[1].at.as_ref().and_then(|at| at.of.as_deref()), Some("trim"));
+}
+
+#[test]
+fn zones_and_flows_are_taken_over() {
+    let (program, _) = program_of(
+        "--name=a --size=256k --zonemode=strided --zonesize=8k --zonerange=32k --zoneskip=24k \
+         --flow=3 --flow_id=7",
+    );
+    let zones = program.steps[0].at.as_ref().and_then(|at| at.course.as_ref()?.zones).unwrap();
+    let bytes = [zones.moved_bytes, zones.bytes, zones.skip_bytes].map(|bytes| bytes.0 >> 10);
+    assert_eq!(bytes, [8, 32, 24]);
+    let flow = program.flow.unwrap();
+    assert_eq!((flow.weight, flow.name), (3, "flow7".to_owned()));
+    let (program, _) = program_of("--name=a --size=64k --zonemode=strided --zonesize=8k");
+    let zones = program.steps[0].at.as_ref().and_then(|at| at.course.as_ref()?.zones).unwrap();
+    assert_eq!(zones.bytes, zones.moved_bytes);
+}
+
+#[test]
+fn aligned_places_are_drawn_without_a_map() {
+    use iolab_workload::program::Pick;
+    let (program, _) =
+        program_of("--name=a --rw=randread --size=1m --bssplit=512/50:8k/50 --ba=4k");
+    let at = program.steps[0].at.as_ref().unwrap();
+    assert_eq!((at.unit_bytes, &at.pick), (Some(Bytes(4096)), &Some(Pick::Uniform)));
+    assert!(refusal("--name=a --rw=randread --size=1m --ba=0").contains("0 bytes"));
+}
+
+#[test]
+fn what_is_written_is_what_was_asked_for() {
+    use iolab_model::target::{BytePattern, Content};
+    let content = |text: &str| {
+        plan_of(&format!("--name=a --rw=write --size=1m {text}")).rows[0].workload.content
+    };
+    let pattern = BytePattern::of(&[0xde, 0xad]).unwrap();
+    assert_eq!(content("--buffer_pattern=0xdead"), Content::Pattern(pattern));
+    let blend = |text: &str| match content(text) {
+        Content::Blend(blend) => {
+            (blend.within_percent, blend.everywhere_percent, blend.zero_percent)
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(blend("--dedupe_percentage=30"), (30, 0, 0));
+    assert_eq!(blend("--dedupe_percentage=30 --dedupe_global=1"), (0, 30, 0));
+    assert_eq!(blend("--dedupe_percentage=50 --buffer_compress_percentage=50"), (50, 0, 25));
+    assert_eq!(content("--zero_buffers"), Content::Zero);
+}
+
+#[test]
+fn a_recorded_log_is_a_program_of_its_actions() {
+    use iolab_workload::program::Deed::{Fsync, Read, Think, Write};
+    let log = "fio version 3 iolog\n0 d add\n0 d open\n100 d write 0 4096\n20000 d read 4096 8192\n\
+               60000 d sync 0 0\n120000 d read 16384 4096\n125000 d close\n";
+    let paper = Paper::with(&[("l", log)]);
+    let plan_of = |text: &str| plan(&words(text), &paper).unwrap();
+    let of = |text: &str| {
+        let plan = plan_of(text);
+        let tenant = &plan.rows[0].workload.phases[0].tenants[0];
+        let steps = tenant.program.clone().unwrap().steps;
+        (plan.files.clone(), steps.iter().map(|step| step.does).collect::<Vec<_>>())
+    };
+    let all = vec![Think, Write, Think, Read, Think, Fsync, Think, Read];
+    assert_eq!(of("--name=a --read_iolog=l"), (vec!["d".to_owned()], all));
+    let (files, done) =
+        of("--name=a --read_iolog=l --replay_no_stall=1 --replay_redirect=e --replay_skip=sync");
+    assert_eq!((files, done), (vec!["e".to_owned()], vec![Write, Read, Read]));
+    let told = plan(&words("--readonly --name=a --read_iolog=l"), &paper).unwrap_err().to_string();
+    assert!(told.contains("writes, but --readonly"), "{told}");
+}
+
+#[test]
+fn logs_are_numbered_through_the_whole_run() {
+    let plan = plan_of(
+        "--name=a --size=4k --numjobs=2 --group_reporting --write_bw_log=x --log_avg_msec=500 \
+         --name=b --size=4k --write_lat_log --stonewall --name=c --size=4k --write_iolog=i",
+    );
+    let named: Vec<&str> = plan.show.logs.iter().map(|log| log.file.as_str()).collect();
+    assert!(named.starts_with(&["x_bw.1.log", "x_bw.2.log"]), "{named:?}");
+    assert!(named.ends_with(&["i"]), "{named:?}");
 }
