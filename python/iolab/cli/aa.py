@@ -29,7 +29,7 @@ from iolab.study.factors import DELAY_PREFIX
 from iolab.study.load import load_study, study_from_table
 from iolab.study.model import Factor, Study
 from iolab.testbed.model import make_testbed
-from iolab.wording import counted
+from iolab.wording import counted, is_or_are
 
 if TYPE_CHECKING:
     from iolab.stats.calibration import Calibration, Control
@@ -209,8 +209,8 @@ def _check_rounds(study: Study) -> None:
     """Refuse what could not be evaluated at its end; a budget admits what it admits."""
     if study.rounds is not None and study.rounds < ROUNDS_MIN:
         raise StudyError(
-            f"{counted(study.rounds, 'round')} would be too few to know a noise",
-            f"at least {ROUNDS_MIN} are needed, {ROUNDS} are better: --rounds {ROUNDS}",
+            f"{counted(study.rounds, 'round')} {is_or_are(study.rounds)} too few to measure noise",
+            f"use at least {ROUNDS_MIN}, better {ROUNDS} (--rounds {ROUNDS})",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from iolab.cli import flags
 from iolab.cli.console import Console
@@ -25,15 +26,17 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     from iolab.cli.conduct import AnswerForm, conduct, run_options
 
     study = study_from_table(flags.study_table(arguments), flags.flag_source())
+    note = ""
     if flags.compares_record_sizes(arguments):
         sizes = " and ".join(flags.DEFAULT_RECORD_SIZES.replace(",", ", ").rsplit(", ", 1))
-        console.note(
-            f"iolab: note: no option has several levels: record sizes {sizes} are compared: "
+        note = (
+            f"no option has several levels: record sizes {sizes} are compared: "
             "--record-size names others, or one"
         )
     elif not study.is_comparison:
-        console.note(
-            "iolab: note: nothing is compared; to compare, give an option several levels, as in "
+        note = (
+            "nothing is compared; to compare, give an option several levels, as in "
             f"{flags.example_of_levels(arguments)}"
         )
-    return conduct(study, run_options(arguments), AnswerForm.of(arguments), services, console)
+    options = replace(run_options(arguments), note=note)
+    return conduct(study, options, AnswerForm.of(arguments), services, console)

@@ -121,14 +121,17 @@ def add_units_flag(group: Any) -> None:
     )
 
 
-def add_overwrite_flag(parser: Any) -> None:
+_REPLACED: Final = "a file that may be replaced although iolab did not make it (may be repeated)"
+
+
+def add_overwrite_flag(parser: Any, about: str = _REPLACED) -> None:
     """Declare the flag that names files of the user's own which may be replaced."""
     parser.add_argument(
         FLAG,
         metavar="FILE",
         action="append",
         default=[],
-        help="a file that may be replaced although iolab did not make it (may be repeated)",
+        help=about,
     )
 
 

@@ -40,18 +40,18 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     del services
     agent_path = find_agent()
     results = [_restore([str(agent_path)], arguments.run, console)]
-    unasked = None
+    is_unasked = False
     if os.geteuid() != 0:
         try:
             command = agent_command(needs_root=True)
-        except TestbedError as error:
-            unasked = str(error)
+        except TestbedError:
+            is_unasked = True
         else:
             results.append(_restore(command, arguments.run, console))
     _tell_undone(results, console)
     _tell_alive(results, console)
-    if unasked is not None:
-        _tell_unasked(unasked, results, console)
+    if is_unasked:
+        _tell_unasked(results, console)
     elif not any(result.get("restored") for result in results):
         console.result("nothing to restore: the machine is as it was")
     return 0
@@ -86,7 +86,7 @@ def _tell_alive(results: Sequence[Restored], console: Console) -> None:
         )
 
 
-def _tell_unasked(why: str, results: Sequence[Restored], console: Console) -> None:
+def _tell_unasked(results: Sequence[Restored], console: Console) -> None:
     """Say what was looked at; end if root may have journals, which could not be asked for."""
     if not any(result.get("restored") for result in results):
         console.result("nothing to restore of your own runs")
@@ -94,8 +94,8 @@ def _tell_unasked(why: str, results: Sequence[Restored], console: Console) -> No
         console.result("nothing was ever changed as root: root has no journals")
         return
     raise RestoreError(
-        f"changes made as root were not looked at ({why}): {_ROOTS_JOURNALS} may hold some",
-        "run `sudo iolab restore`",
+        f"changes made as root were not looked at: {_ROOTS_JOURNALS} may hold some",
+        """run `sudo "$(command -v iolab)" restore`""",
     )
 
 

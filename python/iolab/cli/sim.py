@@ -39,12 +39,17 @@ _PROCESSES_SHOWN: Final = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subject; each has flags of its own."""
-    parser.add_argument("subject", metavar="WHAT", help=", ".join(_SUBJECTS))
+    parser.add_argument("subject", metavar="WHAT", nargs="?", help=", ".join(_SUBJECTS))
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="see `iolab sim WHAT --help`")
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Answer about one subject."""
+    if arguments.subject is None:
+        raise IolabError(
+            "`iolab sim` needs a word that says what to do",
+            f"name what to do: {', '.join(_SUBJECTS)}",
+        )
     if arguments.subject not in _SUBJECTS:
         raise IolabError(
             f"there is no 'iolab sim {arguments.subject}'{nearest(arguments.subject, _SUBJECTS)}",

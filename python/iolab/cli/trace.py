@@ -33,12 +33,17 @@ _Inputs = list[tuple[str, Callable[[int], bytes] | None]]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subject; each has flags of its own."""
-    parser.add_argument("subject", metavar="WHAT", help=", ".join(_SUBJECTS))
+    parser.add_argument("subject", metavar="WHAT", nargs="?", help=", ".join(_SUBJECTS))
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="see `iolab trace WHAT --help`")
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Do what one subject asks for."""
+    if arguments.subject is None:
+        raise IolabError(
+            "`iolab trace` needs a word that says what to do",
+            f"name what to do: {', '.join(_SUBJECTS)}",
+        )
     if arguments.subject not in _SUBJECTS:
         raise IolabError(
             f"there is no 'iolab trace {arguments.subject}'{nearest(arguments.subject, _SUBJECTS)}",

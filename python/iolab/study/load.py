@@ -40,7 +40,7 @@ from iolab.study.presets import find_preset
 from iolab.study.reader import Reader, shown_value
 from iolab.study.settings import parse_name, read_settings
 from iolab.study.source import FileSource, OverriddenSource, Source
-from iolab.study.testbeds import TESTBED_KINDS
+from iolab.study.testbeds import TESTBED_KINDS, testbed_kind
 from iolab.study.treatment import is_varied_by
 from iolab.study.typed_workloads import CONTENTION
 from iolab.study.validity import BUDGET_NS, DESIGNS_ASKED, PAIRS
@@ -470,6 +470,7 @@ def _parse_testbed(value: Any) -> TestbedRequest:
         if "\0" in value:
             raise ValueError("a testbed has no NUL in its name")
         kind, _, argument = value.strip().partition(":")
+        _refuse_missing(kind, argument)
         return TestbedRequest("dir" if kind == "directory" else kind, argument)
     if not isinstance(value, dict):
         raise ValueError(
@@ -490,7 +491,14 @@ def _parse_testbed(value: Any) -> TestbedRequest:
             raise ValueError(f"a testbed has no '{key}'{nearest(key, known)}")
     options = {key: _option_text(key, table[key]) for key in _TESTBED_OPTIONS if key in table}
     argument = _option_text(argument_key, table.get(argument_key, ""))
+    _refuse_missing(kind, argument)
     return TestbedRequest(kind, argument, _sorted(options))
+
+
+def _refuse_missing(kind: str, argument: str) -> None:
+    """Refuse a testbed without the argument that it needs."""
+    if not argument and testbed_kind(kind).needed:
+        raise ValueError(testbed_kind(kind).needed)
 
 
 def _option_text(key: str, value: Any) -> str:
