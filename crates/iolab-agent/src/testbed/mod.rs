@@ -14,6 +14,7 @@ mod parameters;
 mod precondition;
 
 pub use api::{Opening, Prepared, Testbed, check_kind};
+pub use directory::CLASS_OF_USERS;
 pub use filesystem::FILE_SYSTEMS;
 pub use leaf::{leaves_of, system_devices};
 pub use options::{Entry, entries as option_entries};
