@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
@@ -120,7 +121,10 @@ def said_of(database: Path, folder: Path) -> tuple[int, str, str]:
     out = folder / "report"
     code, printed, errors = run("report", database, "--out", out, folder=folder)
     texts = [printed, *(path.read_text() for path in sorted(out.glob("*.[hj]*")))]
-    said = "\n".join(texts).replace(str(out), "OUT").replace(str(database), "DATA")
+    said = "\n".join(texts)
+    # What is advised names the directory of a study, which a copy has elsewhere.
+    for path, name in ((out, "OUT"), (database, "DATA"), (database.parent, "STUDY")):
+        said = said.replace(str(path), name)
     shutil.rmtree(out, ignore_errors=True)
     return code, said, errors
 
@@ -179,11 +183,20 @@ class Damage:
     """Of the study that was killed, or of the finished one."""
     file: str
     change: Change
+    may_be_whole: bool = False
+    """Whether some such damage hits only what nobody reads, so that the report is that of before:
+    free pages, counters in the header, pages that the log replaces."""
 
 
 DAMAGES: Final = (
-    Damage("database overwritten", False, STORE_NAME, overwritten),
-    Damage("database's header flipped", False, STORE_NAME, _flipped_within(_HEADER_BYTES)),
+    Damage("database overwritten", False, STORE_NAME, overwritten, may_be_whole=True),
+    Damage(
+        "database's header flipped",
+        False,
+        STORE_NAME,
+        _flipped_within(_HEADER_BYTES),
+        may_be_whole=True,
+    ),
     Damage("database cut", False, STORE_NAME, cut),
     Damage("database emptied", False, STORE_NAME, _to(b"")),
     Damage("killed: log overwritten", True, LOG_NAME, overwritten),
@@ -191,7 +204,7 @@ DAMAGES: Final = (
     Damage("killed: log cut", True, LOG_NAME, cut),
     Damage("killed: log emptied", True, LOG_NAME, _to(b"")),
     Damage("killed: log removed", True, LOG_NAME, _to(None)),
-    Damage("killed: database overwritten", True, STORE_NAME, overwritten),
+    Damage("killed: database overwritten", True, STORE_NAME, overwritten, may_be_whole=True),
 )
 
 
@@ -245,7 +258,18 @@ class Undamaged:
             return "whole", ""
         if code == _EXIT_DAMAGED and not said.strip():
             return f"refused with {code}", ""
-        return "FAILED", f"{damage.name} ({what}): exit {code}: {errors.strip()[:300]}"
+        differs = first_difference(self.said, said) if code == 0 else ""
+        told = errors.strip()[:300]
+        return "FAILED", f"{damage.name} ({what}): exit {code}: {told}{differs}"
+
+
+def first_difference(expected: str, found: str) -> str:
+    """The first line in which two texts differ, as both have it."""
+    pairs = zip_longest(expected.splitlines(), found.splitlines())
+    for number, (theirs, ours) in enumerate(pairs, 1):
+        if theirs != ours:
+            return f"\n    line {number}: {ours!r}\n    should be: {theirs!r}"
+    return ""
 
 
 def try_damaged(copies: int, seed: int) -> Tally:

@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from iolab.cli.console import progress_text
 from iolab.cli.main import COMMANDS, DIALECTS
+from iolab.run.progress import Progress
+from iolab.study.dialects import find_dialect
 from iolab.wording import counted, is_or_are, sentence_case
 
 
@@ -93,8 +98,54 @@ def test_run_of_a_directory_names_what_is_there(iolab, tmp_path):
 def test_aa_of_too_few_rounds_is_refused_before_it_runs(iolab):
     run = iolab("aa", "--on", "loop:1g", "--rounds", "3")
     assert (run.code, run.out) == (1, "")
-    assert "3 rounds would be too few" in run.err
+    assert (
+        "3 rounds are too few to measure noise: use at least 4, better 20 (--rounds 20)" in run.err
+    )
     assert not iolab.log.exists()
+
+
+@pytest.mark.parametrize("command", ["sim", "trace"])
+def test_a_command_of_several_says_what_it_does_if_none_is_named(iolab, command):
+    run = iolab(command)
+    assert run.code == 1
+    assert "name what to do: " in run.err
+
+
+def test_nothing_is_compared_is_told_only_where_nothing_was_refused(iolab):
+    run = iolab(*COMPARE, "--record-size", "4k", "--fs", "ntfs", "--dry-run")
+    assert run.code == 1
+    assert "nothing is compared" not in run.err
+
+
+def test_no_time_is_left_after_the_last_trial():
+    trial = SimpleNamespace(trial_id="t1", ordinal=10, round=5, levels=(), workload="w")
+    last = Progress("finished", trial, 10, 10, 5, 0)
+    assert "left" not in progress_text(last)
+    assert "about 4 s left" in progress_text(replace(last, n_done=9, eta_ns=4 * 10**9))
+
+
+def test_a_file_that_is_nothing_of_ours_is_not_called_an_archive(iolab, tmp_path):
+    (tmp_path / "help.txt").write_text("usage")
+    run = iolab("report", str(tmp_path / "help.txt"))
+    assert run.code == 1
+    assert "help.txt is neither a study nor an archive: name the directory that --out" in run.err
+    (tmp_path / "a.iolab").write_text("usage")
+    assert "neither" not in iolab("report", str(tmp_path / "a.iolab")).err
+
+
+def test_a_testbed_that_lacks_its_profile_is_named_with_its_line(iolab, tmp_path):
+    study = tmp_path / "s.toml"
+    study.write_text('name = "s"\ntestbed = "sim:"\n[factors]\nrecord_size = ["4k", "8k"]\n')
+    run = iolab("run", str(study))
+    assert run.code == 1
+    assert "s.toml, line 2, testbed: sim: needs a profile or a stack file" in run.err
+
+
+def test_flags_that_were_typed_are_not_advised():
+    dialect = find_dialect("bonnie++")
+    assert "add -D -f for" in dialect.way_past_the_cache(["-s", "1g"])
+    assert "add -D for" in dialect.way_past_the_cache(["-d", "/tmp/Df", "-f"])
+    assert dialect.way_past_the_cache(["-fD"]) == "use --on loop:8g"
 
 
 def test_the_table_of_commands_has_its_columns(iolab):

@@ -1,4 +1,4 @@
-"""A message names what was typed, and what to do. Issue 14, points 8, 23, 24.
+"""A message names what was typed, and what to do. Issue 14, point 8.
 
 Symptoms: a recording that is not there was named by another file; a missing directory was told as
 a full disk; --inject 20 asked for "30m, 2h", and a pause of days ended a study of twenty rounds
@@ -51,7 +51,7 @@ TYPED = [
 
 
 @pytest.mark.parametrize(("typed", "told"), TYPED, ids=[typed for typed, _ in TYPED])
-def test_point_24_what_was_typed_is_named(iolab, typed, told):
+def test_what_was_typed_is_named(iolab, typed, told):
     Path("folder").mkdir()
     Path("file.csv").write_text("a,b\n")
     run = iolab(*typed.split())
@@ -60,7 +60,7 @@ def test_point_24_what_was_typed_is_named(iolab, typed, told):
     assert not Path("iolab-out").exists()
 
 
-def test_point_24_where_a_study_can_go_is_named(iolab):
+def test_where_a_study_can_go_is_named(iolab):
     assert iolab(*COMPARE, "--record-size", "4k,8k", "--out", "results").code == 0
     run = iolab("archive", "results", "--out", "results")
     assert run.err.startswith("iolab: results is a directory, and an archive is a file: name the")
@@ -69,7 +69,7 @@ def test_point_24_where_a_study_can_go_is_named(iolab):
     assert "room" not in str(caught.value)
 
 
-def test_point_24_an_answer_that_is_no_report_is_not_printed_by_report(iolab):
+def test_an_answer_that_is_no_report_is_not_printed_by_report(iolab):
     with Path("/dev/full").open("w") as full:
         err = io.StringIO()
         assert main(["workloads"], console=Console(full, err)) == 1
@@ -77,7 +77,7 @@ def test_point_24_an_answer_that_is_no_report_is_not_printed_by_report(iolab):
     assert "iolab report" not in err.getvalue()
 
 
-def test_point_23_how_to_compare_is_said_with_an_example(iolab):
+def test_how_to_compare_is_said_with_an_example(iolab):
     run = iolab(*COMPARE, "--record-size", "4k", "--test", "write", "--dry-run")
     assert "give an option several levels, as in --record-size 4k,64k" in run.err
     assert "give it" not in run.err

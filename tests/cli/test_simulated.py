@@ -102,7 +102,7 @@ def test_a_dry_run_says_what_would_be_simulated(iolab, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["--buffered"], "buffered files in simulation come with a later release: use --direct"),
+        (["--buffered"], "a simulation has no buffered files: use --direct"),
         (["--fs", "ext4"], "no file systems yet"),
         (["--memory-limit", "1g"], "no memory that could be limited"),
         (["--cache", "warm"], "no page cache yet"),

@@ -156,7 +156,7 @@ def test_gate_refuses_other_machines_unless_it_is_told_not_to(tmp_path, digests_
 
 
 def test_gate_knows_the_short_names_of_metrics(tmp_path):
-    """Issue 14, point 22: `gate --metric p99` was refused, though every other command takes it."""
+    """`gate --metric p99` was refused, though every other command takes it."""
     study = tmp_path / "a"
     code, _, err = iolab(
         *("compare", "--on", "sim:fixed-100us", "--record-size", "4k,8k", "--seed", "3"),

@@ -169,7 +169,7 @@ def test_damaged_and_cut_files_are_used_as_far_as_they_go(iolab, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("text", b"hello\n", "is not a trace that is known: it begins with `hello"),
+        ("text", b"hello\n", "is no block trace in a known format: it begins with `hello"),
         ("empty", b"", "it is empty"),
         ("x.gz", b"no gzip", "cannot be unpacked"),
         ("v8.blktrace.0", b"\x08tae" + bytes(60), "a record of version 8, only 7 is known"),

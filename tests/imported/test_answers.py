@@ -180,7 +180,7 @@ def test_single_runs_say_how_many_would_decide(tmp_path):
 
 
 def test_a_unit_that_is_not_known_is_named_and_no_level_is_missing(tmp_path):
-    """Issue 14, point 4: an unknown unit was told as "only ext4 is in it", of a table with two."""
+    """An unknown unit was told as "only ext4 is in it", of a table with two."""
     path = tmp_path / "unit.csv"
     path.write_text("fs,operation,value,unit\next4,read,100,furlongs\nxfs,read,130,furlongs\n")
     database = tmp_path / "out" / "study.db"
@@ -198,7 +198,7 @@ def test_a_unit_that_is_not_known_is_named_and_no_level_is_missing(tmp_path):
 
 
 def test_a_page_names_one_number_of_runs_that_would_decide(tmp_path):
-    """Issue 14, point 17: the answer said 2 more runs, a caveat of the same page at least 5."""
+    """The answer said 2 more runs, a caveat of the same page at least 5."""
     path = tmp_path / "single.csv"
     path.write_text("fs,operation,value,unit\next4,read,100,MiB/s\nxfs,read,130,MiB/s\n")
     database = tmp_path / "out" / "study.db"

@@ -24,7 +24,7 @@ MALFORMED = {
     "unnamed column": (b"value,,unit\n1,2,s\n", "column 2 has no name"),
     "column twice": (b"value,unit,unit\n1,s,s\n", "column 'unit': there are two columns"),
     "no value column": (b"a,b,unit\n1,2,s\n", "no column holds the values"),
-    "no unit column": (b"fs,value\next4,2\n", "no column holds the unit"),
+    "no unit column": (b"fs,value\next4,2\n", "no column with the unit"),
     "cell too many": ((HEAD + "none,read,1,1,234,KB/s\n").encode(), "line 2: 6 cells"),
     "cell too few": ((HEAD + "none,read,1,1\n").encode(), "line 2: 4 cells"),
     "open quote": ((HEAD + '"none,read,1,1,KB/s\n').encode(), "not well-formed CSV"),

@@ -1,4 +1,4 @@
-"""The page, read aloud by a newcomer. Issue 14, points 14 and 28.
+"""The page, read aloud by a newcomer. Issue 14, point 15.
 
 Symptoms: "parameters: 4 assume" in the methods, a tag of the simulator's files; "cold page cache
 before each trial" of a simulation, which has none; workloads "1s500ms long"; "8 levels: is too
@@ -39,7 +39,7 @@ def simulated(canned):
     return dataclasses.replace(study, study=row, facts=facts)
 
 
-def test_point_14_tags_of_profiles_are_words(simulated):
+def test_tags_of_profiles_are_words(simulated):
     said = methods_paragraph(simulated, judge(simulated))
     assert "A disk (1998) (parameters: 2 from data sheets, 4 assumed)" in said
     rows = dict(environment_rows(simulated))
@@ -47,11 +47,11 @@ def test_point_14_tags_of_profiles_are_words(simulated):
 
 
 @pytest.mark.parametrize("fact", ["a disk", "6.18.5", "x (parameters: 3 guesses)", ""])
-def test_point_14_other_facts_stay_as_they_are(fact):
+def test_other_facts_stay_as_they_are(fact):
     assert profile_text(fact) == fact
 
 
-def test_point_28_methods_of_a_simulation_hold_only_what_it_has(simulated):
+def test_methods_of_a_simulation_hold_only_what_it_has(simulated):
     said = methods_paragraph(simulated, judge(simulated))
     assert "page cache" not in said
     assert "engine" not in said
@@ -59,12 +59,12 @@ def test_point_28_methods_of_a_simulation_hold_only_what_it_has(simulated):
     assert "readers (1.50 s long)" in said
 
 
-def test_point_28_a_caption_needs_one_verb():
+def test_a_caption_needs_one_verb():
     """Words stand behind "8 levels:", so that none begins with "is" of its own."""
     assert WORDS["too_short"] == "too short to tell"
 
 
-def test_point_28_the_page_names_only_methods_that_were_used(canned, tmp_path):
+def test_the_page_names_only_methods_that_were_used(canned, tmp_path):
     from iolab.report import write_all
 
     study = canned.make_study(rounds=2)

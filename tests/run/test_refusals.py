@@ -41,7 +41,7 @@ SIM = make_testbed("sim", "fixed-100us", {})
 @pytest.mark.parametrize(
     ("tenant", "around", "code", "part"),
     [
-        ({"access": "plain"}, {}, "page_cache", "come with a later release"),
+        ({"access": "plain"}, {}, "page_cache", "a simulation has no buffered files"),
         ({"access": "mapped"}, {}, "mapping", "mapped files are buffered"),
         ({"access": "stdio"}, {}, "streams", "streams are buffered"),
         ({"lock": "record"}, {}, "lock", "no locks"),
@@ -82,8 +82,8 @@ def test_everything_is_told_at_once_and_the_first_with_the_number_of_the_others(
     with pytest.raises(StudyError) as caught:
         check_possible(SIM, asked, _core)
     assert caught.value.message == (
-        "first on sim:fixed-100us goes through the page cache, and buffered files in simulation "
-        "come with a later release (2 other reasons besides)"
+        "first on sim:fixed-100us goes through the page cache, and "
+        "a simulation has no buffered files (2 other reasons besides)"
     )
     assert caught.value.hint == "use --direct"
 
@@ -129,7 +129,7 @@ def test_a_command_line_is_told_the_option_that_would_do(
     monkeypatch.chdir(tmp_path)
     assert main(["iozone", "-s", "64k", "-i", "0", "--on", "sim:fixed-100us"]) == 1
     said = " ".join(capsys.readouterr().err.split())
-    assert "goes through the page cache, and buffered files in simulation come with" in said
+    assert "goes through the page cache, and a simulation has no buffered files" in said
     assert "add -I" in said
     assert list(tmp_path.iterdir()) == []
 

@@ -1,11 +1,11 @@
-"""Nothing false is printed: what a judged study says, read aloud. Issue 14.
+"""Nothing false is printed: what a judged study says, read aloud. Issue 14, point 15.
 
-Symptoms: "there is no finished trial" where the p99 merely had too few operations (point 3); more
-rounds were promised to decide where a level always failed, or was the baseline under another name,
-and --resume was advised there (point 5); after Ctrl-C "look at why trials failed" although none
-had (point 6), and advice without a verb; a caveat that intervals "will be wide" beside one without
-any width (point 7); percentages and multiples in one sentence (point 15). Causes: one text for
-several reasons, and advice that did not look at what had happened.
+Symptoms: "there is no finished trial" where the p99 merely had too few operations; more rounds were
+promised to decide where a level always failed, or was the baseline under another name, and --resume
+was advised there; after Ctrl-C "look at why trials failed" although none had, and advice without a
+verb; a caveat that intervals "will be wide" beside one without any width; percentages and multiples
+in one sentence; shares above 100 %. Causes: one text for several reasons, and advice that did not
+look at what had happened.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ import pytest
 
 from iolab.report.answer import answer
 from iolab.stats.judge import judge
-from iolab.stats.sentence import rounds_text
+from iolab.stats.methods.log_ratio import geometric_interval
+from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.sentence import headline_sentence, rounds_text
 from iolab.store.continuing import finish_hint, rounds_hint
+from iolab.store.rows import Caveat
 
 
 def caveats(verdict):
@@ -47,7 +50,7 @@ def stopped_after(study, ordinal):
     return dataclasses.replace(study, trials=trials)
 
 
-def test_point_3_a_quantile_of_too_few_operations_gives_way_and_says_so(canned):
+def test_a_quantile_of_too_few_operations_gives_way_and_says_so(canned):
     study = asking(canned.make_study(throughput={"bfq": 0.5}), "latency_ns_p99")
     verdict = judge(without(study, "latency_ns_p99", "bfq"))
     assert "finished trial" not in verdict.sentence
@@ -57,7 +60,7 @@ def test_point_3_a_quantile_of_too_few_operations_gives_way_and_says_so(canned):
     assert "is not known of both sides" in caveats(verdict)["metric_missing"]
 
 
-def test_point_3_each_reason_for_comparing_nothing_has_its_words(canned):
+def test_each_reason_for_comparing_nothing_has_its_words(canned):
     assert (
         judge(canned.make_study(rounds=0)).sentence == "Nothing is compared: no trial has finished."
     )
@@ -70,7 +73,7 @@ def test_point_3_each_reason_for_comparing_nothing_has_its_words(canned):
     assert "Nothing is known of scheduler 'none': every trial failed." in lost.sentence
 
 
-def test_point_5_a_level_that_always_fails_is_named_and_promised_nothing(canned):
+def test_a_level_that_always_fails_is_named_and_promised_nothing(canned):
     study = canned.make_study(
         levels=("none", "bfq", "kyber"),
         noise=0.3,
@@ -88,7 +91,7 @@ def test_point_5_a_level_that_always_fails_is_named_and_promised_nothing(canned)
     assert "correct first why every trial of bfq failed" in first
 
 
-def test_point_5_without_a_complete_round_no_number_of_rounds_is_named(canned):
+def test_without_a_complete_round_no_number_of_rounds_is_named(canned):
     failing = {"none": {1, 3}, "bfq": {2, 4}}
     verdict = judge(
         canned.make_study(rounds=4, is_failed=lambda t: t.round in failing[t.levels["scheduler"]])
@@ -100,7 +103,7 @@ def test_point_5_without_a_complete_round_no_number_of_rounds_is_named(canned):
     assert "more round" not in verdict.sentence
 
 
-def test_point_5_levels_that_are_one_setting_are_not_told_apart_by_more_rounds(canned):
+def test_levels_that_are_one_setting_are_not_told_apart_by_more_rounds(canned):
     study = canned.make_study(noise=0.4)
     knobs = {t.trial_id: {"scheduler": "none"} for t in study.trials}
     study = dataclasses.replace(study, knobs=knobs)
@@ -113,7 +116,7 @@ def test_point_5_levels_that_are_one_setting_are_not_told_apart_by_more_rounds(c
     assert "Leave one of bfq and none out, in a new study" in told
 
 
-def test_point_6_after_ctrl_c_nobody_looks_for_failures(canned):
+def test_after_ctrl_c_nobody_looks_for_failures(canned):
     verdict = judge(stopped_after(canned.make_study(), 12))
     told = caveats(verdict)
     assert verdict.trials.failed == 0
@@ -125,7 +128,7 @@ def test_point_6_after_ctrl_c_nobody_looks_for_failures(canned):
     assert "--resume" not in failed["incomplete_rounds"]
 
 
-def test_point_6_every_hint_has_a_verb_and_names_what_continues(canned):
+def test_every_hint_has_a_verb_and_names_what_continues(canned):
     study = dataclasses.replace(canned.make_study().study, rounds_planned=3)
     assert rounds_hint(study, 5).endswith(": `iolab run DIR --resume --rounds 5`.")
     assert finish_hint(study).startswith("Finish them: `iolab run DIR --resume`")
@@ -135,7 +138,7 @@ def test_point_6_every_hint_has_a_verb_and_names_what_continues(canned):
     assert "If its budget is used up, give a larger one" in finish_hint(limited)
 
 
-def test_point_7_few_rounds_that_are_all_equal_are_not_few(canned):
+def test_few_rounds_that_are_all_equal_are_not_few(canned):
     """The plan's guess about wide intervals is gone once rounds were judged."""
     from iolab.study.checks import few_rounds
 
@@ -172,3 +175,94 @@ def test_point_15_an_effect_has_the_form_of_its_interval(canned):
 def test_settings_that_changed_are_not_another_machine(canned):
     told = caveats(judge(canned.make_study()))["conditions_changed"]
     assert "run the study again with these settings held" in told
+
+
+def with_share(study, values):
+    """The study with a share per trial, in turn."""
+    base = [m for m in study.measurements if m.metric == "latency_ns_p99"]
+    shares = [
+        dataclasses.replace(m, metric="flowing_time_share", value=values[i % len(values)])
+        for i, m in enumerate(base)
+    ]
+    return dataclasses.replace(study, measurements=[*study.measurements, *shares])
+
+
+def test_point_15_no_share_is_above_100_percent(canned):
+    """Seen: "time without stalls 49.5 % [0.467 %, 5 240 %]"."""
+    assert geometric_interval([0.3, 0.9])[1] > 1
+    verdict = judge(with_share(canned.make_study(rounds=3), [0.2, 0.95, 0.5]))
+    found = [t for t in verdict.treatments if t.metric == "flowing_time_share"]
+    assert found
+    assert all(METRIC_BY_NAME[t.metric].highest == 1.0 for t in found)
+    assert max(t.interval.high for t in found) == 1.0
+    assert all(0 < t.interval.low <= t.geometric_mean * 1.001 for t in found)
+
+
+def test_point_15_two_wide_rounds_have_no_useful_interval(canned):
+    wide = judge(canned.make_study(rounds=2, noise=2.0, seed=5))
+    assert "no useful interval from 2 rounds" in wide.sentence
+    assert "95 % interval" not in wide.sentence
+    narrow = judge(canned.make_study(rounds=2, noise=0.0, kind="simulated"))
+    assert "95 % interval" in narrow.sentence
+
+
+def test_point_15_which_mean_single_rounds_pull_is_said(canned):
+    """Seen behind another sentence: "... is 0.61 times as fast; so it is in 1 more comparison."."""
+    verdict = judge(canned.make_study(levels=("none", "bfq", "kyber"), throughput={"bfq": 0.5}))
+    verdict = dataclasses.replace(
+        verdict,
+        pooled=[
+            dataclasses.replace(c, kind="writes", robust_ratio=0.4) if c.is_headline else c
+            for c in verdict.pooled
+        ],
+    )
+    level = verdict.headline[0].level
+    assert (
+        f"In writes, single rounds pull the mean of {level}: its median round is 2.5 times slower"
+        f" than none. The same holds in {len(verdict.headline) - 1} more comparisons."
+        in headline_sentence(verdict)
+    )
+
+
+def test_point_15_what_is_equal_in_all_classes_is_said_once(canned):
+    verdict = judge(canned.make_study(noise=0.001))
+    only = verdict.headline[0]
+    assert only.word == "same"
+    classes = [dataclasses.replace(only, kind=kind) for kind in ("writes", "reads")]
+    said = headline_sentence(dataclasses.replace(verdict, pooled=classes))
+    assert said.count("equally fast") == 1
+    assert "bfq and none are equally fast in writes and in reads: any difference" in said
+    assert "writes: 95 % interval " in said
+    assert "reads: 95 % interval " in said
+
+
+def test_point_16_percentiles_of_equal_rounds_say_why_they_have_an_interval(canned):
+    """Seen: "the interval has no width" beside a p99 of [0.992, 1.008]."""
+    study = canned.make_study(rounds=3, noise=0.0, throughput={"bfq": 2.0}, kind="simulated")
+    said = caveats(judge(study))["rounds_by_seed"]
+    assert "known to within a bucket of its histogram" in said
+    assert "uncertain by 0.78 %" in said
+
+
+def test_findings_of_several_operations_are_true_of_each(canned):
+    """Seen: "page cache (4 times): 100 % of the bytes written ..." where two phases read."""
+    study = canned.make_study(rounds=2)
+    operations = sorted({m.operation for m in study.measurements})
+    assert len(operations) > 1
+    texts = {name: Caveat("libaio_buffered", f"{name} was slow", "") for name in operations}
+    short = Caveat("short_phase", "the timed region lasted only 1.3 ms", "use a larger file")
+    study = dataclasses.replace(
+        study,
+        measurements=[
+            dataclasses.replace(m, caveats=(texts[m.operation], short)) for m in study.measurements
+        ],
+        phase_details=[
+            {"trial_id": m.trial_id, "operation": m.operation, "elapsed_ns": 2e6 + 1e5 * i}
+            for i, m in enumerate(study.measurements)
+        ],
+    )
+    told = caveats(judge(study))
+    for name in operations[:2]:
+        assert f"{name}: {name} was slow" in told["libaio_buffered"].lower()
+    first = study.measurements[0].operation
+    assert f"the shortest, {first}, lasted 2.00 ms" in told["short_phase"]

@@ -68,6 +68,9 @@ def alter(path, *statements):
 def test_no_damaged_copy_is_reported_as_something_else():
     tally = soak.try_damaged(20, SEED)
     assert not tally.failures, tally.failures
+    for damage in soak.DAMAGES:  # A comparison that nothing can pass would refuse everything.
+        if damage.may_be_whole:
+            assert tally.counts[f"{damage.name}: whole"], (damage.name, tally.counts)
     assert sum(n for kind, n in tally.counts.items() if kind.endswith("refused with 5")) >= 12
 
 

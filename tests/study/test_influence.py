@@ -202,7 +202,7 @@ def test_weights_that_no_scheduler_honours_are_noted(levels, said):
     ],
 )
 def test_a_knob_that_cannot_matter_is_told_before_the_run(factors, settings, told):
-    """Issue 14, point 26: a knob that was held, or that only buffered files feel, went unsaid."""
+    """A knob that was held, or that only buffered files feel, went unsaid."""
     direct = plan(factors, settings=settings, testbed="loop:1g")
     assert any(told in note.message for note in direct.notes), direct.notes
     if "io_poll" in settings:

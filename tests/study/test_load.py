@@ -391,7 +391,7 @@ def test_a_knob_that_a_simulated_queue_lacks_is_refused_where_it_stands(text, pa
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("direct = false", "come with a later release: use --direct"),
+        ("direct = false", "a simulation has no buffered files: use --direct"),
         ('cache = "warm"', "no page cache yet"),
         ('memory_limit = "1g"', "no memory that could be limited"),
         ('fs = "xfs"', "no file systems yet"),

@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::facts;
 use crate::knob::offered_schedulers;
 use crate::machine::{Machine, find_program};
+use crate::names::abilities;
 use crate::noise::{Noise, Span, standing_warnings};
 use crate::protocol::{Check, CheckStatus};
 use crate::testbed::{FILE_SYSTEMS, leaves_of, system_devices};
@@ -125,11 +126,10 @@ fn bounded(boundary: &Boundary) -> Check {
 }
 
 fn journal(state_dir: &Result<PathBuf>) -> Check {
-    let elsewhere = || format!("or set XDG_STATE_HOME to a directory of your own: {}", own());
     let state_dir = match state_dir {
         Ok(state_dir) => state_dir,
         Err(error) => {
-            return fail("journal", error.to_string(), format!("set HOME, {}", elsewhere()));
+            return fail("journal", error.to_string(), format!("set HOME, or {}", elsewhere()));
         }
     };
     let exists = state_dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
@@ -139,7 +139,23 @@ fn journal(state_dir: &Result<PathBuf>) -> Check {
     };
     let message =
         format!("{shown} cannot be made: {} is not for this user to write", shown_of(exists));
-    fail("journal", message, format!("{}, {}", way_to_write(exists, errno), elsewhere()))
+    let hint = match opened_again(exists, errno) {
+        Some(way) => format!("{way}, or {}", elsewhere()),
+        None => elsewhere(),
+    };
+    fail("journal", message, hint)
+}
+
+/// Where journals may go instead.
+fn elsewhere() -> String {
+    let advice = "set XDG_STATE_HOME to a directory of your own";
+    match own_directory() {
+        Some(path) => {
+            let path = path.display();
+            format!("{advice}: `mkdir -p {path}; export XDG_STATE_HOME={path}`")
+        }
+        None => format!("{advice}; ask who runs this machine for one"),
+    }
 }
 
 fn loop_devices(boundary: Option<&Result<Boundary>>) -> Check {
@@ -181,6 +197,13 @@ fn engines(places: &[Place]) -> Vec<Check> {
     let mut possible = Vec::new();
     let mut found = Vec::new();
     for engine in Engine::ALL {
+        if paths.is_empty() && !abilities(*engine).has_plain {
+            // What does direct I/O alone depends on the device; elsewhere the kernel decides.
+            let message = "not tried: no place here can be written, and it depends on the device";
+            let hint = "name a directory of your own, or a device: iolab doctor PATH";
+            found.push(warn(format!("engine {engine}"), message, hint));
+            continue;
+        }
         match engine.probe(&paths) {
             Ok(()) => possible.push(engine.name()),
             Err(refused) => {
@@ -265,7 +288,10 @@ fn devices(machine: &Machine, named: &[PathBuf]) -> Vec<Check> {
             Ok(device) => found.push(erasable(title, &node, &device)),
             // Nothing is wrong with a machine whose disks are in use.
             Err(error) => {
-                let message = format!("--on device: is refused: {error}");
+                let why = error.to_string();
+                let why = why.strip_prefix(&format!("{name} "));
+                let why = why.map_or_else(|| error.to_string(), |rest| format!("it {rest}"));
+                let message = format!("cannot be erased by `--on device:`: {why}");
                 found.push(check(title, CheckStatus::Ok, message, ""));
             }
         }
@@ -355,12 +381,16 @@ pub fn home() -> Option<PathBuf> {
 /// A directory that this user may have to itself. What belongs to others stays theirs: nothing here
 /// advises to take it over.
 fn own() -> String {
+    own_directory().map_or_else(
+        || "ask who runs this machine for one".to_owned(),
+        |path| format!("mkdir -p {}", path.display()),
+    )
+}
+
+fn own_directory() -> Option<PathBuf> {
     let roots = home().into_iter().chain(["/var/tmp", "/tmp"].map(PathBuf::from));
     let free = roots.into_iter().find(|path| path.is_dir() && access(path, WRITABLE).is_ok());
-    match free {
-        Some(path) => format!("mkdir -p {}", path.join("iolab-test").display()),
-        None => "ask who runs this machine for one".to_owned(),
-    }
+    free.map(|path| path.join("iolab-test"))
 }
 
 /// What lets this user write to a directory, or one to write to instead.
@@ -369,12 +399,14 @@ fn way_to_write(path: &Path, errno: Errno) -> String {
     if errno == Errno::EROFS {
         return format!("{shown} is on a file system that is mounted read-only: {}", own());
     }
-    // What is the user's own may be opened again; `/` is nobody's, even where root has no rights.
+    opened_again(path, errno).unwrap_or_else(|| format!("use a directory of your own: {}", own()))
+}
+
+/// What is the user's own may be opened again; `/` is nobody's, even where root has no rights.
+fn opened_again(path: &Path, errno: Errno) -> Option<String> {
     let is_own = fs::metadata(path).is_ok_and(|found| found.uid() == geteuid().as_raw());
-    if is_own && path.parent().is_some() {
-        return format!("chmod u+wx {shown}");
-    }
-    format!("use a directory of your own: {}", own())
+    let is_possible = is_own && path.parent().is_some() && errno != Errno::EROFS;
+    is_possible.then(|| format!("chmod u+wx {}", path.display()))
 }
 
 fn shown_of(path: &Path) -> String {

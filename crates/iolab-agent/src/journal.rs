@@ -35,7 +35,7 @@ mod tests;
 
 #[cfg(test)]
 pub use place::files;
-pub use place::{check_place, file_of, files_of, owner_of_lock, run_of};
+pub use place::{check_place, check_writable, file_of, files_of, owner_of_lock, run_of};
 pub use record::{Change, Entry, State};
 
 /// A journal whose lock is ours.

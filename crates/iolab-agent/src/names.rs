@@ -68,7 +68,7 @@ struct KnobEntry {
 /// Everything as JSON.
 pub fn text() -> String {
     let engines = Engine::ALL.iter().map(|engine| {
-        let can = engine.visit(Abilities);
+        let can = abilities(*engine);
         EngineEntry {
             name: engine.name(),
             is_asynchronous: can.is_asynchronous,
@@ -114,6 +114,11 @@ fn knobs() -> impl Iterator<Item = KnobEntry> {
         };
         about.members.iter().map(member).collect()
     })
+}
+
+/// What an engine can do.
+pub fn abilities(engine: Engine) -> Capabilities {
+    engine.visit(Abilities)
 }
 
 struct Abilities;

@@ -89,7 +89,10 @@ fn nobody_is_told_to_take_over_what_is_not_theirs() {
             assert_eq!(journal.len(), 1, "{text}");
             if is_root() {
                 assert_eq!(journal[0]["status"], "fail", "{home:?}: {text}");
-                assert!(journal[0]["hint"].as_str().unwrap().contains("XDG_STATE_HOME"), "{text}");
+                let hint = journal[0]["hint"].as_str().unwrap();
+                assert_eq!(hint.matches("mkdir -p").count(), 1, "{hint}");
+                let advice = "set XDG_STATE_HOME to a directory of your own: `mkdir -p ";
+                assert!(hint.contains(advice) && hint.contains("; export XDG_"), "{hint}");
             }
         }
     }
@@ -106,6 +109,26 @@ fn a_named_directory_of_another_is_an_error_and_the_way_out_is_one_of_ones_own()
         assert_eq!(hint, "use a directory of your own: mkdir -p /var/tmp/iolab-test", "{check}");
     }
     assert!(named(&found, "working directory").is_empty(), "only what is named is judged");
+}
+
+/// Issue 14, point 10: an engine that only a device decides about was listed as usable where no
+/// place was tried, and a disk in use was "ok ... refused".
+#[test]
+fn what_was_not_tried_and_what_cannot_be_erased_are_said() {
+    let (folder, agent) = agent_for_all();
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, Permissions::from_mode(0o500)).unwrap();
+    if is_root() {
+        let found = checks(&agent, Path::new("/"), Some("/nonexistent"), &[]);
+        let polled = named(&found, "engine io_uring_poll");
+        assert!(polled[0]["message"].as_str().unwrap().starts_with("not tried: "), "{polled:?}");
+        let engines = named(&found, "engines")[0]["message"].as_str().unwrap();
+        assert!(!engines.contains("io_uring_poll"), "{engines}");
+    }
+    let found = checks(&agent, Path::new("/var/tmp"), None, &[]);
+    let text = Value::from(found.clone()).to_string();
+    assert!(!text.contains("--on device: is refused"), "{text}");
 }
 
 #[test]

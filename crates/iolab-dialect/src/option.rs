@@ -166,6 +166,13 @@ pub struct Common {
     pub testbed: Vec<(String, String)>,
 }
 
+impl Common {
+    /// Whether operations complete at once, by no device, file system or page cache.
+    pub fn stores_nothing(&self) -> bool {
+        self.on.as_deref().is_some_and(|on| on.split(':').next() == Some("null"))
+    }
+}
+
 const GROUP: &str = "Of iolab";
 
 fn repeat(common: &mut Common, given: &Given<'_>) -> Result<(), Problem> {
@@ -184,7 +191,8 @@ pub const COMMON: &[OptionRow<Common>] = &[
         name: "--on",
         takes: Takes::Value("TESTBED"),
         group: GROUP,
-        doc: "where: dir:PATH, loop:SIZE, device:PATH, sim:STACK (default: where the command says)",
+        doc: "where: dir:PATH, loop:SIZE, device:PATH, sim:STACK, null: (default: where the command \
+              says)",
         standing: Standing::Done,
         update: |common, given| {
             common.on = Some(given.value.to_owned());

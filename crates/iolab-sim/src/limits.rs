@@ -13,21 +13,20 @@ const fn limit(code: &'static str, reason: &'static str, hint: &'static str) -> 
 
 /// Reasons, by the codes of `iolab_drive::needs` and of [`LEVELS`].
 pub const LIMITS: &[Limit] = &[
-    limit("page_cache", "buffered files in simulation come with a later release", "use --direct"),
+    limit("page_cache", "a simulation has no buffered files", "use --direct"),
     limit(
         "mapping",
-        "mapped files are buffered, and buffered files in simulation come with a later release",
+        "mapped files are buffered, and a simulation has no buffered files",
         "use another engine, or --on loop:1g",
     ),
     limit(
         "streams",
-        "streams are buffered, and buffered files in simulation come with a later release",
+        "streams are buffered, and a simulation has no buffered files",
         "leave these tests out",
     ),
     limit(
         "engine",
-        "this engine always goes through the page cache, and buffered files in simulation come \
-         with a later release",
+        "this engine always goes through the page cache, and a simulation has no buffered files",
         "use another engine, or --on loop:1g",
     ),
     limit("append", "simulated files are written at offsets", "use --on loop:1g"),

@@ -18,7 +18,7 @@ pub enum Error {
     #[error("the output cannot be written: {0}")]
     Write(io::Error),
     /// The content is none of the formats.
-    #[error("{name} is not a trace that is known: {what}; formats are {formats}")]
+    #[error("{name} is no block trace in a known format: {what}; formats are {formats}")]
     Unknown {
         /// File.
         name: String,

@@ -270,7 +270,9 @@ fn our_own_format_needs_less_than_eight_bytes_per_event() {
 fn what_is_no_trace_is_refused_with_what_it_begins_with() {
     let error = open("hello\nworld\n").err().unwrap().to_string();
     assert!(
-        error.starts_with("trace is not a trace that is known: it begins with `hello?world?`"),
+        error.starts_with(
+            "trace is no block trace in a known format: it begins with `hello?world?`"
+        ),
         "{error}"
     );
     assert!(

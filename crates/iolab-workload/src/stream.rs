@@ -277,9 +277,9 @@ impl<G: GroupState> StreamWorker<G> {
         let file = self.tenant.file_name(self.report.worker);
         self.report.first_error.get_or_insert_with(|| {
             format!(
-                "reading {length} bytes at offset {at} of file {file} gave {moved}: the file ends \
-                 there; use one of at least {} bytes, or read less of it",
-                self.tenant.file_bytes
+                "reading {length} bytes at offset {at} of file {file} gave {moved} bytes: the file \
+                 ends there; use a file of at least {}, or read less of it",
+                in_words(self.tenant.file_bytes)
             )
         });
     }
@@ -432,6 +432,16 @@ fn untimed_name(op: &Op) -> &'static str {
         Op::Lock { .. } => "locking",
         other => class_name(other.class()),
     }
+}
+
+/// A size for people: `64 KiB`, `4097 bytes`.
+fn in_words(size: Bytes) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let found = units.iter().find(|(power, _)| size.0 != 0 && size.0.is_multiple_of(1 << power));
+    found.map_or_else(
+        || format!("{} bytes", size.0),
+        |(power, unit)| format!("{} {unit}", size.0 >> power),
+    )
 }
 
 /// What to do about an errno that says something about the storage.

@@ -25,6 +25,7 @@ from iolab.archive.format import (
     MEMBER_NAME,
     MEMBERS_MAX,
     SEAL_BYTES,
+    SUFFIX,
     TOTAL_BYTES_MAX,
     ArchiveError,
     DamagedError,
@@ -53,6 +54,14 @@ _DIRECTORY_MODE: Final = 0o777
 
 _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 """What the standard library raises for a ZIP file that is not right."""
+
+
+def may_be_archive(path: Path) -> bool:
+    """Whether a file is called an archive, which may be damaged, or begins as one does."""
+    if path.suffix == SUFFIX:
+        return True
+    with path.open("rb") as file:
+        return file.read(len(_FIRST_BYTES)) == _FIRST_BYTES
 
 
 class Members(Mapping[str, bytes]):

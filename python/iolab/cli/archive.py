@@ -1,4 +1,4 @@
-"""``iolab archive``: a study as one file, checked, unpacked, or told to other programs."""
+"""``iolab archive``: a study as one file, checked, unpacked, or exported to other programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from iolab.library import archives
 
 NAME = "archive"
-HELP = "put a study into one file, check or unpack it, or tell it to fio and IOzone"
+HELP = "put a study into one file, check or unpack it, or export it to fio or IOzone"
 
 EXIT_CHECK_FAILED: Final = 5
 PROGRAMS: Final = ("fio", "iozone")
@@ -33,7 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="file to make (NAME.iolab), or directory for --extract and --export",
     )
-    add_overwrite_flag(parser)
+    add_overwrite_flag(
+        parser,
+        "a file that may be replaced (may be repeated); no archive or exported file that is there"
+        " is replaced without it, even if iolab made it",
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="verify FILE; exit 5 if it is damaged")
     what.add_argument("--extract", action="store_true", help="unpack FILE into the directory --out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from iolab.cli import flags
 from iolab.cli.console import Console
@@ -25,16 +26,17 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     from iolab.library.flag_words import DEFAULT_RECORD_SIZES
 
     words = flags.study_words(arguments)
-    study = words.study()
+    study, note = words.study(), ""
     if words.compares_record_sizes:
         sizes = " and ".join(DEFAULT_RECORD_SIZES.replace(",", ", ").rsplit(", ", 1))
-        console.note(
-            f"iolab: note: no option has several levels: record sizes {sizes} are compared: "
+        note = (
+            f"no option has several levels: record sizes {sizes} are compared: "
             "--record-size names others, or one"
         )
     elif not study.is_comparison:
-        console.note(
-            "iolab: note: nothing is compared; to compare, give an option several levels, as in "
+        note = (
+            "nothing is compared; to compare, give an option several levels, as in "
             f"{words.example_of_levels}"
         )
-    return conduct(study, flags.run_options(arguments), arguments, services, console)
+    options = replace(flags.run_options(arguments), note=note)
+    return conduct(study, options, arguments, services, console)

@@ -193,7 +193,7 @@ def progress_text(progress: Progress) -> str:
     parts[0] += f"{trial.workload} {levels}".strip()
     if progress.message:
         parts.append(progress.message)
-    if progress.eta_ns is not None:
+    if progress.eta_ns and progress.n_done != progress.n_planned:
         from iolab import units
 
         parts.append(f"about {units.format_duration_rounded(progress.eta_ns)} left")

@@ -130,14 +130,17 @@ def add_strict_flag(parser: Declares) -> None:
     )
 
 
-def add_overwrite_flag(parser: Declares) -> None:
+_REPLACED: Final = "a file that may be replaced although iolab did not make it (may be repeated)"
+
+
+def add_overwrite_flag(parser: Declares, about: str = _REPLACED) -> None:
     """Declare the flag that names files of the user's own which may be replaced."""
     parser.add_argument(
         OVERWRITE,
         metavar="FILE",
         action="append",
         default=[],
-        help="a file that may be replaced although iolab did not make it (may be repeated)",
+        help=about,
     )
 
 

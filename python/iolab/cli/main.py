@@ -42,7 +42,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "archive",
         "archive",
-        "put a study into one file, check or unpack it, or tell it to fio and IOzone",
+        "put a study into one file, check or unpack it, or export it to fio or IOzone",
     ),
     ("restore", "restore", "put back what a killed run left changed"),
     ("doctor", "doctor", "say what is possible as this user and what is noisy here"),

@@ -81,7 +81,6 @@ def _tell_unasked(found: Restoration, console: Console) -> None:
         console.result("nothing was ever changed as root: root has no journals")
         return
     raise RestoreError(
-        f"changes made as root were not looked at ({found.unasked}): {ROOTS_JOURNALS} may hold "
-        "some",
-        "run `sudo iolab restore`",
+        f"changes made as root were not looked at: {ROOTS_JOURNALS} may hold some",
+        """run `sudo "$(command -v iolab)" restore`""",
     )

@@ -23,7 +23,7 @@ Subject: TypeAlias = tuple[
 def add_subjects(parser: argparse.ArgumentParser, subjects: Mapping[str, Subject]) -> None:
     """Declare that a subject follows, with whatever words."""
     command = parser.prog
-    parser.add_argument("subject", metavar="WHAT", help=", ".join(subjects))
+    parser.add_argument("subject", metavar="WHAT", nargs="?", help=", ".join(subjects))
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=f"see `{command} WHAT --help`")
 
 
@@ -39,6 +39,11 @@ def execute_subject(
     ------
     IolabError : there is no such subject, or its words mean nothing.
     """
+    if arguments.subject is None:
+        raise IolabError(
+            f"`iolab {command}` needs a word that says what to do",
+            f"name what to do: {', '.join(subjects)}",
+        )
     name = f"iolab {command} {arguments.subject}"
     if arguments.subject not in subjects:
         raise IolabError(

@@ -118,7 +118,7 @@ def _roles(table: Table, wishes: Wishes) -> dict[str, str]:
             "name it: --map value=COLUMN",
         )
     if "unit" not in roles and not wishes.unit:
-        table.fail("no column holds the unit", "say it: --unit KB/s, or --map unit=COLUMN")
+        table.fail("no column with the unit", "add --unit KB/s or --map unit=COLUMN")
     return roles
 
 

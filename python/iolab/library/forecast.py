@@ -134,14 +134,12 @@ def short_text(found: Forecast) -> str:
         return "Nothing is compared, so that no number of rounds decides anything."
     wanted = found.rounds_wanted
     margin = f"{found.plan.study.margin * 100:.3g} %"
-    source = _noise_text(found)
+    noise = f"Noise: {_noise_text(found)}."
     if wanted is None:
-        return (
-            f"More than 1000 rounds would be needed to decide at a margin of {margin} ({source})."
-        )
+        return f"More than 1000 rounds would be needed to decide at a margin of {margin}. {noise}"
     return (
-        f"About {max(2, wanted)} rounds decide at a margin of {margin} with 80 % power ({source});"
-        " `iolab plan` tells more."
+        f"About {max(2, wanted)} rounds decide at a margin of {margin} with 80 % power;"
+        f" `iolab plan` tells more. {noise}"
     )
 
 
@@ -165,11 +163,11 @@ def _noise_text(found: Forecast) -> str:
     ends = [row.noise.sd * 100 for row in found.needed]
     design = " --design pairs" if found.plan.design == PAIRS else ""
     # A testbed whose duration nobody can expect is simulated: rounds may be equal there.
-    seed = " (simulated rounds differ only by seed, perhaps not at all)"
+    seed = "simulated rounds differ only by seed, perhaps not at all; "
     return (
-        f"not measured here: sd of a round's ratio assumed {ends[0]:.2g} to {ends[-1]:.2g} %"
-        f"{seed if found.round_ns is None else ''};"
-        f" `iolab aa --on {found.testbed.text}{design}` measures it"
+        f"not measured here: sd of a round's ratio assumed {ends[0]:.2g} to {ends[-1]:.2g} %;"
+        f" {seed if found.round_ns is None else ''}"
+        f"`iolab aa --on {found.testbed.text}{design}` measures it"
     )
 
 

@@ -28,7 +28,7 @@ from iolab.store.users_files import Allowed, refuse_foreign_results, write_resul
 from iolab.study.factors import DELAY_PREFIX
 from iolab.study.model import Factor
 from iolab.testbed.model import Testbed, make_testbed
-from iolab.wording import counted
+from iolab.wording import counted, is_or_are
 
 if TYPE_CHECKING:
     from iolab.stats.calibration import Calibration
@@ -131,8 +131,8 @@ def _check_rounds(study: Study) -> None:
     """Refuse what could not be evaluated at its end; a budget admits what it admits."""
     if study.rounds is not None and study.rounds < ROUNDS_MIN:
         raise StudyError(
-            f"{counted(study.rounds, 'round')} would be too few to know a noise",
-            f"at least {ROUNDS_MIN} are needed, {ROUNDS} are better: --rounds {ROUNDS}",
+            f"{counted(study.rounds, 'round')} {is_or_are(study.rounds)} too few to measure noise",
+            f"use at least {ROUNDS_MIN}, better {ROUNDS} (--rounds {ROUNDS})",
         )
 
 

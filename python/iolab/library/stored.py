@@ -40,8 +40,21 @@ def find_database(path: Path) -> Path:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a path means an archive: a file that is no database."""
-    return path.is_file() and path.suffix != Path(STORE_NAME).suffix
+    """Whether a path means an archive: a file that is no database.
+
+    Raises
+    ------
+    IolabError : the file is something else.
+    """
+    if not path.is_file() or path.suffix == Path(STORE_NAME).suffix:
+        return False
+    from iolab.archive.read import may_be_archive
+
+    if may_be_archive(path):
+        return True
+    raise IolabError(
+        f"{path} is neither a study nor an archive", "name the directory that --out made"
+    )
 
 
 def directory_of(path: Path) -> Path | None:

@@ -86,7 +86,7 @@ def _by_primary(verdict: StudyVerdict, rows: list[Condition]) -> Take:
     margin = margin_text(verdict.margin)
     if len(candidates) == 1:
         rest = [level for level in equal if level != candidates[0]]
-        reason = "the only one that can be the best (95 %)"
+        reason = "the only one that can be the best (95 % confidence)"
         if rest:
             reason = f"the best; {_names(rest, factor)} as good within {margin}"
         return Take(purpose, level_text(factor, candidates[0]), reason)

@@ -17,6 +17,7 @@ from iolab.report.folding import clean_text
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.report.tables import cell_text
 from iolab.report.terminal import UNICODE, bar, bar_span
+from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import factor_head, level_text
 from iolab.stats.longest_latencies import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -193,9 +194,10 @@ def _values(verdict: StudyVerdict) -> str:
         metric = METRIC_BY_NAME[t.metric]
         text = metric.format(t.value)
         if t.value_interval is not None:
-            text += (
-                f" [{metric.format(t.value_interval.low)}, {metric.format(t.value_interval.high)}]"
-            )
+            ends = (t.value_interval.low, t.value_interval.high)
+            useless = no_interval(t.n, ends, unit_of(verdict))
+            low, high = map(metric.format, ends)
+            text += f" ({useless})" if useless else f" [{low}, {high}]"
         elif t.statistic == "maximum":
             text += f" ({trial_text(t.maximum_round, t.maximum_trial)})"
         name = " · ".join(part for part in (t.workload, t.operation, t.cell_label) if part)

@@ -16,10 +16,18 @@ from iolab.report.folding import FIXED_SPACES, clean_text, fit_text, fold_text
 from iolab.report.labels import fitted
 from iolab.report.secondary_tables import factor_text
 from iolab.report.streams import stream_table
+from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.longest_latencies import longest_sentence
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.sentence import kind_word, level_shown, margin_text, mode_text, source_text
+from iolab.stats.sentence import (
+    kind_word,
+    level_shown,
+    margin_text,
+    mode_text,
+    source_text,
+    unit_of,
+)
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict, TreatmentSummary
 from iolab.stats.winners import winner_text
 from iolab.store.rows import StudyData
@@ -130,7 +138,10 @@ def _alone(verdict: StudyVerdict, width: int) -> str:
                 metric.format(row.value_interval.low),
                 metric.format(row.value_interval.high),
             )
-            text += f" [{low}, {high}]"
+            useless = no_interval(
+                row.n, (row.value_interval.low, row.value_interval.high), unit_of(verdict)
+            )
+            text += f" ({useless})" if useless else f" [{low}, {high}]"
         lines.append(f"  {name:{name_room}} {fit_text(label, room)} {text}"[:width].rstrip())
     return "\n".join(lines)
 

@@ -82,6 +82,8 @@ def note_plan(prepared: Prepared) -> None:
     """Tell what was noticed about the plan."""
     if not prepared.options.is_announced:
         return
+    if prepared.options.note:
+        prepared.observer.note(f"iolab: note: {prepared.options.note}")
     for note in prepared.plan.notes:
         # A rehearsal ends with the rounds that will probably decide: one number is enough.
         if not (prepared.options.is_dry_run and note.code == FEW_ROUNDS):

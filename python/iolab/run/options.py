@@ -42,6 +42,8 @@ class RunOptions:
     """Whether the observer is told the plan and the caveats; a line's own output begins at once."""
     failures_max: int | None = FAILURES_MAX
     """Equal failures in a row that end the run; None is no such end."""
+    note: str = ""
+    """What to say of the study once nothing has refused it."""
     is_testbed_from_file: bool = False
     """Whether a study file, not the user, names the testbed."""
 

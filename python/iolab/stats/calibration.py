@@ -110,7 +110,7 @@ def calibrate(data: StudyData, verdict: StudyVerdict, *, planned_rounds: int) ->
     values = ratios[0] if ratios else []
     if len(values) < ROUNDS_MIN:
         raise AnalysisError(
-            f"{len(values)} complete rounds are too few to know a noise",
+            f"{len(values)} complete rounds are too few to measure noise",
             f"at least {ROUNDS_MIN} are needed, 20 are better; continue with --resume",
         )
     estimate = estimate_mean(values)

@@ -9,6 +9,8 @@ from typing import Final
 from iolab.stats.finding import Evidence, Finding
 from iolab.stats.interim_looks import ALPHA, look_of, spent_share
 from iolab.stats.ledger import Ledger, decides_cache
+from iolab.stats.measured import ROUNDING
+from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.obstacles import always_failed, equal_levels, obstacle
 from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, StudyVerdict
@@ -187,11 +189,24 @@ def about_spread(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
             f" {where} nothing depended on it, so that all rounds are equal and the interval has"
             " no width."
         )
+    message += _histogram_text(verdict)
     hint = (
         "An interval here is what the seed can change; how far the model is from a real device is"
         " another question."
     )
     yield Finding("rounds_by_seed", message, hint)
+
+
+def _histogram_text(verdict: StudyVerdict) -> str:
+    """Say why percentiles have an interval where every round is equal; empty if none has one."""
+    found = [c for c in verdict.secondary if METRIC_BY_NAME[c.metric].is_from_histogram]
+    if not any(len(set(c.round_ratios.values())) == 1 < len(c.round_ratios) for c in found):
+        return ""
+    width = f"{math.expm1(ROUNDING) * 100:.2g} %"
+    return (
+        " A percentile has an interval even there: it is known to within a bucket of its histogram,"
+        f" which makes a ratio of two uncertain by {width}."
+    )
 
 
 def _has_equal_rounds(c: Comparison) -> bool:

@@ -38,7 +38,8 @@ def about_surprises(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
 
 
 def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
-    names = _names(verdict, list(dict.fromkeys(c.level for c in found)))
+    levels = list(dict.fromkeys(c.level for c in found))
+    names, verb = _names(verdict, levels), "equals" if len(levels) == 1 else "equal"
     baseline = level_text(verdict.compared_factor, verdict.baseline)
     hint = "Nothing that this factor changes came up in this workload."
     if verdict.compared_factor == "scheduler":
@@ -48,8 +49,8 @@ def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
         )
     return Finding(
         "equal_in_model",
-        f"equal to {baseline} to the last digit, in every round: {names}; the model made no other"
-        " decision with them.",
+        f"{names} {verb} {baseline} to the last digit in every round: the model decided the same"
+        f" with {'both' if len(levels) == 1 else 'all of them'}.",
         hint,
         count=len(found),
         strength="shown",

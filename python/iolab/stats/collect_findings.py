@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Final
 
 from iolab.stats.finding import About, Finding, Scope
 from iolab.stats.findings import FINDINGS, kind_of
 from iolab.stats.ledger import Ledger
+from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import Caveat
+from iolab.wording import counted
+
+SAID_MAX: Final = 2
+"""Operations whose text of one kind is said, where they differ."""
 
 
 def find_caveats(ledger: Ledger, verdict: StudyVerdict) -> list[Finding]:
@@ -20,13 +26,44 @@ def find_caveats(ledger: Ledger, verdict: StudyVerdict) -> list[Finding]:
     """
     finders = dict.fromkeys(kind.find for kind in FINDINGS if kind.find is not None)
     judged = {f.kind: f for find in finders for f in find(ledger, verdict)}
-    found = dict(judged)
+    found, recorded = dict(judged), dict[str, list[Finding]]()
     for finding in _recorded(ledger):
         if finding.kind in judged or kind_of(finding.kind).is_of_plan:
             continue
-        known = found.setdefault(finding.kind, dataclasses.replace(finding, count=0))
-        found[finding.kind] = dataclasses.replace(known, count=known.count + finding.count)
+        recorded.setdefault(finding.kind, []).append(finding)
+    found |= {kind: _together(ledger, mine) for kind, mine in recorded.items()}
     return list(found.values())
+
+
+def _together(ledger: Ledger, found: list[Finding]) -> Finding:
+    """Make one finding of those of a kind: what it says is true of every place, or names it."""
+    first = dataclasses.replace(found[0], count=sum(f.count for f in found))
+    shortest = _shortest(ledger, found) if kind_of(first.kind).is_of_shortest else None
+    if shortest is not None:
+        return dataclasses.replace(first, says=shortest)
+    by_operation: dict[str, str] = {}
+    for f in found:
+        by_operation.setdefault(f.about.operation, f.says)
+    if "" in by_operation or len(set(by_operation.values())) < 2:
+        return first
+    told = [f"{operation}: {text.rstrip('.')}" for operation, text in by_operation.items()]
+    rest = len(told) - SAID_MAX
+    more = f"; and {counted(rest, 'more operation')}" if rest > 0 else ""
+    return dataclasses.replace(first, says="; ".join(told[:SAID_MAX]) + more)
+
+
+def _shortest(ledger: Ledger, found: list[Finding]) -> str | None:
+    """Say which of several timed regions was the shortest; None of one, or if none is known."""
+    places = {(f.about.trial_id, f.about.operation) for f in found}
+    rows = [
+        (row["elapsed_ns"], row["operation"])
+        for row in ledger.data.phase_details
+        if (row["trial_id"], row["operation"]) in places and row.get("elapsed_ns")
+    ]
+    if len(places) < 2 or not rows:
+        return None
+    elapsed_ns, operation = min(rows)
+    return f"timed regions were short: the shortest, {operation}, lasted {format_ns(elapsed_ns)}"
 
 
 def all_findings(verdict: StudyVerdict) -> list[Finding]:

@@ -13,12 +13,30 @@ from typing import Final, Literal
 
 from iolab.stats.metrics import Metric
 from iolab.stats.metrics.metric import format_significant
+from iolab.wording import counted
 
 TIMES_FROM: Final = 2.0
 """From this factor on a change is a multiple."""
 
+CAP: Final = 1000.0
+"""What an interval has from this factor on is written as ``>999``, and its inverse ``<.001``, as in
+the tables, where it reaches over more than the factor."""
+ROUNDS_MIN: Final = 3
+"""From fewer an interval may be so wide that it says nothing."""
+
 Form = Literal["percent", "times"]
 """How changes are written: as percentages, or as multiples."""
+
+
+def no_interval(n: int, ends: tuple[float, float], unit: str = "round") -> str:
+    """Say that too few rounds have no useful interval; empty where theirs says something.
+
+    `ends` of a useless one are further from the middle than half and twice of it.
+    """
+    low, high = ends
+    if n >= ROUNDS_MIN or high <= low * TIMES_FROM**2:
+        return ""
+    return f"no useful interval from {counted(n, unit)}"
 
 
 def percent(fraction: float) -> str:
@@ -68,13 +86,14 @@ def size_of_interval(
 def _multiples(metric: Metric, ends: Sequence[float], told: tuple[str, str]) -> str:
     """Write ends, the smaller first, as multiples; below one as such if the middle is."""
     low, high = ends
+    is_capped = high > low * CAP
     if high <= 1 and told[1] == _down(metric):
-        return _span([_times(1 / high), _times(1 / low)], ("times", _down(metric)), told)
-    return _span([_times(low), _times(high)], ("times", _times_up(metric)), told)
+        return _span([_times(1 / high), _end(1 / low, is_capped)], ("times", _down(metric)), told)
+    return _span([_end(low, is_capped), _end(high, is_capped)], ("times", _times_up(metric)), told)
 
 
 def _span(numbers: list[str], unit: tuple[str, str], told: tuple[str, str]) -> str:
-    near, far = sorted(numbers, key=lambda text: float(text.replace(_GROUP, "")))
+    near, far = sorted(numbers, key=lambda text: float(text.replace(_GROUP, "").lstrip("<>")))
     direction = "" if unit == told else f" {unit[1]}"
     return f"{near} to {far} {unit[0]}{direction}"
 
@@ -110,6 +129,12 @@ def _percentage(fraction: float) -> str:
 _GROUP: Final = "\N{NARROW NO-BREAK SPACE}"
 _GROUPED_FROM: Final = 9999.5
 """Longer numbers have their digits in groups."""
+
+
+def _end(value: float, is_capped: bool) -> str:
+    if is_capped and (value >= CAP or value < 1 / CAP):
+        return ">999" if value >= 1 else "<.001"
+    return _times(value)
 
 
 def _times(value: float) -> str:

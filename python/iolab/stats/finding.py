@@ -131,6 +131,8 @@ class FindingKind:
     """Whether sizes in its text are quoted: names of levels, or another's words."""
     is_of_rounds: bool = False
     """Whether it speaks of rounds, which an imported table does not have."""
+    is_of_shortest: bool = False
+    """Whether of several places the shortest time is said."""
     is_of_plan: bool = False
     """Whether the plan's guess gives way once there are rounds to judge."""
     bars_answer: bool = False

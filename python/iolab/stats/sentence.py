@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from iolab.stats.effect_words import (
+    ROUNDS_MIN,
     Form,
     form_of,
+    no_interval,
     size_of_effect,
     size_of_interval,
 )
@@ -44,8 +46,9 @@ def headline_sentence(verdict: StudyVerdict) -> str:
     headline = verdict.headline
     if not headline:
         return f"Nothing is compared: {_why_nothing_is_compared(verdict)}."
-    parts = list[str]()
-    for group in dict.fromkeys(c.group for c in headline):
+    together = _equal_in_all(verdict)
+    parts = [together] if together else []
+    for group in () if together else dict.fromkeys(c.group for c in headline):
         mine = [c for c in headline if c.group == group]
         parts.append(
             _one_level(verdict, mine[0]) if len(mine) == 1 else _many_levels(verdict, mine)
@@ -61,6 +64,28 @@ def headline_sentence(verdict: StudyVerdict) -> str:
     )
     parts += [*rest, _first_trade_off(verdict)]
     return " ".join(part for part in parts if part)
+
+
+def _equal_in_all(verdict: StudyVerdict) -> str:
+    """Say once that two levels are the same, where they are in every class of the cells."""
+    found = verdict.headline
+    first = found[0]
+    alike = [c for c in found if c.level == first.level and c.metric == first.metric and c.kind]
+    if len(found) < 2 or len(alike) < len(found) or any(c.effect.word != "same" for c in found):
+        return ""
+    metric, factor = METRIC_BY_NAME[first.metric], verdict.compared_factor
+    names = f"{level_text(factor, first.level)} and {level_text(factor, first.baseline)}"
+    where = " and ".join(f"in {c.kind}" for c in found)
+    average = ON_AVERAGE if any(c.is_on_average for c in found) else ""
+    intervals = "; ".join(
+        f"{c.kind}: 95 % interval {bounds_text(metric, c.effect)}, {_numbers(verdict, [c])}"
+        for c in found
+    )
+    head = ", ".join(t for t in (first.workload, mode_text(factor, first.is_direct)) if t)
+    return (
+        f"{_equal(metric, names)} {where}{average}: any difference is below"
+        f" {margin_text(verdict.margin)} ({head}; {intervals})."
+    )
 
 
 def _winners(verdict: StudyVerdict, mine: Sequence[Comparison]) -> str:
@@ -115,8 +140,14 @@ def _robust(headline: Sequence[Comparison]) -> str:
     c = found[0]
     metric = METRIC_BY_NAME[c.metric]
     size = size_of_effect(metric, c.robust_ratio or 1.0, form_of_effects([c.effect]))
-    more = f"; so it is in {counted(len(found) - 1, 'more comparison')}" if len(found) > 1 else ""
-    return f"Mind that single rounds pull the mean of {c.level}: its median round is {size}{more}."
+    joint = "as" if "times as" in size else "than"
+    where = f"In {c.kind}, single" if c.kind else "Single"
+    rest = len(found) - 1
+    more = f" The same holds in {counted(rest, 'more comparison')}." if rest else ""
+    return (
+        f"{where} rounds pull the mean of {c.level}: its median round is {size} {joint}"
+        f" {c.baseline}.{more}"
+    )
 
 
 def _why_nothing_is_compared(verdict: StudyVerdict) -> str:
@@ -218,16 +249,21 @@ def form_of_effects(effects: Iterable[Effect]) -> Form:
     return form_of(ratios)
 
 
-def bounds_text(metric: Metric, effect: Effect, form: Form | None = None) -> str:
+def bounds_text(
+    metric: Metric, effect: Effect, form: Form | None = None, *, rounds: int = ROUNDS_MIN
+) -> str:
     """Write the 95 % interval of an effect in the metric's own direction.
 
     The direction is left out where both ends share it with the estimate: ``9.1 to 16 %``; both ends
     have one unit (:mod:`iolab.stats.effect_words`), which is that of the effect itself unless a
-    sentence with other effects has another `form`.
+    sentence with other effects has another `form`. Few `rounds` may have none that says anything.
     """
     interval = effect.interval_95
     if interval is None:
         return "no interval from a single value"
+    useless = no_interval(rounds, (interval.low, interval.high))
+    if useless:
+        return useless
     form = form or form_of_effects([effect])
     return size_of_interval(metric, _ratio(effect), (interval.low, interval.high), form)
 
@@ -293,8 +329,9 @@ def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
     scope = _scope(verdict, c)
     if effect.ratio is None:
         return f"Undecided: {ours} and {base} have no complete round in common ({scope})."
-    detail = f"{bounds_text(metric, effect)}, {scope}"
-    if effect.interval_95 is not None:
+    bounds = bounds_text(metric, effect, rounds=c.rounds_used)
+    detail = f"{bounds}, {scope}"
+    if effect.interval_95 is not None and not bounds.startswith("no "):
         detail = f"95 % interval {detail}"
     match effect.word:
         case "better" | "worse":
@@ -398,7 +435,7 @@ def _ranked(found: list[Comparison]) -> list[Comparison]:
 def _listed(found: list[Comparison], factor: str, metric: Metric, form: Form) -> str:
     texts = [
         f"{level_text(factor, c.level)} is {size_text(metric, c.effect, form)}"
-        f" ({bounds_text(metric, c.effect, form)})"
+        f" ({bounds_text(metric, c.effect, form, rounds=c.rounds_used)})"
         for c in found[:NAMES_MAX]
     ]
     return _with_rest(texts, len(found), found[0].effect.word)
@@ -416,7 +453,7 @@ def _undecided_list(
             continue
         measured = f"measured {size_text(metric, c.effect, form)}"
         if len(found) == 1:
-            measured += f", {bounds_text(metric, c.effect, form)}"
+            measured += f", {bounds_text(metric, c.effect, form, rounds=c.rounds_used)}"
         if c.effect.sign != "none":
             measured += f", so perhaps by less than {margin_text(verdict.margin)}"
         texts.append(f"{name} ({measured}; {rounds})")

@@ -31,6 +31,12 @@ def value_over(metric: Metric, found: Sequence[Measurement]) -> float:
     return max(values) if metric.is_maximum else geometric_mean(values)
 
 
+def _possible(metric: Metric, bounds: tuple[float, float]) -> Interval:
+    """Return the interval of a mean without what no value can be: shares end at 100 %."""
+    low, high = bounds if metric.highest is None else (min(b, metric.highest) for b in bounds)
+    return Interval(low, high, 0.95)
+
+
 def _summary(
     ledger: Ledger, metric: Metric, key: CellKey, level: str, samples: Samples
 ) -> TreatmentSummary:
@@ -49,7 +55,7 @@ def _summary(
         cell_label=ledger.label(key),
         metric=metric.name,
         geometric_mean=mean,
-        interval=None if bounds is None else Interval(*bounds, 0.95),
+        interval=None if bounds is None else _possible(metric, bounds),
         n=len(values),
         minimum=min(values),
         maximum=longest.value,

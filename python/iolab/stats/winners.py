@@ -83,7 +83,7 @@ def winner_text(verdict: StudyVerdict, group: Group) -> str:
         return ""
     if all(c.effect.is_further_rounds_at_least for c in pooled):
         return ""  # Too few rounds to judge by are too few to name the best.
-    how = "95 %, all levels jointly" if found.is_joint else "95 %"
+    how = "95 % confidence, all levels jointly" if found.is_joint else "95 % confidence"
     if len(found.candidates) == 1:
         rest = [level for level in found.winners if level not in found.candidates]
         near = f"; within the margin of it: {', '.join(rest)}" if rest else ""

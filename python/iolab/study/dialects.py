@@ -73,7 +73,8 @@ class Dialect:
     is_seeded_by_round: bool = False
     """Whether random numbers are those of the round; a command's are its own."""
     direct_hint: str = "describe direct I/O, or use --on loop:1g"
-    """How it is made to bypass the page cache."""
+    """How it is made to bypass the page cache; `{flags}` are those of `direct_flags` not typed."""
+    direct_flags: tuple[str, ...] = ()
 
     file_hint: str = "name one that exists"
     """Advice where a file that is read is missing."""
@@ -83,6 +84,15 @@ class Dialect:
     """Whether its words belong to the jobs that they follow, and may stand in a file of jobs."""
     keeps_files: bool = False
     """Whether its files are what it is run for; a file that cannot be made stops no other."""
+
+    def way_past_the_cache(self, words: Sequence[str]) -> str:
+        """How a command of these words is made to bypass the page cache."""
+        letters = {flag[-1] for flag in self.direct_flags}
+        typed = {letter for word in words if set(word[1:]) <= letters for letter in word[1:]}
+        missing = [flag for flag in self.direct_flags if flag[-1] not in typed]
+        if self.direct_flags and not missing:
+            return self.direct_hint.rpartition(", or ")[2]
+        return self.direct_hint.format(flags=" ".join(missing))
 
     @property
     def has_file(self) -> bool:
@@ -108,7 +118,8 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(
         "bonnie++",
         _plan_of_words("bonnie++"),
-        direct_hint="add -D -f for what is direct, or use --on loop:8g",
+        direct_hint="add {flags} for what is direct, or use --on loop:8g",
+        direct_flags=("-D", "-f"),
     ),
     Dialect("mkfile", _plan_of_words("mkfile"), direct_hint="use --on loop:1g", keeps_files=True),
     Dialect(

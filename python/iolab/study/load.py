@@ -40,7 +40,7 @@ from iolab.study.presets import find_preset
 from iolab.study.reader import Reader, shown_value
 from iolab.study.settings import parse_name, read_settings
 from iolab.study.source import FileSource, OverriddenSource, Source
-from iolab.study.testbeds import TESTBED_KINDS
+from iolab.study.testbeds import TESTBED_KINDS, testbed_kind
 from iolab.study.treatment import is_varied_by
 from iolab.study.typed_workloads import CONTENTION
 from iolab.study.validity import BUDGET_NS, DESIGNS_ASKED, PAIRS
@@ -482,7 +482,9 @@ def _parse_testbed(value: object) -> TestbedRequest:
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("a testbed has no NUL in its name")
-        return testbed_request(value.strip())
+        request = testbed_request(value.strip())
+        _refuse_missing(request.kind, request.argument)
+        return request
     if not isinstance(value, dict):
         raise ValueError(
             "a testbed is a text such as loop:1g, dir:PATH, device:PATH or sim:PROFILE, or a table"
@@ -506,7 +508,14 @@ def _parse_testbed(value: object) -> TestbedRequest:
         table[_PLACES] = [f"{name}={_option_text(name, text)}" for name, text in named.items()]
     options = {key: _option_text(key, table[key]) for key in _TESTBED_OPTIONS if key in table}
     argument = _option_text(argument_key, table.get(argument_key, ""))
+    _refuse_missing(kind, argument)
     return TestbedRequest(kind, argument, _sorted(options))
+
+
+def _refuse_missing(kind: str, argument: str) -> None:
+    """Refuse a testbed without the argument that it needs."""
+    if not argument and testbed_kind(kind).needed:
+        raise ValueError(testbed_kind(kind).needed)
 
 
 def _option_text(key: str, value: object) -> str:

@@ -83,5 +83,5 @@ def parse_metric(value: object) -> str:
     known = [*METRIC_NAMES, *SHORT_NAMES]
     raise ValueError(
         f"'{value}' is not a metric{nearest(name, known)} (known: "
-        f"{', '.join(METRIC_NAMES)}, and short {', '.join(SHORT_NAMES)})"
+        f"{', '.join(METRIC_NAMES)}; short names: {', '.join(SHORT_NAMES)})"
     )

@@ -50,6 +50,8 @@ class TestbedKind:
     flags: frozenset[str] | None = None
     is_bare_by_default: bool = False
     """Whether a study that names no file system measures the device without any."""
+    needed: str = ""
+    """What to say where it is named without its argument; empty if it needs none."""
     next_step: str = ""
     """Where to repeat a study before its answer is used; empty if it stands for itself."""
 
@@ -96,6 +98,8 @@ def _simulated() -> TestbedKind:
         limits=simulated.LIMITS,
         alike=simulated.ALIKE,
         flags=simulated.FLAGS,
+        needed="sim: needs a profile or a stack file, as in sim:PROFILE; `iolab sim profiles` lists"
+        " them",
         next_step="Repeat on a real device before you act.",
     )
 

@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::AccessFlags;
+
 use super::lines;
 use super::record::Line;
 use crate::error::{Error, Result};
@@ -42,6 +44,14 @@ pub fn check_place(state_dir: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses what `Journal::create_for` would, without making anything.
+pub fn check_writable(state_dir: &Path) -> Result<()> {
+    let folder = folder(state_dir);
+    let there = folder.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    nix::unistd::access(there, AccessFlags::W_OK | AccessFlags::X_OK)
+        .map_err(|errno| unwritable("create", &folder, &errno.into()))
 }
 
 pub(super) fn unwritable(action: &str, path: &Path, error: &std::io::Error) -> Error {

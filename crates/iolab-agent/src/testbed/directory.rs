@@ -35,10 +35,13 @@ struct DirectoryTestbed {
     user: Option<RunAs>,
 }
 
+/// Class of what a user does without root.
+pub const CLASS_OF_USERS: &str = "A";
+
 impl Kind for DirectorySpec {
     /// As root knobs of the devices below may change, too.
     fn class(&self) -> &'static str {
-        if nix::unistd::geteuid().is_root() { "A+" } else { "A" }
+        if nix::unistd::geteuid().is_root() { "A+" } else { CLASS_OF_USERS }
     }
 }
 

@@ -15,6 +15,7 @@ mod places;
 mod precondition;
 
 pub use api::{Asked, Opening, PLACE_MARK, Prepared, Testbed, check_kind};
+pub use directory::CLASS_OF_USERS;
 pub use filesystem::FILE_SYSTEMS;
 pub use image::{RESERVE_BYTES, reserve_of_size};
 pub use leaf::{leaves_of, system_devices};

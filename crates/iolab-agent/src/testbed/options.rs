@@ -105,16 +105,19 @@ fn unknown(
         (Some([other]), _) => (format!("; {other} has it"), String::new()),
         (Some(others), _) => (format!("; {} have it", others.join(", ")), String::new()),
         (None, Some(near)) => (format!("; did you mean '{near}'?"), String::new()),
-        (None, None) => (String::new(), format!("it takes {}", known.join(" "))),
+        (None, None) => (String::new(), format!("it takes {}; see {PAGE}", known.join(", "))),
     };
     let shown = printable(shown);
     let what = format!("a testbed with {fs} takes no {program} option '{shown}'{more}");
     Error::refused(what, hint)
 }
 
+/// Lists every option and what it takes.
+const PAGE: &str = "docs/reference/mkfs-and-mount-options.md";
+
 fn bad_value(program: &str, shown: &str, trouble: &str) -> Error {
     let (shown, trouble) = (printable(shown), printable(trouble));
-    Error::refused(format!("the {program} option '{shown}' is not right: {trouble}"), "correct it")
+    Error::refused(format!("{program} option '{shown}' {trouble}"), format!("see {PAGE}"))
 }
 
 /// The begin of a text, without what a terminal would obey.
@@ -193,11 +196,11 @@ fn list_trouble(rows: &[Row], text: &str) -> Option<String> {
         let Some(row) = rows.iter().find(|row| row.is_called(name)) else {
             let known: Vec<&str> = rows.iter().map(|row| row.name).collect();
             return Some(match meant(name, &known) {
-                Some(near) => format!("it has no '{name}'; did you mean '{near}'?"),
-                None => format!("it has no '{name}', but {}", known.join(" ")),
+                Some(near) => format!("has no '{name}'; did you mean '{near}'?"),
+                None => format!("has no '{name}', but {}", known.join(", ")),
             });
         };
-        row.form.trouble(value).map(|trouble| format!("'{name}': {trouble}"))
+        row.form.trouble(value).map(|trouble| format!("with '{name}' {trouble}"))
     })
 }
 

@@ -9,7 +9,8 @@ use crate::option::{Common, help_text, read};
 
 /// What stands above the options in `--help`.
 pub const HELP: &str = "\
-iolab bonnie++: the command line of bonnie++, with its tables, on real storage
+iolab bonnie++: the command line of bonnie++, with its tables, on real or simulated
+storage
 
   iolab bonnie++ -d DIR                   all phases, a file of twice the memory, 16384 small files
   iolab bonnie++ -d DIR -s 4g -r 0 -f -D  without the per-character phases, direct

@@ -20,7 +20,8 @@ pub struct Fio;
 
 /// What stands above the options in `--help`.
 const HELP: &str = "\
-iolab fio: the command line and the job files of fio, with its results, on real storage
+iolab fio: the command line and the job files of fio, with its results, on real or
+simulated storage
 
   iolab fio JOBFILE...                     run job files as they are
   iolab fio --name=x --rw=randread --bs=4k --size=1g --direct=1

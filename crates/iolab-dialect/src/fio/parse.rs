@@ -231,7 +231,11 @@ impl<H: Host> Reader<'_, H> {
         let lower = name.to_lowercase();
         let hint = match options::find(&lower) {
             Some(row) => format!(" (did you mean `{}`?)", row.name),
-            None => did_you_mean(name, known.copied().chain(program)),
+            None => {
+                // Of names of two and three letters one is always near.
+                let is_like = |known: &&str| known.len().abs_diff(name.len()) < 2;
+                did_you_mean(name, known.copied().chain(program).filter(is_like))
+            }
         };
         let problem = Problem::new(
             format!("there is no option '{}'{hint}", short(name)),

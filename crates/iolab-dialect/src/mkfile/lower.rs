@@ -40,7 +40,7 @@ pub fn lower(typed: &Typed, common: Common) -> Result<Plan, Problem> {
     let (directory, files) = places(&typed.files)?;
     let rows = files.iter().map(|name| row(typed, name, bytes)).collect::<Result<Vec<_>, _>>()?;
     let mut notes = Vec::new();
-    if !typed.is_sparse && !typed.is_synced && bytes > 0 {
+    if !typed.is_sparse && !typed.is_synced && bytes > 0 && !common.stores_nothing() {
         notes.push(
             "mkfile flushes nothing: the time is that of the page cache unless the files are \
              larger than memory; --sync flushes inside the time"

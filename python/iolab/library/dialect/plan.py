@@ -204,10 +204,10 @@ def _testbed_of(plan: DialectPlan) -> TestbedRequest:
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TestbedError(
-            f"{directory} cannot be used: {reason}", "name a file in a directory that exists"
+            f"{directory} cannot be used: {reason}", "name a directory that exists"
         ) from None
     if not path.is_dir():
-        raise TestbedError(f"{directory} is not a directory", "name a file in a directory")
+        raise TestbedError(f"{directory} is not a directory", "name a directory that exists")
     # Nobody else ever reads scratch files: a directory of ours cannot be taken for another's.
     in_place = () if plan.asked.get("is_scratch") else (("in_place", "true"),)
     return TestbedRequest("dir", str(path), in_place)

@@ -259,7 +259,10 @@ def _conduct(
         prepared = replace(prepared, options=replace(options, continued_by=continued_by))
     if plan.dialect == bonnie.NAME:
         bonnie.tell_user(plan, prepared.testbed, console)
-    return _run(prepared, line, console)
+    code = _run(prepared, line, console)
+    if prepared.testbed.has_null_target:
+        console.note("iolab: note: nothing was stored: these numbers are those of iolab itself")
+    return code
 
 
 def _run(prepared: Prepared, line: Line, console: Observer) -> int:

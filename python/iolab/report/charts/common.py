@@ -19,6 +19,7 @@ from iolab.report.chart import (
     Value,
 )
 from iolab.stats.caveats import EQUAL_ROUNDS
+from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import Group as ClassGroup
 from iolab.stats.ledger import factor_head
 from iolab.stats.longest_latencies import trial_text
@@ -179,8 +180,9 @@ def summary_point(t: TreatmentSummary, x: float | None, y: float) -> Point:
     elif t.value_interval is None:
         spread = "one trial"
     else:
-        ends = (metric.format(t.value_interval.low), metric.format(t.value_interval.high))
-        spread = f"95 % {ends[0]} to {ends[1]}"
+        bounds = (t.value_interval.low, t.value_interval.high)
+        ends = (metric.format(bounds[0]), metric.format(bounds[1]))
+        spread = no_interval(t.n, bounds) or f"95 % {ends[0]} to {ends[1]}"
     cached = ", page cache" if t.is_page_cache else ""
     title = f"{where}: {metric.format(t.value)} ({spread}, n = {t.n}{cached})"
     return Point(

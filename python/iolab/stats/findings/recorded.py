@@ -84,6 +84,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         "the timed region lasted less than 20 ms",
         "a larger file",
         scope="cell",
+        is_of_shortest=True,
     ),
     FindingKind(
         "verifying",

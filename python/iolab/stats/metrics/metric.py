@@ -50,6 +50,8 @@ class Metric:
 
     is_whole_time: bool = False
     """Whether it is the time that a whole operation took."""
+    highest: float | None = None
+    """No value can be above; None where there is no such bound."""
 
     @property
     def compared_label(self) -> str:
@@ -161,8 +163,10 @@ def rate_metric(
 def share_metric(name: str, label: str, about: str, *, as_percent: bool = True) -> Metric:
     """Make the metric of a share of one, or of an index from 0 to 1; higher is better."""
     if as_percent:
-        return Metric(name, "share", label, about, True, "%", 100.0, format_percent)
-    return Metric(name, "index", label, about, True, "", 1.0, format_significant)
+        share = Metric(name, "share", label, about, True, "%", 100.0, format_percent)
+    else:
+        share = Metric(name, "index", label, about, True, "", 1.0, format_significant)
+    return dataclasses.replace(share, highest=1.0)
 
 
 def amount_metric(name: str, label: str, about: str, *, is_higher_better: bool = False) -> Metric:

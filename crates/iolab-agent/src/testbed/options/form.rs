@@ -93,7 +93,10 @@ impl Form {
             Self::Perhaps(form) => return form.trouble_of(value),
         };
         let is_short = value.len() <= VALUE_MAX;
-        (!is_fine || !is_short).then(|| format!("'{value}' is not {}", self.describe()))
+        (!is_fine || !is_short).then(|| match self {
+            Self::Word(words) => format!("takes {}, not '{value}'", words.join(" or ")),
+            _ => format!("does not take '{value}', but {}", self.describe()),
+        })
     }
 
     /// What may be given, as a phrase.

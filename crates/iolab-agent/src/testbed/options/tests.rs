@@ -214,13 +214,19 @@ fn issue_14_point_5_what_is_meant_or_else_what_is_taken_is_said() {
     let text = told(&mount("xfs", "nodelalloc").unwrap_err());
     assert!(text.contains("'nodelalloc'; ext4 has it"), "{text}");
     let text = told(&mount("ext4", "errors=panic").unwrap_err());
-    assert!(text.contains("'panic' is not one of continue, remount-ro"), "{text}");
+    assert!(
+        text.contains("mount option 'errors=panic' takes continue or remount-ro, not 'panic'"),
+        "{text}"
+    );
     let text = told(&mkfs("btrfs", "--nodsize 16k").unwrap_err());
     assert!(text.contains("'--nodsize'") && text.contains("did you mean '--nodesize'?"), "{text}");
     let text = told(&mkfs("ext4", "-z undo").unwrap_err());
-    assert!(text.contains("'-z'") && text.contains("it takes -b -C -D"), "{text}");
+    assert!(text.contains("'-z'") && text.contains("it takes -b, -C, -D"), "{text}");
+    assert!(text.contains("see docs/reference/mkfs-and-mount-options.md"), "{text}");
+    let text = told(&mkfs("ext4", "-e panic").unwrap_err());
+    assert!(text.contains("mkfs option '-e' takes continue or remount-ro, not 'panic'"), "{text}");
     let text = told(&mkfs("ext4", "-E strid=4").unwrap_err());
-    assert!(text.contains("it has no 'strid'; did you mean 'stride'?"), "{text}");
+    assert!(text.contains("has no 'strid'; did you mean 'stride'?"), "{text}");
     for (option, why) in [("ro", "trials write"), ("suid", "programs"), ("dev", "device nodes")] {
         let text = told(&mount("ext4", option).unwrap_err());
         assert!(text.contains(why) && !text.contains("did you mean"), "{text}");

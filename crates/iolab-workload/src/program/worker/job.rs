@@ -188,8 +188,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 let (length, file) = (transfer.length, job.file);
                 self.fail(|| {
                     format!(
-                        "reading {length} bytes at {at} of file number {} gave {moved}: the file \
-                         ends there",
+                        "reading {length} bytes at {at} of file number {} gave {moved} bytes: the \
+                         file ends there",
                         file.map_or(0, |file| file.number)
                     )
                 });
