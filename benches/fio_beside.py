@@ -59,7 +59,7 @@ class Cell:
             *("--output-format=json", "--name=cell", f"--filename={FILE}", f"--direct={direct}"),
             *(f"--ioengine={self.engine}", f"--rw={self.direction}", f"--bs={self.size}"),
             *("--rwmixread=70", f"--iodepth={self.depth}", f"--size={FILE_BYTES}", "--thread"),
-            *("--overwrite=1", "--invalidate=0", "--time_based", f"--runtime={milliseconds}ms"),
+            *("--invalidate=0", "--time_based", f"--runtime={milliseconds}ms"),
         ]
 
 

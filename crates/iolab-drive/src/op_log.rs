@@ -6,7 +6,8 @@
 //!
 //! An entry of one op has [`ENTRY_BYTES`] bytes: offset in bytes (8), end of the op (8), service
 //! time (8), bytes moved (4), direction (4): 0 for a read, 1 for a write, 2 for a trim, 3 for an
-//! fsync, 4 for an fdatasync. An entry of a window ([`WINDOW_ENTRY_BYTES`]): end of the window (8), sum of the service times (8), the
+//! fsync, 4 for an fdatasync. An entry of a window ([`WINDOW_ENTRY_BYTES`]): end of the window
+//! (8), sum of the service times (8), the
 //! longest of them (8), bytes moved (8), number of ops (4), direction (4); one for each direction
 //! that was used. The last window ends with its last op.
 

@@ -370,25 +370,7 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
         };
         side.add(&one);
     }
-    if let Some(named) = tenant.operations.first().filter(|_| unit.name_bytes > 0) {
-        found.sides[0].add(&Side {
-            ios: named.ops,
-            bytes: named.ops * unit.name_bytes,
-            runtime_ms: milliseconds(measured_ns),
-            latency: Some(named.latency.clone()).filter(|latency| latency.count() > 0),
-            ..Side::default()
-        });
-    }
-    if let Some(trims) = tenant.operations.iter().find(|one| one.id == TRIM && unit.trim_bytes > 0)
-    {
-        found.sides[2].add(&Side {
-            ios: trims.ops,
-            bytes: trims.ops * unit.trim_bytes,
-            runtime_ms: milliseconds(measured_ns),
-            latency: Some(trims.latency.clone()).filter(|latency| latency.count() > 0),
-            ..Side::default()
-        });
-    }
+    add_operations(found, unit, tenant, measured_ns);
     add_times(&mut found.sync, service.sync.as_ref());
     found.runtime_ms += milliseconds(measured_ns);
     let busy: u64 =
@@ -414,6 +396,29 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
             None => 0,
         };
         found.error = if found.error == 0 { error } else { found.error };
+    }
+}
+
+/// Adds operations that move no data: on names, and trims.
+fn add_operations(found: &mut Entry<'_>, unit: &UnitShow, tenant: &TenantResult, measured_ns: u64) {
+    if let Some(named) = tenant.operations.first().filter(|_| unit.name_bytes > 0) {
+        found.sides[0].add(&Side {
+            ios: named.ops,
+            bytes: named.ops * unit.name_bytes,
+            runtime_ms: milliseconds(measured_ns),
+            latency: Some(named.latency.clone()).filter(|latency| latency.count() > 0),
+            ..Side::default()
+        });
+    }
+    if let Some(trims) = tenant.operations.iter().find(|one| one.id == TRIM && unit.trim_bytes > 0)
+    {
+        found.sides[2].add(&Side {
+            ios: trims.ops,
+            bytes: trims.ops * unit.trim_bytes,
+            runtime_ms: milliseconds(measured_ns),
+            latency: Some(trims.latency.clone()).filter(|latency| latency.count() > 0),
+            ..Side::default()
+        });
     }
 }
 
