@@ -178,7 +178,7 @@ impl Session {
         let mut machine = Machine::new(greeting.is_dry_run);
         machine.set_class(kind.class);
         machine.work_for(self.caller.clone());
-        if greeting.is_dry_run && (kind.class)() == testbed::CLASS_OF_USERS {
+        if greeting.is_dry_run && kind.class == testbed::CLASS_OF_USERS {
             journal::check_writable(&greeting.state_dir)?; // Root runs the others, elsewhere.
         }
         // Before any mount namespace is entered.

@@ -141,6 +141,7 @@ pub struct Grammar<S: 'static> {
 /// What iolab adds to every dialect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "CommonOptions")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Common {
     /// Testbed: `dir:PATH`, `loop:SIZE`, `device:PATH`, `sim:STACK`; absent: where the dialect
     /// would work.
@@ -191,8 +192,8 @@ pub const COMMON: &[OptionRow<Common>] = &[
         name: "--on",
         takes: Takes::Value("TESTBED"),
         group: GROUP,
-        doc: "where: dir:PATH, loop:SIZE, device:PATH, sim:STACK, null: (default: where the command \
-              says)",
+        doc: "where: dir:PATH, loop:SIZE, device:PATH, sim:STACK, null: (default: where the \
+              command says)",
         standing: Standing::Done,
         update: |common, given| {
             common.on = Some(given.value.to_owned());

@@ -44,25 +44,27 @@ fn decode(
     for format in formats {
         decoder.learn(&Description::parse("format", format)?)?;
     }
-    let (mut decoded, mut merger) = (Decoded::default(), Merger::default());
+    let (mut found, mut merger) = (Decoded::default(), Merger::default());
     for (cpu, bytes) in cpus.iter().enumerate() {
         for bytes in bytes.chunks(layout.page_bytes) {
             let mut page = Page::new(bytes, &layout);
-            decoded.pages_after_losses += u64::from(page.lost() != LostBefore::None);
+            found.pages_after_losses += u64::from(page.lost() != LostBefore::None);
             for record in page.by_ref() {
                 let (mut event, mut note) = (Event::default(), None);
                 let place = (record.time_ns, cpu as u32);
                 if decoder.read(record.content, place, &mut event, &mut note) {
-                    note.into_iter().for_each(|note| merger.push(note));
+                    if let Some(note) = note {
+                        merger.push(note);
+                    }
                     merger.push(event);
                 }
             }
-            decoded.damaged_pages += u64::from(page.is_damaged());
+            found.damaged_pages += u64::from(page.is_damaged());
         }
     }
     for event in merger.take_all() {
-        assert!(event.time_ns >= decoded.last_ns, "events are in the order of time");
-        (decoded.events, decoded.last_ns) = (decoded.events + 1, event.time_ns);
+        assert!(event.time_ns >= found.last_ns, "events are in the order of time");
+        (found.events, found.last_ns) = (found.events + 1, event.time_ns);
     }
-    Ok(decoded)
+    Ok(found)
 }

@@ -9,7 +9,7 @@ use iolab_sim::queue::{BlockQueue, QueueParameters};
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::{Bio, BioId, Ended, Flags, Layer, Operation, ProcessId, Submitter, device};
 use iolab_trace::native::Reader;
-use iolab_trace::simulated::{self, EventFile};
+use iolab_trace::simulated::{self, SimulatedFile};
 use iolab_trace::source::{Facts, Window};
 use iolab_trace::stages::{By, Pairing, Report, Rules, Stage};
 use iolab_trace::{Event, Input, Source};
@@ -92,7 +92,7 @@ fn run(work: &Work) -> (Vec<TraceEvent>, [u64; 2]) {
             let draw = random.next_u64();
             let sectors = 8 << (draw >> 60 & 3);
             let (process, is_write) = (next % work.processes, draw & 2 != 0);
-            let barrier = if is_write && draw >> 8 & 15 == 0 {
+            let barrier = if is_write && (draw >> 8) % 16 == 0 {
                 Flags::PREFLUSH.with(Flags::FUA)
             } else {
                 Flags::NONE
@@ -128,7 +128,7 @@ fn run(work: &Work) -> (Vec<TraceEvent>, [u64; 2]) {
 
 /// The events as a file.
 fn filed(events: &[TraceEvent]) -> Vec<u8> {
-    let mut recording = EventFile::begin(&Facts::new(), 1, false).unwrap();
+    let mut recording = SimulatedFile::begin(&Facts::new(), 1, false).unwrap();
     let mut file = Vec::new();
     for piece in events.chunks(100) {
         recording.add(piece).unwrap();

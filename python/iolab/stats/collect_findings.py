@@ -56,9 +56,9 @@ def _shortest(ledger: Ledger, found: list[Finding]) -> str | None:
     """Say which of several timed regions was the shortest; None of one, or if none is known."""
     places = {(f.about.trial_id, f.about.operation) for f in found}
     rows = [
-        (row["elapsed_ns"], row["operation"])
+        (elapsed_ns, row["operation"])
         for row in ledger.data.phase_details
-        if (row["trial_id"], row["operation"]) in places and row.get("elapsed_ns")
+        if (row["trial_id"], row["operation"]) in places and (elapsed_ns := row.get("elapsed_ns"))
     ]
     if len(places) < 2 or not rows:
         return None

@@ -107,7 +107,7 @@ fn twins_differ_in_knobs_and_each_original_is_noted_once() {
             let level = &levels[(place + shift) % 2];
             let applied = knobs.apply_on(&mut lab.machine, place, level).unwrap();
             assert_eq!(applied.knobs["scheduler"], level["scheduler"]);
-            assert_eq!(applied.knobs.get("bfq.low_latency").is_some(), level["scheduler"] == "bfq");
+            assert_eq!(applied.knobs.contains_key("bfq.low_latency"), level["scheduler"] == "bfq");
         }
     }
     let path = journal::file_of(lab.state.path(), "run-1");

@@ -179,14 +179,14 @@ impl Places {
         let (trial, place) = at;
         let point = trial.folder.join(&place.name);
         let shown = (point.display().to_string(), place.folder.display().to_string());
-        if !self.is_mounted {
+        if self.is_mounted {
+            let detail = format!("mount --bind {} {}", shown.1, shown.0);
+            machine.act(ActionKind::Mount, shown.0, detail, || bind(trial, place))?;
+        } else {
             let user = machine.user().cloned();
             machine.act(ActionKind::CreateFile, shown.0, format!("link to {}", shown.1), || {
                 crate::identity::on_behalf(user.as_ref(), || link(trial, place))
             })?;
-        } else {
-            let detail = format!("mount --bind {} {}", shown.1, shown.0);
-            machine.act(ActionKind::Mount, shown.0, detail, || bind(trial, place))?;
         }
         self.others[index].shown_at = Some(point);
         Ok(())
@@ -339,6 +339,7 @@ mod tests {
             image_dir: "/var/tmp".into(),
             device_count: 1,
             logical_block_bytes: 512,
+            twin_count: 1,
         })
     }
 

@@ -229,13 +229,12 @@ impl<H: Host> Reader<'_, H> {
         let known = options::rows().flat_map(|row| std::iter::once(&row.name).chain(row.aliases));
         let program = command::ROWS.iter().map(|row| row.name);
         let lower = name.to_lowercase();
-        let hint = match options::find(&lower) {
-            Some(row) => format!(" (did you mean `{}`?)", row.name),
-            None => {
-                // Of names of two and three letters one is always near.
-                let is_like = |known: &&str| known.len().abs_diff(name.len()) < 2;
-                did_you_mean(name, known.copied().chain(program).filter(is_like))
-            }
+        let hint = if let Some(row) = options::find(&lower) {
+            format!(" (did you mean `{}`?)", row.name)
+        } else {
+            // Of names of two and three letters one is always near.
+            let is_like = |known: &&str| known.len().abs_diff(name.len()) < 2;
+            did_you_mean(name, known.copied().chain(program).filter(is_like))
         };
         let problem = Problem::new(
             format!("there is no option '{}'{hint}", short(name)),

@@ -100,7 +100,7 @@ mod tests {
         Event { time_ns, cpu, ..Event::default() }
     }
 
-    fn place(event: Event) -> (u64, u32) {
+    fn place(event: &Event) -> (u64, u32) {
         (event.time_ns, event.cpu)
     }
 
@@ -113,7 +113,8 @@ mod tests {
         for time in [4, 9, 10] {
             merger.push(event((time, 1)));
         }
-        let first: Vec<(u64, u32)> = merger.take_before(20_000_000).map(place).collect();
+        let first: Vec<(u64, u32)> =
+            merger.take_before(20_000_000).map(|event| place(&event)).collect();
         assert_eq!(first, [(4, 1), (5, 0), (9, 0), (9, 1), (10, 1)]);
         assert_eq!(merger.len(), 1);
         assert_eq!(merger.take_all().count(), 1);
@@ -132,10 +133,10 @@ mod tests {
             let mut sorted = pushed;
             sorted.sort_unstable();
             let taken = merger.take_before(limit_ns + SLACK_NS);
-            let first: Vec<(u64, u32)> = taken.map(place).collect();
+            let first: Vec<(u64, u32)> = taken.map(|event| place(&event)).collect();
             let split = sorted.partition_point(|(time_ns, _)| *time_ns <= limit_ns);
             prop_assert_eq!(&first[..], &sorted[..split]);
-            let rest: Vec<(u64, u32)> = merger.take_all().map(place).collect();
+            let rest: Vec<(u64, u32)> = merger.take_all().map(|event| place(&event)).collect();
             prop_assert_eq!(&rest[..], &sorted[split..]);
         }
     }

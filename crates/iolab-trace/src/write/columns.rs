@@ -42,7 +42,7 @@ pub const fn kind_of(column: Column) -> ColumnType {
     }
 }
 
-/// ColumnBuffers of one column of a batch.
+/// Buffers of one column of a batch.
 #[derive(Debug, Default)]
 pub struct ColumnBuffers {
     /// A bit per event that has a value; empty: all have.

@@ -68,6 +68,7 @@ class WholeRecord(TypedDict):
     phases: list[PhaseRecord]
     ended_ms: int
     ended: str
+    pid: int
     elapsed_s: int
 
 
