@@ -92,7 +92,7 @@ fn run(work: &Work) -> (Vec<TraceEvent>, [u64; 2]) {
             let draw = random.next_u64();
             let sectors = 8 << (draw >> 60 & 3);
             let (process, is_write) = (next % work.processes, draw & 2 != 0);
-            let barrier = if is_write && (draw >> 8) % 16 == 0 {
+            let barrier = if is_write && (draw >> 8).is_multiple_of(16) {
                 Flags::PREFLUSH.with(Flags::FUA)
             } else {
                 Flags::NONE
