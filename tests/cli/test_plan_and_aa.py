@@ -117,7 +117,7 @@ def test_more_noise_needs_more_rounds(iolab):
             "study.toml is a study, which says its levels itself",
         ),
         ((*AA, "--rounds", "none"), "rounds"),
-        ((*AA, "--rounds", "2"), "2 rounds would be too few"),
+        ((*AA, "--rounds", "2"), "2 rounds are too few"),
     ],
 )
 def test_nonsense_is_refused_with_words(iolab, arguments, message):

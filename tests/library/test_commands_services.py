@@ -75,9 +75,11 @@ def test_a_device_that_a_file_names_is_known_as_such(tmp_path):
     """`iolab aa --workload` took a file's device for one that the user had typed."""
     path = tmp_path / "study.toml"
     path.write_text(preset_study("video", "device:/dev/null", "1s", "1m"))
-    assert is_testbed_from_file(noise_study(StudyKeys({}, {}), path, None))
-    assert not is_testbed_from_file(noise_study(KEYS, path, None))
-    assert not is_testbed_from_file(noise_study(KEYS, None, "20us"))
+    assert is_testbed_from_file(
+        noise_study(StudyWords(StudyKeys({}, {}), {}, workloads=(str(path),)), None)
+    )
+    assert not is_testbed_from_file(noise_study(StudyWords(KEYS, {}, workloads=(str(path),)), None))
+    assert not is_testbed_from_file(noise_study(StudyWords(KEYS, {}), "20us"))
 
 
 def test_an_answer_is_a_text_and_files(stored, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Final
 
 from iolab.cli import flags
@@ -26,13 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on", dest="testbed", metavar="TESTBED", help="where: loop[:SIZE], dir:PATH, sim:PROFILE"
     )
     group.add_argument(
-        "--workload",
-        metavar="STUDY.toml",
-        help="first workload, settings and first levels of a study (random 4k reads, depth 1)",
+        "--design",
+        metavar="HOW",
+        help="pairs (alternating slices, with the noise by length of slice) or trials",
     )
     group.add_argument("--rounds", metavar="N", help=f"pairs of trials ({ROUNDS})")
     group.add_argument("--budget", metavar="TIME", help="stop before a round that would not fit")
     group.add_argument("--margin", metavar="SHARE", help="smallest difference that matters (5%%)")
+    group.add_argument("--metric", metavar="METRIC", help="metric whose noise is measured")
+    group.add_argument("--metric-of", metavar="PART", help="stream or test whose metric it is")
     group.add_argument("--seed", metavar="N", help="seed of the order (drawn and stored)")
     group.add_argument(
         "--for-rounds",
@@ -46,26 +47,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pause after each operation of a third label, as in 20us: must be found",
     )
     flags.leave_out_study_flags(parser)
+    flags.add_factor_flags(parser)
     flags.add_run_flags(parser)
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Run the A/A study, evaluate it, keep the result."""
     from iolab.cli.conduct import conduct
-    from iolab.library.calibration_text import calibration_lines
-    from iolab.library.noise_study import NoiseRun, noise_study, planned_rounds
+    from iolab.library.calibration_text import calibration_lines, length_lines
+    from iolab.library.noise_study import NoiseRun, lacking, noise_study, planned_rounds
 
     n_planned = planned_rounds(arguments.for_rounds)
-    workload = Path(arguments.workload) if arguments.workload is not None else None
-    study = noise_study(flags.study_keys(arguments), workload, arguments.inject)
+    study = noise_study(flags.study_words(arguments), arguments.inject)
+    for lack in lacking(study, n_planned):
+        console.note(f"iolab: note: {lack}")
     options = flags.run_options(arguments)
     if options.is_dry_run:
         return conduct(study, options, arguments, services, console)
     run = NoiseRun.prepared(study, options)
     code = conduct(study, run.options, arguments, services, console)
-    result, kept = run.evaluated(n_planned, services)
+    result, by_length, kept = run.evaluated(n_planned, services)
     console.result()
-    console.result("\n".join(calibration_lines(result)))
+    console.result("\n".join([*calibration_lines(result), *length_lines(by_length)]))
     console.result(f"{'kept for plans:':16}{kept}")
     if result.control is not None and not result.control.is_found:
         return EXIT_NOT_FOUND

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from iolab.library.power_reached import SAVING_MIN, length_text
 from iolab.stats.effect_words import percent
+from iolab.study.slice_lengths import length_text as slice_text
 from iolab.wording import counted
 
 if TYPE_CHECKING:
     from iolab.stats.calibration import Calibration, Control
+    from iolab.stats.slices import ErrorOfLength
+
+BAR_WIDTH: Final = 40
 
 
 def calibration_lines(result: Calibration) -> list[str]:
@@ -38,6 +43,18 @@ def calibration_lines(result: Calibration) -> list[str]:
             f" last (p = {result.position_p:.2g})."
         )
     return [*lines, *_level_lines(result), *_control_lines(result.control)]
+
+
+def length_lines(rows: Sequence[ErrorOfLength]) -> list[str]:
+    """Draw the standard error after three minutes by length of slice; nothing without slices."""
+    if not rows:
+        return []
+    most = max(row.error for row in rows)
+    lines = ["Where the noise lives: standard error after 3 min, by length of slice."]
+    for row in rows:
+        bar = "#" * max(1, round(BAR_WIDTH * row.error / most))
+        lines.append(f"  {slice_text(row.length_ns):>7}  {row.error * 100:6.2g} %  {bar}")
+    return lines
 
 
 def _level_lines(result: Calibration) -> list[str]:

@@ -151,6 +151,26 @@ class StudyWords:
 
     def table(self) -> dict[str, object]:
         """The study as a study file would give it."""
+        factors, workloads = self.factors_and_workloads()
+        varied = [name for name, levels in factors.items() if _has_levels(levels)]
+        varied += [path for workload in workloads for path in _varied_of(workload)]
+        named = (name.replace("_", "-").strip("-+") for name in varied)
+        name = "-".join(filter(None, named)) or "compare"
+        whole = {"name": name[:64], "factors": factors, "workloads": workloads}
+        return {**whole, **self.keys.values}
+
+    @property
+    def has_pattern(self) -> bool:
+        """Whether something was given that belongs to IOzone's tests: sizes, depth, workers."""
+        return any(self.levels.get(row.name) for row in FACTORS if row.scope is Scope.PATTERN)
+
+    def factors_and_workloads(self) -> tuple[dict[str, Levels], list[Entry]]:
+        """The two tables of a study file that hold them.
+
+        Raises
+        ------
+        IolabError : a word means nothing; names the flag.
+        """
         factors = dict[str, Levels]()
         for definition in FACTORS:
             if levels := self._levels(definition):
@@ -168,12 +188,7 @@ class StudyWords:
         workloads = self._workloads(factors)
         if workloads[0].get("kind") == "iozone" and self.compares_record_sizes:
             factors["record_size"] = DEFAULT_RECORD_SIZES
-        varied = [name for name, levels in factors.items() if _has_levels(levels)]
-        varied += [path for workload in workloads for path in _varied_of(workload)]
-        named = (name.replace("_", "-").strip("-+") for name in varied)
-        name = "-".join(filter(None, named)) or "compare"
-        whole = {"name": name[:64], "factors": factors, "workloads": workloads}
-        return {**whole, **self.keys.values}
+        return factors, workloads
 
     @property
     def compares_record_sizes(self) -> bool:

@@ -133,6 +133,9 @@ fn check_changes(machine: &Machine, testbed: &dyn Testbed, spec: &TrialSpec) -> 
     for treatment in spec.pairs.iter().flat_map(|pairs| &pairs.treatments) {
         testbed.check_knobs(machine, &treatment.knobs)?;
     }
+    if let Some(problem) = spec.pairs.as_ref().and_then(PairsSpec::problem) {
+        return Err(Error::protocol(problem));
+    }
     if spec.pairs.as_ref().is_some_and(PairsSpec::may_switch_fast) {
         testbed.check_fast_switching()?;
     }

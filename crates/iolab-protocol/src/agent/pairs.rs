@@ -9,6 +9,9 @@ use iolab_workload::operation::OperationKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// An hour: nobody alternates more slowly.
+const LENGTH_NS_MAX: u64 = 3_600_000_000_000;
+
 /// A session that alternates treatments in slices, on files that are made once.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +59,27 @@ impl PairsSpec {
     /// Whether knobs could change more often than once a second.
     pub fn may_switch_fast(&self) -> bool {
         self.is_switching() && self.slice_min_ns < 1_000_000_000
+    }
+
+    /// What could not be measured as it is said, and why.
+    ///
+    /// A knob that only one treatment names would keep that treatment's value in the slices of the
+    /// others.
+    pub fn problem(&self) -> Option<String> {
+        let names = |it: &PairsTreatment| it.knobs.keys().cloned().collect::<Vec<_>>();
+        let first = self.treatments.first().map(names).unwrap_or_default();
+        if self.treatments.iter().any(|it| names(it) != first) {
+            return Some("treatments of one session name different knobs".into());
+        }
+        let lengths = [
+            ("slice_min_ns", self.slice_min_ns),
+            ("slice_max_ns", self.slice_max_ns),
+            ("washout_ns", self.washout_ns),
+            ("settle_ns", self.settle_ns),
+            ("unit_ns", self.unit_ns),
+        ];
+        let long = lengths.iter().find(|(_, ns)| *ns > LENGTH_NS_MAX);
+        long.map(|(name, ns)| format!("{name} = {ns} is longer than an hour"))
     }
 }
 

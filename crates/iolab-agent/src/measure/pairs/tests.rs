@@ -40,6 +40,25 @@ fn request(directory: &std::path::Path, workload: &Value) -> Request {
 }
 
 #[test]
+fn what_could_not_be_alternated_is_told() {
+    let level = workload(4096, "direct", "laid_out");
+    let whole = || spec(&[level.clone(), level.clone()], 1);
+    assert_eq!(whole().problem(), None);
+    let mut uneven = whole();
+    uneven.treatments[1].knobs.insert("read_ahead_kb".into(), "64".into());
+    assert!(uneven.problem().unwrap().contains("different knobs"));
+    for change in [
+        |it: &mut PairsSpec| it.washout_ns = u64::MAX,
+        |it: &mut PairsSpec| it.unit_ns = u64::MAX,
+        |it: &mut PairsSpec| it.slice_max_ns = u64::MAX,
+    ] {
+        let mut long = whole();
+        change(&mut long);
+        assert!(long.problem().unwrap().contains("longer than an hour"));
+    }
+}
+
+#[test]
 fn a_session_has_every_cell_equally_often_in_every_unit() {
     let place = tempfile::tempdir_in(".").unwrap();
     let workloads = [workload(4096, "direct", "laid_out"), workload(8192, "direct", "existing")];
