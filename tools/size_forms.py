@@ -20,7 +20,7 @@ NAMES: Final = frozenset(
 """Names of such fields."""
 TO_THE_DEVICE: Final = (
     *("python/iolab/study/", "python/iolab/run/", "crates/iolab-dialect/src/"),
-    *("crates/iolab-workload/src/preset/", "crates/iolab-workload/src/spec.rs"),
+    *("crates/iolab-workload/src/preset/", "crates/iolab-workload/src/spec"),
 )
 """Where a size is asked for; everywhere else it is told of what was done."""
 TOLD: Final = ("crates/iolab-dialect/src/iozone/report.rs",)

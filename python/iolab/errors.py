@@ -7,7 +7,6 @@ exceptions: they are :class:`iolab.store.rows.Caveat` values that travel with th
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ class IolabError(Exception):
         ----------
         text : an ``ExtensionError`` (`iolab.protocol`), as JSON.
         """
+        import json  # Few commands meet such an error.
+
         told: ExtensionError = json.loads(text)
         branch = {"study": StudyError, "dialect": DialectError, "trace": TraceError}
         error = branch[told["branch"]](

@@ -110,7 +110,10 @@ def test_what_overwrite_lets_go_is_said_before(tmp_path, monkeypatch):
     [
         (("-i", "1", "-f", "none"), "there is no file {}/none, and read reads one: name one"),
         (("-i", "1", "-t", "2", "-F", "a", "b"), "there is no file {}/a, and read reads one"),
-        (("-i", "0", "-f", "no/f"), "no cannot be used: No such file or directory: name a file"),
+        (
+            ("-i", "0", "-f", "no/f"),
+            "no cannot be used: No such file or directory: name a directory",
+        ),
         (("-i", "0", "-b", "no/x.xls"), "no does not exist: make it first, or name another"),
     ],
 )

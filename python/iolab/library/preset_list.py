@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from iolab import units
 from iolab.errors import StudyError
-from iolab.study.load import testbed_request
 from iolab.study.presets import PRESETS, Preset, find_preset, preset_workload
 from iolab.study.render import workload_toml
+from iolab.study.testbed_words import testbed_request
 from iolab.testbed.model import make_testbed
 
 

@@ -40,6 +40,7 @@ from iolab.study.presets import find_preset
 from iolab.study.reader import Reader, shown_value
 from iolab.study.settings import parse_name, read_settings
 from iolab.study.source import FileSource, OverriddenSource, Source
+from iolab.study.testbed_words import PLACES, testbed_request
 from iolab.study.testbeds import TESTBED_KINDS, testbed_kind
 from iolab.study.treatment import is_varied_by
 from iolab.study.typed_workloads import CONTENTION
@@ -77,11 +78,9 @@ _STUDY_KEYS: Final = (
     "command",
 )
 _TESTBED_ARGUMENTS: Final = {kind.name: kind.argument_key for kind in TESTBED_KINDS}
-_PLACES: Final = "places"
-_PLACE: Final = re.compile(r",(?=[A-Za-z0-9_-]+=[a-z]+(?:[:,]|$))")
 """What separates a testbed from its places, and these from each other."""
 _TESTBED_OPTIONS: Final = (
-    _PLACES,
+    PLACES,
     "image_dir",
     "device_count",
     "logical_block_bytes",
@@ -470,14 +469,6 @@ def _parse_seed(value: object) -> int:
     raise ValueError(f"'{value}' is not a seed: a whole number from 0 to 2**63 - 1")
 
 
-def testbed_request(text: str) -> TestbedRequest:
-    """The testbed of ``KIND[:ARGUMENT][,NAME=KIND[:ARGUMENT]...]``, as typed."""
-    main, *places = _PLACE.split(text)
-    kind, _, argument = main.partition(":")
-    options = ((_PLACES, ",".join(places)),) if places else ()
-    return TestbedRequest("dir" if kind == "directory" else kind, argument, options)
-
-
 def _parse_testbed(value: object) -> TestbedRequest:
     if isinstance(value, str):
         if "\0" in value:
@@ -502,10 +493,10 @@ def _parse_testbed(value: object) -> TestbedRequest:
     for key in table:
         if key not in known:
             raise ValueError(f"a testbed has no '{key}'{nearest(key, known)}")
-    places = table.get(_PLACES)
+    places = table.get(PLACES)
     if isinstance(places, dict):
         named = cast("dict[str, object]", places)
-        table[_PLACES] = [f"{name}={_option_text(name, text)}" for name, text in named.items()]
+        table[PLACES] = [f"{name}={_option_text(name, text)}" for name, text in named.items()]
     options = {key: _option_text(key, table[key]) for key in _TESTBED_OPTIONS if key in table}
     argument = _option_text(argument_key, table.get(argument_key, ""))
     _refuse_missing(kind, argument)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, RefusedError
 from iolab.library.dialect.plan import DialectCore, DialectPlan
-from iolab.library.stored import is_archive
 from iolab.store import created_files
 from iolab.store.users_files import FLAG, Allowed, refuse_foreign, write_file
 
@@ -71,6 +70,8 @@ def refuse_elsewhere(paths: Iterable[Path], allowed: Allowed, source: Path) -> N
     ------
     RefusedError : one lies elsewhere, and the user did not name it today.
     """
+    from iolab.library.stored import is_archive
+
     for path in elsewhere(paths):
         is_known = not is_archive(source) and path.exists() and created_files.is_made(path.lstat())
         if not (is_known or allowed.has(path)):

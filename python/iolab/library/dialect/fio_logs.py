@@ -16,7 +16,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError
@@ -102,6 +101,8 @@ def log_folder(plan: DialectPlan, out_dir: Path) -> Generator[Path | None]:
     try:
         yield folder
     finally:
+        from shutil import rmtree
+
         rmtree(folder, ignore_errors=True)
 
 

@@ -29,8 +29,8 @@ from iolab.study.dialects import (
     usual_level,
 )
 from iolab.study.entry_plan import EntryPlan, entry_plan
-from iolab.study.load import testbed_request
 from iolab.study.model import Levels, Study, TestbedRequest
+from iolab.study.testbed_words import testbed_request
 
 if TYPE_CHECKING:
     from iolab.json_text import JsonText

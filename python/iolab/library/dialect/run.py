@@ -17,7 +17,6 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, TestbedError
-from iolab.library.conducted import rehearsed
 from iolab.library.dialect import bonnie, fio, fio_logs, side
 from iolab.library.dialect.files import check_workbook, elsewhere, refuse_elsewhere, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
@@ -234,6 +233,8 @@ def conduct_line(
     refuse_elsewhere(line.written_files(), plan.allowed, source)
     options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
     if options.is_dry_run:
+        from iolab.library.conducted import rehearsed
+
         is_drawn = checked.seed is None and not options.is_resumed
         prepared = prepare(checked, options, services.load_core(), services.analysis, console, line)
         rehearsed(prepared, is_drawn=is_drawn)
