@@ -320,7 +320,8 @@ def test_small_files_are_touched_as_the_original_touches_them(tmp_path):
     theirs = traced(tmp_path, "theirs-log", original)
     workload = json.loads(_core.dialect_parse("bonnie++", words))["rows"][0]["workload"]
     (tmp_path / "ours").mkdir()
-    trial = {"trial": "t1", "directory": str(tmp_path / "ours"), "workload": workload}
+    folder = str(tmp_path / "ours")
+    trial = {"trial": "t1", "directory": folder, "is_ours": True, "workload": workload}
     agent = [str(find_agent()), "measure"]
     ours = traced(tmp_path, "ours-log", agent, input=json.dumps(trial) + "\n")
     phases = [split(calls) for calls in (ours, theirs)]
