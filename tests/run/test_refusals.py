@@ -38,6 +38,10 @@ def spec(*tenants: dict[str, Any], **around: Any) -> dict[str, Any]:
 SIM = make_testbed("sim", "fixed-100us", {})
 
 
+STACK = {"fs": "ext4", "mkfs_options": [], "mount_options": [], "has_external_journal": False}
+"""A file system as a trial spec has it: all keys, as the agent's protocol says."""
+
+
 @pytest.mark.parametrize(
     ("tenant", "around", "code", "part"),
     [
@@ -51,7 +55,7 @@ SIM = make_testbed("sim", "fixed-100us", {})
         ({}, {"cache": "warm"}, "warm_cache", "no page cache"),
         ({}, {"io_groups": [{"tenant": "main"}]}, "control_groups", "not simulated yet"),
         ({}, {"changes": [{"at_ns": 1, "knobs": {}}]}, "changes", "keeps its settings"),
-        ({}, {"stack": {"fs": "ext4"}}, "file_system", "no file systems yet"),
+        ({}, {"stack": STACK}, "file_system", "no file systems yet"),
     ],
 )
 def test_a_simulated_stack_says_what_it_cannot_do(
