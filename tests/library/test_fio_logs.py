@@ -41,9 +41,12 @@ def written(tmp_path: Path, wanted: dict[str, Any], entries: bytes, elapsed_ms: 
     folder.mkdir(exist_ok=True)
     (folder / "p.0").write_bytes(entries)
     path = tmp_path / "x.log"
-    plan = DialectPlan(
-        "fio", "", {"show": {"logs": [wanted | {"file": str(path)}]}, "common": {"overwrite": []}}
-    )
+    values: Any = {
+        "show": {"logs": [wanted | {"file": str(path)}]},
+        "common": {"overwrite": []},
+    }
+    lowered: Any = None  # Logs take nothing from the rows.
+    plan = DialectPlan("fio", "", values, lowered)
     worker = {"started_ns": START, "elapsed_ns": elapsed_ms * MS}
     record: Any = {"phases": [{"started_ns": START, "tenants": [{"workers": [worker]}]}]}
     assert fio_logs.check_logs(plan) == [path]

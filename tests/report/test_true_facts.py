@@ -493,7 +493,7 @@ def test_a_simulation_explains_what_is_equal_and_what_is_far_apart(canned: Modul
         levels=("noop", "bfq", "cfq"), throughput={"cfq": 64.0}, noise=0.0, kind="simulated"
     )
     found = {c.kind: c for c in judge(data).caveats}
-    assert "equal to noop to the last digit, in every round: bfq" in found["equal_in_model"].says
+    assert "bfq equals noop to the last digit in every round" in found["equal_in_model"].says
     assert "in this model cfq is 64 times as fast as noop" in found["far_apart"].says
     assert "half of the operations end within" in found["far_apart"].says
     real = replace(data, study=replace(data.study, kind="real"))

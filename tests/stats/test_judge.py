@@ -48,7 +48,9 @@ def test_worse_level_is_found_with_its_trade_off(canned: ModuleType) -> None:
 def test_identical_levels_are_the_same(canned: ModuleType) -> None:
     verdict = judge(canned.make_study(noise=0.01))
     assert verdict.headline_word == "same"
-    assert verdict.sentence.startswith("bfq and none are equally fast: any difference is below 5 %")
+    assert verdict.sentence.startswith(
+        "bfq and none are equally fast in writes and in reads: any difference is below 5 %"
+    )
 
 
 def test_noise_is_undecided_with_rounds_to_go(canned: ModuleType) -> None:
@@ -449,13 +451,18 @@ def test_order_of_rows_does_not_matter(canned: ModuleType) -> None:
     assert judge(study).to_dict() == judge(turned).to_dict()
 
 
+VOLUMES = {"block_read_bytes", "block_write_bytes", "block_requests"}
+"""Metrics of work that the device was given: less is better, though no time."""
+
+
 def test_metrics_are_listed_once_with_unit_in_the_name() -> None:
     assert len(METRIC_BY_NAME) == len(METRICS)
     for metric in METRICS:
         units = {"bytes/s": "bytes_per_s", "ops/s": "ops_per_s", "ns": "_ns"}
-        units |= {"share": "_share", "index": "fairness_"}
-        assert units[metric.unit] in metric.name
-        assert metric.is_higher_better == (metric.unit != "ns")
+        units |= {"share": "_share", "index": "fairness_", "bytes": "_bytes"}
+        assert units.get(metric.unit, "") in metric.name
+        is_lower_better = metric.unit == "ns" or metric.name in VOLUMES
+        assert metric.is_higher_better != is_lower_better
         assert metric.format(1234567.0)
 
 

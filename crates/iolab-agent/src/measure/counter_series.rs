@@ -149,7 +149,7 @@ mod tests {
         for tenth in 1..1000_u32 {
             readings.look_at(&counters, readings.began + INTERVAL * tenth);
         }
-        assert!(readings.interval > INTERVAL * 8);
+        assert!(readings.interval >= INTERVAL * 8);
         assert!(readings.at_ns.len() <= READINGS_MAX);
         assert!(readings.at_ns.is_sorted() && readings.at_ns[0] == 0);
         assert_eq!(readings.series(0).unwrap().counters.len(), readings.at_ns.len());
