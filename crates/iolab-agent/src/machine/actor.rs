@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -397,41 +398,32 @@ impl Machine {
     }
 }
 
-/// Runs a program in an empty directory of its own and with an environment of ours: it may neither
-/// find nor leave a file where somebody happens to be.
+/// Runs a program in an empty directory that is removed already, with an environment of ours: it
+/// may neither find nor leave a file where somebody happens to be.
 fn run_program(command: &[String]) -> Result<std::process::Output> {
     let (program, arguments) = command.split_first().expect("a command names its program");
     let path = find_program(program).ok_or_else(|| Error::io("run", program, missing()))?;
-    let folder = PrivateFolder::make()?;
+    let folder = removed_folder()?;
     self::command(path)
         .args(arguments)
         .stdin(Stdio::null())
-        .current_dir(&folder.0)
+        .current_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))
         .output()
         .map_err(|error| Error::io("run", program, error))
 }
 
-/// A new directory for its owner alone, removed with all that is in it.
-struct PrivateFolder(PathBuf);
-
-impl PrivateFolder {
-    fn make() -> Result<Self> {
-        // Nobody else may change names in it, /tmp is sticky and /run belongs to root.
-        let is_root = nix::unistd::geteuid().is_root();
-        let parent = if is_root { PathBuf::from("/run") } else { std::env::temp_dir() };
-        let path = parent.join(format!("iolab-program-{}", owned_directory::fresh_token()?));
-        fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .map_err(|error| Error::io("create", &path, error))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for PrivateFolder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// A directory that is removed already: a working directory in which no name can be made, and
+/// which needs no removal should we be killed.
+fn removed_folder() -> Result<fs::File> {
+    // Nobody else may change names in it, /tmp is sticky and /run belongs to root.
+    let is_root = nix::unistd::geteuid().is_root();
+    let parent = if is_root { PathBuf::from("/run") } else { std::env::temp_dir() };
+    let path = parent.join(format!("iolab-program-{}", owned_directory::fresh_token()?));
+    let fail = |error| Error::io("create", &path, error);
+    fs::DirBuilder::new().mode(0o700).create(&path).map_err(fail)?;
+    let folder = fs::File::open(&path);
+    fs::remove_dir(&path).map_err(fail)?;
+    folder.map_err(fail)
 }
 
 fn missing() -> io::Error {
