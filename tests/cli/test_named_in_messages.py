@@ -40,7 +40,7 @@ TYPED = [
     ("import nosuch.csv", "nosuch.csv: there is no such file: name a file: what iozone"),
     ("import folder", "folder cannot be read: Is a directory: name a file: what iozone"),
     ("sim dispatch nosuch", "'nosuch' is not a file"),
-    ("aa --on loop:1g --workload nosuch", "--workload nosuch: there is no such file"),
+    ("aa --on loop:1g --workload nosuch", "--workload: 'nosuch' is not a workload"),
     ("aa --on loop:1g --inject 20", "--inject 20: this is not a pause"),
     ("aa --on loop:1g --inject 0", "as in --inject 20us or --inject 1ms"),
     ("aa --on loop:1g --inject 5000d", "--inject 5000d: trials would consist of the pause"),
