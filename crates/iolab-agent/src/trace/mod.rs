@@ -4,10 +4,13 @@ mod capture;
 mod capture_loop;
 mod device;
 mod instance;
+mod layers;
 mod order;
 mod output;
+mod processes;
 mod record;
 mod recorder;
+mod trace_file;
 mod tracefs;
 mod trial;
 

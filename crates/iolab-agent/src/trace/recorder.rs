@@ -28,7 +28,7 @@ const COMPLAINTS_MAX: usize = 8;
 /// A recording that is under way.
 #[derive(Debug)]
 pub struct Recorder {
-    instance: Instance,
+    instances: Vec<Instance>,
     child: Child,
     /// The child ends when this is closed.
     input: Option<ChildStdin>,
@@ -52,17 +52,17 @@ impl Recorder {
     ) -> Result<Option<Self>> {
         let Some(instance) = Instance::create(machine, run)? else { return Ok(None) };
         let Some(output) = output else { return Ok(None) };
-        let order = Order { instance: instance.name.clone(), ..order };
-        let (child, input, words) = match spawn(&order, output) {
+        let mut instances = vec![instance];
+        let (child, input, words) = match spawn_in(&mut instances, machine, run, order, output) {
             Ok(parts) => parts,
             Err(error) => {
-                instance.remove(machine)?;
+                remove_all(instances, machine)?;
                 return Err(error);
             }
         };
         let (is_ready, last, complaints) = (false, None, VecDeque::new());
         let input = Some(input);
-        let mut recorder = Self { instance, child, input, words, is_ready, last, complaints };
+        let mut recorder = Self { instances, child, input, words, is_ready, last, complaints };
         let deadline = Instant::now() + PATIENCE;
         while !recorder.is_ready && !recorder.has_ended() && Instant::now() < deadline {
             recorder.wait(POLL);
@@ -129,7 +129,7 @@ impl Recorder {
         }
         let status = self.child.wait();
         self.listen();
-        self.instance.remove(machine)?;
+        remove_all(self.instances, machine)?;
         match self.last {
             Some(Said::Recorded(recorded)) => Ok(recorded),
             Some(Said::Failed { what, hint }) => Err(Error::failed(what, hint)),
@@ -145,8 +145,34 @@ impl Recorder {
     }
 }
 
+type Parts = (Child, ChildStdin, LineReader);
+
+/// Makes what instances are lacking, and starts the child.
+fn spawn_in(
+    instances: &mut Vec<Instance>,
+    machine: &mut Machine,
+    run: &str,
+    mut order: Order,
+    output: File,
+) -> Result<Parts> {
+    order.instance.clone_from(&instances[0].name);
+    if order.wants_processes()
+        && let Some(instance) = Instance::create(machine, run)?
+    {
+        order.process_instance = Some(instance.name.clone());
+        instances.push(instance);
+    }
+    spawn(&order, output)
+}
+
+/// Removes all; one that cannot be removed does not keep the others.
+fn remove_all(instances: Vec<Instance>, machine: &mut Machine) -> Result<()> {
+    let removed = instances.into_iter().map(|instance| instance.remove(machine));
+    removed.fold(Ok(()), Result::and)
+}
+
 /// Starts the child and tells it what to do; what it hears, and what it says.
-fn spawn(order: &Order, output: File) -> Result<(Child, ChildStdin, LineReader)> {
+fn spawn(order: &Order, output: File) -> Result<Parts> {
     let mut command = command("/proc/self/exe");
     command
         .arg(NAME)
