@@ -2032,6 +2032,10 @@ class Judgement(TypedDict):
     title: str
 
 
+Layer: TypeAlias = Literal["syscalls", "writeback", "ext4", "jbd2", "page_cache", "read_ahead"]
+"""Name of a layer of the kernel."""
+
+
 Mark = TypedDict(
     "Mark",
     {
@@ -2668,7 +2672,9 @@ class RecordSpec(TypedDict):
     command: str | None
     devices: list[str]
     events: EventSet
+    layers: list[Layer]
     output: OutputFile
+    pids: list[int]
     time_limit_ns: int | None
 
 
@@ -2894,14 +2900,37 @@ class StagesOfDevice(TypedDict):
     stages: list[StageRow]
 
 
+class TraceCallRow(TypedDict):
+    """One system call."""
+
+    bytes: int
+    count: int
+    errors: int
+    max_ns: int
+    mean_ns: float
+    name: str
+    p50_ns: int
+    p99_ns: int
+    sum_ns: int
+
+
+class TracePointRow(TypedDict):
+    """Events of one name."""
+
+    count: int
+    name: str
+
+
 class StagesReport(TypedDict):
     """The whole trace."""
 
     by: By
+    calls: list[TraceCallRow]
     devices: list[StagesOfDevice]
     events: int
     events_left_out: int
     packets: int
+    points: list[TracePointRow]
     span_ns: int
     stages: list[StageRow]
 

@@ -174,7 +174,19 @@ pub fn learn(root: &Path, order: &Order, decoder: &mut RecordDecoder) -> Result<
             chosen.push(Chosen { folder, filter, is_of_processes });
         }
     }
+    if order.process_instance.is_some() {
+        chosen.extend(learn_names(root, decoder));
+    }
     Ok(chosen)
+}
+
+/// The event of new names, so that a process that is short-lived has one, too.
+fn learn_names(root: &Path, decoder: &mut RecordDecoder) -> Option<Chosen> {
+    let folder = "events/task/task_rename".to_owned();
+    let text = fs::read_to_string(root.join(&folder).join("format")).ok()?;
+    let description = Description::parse(&folder, &text).ok()?;
+    let is_known = decoder.learn_rename(&description);
+    is_known.then_some(Chosen { folder, filter: String::new(), is_of_processes: true })
 }
 
 /// An event whose form is not known.

@@ -103,6 +103,8 @@ impl Plan {
 pub struct RecordDecoder {
     plans: HashMap<u16, Plan>,
     points: HashMap<u16, PointPlan>,
+    /// Number of the event of new names, its task and the name.
+    rename: Option<(u16, Field, Field)>,
     names: HashMap<u32, [u8; 16]>,
     others: u64,
 }
@@ -123,6 +125,15 @@ impl RecordDecoder {
     /// Learns the form of a trace point of another layer.
     pub fn learn_point(&mut self, system: &str, description: &Description) {
         self.points.insert(description.id, PointPlan::of(system, description));
+    }
+
+    /// Learns the form of the event `task_rename`, which becomes the note of a process's name;
+    /// whether it has what is needed.
+    pub fn learn_rename(&mut self, description: &Description) -> bool {
+        let field = |name: &str| description.fields.get(name).copied();
+        let found = field("common_pid").zip(field("newcomm"));
+        self.rename = found.map(|(pid, name)| (description.id, pid, name));
+        self.rename.is_some()
     }
 
     /// Whether no event has told the name of a process so far; asked again, it counts as told.
@@ -159,6 +170,12 @@ impl RecordDecoder {
         event.time_ns = time_ns;
         event.cpu = cpu;
         let Some(plan) = self.plans.get(&id) else {
+            if let Some((_, pid, name)) = self.rename.filter(|(rename, _, _)| *rename == id) {
+                event.set_process(number(content, pid) as u32, text(content, name));
+                (event.time_ns, event.cpu) = (time_ns, cpu);
+                self.is_first_of(event.pid);
+                return true;
+            }
             let point = self.points.get(&id);
             self.others += u64::from(point.is_none());
             return point.map(|point| point.read(content, event)).is_some();
