@@ -1032,6 +1032,10 @@ class AskedTrial(TypedDict):
     workload: Workload
 
 
+Backend: TypeAlias = Literal["auto", "tracefs", "perf"]
+"""Name of a way of recording."""
+
+
 class BonnieCell(TypedDict):
     """Rate and processor share of a phase, as printed; empty: it did not run."""
 
@@ -2668,6 +2672,7 @@ class Record(TypedDict):
 class RecordSpec(TypedDict):
     """Parameters of `record_trace`."""
 
+    backend: Backend
     buffer_bytes: int | None
     command: str | None
     devices: list[str]

@@ -53,6 +53,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--buffer", metavar="SIZE", default="8 MiB", help="kernel memory of each CPU (8 MiB)"
     )
+    parser.add_argument(
+        "--backend",
+        choices=("auto", "tracefs", "perf"),
+        default="auto",
+        help="how events are read: by tracefs; perf events where tracefs cannot be written",
+    )
     add_overwrite_flag(parser)
 
 
@@ -67,6 +73,7 @@ def record(arguments: argparse.Namespace, services: Services, console: Console) 
         command=arguments.command,
         seconds=arguments.seconds,
         events=arguments.events,
+        backend=arguments.backend,
         pids=tuple(arguments.pid),
         buffer=arguments.buffer,
         overwrite=tuple(arguments.overwrite),

@@ -27,7 +27,7 @@ from iolab.testbed.command import agent_command
 from iolab.units import parse_bytes
 
 if TYPE_CHECKING:
-    from iolab.protocol import EventSet, Layer, Progress, RecordSpec, TraceRecorded
+    from iolab.protocol import Backend, EventSet, Layer, Progress, RecordSpec, TraceRecorded
 
 EVENT_SETS: Final[dict[str, EventSet]] = {
     "full": "full",
@@ -77,6 +77,8 @@ class RecordingWords:
     """How long it takes; without both it lasts until Ctrl-C."""
     events: str = "full"
     """One of `EVENT_SETS`, and of `LAYERS`, separated by commas."""
+    backend: Backend = "auto"
+    """How events reach the recorder."""
     pids: tuple[str, ...] = ()
     """Processes whose system calls are recorded."""
     buffer: str = "8 MiB"
@@ -133,6 +135,7 @@ def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> Recorded
                     "events": events,
                     "layers": layers,
                     "pids": pids,
+                    "backend": asked.backend,
                     "buffer_bytes": buffer_bytes,
                     "time_limit_ns": limit_ns,
                     "command": asked.command,

@@ -7,7 +7,7 @@
 //! which is the agent's.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,13 +19,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::AsFd as _;
 
 use super::capture_loop::Capture;
+use super::feeds;
 use super::layers::{self, Chosen};
 use super::order::{Order, Said};
 use super::processes;
 use super::tracefs::Tracefs;
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
-use crate::protocol::EventSet;
+use crate::protocol::{Backend, EventSet};
 use crate::sys;
 
 /// How often the buffers are read: 8 MiB fill in some 200 ms at the utmost.
@@ -64,13 +65,17 @@ fn capture(input: &mut LineReader) -> Result<Said> {
     let files = |name: &String| Files(tracefs.root().join("instances").join(name));
     let names = [Some(&order.instance), order.process_instance.as_ref()];
     let instances: Vec<Files> = names.into_iter().flatten().map(files).collect();
-    let (mut decoder, layout) = describe(tracefs.root(), order.events)?;
-    let chosen = layers::learn(tracefs.root(), &order, &mut decoder)?;
+    let (mut decoder, layout, mut chosen) = describe(tracefs.root(), &order)?;
+    chosen.extend(layers::learn(tracefs.root(), &order, &mut decoder)?);
+    let is_perf = order.backend == Backend::Perf;
+    let instances = if is_perf { Vec::new() } else { instances };
     set_up(&instances, &order, &chosen)?;
     let _guards: Vec<Option<File>> = instances.iter().map(guard).collect();
-    let mut capture = Capture::begin(&instances, &order, decoder, layout)?;
+    let cpus = if is_perf { feeds::rings(&order, &chosen)? } else { feeds::pipes(&instances)? };
+    let mut capture = Capture::begin(cpus, &order, decoder, layout)?;
     sys::run_before_others();
     switch(&instances, "1")?;
+    capture.switch_rings(true)?;
     say(&Said::Ready);
     let mut is_busy = false;
     while capture.goes_on() {
@@ -81,6 +86,7 @@ fn capture(input: &mut LineReader) -> Result<Said> {
         is_busy = capture.round();
     }
     switch(&instances, "0")?;
+    capture.switch_rings(false)?;
     Ok(Said::Recorded(capture.finish()))
 }
 
@@ -145,7 +151,7 @@ fn points(root: &Path, set: EventSet) -> impl Iterator<Item = (&'static str, Str
 }
 
 /// The kernel's own description of its pages and events.
-fn describe(root: &Path, set: EventSet) -> Result<(RecordDecoder, PageLayout)> {
+fn describe(root: &Path, order: &Order) -> Result<(RecordDecoder, PageLayout, Vec<Chosen>)> {
     let read = |name: &str| {
         let path = root.join(name);
         read_at_once(&path).map_err(|error| Error::io("read", shown(&path), error))
@@ -154,19 +160,23 @@ fn describe(root: &Path, set: EventSet) -> Result<(RecordDecoder, PageLayout)> {
     check_event_header(&read("events/header_event")?).map_err(unknown)?;
     let layout = PageLayout::parse(&read("events/header_page")?).map_err(unknown)?;
     let mut decoder = RecordDecoder::default();
-    let mut known = 0;
-    for (name, text) in points(root, set) {
-        let file = format!("events/block/{name}/format");
-        let description = Description::parse(&file, &text).map_err(unknown)?;
-        known += usize::from(decoder.learn(&description).map_err(unknown)?);
+    let mut chosen = Vec::new();
+    for (name, text) in points(root, order.events) {
+        let folder = format!("events/block/{name}");
+        let description =
+            Description::parse(&format!("{folder}/format"), &text).map_err(unknown)?;
+        if decoder.learn(&description).map_err(unknown)? {
+            let (id, filter) = (description.id, order.block_filter());
+            chosen.push(Chosen { folder, id, filter, is_of_processes: false });
+        }
     }
-    if known == 0 {
+    if chosen.is_empty() {
         return Err(Error::failed(
             "this kernel has no trace points of block devices",
             "use a kernel with CONFIG_BLK_DEV_IO_TRACE, or watch the counters: iolab iostat",
         ));
     }
-    Ok((decoder, layout))
+    Ok((decoder, layout, chosen))
 }
 
 /// Content of a file that gives nothing behind the first piece that is read, however small that was
@@ -186,17 +196,10 @@ fn set_up(instances: &[Files], order: &Order, chosen: &[Chosen]) -> Result<()> {
         instance.write("buffer_size_kb", &kibibytes.to_string())?;
     }
     let Some(instance) = instances.first() else { return Ok(()) };
-    let numbers = order.devices.iter().map(|it| format!("dev == {}", it.kernel_number()));
-    let filter = numbers.collect::<Vec<_>>().join(" || ");
-    let tracing = instance.0.parent().and_then(Path::parent).unwrap_or(&instance.0);
-    for (name, _) in points(tracing, order.events) {
-        instance.write(&format!("events/block/{name}/filter"), &filter)?;
-        instance.write(&format!("events/block/{name}/enable"), "1")?;
-    }
     if let Some(instance) = instances.get(1) {
         follow(instance, order)?;
     }
-    for Chosen { folder, filter, is_of_processes } in chosen {
+    for Chosen { folder, filter, is_of_processes, .. } in chosen {
         let instance = instances.get(usize::from(*is_of_processes)).unwrap_or(instance);
         if !filter.is_empty() {
             instance.write(&format!("{folder}/filter"), filter)?;
@@ -222,16 +225,4 @@ fn follow(instance: &Files, order: &Order) -> Result<()> {
 fn guard(instance: &Files) -> Option<File> {
     instance.write("options/disable_on_free", "1").ok()?;
     OpenOptions::new().write(true).open(instance.0.join("free_buffer")).ok()
-}
-
-/// Reads a page if there is one; the bytes that were read.
-pub(super) fn read_page(file: &mut File, page: &mut [u8]) -> usize {
-    loop {
-        match file.read(page) {
-            Ok(count) => return count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // Nothing there, or the CPU went away: the others are still read.
-            Err(_) => return 0,
-        }
-    }
 }

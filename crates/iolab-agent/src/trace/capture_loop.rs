@@ -1,8 +1,6 @@
 //! From pages to the file: read in rounds, merged by time, written block by block.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use iolab_trace::Event;
@@ -14,28 +12,18 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use nix::time::{ClockId, clock_gettime};
 
-use super::capture::{Files, read_page, say};
+use super::capture::say;
 use super::device::Traced;
+use super::feeds::{Cpu, Feed, read_page};
 use super::order::{Order, Said};
 use super::processes;
 use super::trace_file::TraceFile;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::{RecordingResult, RecordingSoFar};
+use crate::sys::perf::Found;
 
 /// After this time a block ends, so that a killed recording lacks little.
 const BLOCK_TIME: Duration = Duration::from_secs(1);
-
-/// Buffer of one CPU.
-struct Cpu {
-    number: u32,
-    /// Which instance.
-    recorder: u32,
-    /// Where the kernel counts what it lost.
-    stats: PathBuf,
-    pipe: File,
-    /// Time of the last event that was read.
-    last_ns: u64,
-}
 
 /// A recording that is under way.
 pub(super) struct Capture {
@@ -55,20 +43,11 @@ pub(super) struct Capture {
 impl Capture {
     /// Opens the buffers, and writes the head of the file.
     pub fn begin(
-        instances: &[Files],
+        cpus: Vec<Cpu>,
         order: &Order,
         decoder: RecordDecoder,
         layout: PageLayout,
     ) -> Result<Self> {
-        let mut cpus = Vec::new();
-        for (recorder, instance) in (0..).zip(instances) {
-            for number in instance.cpus() {
-                let folder = PathBuf::from(format!("per_cpu/cpu{number}"));
-                let pipe = instance.open(&folder.join("trace_pipe_raw"))?;
-                let stats = instance.0.join(folder).join("stats");
-                cpus.push(Cpu { number, recorder, stats, pipe, last_ns: 0 });
-            }
-        }
         let mut facts = order.facts.clone();
         facts.extend(counters(&order.devices, "before"));
         let now = Instant::now();
@@ -116,15 +95,7 @@ impl Capture {
         let mut drained_ns = monotonic_ns();
         let mut most = 0;
         for index in 0..self.cpus.len() {
-            let mut pages = 0;
-            while pages < self.pages_max {
-                let count = read_page(&mut self.cpus[index].pipe, &mut self.page);
-                if count == 0 {
-                    break;
-                }
-                pages += 1;
-                self.decode(index, count);
-            }
+            let pages = self.read_cpu(index);
             if pages == self.pages_max {
                 drained_ns = drained_ns.min(self.cpus[index].last_ns);
             }
@@ -134,27 +105,54 @@ impl Capture {
         most
     }
 
-    fn decode(&mut self, index: usize, count: usize) {
-        let Cpu { number, recorder, last_ns, .. } = &mut self.cpus[index];
-        let mut page = Page::new(&self.page[..count], &self.layout);
-        if page.lost() != LostBefore::None {
-            self.merger.push_of(*recorder, lost_note(page.lost(), page.time_ns(), *number));
-        }
-        let mut note = None;
-        for record in page.by_ref() {
-            let mut event = Event::default();
-            let place = (record.time_ns, *number);
-            if self.decoder.read(record.content, place, &mut event, &mut note) {
-                if event.action == Action::Point && self.decoder.is_first_of(event.pid) {
-                    note = named(&event);
+    /// Reads what one CPU has, in pages, or in bytes of a ring as so many pages.
+    fn read_cpu(&mut self, index: usize) -> usize {
+        let Cpu { number, recorder, feed, last_ns } = &mut self.cpus[index];
+        let mut taker = Taker {
+            decoder: &mut self.decoder,
+            merger: &mut self.merger,
+            recorder: *recorder,
+            cpu: *number,
+        };
+        match feed {
+            Feed::Pipe(file, _) => {
+                let mut pages = 0;
+                while pages < self.pages_max {
+                    let count = read_page(file, &mut self.page);
+                    if count == 0 {
+                        break;
+                    }
+                    pages += 1;
+                    let page = Page::new(&self.page[..count], &self.layout);
+                    *last_ns = taker.page(page).unwrap_or(*last_ns);
                 }
-                if let Some(note) = note.take() {
-                    self.merger.push_of(*recorder, note);
-                }
-                self.merger.push_of(*recorder, event);
+                pages
             }
-            *last_ns = record.time_ns;
+            Feed::Ring(ring, lost) => {
+                let bytes = ring.read(|found| match found {
+                    Found::Record(time_ns, content) => {
+                        taker.record(time_ns, content);
+                        *last_ns = time_ns;
+                    }
+                    Found::Lost(count) => {
+                        *lost += count;
+                        taker.lost(LostBefore::Count(count), *last_ns);
+                    }
+                });
+                (bytes as usize / self.layout.page_bytes).min(self.pages_max.saturating_sub(1))
+            }
         }
+    }
+
+    /// Begins or ends recording by rings.
+    pub fn switch_rings(&self, is_on: bool) -> Result<()> {
+        let rings = self.cpus.iter().filter_map(|cpu| match &cpu.feed {
+            Feed::Ring(ring, _) => Some(ring),
+            Feed::Pipe(..) => None,
+        });
+        let mut switched = rings.map(|ring| ring.switch(is_on));
+        let done = switched.try_for_each(std::convert::identity);
+        done.map_err(|error| Error::io("switch", "perf events", error))
     }
 
     fn look_for_devices(&mut self) {
@@ -194,6 +192,48 @@ impl Capture {
     }
 }
 
+/// Takes records of one CPU: into events, and these where they wait for their turn.
+struct Taker<'a> {
+    decoder: &'a mut RecordDecoder,
+    merger: &'a mut Merger,
+    recorder: u32,
+    cpu: u32,
+}
+
+impl Taker<'_> {
+    /// Takes a page; the time of its last record.
+    fn page(&mut self, mut page: Page<'_>) -> Option<u64> {
+        if page.lost() != LostBefore::None {
+            self.lost(page.lost(), page.time_ns());
+        }
+        let mut last_ns = None;
+        for record in page.by_ref() {
+            self.record(record.time_ns, record.content);
+            last_ns = Some(record.time_ns);
+        }
+        last_ns
+    }
+
+    fn lost(&mut self, lost: LostBefore, time_ns: u64) {
+        self.merger.push_of(self.recorder, lost_note(lost, time_ns, self.cpu));
+    }
+
+    #[inline]
+    fn record(&mut self, time_ns: u64, content: &[u8]) {
+        let (mut event, mut note) = (Event::default(), None);
+        if !self.decoder.read(content, (time_ns, self.cpu), &mut event, &mut note) {
+            return;
+        }
+        if event.action == Action::Point && self.decoder.is_first_of(event.pid) {
+            note = named(&event);
+        }
+        if let Some(note) = note.take() {
+            self.merger.push_of(self.recorder, note);
+        }
+        self.merger.push_of(self.recorder, event);
+    }
+}
+
 /// The kernel's counters of devices, as facts.
 fn counters(devices: &[Traced], when: &str) -> Facts {
     let told = devices.iter().filter_map(|device| {
@@ -206,20 +246,12 @@ fn counters(devices: &[Traced], when: &str) -> Facts {
 fn lost(cpus: &[Cpu]) -> BTreeMap<u32, u64> {
     let mut all = BTreeMap::new();
     for cpu in cpus {
-        let count = std::fs::read_to_string(&cpu.stats).map_or(0, |text| lost_in(&text));
+        let count = cpu.lost();
         if count > 0 {
             *all.entry(cpu.number).or_default() += count;
         }
     }
     all
-}
-
-/// Sum of what `per_cpu/cpuN/stats` says of lost events.
-fn lost_in(stats: &str) -> u64 {
-    let kinds = ["overrun", "commit overrun", "dropped events"];
-    let values = stats.lines().filter_map(|line| line.split_once(':'));
-    let lost = values.filter(|(name, _)| kinds.contains(&name.trim()));
-    lost.filter_map(|(_, value)| value.trim().parse::<u64>().ok()).sum()
 }
 
 /// A message where events are missing.
@@ -270,14 +302,6 @@ fn cpu_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn losses_of_all_kinds_are_counted() {
-        let stats = "entries: 292\noverrun: 60\ncommit overrun: 2\nbytes: 19368\n\
-            oldest event ts:  2580.829013\ndropped events: 1\nread events: 9\n";
-        assert_eq!(lost_in(stats), 63);
-        assert_eq!(lost_in(""), 0);
-    }
 
     #[test]
     fn a_gap_is_a_message_of_its_cpu() {

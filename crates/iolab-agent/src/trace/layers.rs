@@ -135,6 +135,8 @@ fn points_of(layer: Layer) -> (&'static str, Vec<String>) {
 pub struct Chosen {
     /// Its directory below the instance.
     pub folder: String,
+    /// The kernel's number of it.
+    pub id: u16,
     /// The kernel's filter; empty: none.
     pub filter: String,
     /// Whether only the processes that were named are recorded.
@@ -171,7 +173,7 @@ pub fn learn(root: &Path, order: &Order, decoder: &mut RecordDecoder) -> Result<
             let is_of_processes =
                 !order.pids.is_empty() && is_of_processes(*layer, order.bound_uid.is_some());
             let filter = filter_of(&description, order, is_of_processes);
-            chosen.push(Chosen { folder, filter, is_of_processes });
+            chosen.push(Chosen { folder, id: description.id, filter, is_of_processes });
         }
     }
     if order.process_instance.is_some() {
@@ -186,7 +188,8 @@ fn learn_names(root: &Path, decoder: &mut RecordDecoder) -> Option<Chosen> {
     let text = fs::read_to_string(root.join(&folder).join("format")).ok()?;
     let description = Description::parse(&folder, &text).ok()?;
     let is_known = decoder.learn_rename(&description);
-    is_known.then_some(Chosen { folder, filter: String::new(), is_of_processes: true })
+    let id = description.id;
+    is_known.then_some(Chosen { folder, id, filter: String::new(), is_of_processes: true })
 }
 
 /// An event whose form is not known.
@@ -267,6 +270,7 @@ mod tests {
             pids,
             bound_uid: None,
             file_systems: vec![(7, 3), (259, 1)],
+            backend: crate::protocol::Backend::Auto,
             buffer_bytes: 1,
             bytes_max: None,
             facts: std::collections::BTreeMap::new(),

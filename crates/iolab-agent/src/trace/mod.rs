@@ -3,6 +3,7 @@
 mod capture;
 mod capture_loop;
 mod device;
+mod feeds;
 mod instance;
 mod layers;
 mod order;

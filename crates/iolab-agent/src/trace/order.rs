@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::device::Traced;
 use super::layers;
-use crate::protocol::{EventSet, Layer, RecordingResult, RecordingSoFar};
+use crate::protocol::{Backend, EventSet, Layer, RecordingResult, RecordingSoFar};
 
 /// Kernel memory of each CPU, unless it is said.
 pub const BUFFER_BYTES: u64 = 8 << 20;
@@ -30,6 +30,8 @@ pub struct Order {
     pub bound_uid: Option<u32>,
     /// Major and minor numbers of file systems on the devices.
     pub file_systems: Vec<(u32, u32)>,
+    /// How events come; if by tracefs, from the instances.
+    pub backend: Backend,
     /// Kernel memory of each CPU.
     pub buffer_bytes: u64,
     /// The file's bytes at most; null: as many as fit.
@@ -50,10 +52,17 @@ impl Order {
             pids: Vec::new(),
             bound_uid: None,
             file_systems: Vec::new(),
+            backend: Backend::Auto,
             buffer_bytes: BUFFER_BYTES,
             bytes_max: None,
             facts,
         }
+    }
+
+    /// The kernel's filter of block events: those of the devices alone.
+    pub fn block_filter(&self) -> String {
+        let numbers = self.devices.iter().map(|it| format!("dev == {}", it.kernel_number()));
+        numbers.collect::<Vec<_>>().join(" || ")
     }
 
     /// Whether there has to be an instance for what processes do.

@@ -60,6 +60,7 @@ pub fn record(
         pids: spec.pids.clone(),
         bound_uid,
         file_systems: layers::file_systems_on(&devices),
+        backend: spec.backend,
         buffer_bytes,
         bytes_max: boundary.map(Boundary::bytes_max),
         ..Order::of_devices(devices.clone(), spec.events, facts)

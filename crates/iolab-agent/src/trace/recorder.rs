@@ -15,7 +15,7 @@ use super::order::{Order, Said};
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
 use crate::machine::{Machine, command};
-use crate::protocol::{RecordingResult, RecordingSoFar};
+use crate::protocol::{Backend, RecordingResult, RecordingSoFar};
 use crate::sys;
 
 /// The command by which the agent starts the child.
@@ -50,9 +50,11 @@ impl Recorder {
         order: Order,
         output: Option<File>,
     ) -> Result<Option<Self>> {
-        let Some(instance) = Instance::create(machine, run)? else { return Ok(None) };
+        let mut order = order;
+        let Some(mut instances) = first_instance(machine, run, &mut order)? else {
+            return Ok(None);
+        };
         let Some(output) = output else { return Ok(None) };
-        let mut instances = vec![instance];
         let (child, input, words) = match spawn_in(&mut instances, machine, run, order, output) {
             Ok(parts) => parts,
             Err(error) => {
@@ -147,6 +149,43 @@ impl Recorder {
 
 type Parts = (Child, ChildStdin, LineReader);
 
+/// The instance for devices; none where perf events are recorded; `None` in a dry run.
+///
+/// # Errors
+///
+/// There is no way to record.
+fn first_instance(
+    machine: &mut Machine,
+    run: &str,
+    order: &mut Order,
+) -> Result<Option<Vec<Instance>>> {
+    let why = if order.backend == Backend::Perf {
+        "as asked for".to_owned()
+    } else {
+        match Instance::create(machine, run) {
+            Ok(instance) => return Ok(instance.map(|it| vec![it])),
+            Err(error) if order.backend == Backend::Auto && is_closed(&error) => error.to_string(),
+            Err(error) => return Err(error),
+        }
+    };
+    if order.wants_processes() {
+        let what = format!("perf events are recorded ({why}), and not those of single processes");
+        let hint = "record where tracefs can be written, or without --for, --pid and syscalls";
+        return Err(Error::failed(what, hint));
+    }
+    order.backend = Backend::Perf;
+    let told = format!("perf_event_open, rings of each CPU ({why})");
+    order.facts.insert("backend".to_owned(), told);
+    Ok(Some(Vec::new()))
+}
+
+/// Whether tracefs is there and cannot be written, as in a container.
+fn is_closed(error: &Error) -> bool {
+    let codes = [libc::EROFS, libc::EPERM, libc::EACCES, libc::ENOSYS, libc::ENOENT];
+    matches!(error, Error::Io { source, .. }
+        if source.raw_os_error().is_some_and(|code| codes.contains(&code)))
+}
+
 /// Makes what instances are lacking, and starts the child.
 fn spawn_in(
     instances: &mut Vec<Instance>,
@@ -155,7 +194,9 @@ fn spawn_in(
     mut order: Order,
     output: File,
 ) -> Result<Parts> {
-    order.instance.clone_from(&instances[0].name);
+    if let Some(first) = instances.first() {
+        order.instance.clone_from(&first.name);
+    }
     if order.wants_processes()
         && let Some(instance) = Instance::create(machine, run)?
     {

@@ -36,6 +36,20 @@ iolab_model::registry! {
     }
 }
 
+iolab_model::registry! {
+    /// How events reach the recorder.
+    #[derive(Default)]
+    pub enum Backend as "way of recording" {
+        /// By tracefs; where that cannot be written, by perf events.
+        #[default]
+        Auto = "auto",
+        /// By an instance of tracefs.
+        Tracefs = "tracefs",
+        /// By `perf_event_open`.
+        Perf = "perf",
+    }
+}
+
 /// An empty file that is to be filled: made by the front end, with the rights of its user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +79,9 @@ pub struct RecordSpec {
     /// Processes whose events of other layers are recorded, with what they start; empty: all.
     #[serde(default)]
     pub pids: Vec<u32>,
+    /// How events reach the recorder.
+    #[serde(default)]
+    pub backend: Backend,
     /// Kernel memory of each CPU; null: 8 MiB.
     #[serde(default)]
     pub buffer_bytes: Option<u64>,
