@@ -2036,7 +2036,14 @@ class Judgement(TypedDict):
     title: str
 
 
-Layer: TypeAlias = Literal["syscalls", "writeback", "ext4", "jbd2", "page_cache", "read_ahead"]
+KernelLayer: TypeAlias = Literal[
+    "syscalls",
+    "writeback",
+    "ext4",
+    "jbd2",
+    "page_cache",
+    "read_ahead",
+]
 """Name of a layer of the kernel."""
 
 
@@ -2677,7 +2684,7 @@ class RecordSpec(TypedDict):
     command: str | None
     devices: list[str]
     events: EventSet
-    layers: list[Layer]
+    layers: list[KernelLayer]
     output: OutputFile
     pids: list[int]
     time_limit_ns: int | None

@@ -2,7 +2,7 @@
 //!
 //! Issue 17: by way of a rule of sudo block events of the run's own devices are recorded and, of
 //! other events, those of processes of the user who asks. A program with the set-user-id bit that
-//! such a process starts would be somebody else's: only processes that cannot gain rights are taken.
+//! such a process starts would be somebody else's: only processes that cannot gain rights count.
 //!
 //! Needs root, a loop device and setpriv(1).
 

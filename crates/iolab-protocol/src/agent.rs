@@ -26,7 +26,7 @@ pub use testbed::{
     DeviceSpec, DirectorySpec, LoopSpec, PlaceSpec, PlacesSpec, Precondition, TestbedSpec,
 };
 pub use trace::{
-    Backend, EventSet, Layer, OutputFile, RecordSpec, RecordingResult, RecordingSoFar,
+    Backend, EventSet, KernelLayer, OutputFile, RecordSpec, RecordingResult, RecordingSoFar,
     TraceOfTrial, TraceRecorded, TrialTrace,
 };
 

@@ -27,7 +27,7 @@ from iolab.testbed.command import agent_command
 from iolab.units import parse_bytes
 
 if TYPE_CHECKING:
-    from iolab.protocol import Backend, EventSet, Layer, Progress, RecordSpec, TraceRecorded
+    from iolab.protocol import Backend, EventSet, KernelLayer, Progress, RecordSpec, TraceRecorded
 
 EVENT_SETS: Final[dict[str, EventSet]] = {
     "full": "full",
@@ -35,7 +35,7 @@ EVENT_SETS: Final[dict[str, EventSet]] = {
     "issue-complete": "issue_complete",
 }
 """Sets of block events by the names that users give them."""
-LAYERS: Final[dict[str, Layer]] = {
+LAYERS: Final[dict[str, KernelLayer]] = {
     "syscalls": "syscalls",
     "writeback": "writeback",
     "ext4": "ext4",
@@ -169,7 +169,7 @@ def _told(out: Path) -> Generator[None]:
         ) from None
 
 
-def understood(events: str) -> tuple[EventSet, list[Layer]]:
+def understood(events: str) -> tuple[EventSet, list[KernelLayer]]:
     """Block events and other layers that are asked for, from a list with commas.
 
     Raises
@@ -177,7 +177,7 @@ def understood(events: str) -> tuple[EventSet, list[Layer]]:
     IolabError : a word is unknown; lists those that are known.
     """
     sets: list[EventSet] = []
-    layers: list[Layer] = []
+    layers: list[KernelLayer] = []
     for word in (word.strip() for word in events.split(",")):
         if word in EVENT_SETS:
             sets.append(EVENT_SETS[word])
@@ -194,7 +194,7 @@ def understood(events: str) -> tuple[EventSet, list[Layer]]:
     return (sets[0] if sets else "full"), list(dict.fromkeys(layers))
 
 
-def _pids(asked: tuple[str, ...], layers: list[Layer]) -> list[int]:
+def _pids(asked: tuple[str, ...], layers: list[KernelLayer]) -> list[int]:
     if asked and not layers:
         raise IolabError(
             "--pid: block events are those of devices, whichever process they are for",

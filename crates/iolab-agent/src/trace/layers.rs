@@ -7,12 +7,12 @@
 use std::fs;
 use std::path::Path;
 
-use iolab_trace::ring::{DEVICE_FIELDS, DEVICE_NAME_FIELDS, Description, Form, RecordDecoder};
+use iolab_trace::ring::{DEVICE_FIELDS, DEVICE_NAME_FIELDS, Description, FieldForm, RecordDecoder};
 
 use super::device::Traced;
 use super::order::Order;
 use crate::error::{Error, Result};
-use crate::protocol::Layer;
+use crate::protocol::KernelLayer;
 
 /// System calls whose beginning and end are recorded.
 const CALLS: &[&str] = &[
@@ -115,18 +115,18 @@ const READ_AHEAD: &[&str] = &[
 ];
 
 /// The kernel's name of a layer, and what is recorded of it.
-fn points_of(layer: Layer) -> (&'static str, Vec<String>) {
+fn points_of(layer: KernelLayer) -> (&'static str, Vec<String>) {
     let plain = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     match layer {
-        Layer::Syscalls => {
+        KernelLayer::Syscalls => {
             let both = CALLS.iter().flat_map(|call| ["enter", "exit"].map(|end| (end, call)));
             ("syscalls", both.map(|(end, call)| format!("sys_{end}_{call}")).collect())
         }
-        Layer::Writeback => ("writeback", plain(WRITEBACK)),
-        Layer::Ext4 => ("ext4", plain(EXT4)),
-        Layer::Jbd2 => ("jbd2", plain(JBD2)),
-        Layer::PageCache => ("filemap", plain(PAGE_CACHE)),
-        Layer::ReadAhead => ("readahead", plain(READ_AHEAD)),
+        KernelLayer::Writeback => ("writeback", plain(WRITEBACK)),
+        KernelLayer::Ext4 => ("ext4", plain(EXT4)),
+        KernelLayer::Jbd2 => ("jbd2", plain(JBD2)),
+        KernelLayer::PageCache => ("filemap", plain(PAGE_CACHE)),
+        KernelLayer::ReadAhead => ("readahead", plain(READ_AHEAD)),
     }
 }
 
@@ -144,15 +144,15 @@ pub struct Chosen {
 }
 
 /// Whether a kernel has a layer.
-pub fn has(root: &Path, layer: Layer) -> bool {
+pub fn has(root: &Path, layer: KernelLayer) -> bool {
     let (system, names) = points_of(layer);
     let folder = root.join("events").join(system);
     names.iter().any(|name| folder.join(name).exists())
 }
 
 /// Whether a layer is recorded in the instance of processes, given whether root works for others.
-pub fn is_of_processes(layer: Layer, is_bounded: bool) -> bool {
-    layer == Layer::Syscalls || is_bounded
+pub fn is_of_processes(layer: KernelLayer, is_bounded: bool) -> bool {
+    layer == KernelLayer::Syscalls || is_bounded
 }
 
 /// Learns the trace points of all layers that are asked for, and says what is switched on.
@@ -209,7 +209,7 @@ fn filter_of(description: &Description, order: &Order, is_of_processes: bool) ->
     if let Some(name) = DEVICE_FIELDS.into_iter().find(|name| form(name).is_some()) {
         return any(numbers.iter().map(|(a, b)| format!("{name} == {}", a << 20 | b)).collect());
     }
-    let named = DEVICE_NAME_FIELDS.into_iter().find(|name| form(name) == Some(Form::Text));
+    let named = DEVICE_NAME_FIELDS.into_iter().find(|name| form(name) == Some(FieldForm::Text));
     if let Some(name) = named {
         return any(numbers.iter().map(|(a, b)| format!("{name} == \"{a}:{b}\"")).collect());
     }
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn every_layer_has_points_with_names_of_their_own() {
         let mut all: Vec<String> =
-            Layer::ALL.iter().flat_map(|layer| points_of(*layer).1).collect();
+            KernelLayer::ALL.iter().flat_map(|layer| points_of(*layer).1).collect();
         let count = all.len();
         all.sort();
         all.dedup();

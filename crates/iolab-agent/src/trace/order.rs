@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::device::Traced;
 use super::layers;
-use crate::protocol::{Backend, EventSet, Layer, RecordingResult, RecordingSoFar};
+use crate::protocol::{Backend, EventSet, KernelLayer, RecordingResult, RecordingSoFar};
 
 /// Kernel memory of each CPU, unless it is said.
 pub const BUFFER_BYTES: u64 = 8 << 20;
@@ -23,7 +23,7 @@ pub struct Order {
     /// Which events.
     pub events: EventSet,
     /// Which other layers.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<KernelLayer>,
     /// Processes whose events of these are recorded; empty: all.
     pub pids: Vec<u32>,
     /// The user that root works for, if processes must be that user's.

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::facts;
 use crate::machine::Machine;
 use crate::protocol::{
-    EventSet, Layer, Progress, RecordSpec, RecordingSoFar, TraceRecorded, Warning,
+    EventSet, KernelLayer, Progress, RecordSpec, RecordingSoFar, TraceRecorded, Warning,
 };
 
 const BUFFER_BYTES_MIN: u64 = 64 << 10;
@@ -127,16 +127,17 @@ fn check_processes(spec: &RecordSpec, boundary: Option<&Boundary>) -> Result<Opt
 }
 
 /// Layers that this kernel does not have are told; if it has none of them, nothing is recorded.
-fn check_layers(asked: &[Layer]) -> Result<Vec<Warning>> {
+fn check_layers(asked: &[KernelLayer]) -> Result<Vec<Warning>> {
     if asked.is_empty() {
         return Ok(Vec::new());
     }
     let tracefs = Tracefs::open()?;
-    let missing: Vec<Layer> =
+    let missing: Vec<KernelLayer> =
         asked.iter().copied().filter(|layer| !layers::has(tracefs.root(), *layer)).collect();
     let names: Vec<&str> = missing.iter().map(|layer| layer.name()).collect();
     let what = format!("this kernel has no trace points of {}", names.join(", "));
-    let hint = "its module may not be loaded (mount such a file system first), or the kernel is                 older: read_ahead needs Linux 6.16";
+    let hint = "its module may not be loaded (mount such a file system first), or the kernel is \
+                older: read_ahead needs Linux 6.16";
     if missing.is_empty() {
         return Ok(Vec::new());
     }

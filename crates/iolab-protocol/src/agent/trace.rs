@@ -20,7 +20,7 @@ pub enum EventSet {
 
 iolab_model::registry! {
     /// A layer of the kernel whose events are recorded beside those of block devices.
-    pub enum Layer as "layer of the kernel" {
+    pub enum KernelLayer as "layer of the kernel" {
         /// Beginning and end of system calls that read, write or flush.
         Syscalls = "syscalls",
         /// What becomes dirty, and what the flusher writes.
@@ -75,7 +75,7 @@ pub struct RecordSpec {
     pub events: EventSet,
     /// Other layers.
     #[serde(default)]
-    pub layers: Vec<Layer>,
+    pub layers: Vec<KernelLayer>,
     /// Processes whose events of other layers are recorded, with what they start; empty: all.
     #[serde(default)]
     pub pids: Vec<u32>,

@@ -9,7 +9,7 @@ use crate::error::{Error, Place};
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FieldForm {
     /// A whole number.
     Number,
     /// A whole number with a sign.
@@ -30,13 +30,13 @@ pub struct Field {
     /// Bytes.
     pub size: usize,
     /// What it holds.
-    pub form: Form,
+    pub form: FieldForm,
 }
 
 impl Field {
     /// A whole number without a sign.
     pub const fn number(offset: usize, size: usize) -> Self {
-        Self { offset, size, form: Form::Number }
+        Self { offset, size, form: FieldForm::Number }
     }
 }
 
@@ -116,12 +116,12 @@ fn field_of(text: &str) -> Option<(String, Field)> {
     let name = word.split('[').next().filter(|name| !name.is_empty())?;
     let (offset, size): (usize, usize) = (offset?, size?);
     let form = match () {
-        () if declaration.contains('*') => Form::Pointer,
-        () if declaration.starts_with("__") && declaration.contains("_loc ") => Form::Other,
-        () if word.contains('[') && declaration.contains("char ") => Form::Text,
-        () if word.contains('[') || !matches!(size, 1 | 2 | 4 | 8) => Form::Other,
-        () if is_signed => Form::Signed,
-        () => Form::Number,
+        () if declaration.contains('*') => FieldForm::Pointer,
+        () if declaration.starts_with("__") && declaration.contains("_loc ") => FieldForm::Other,
+        () if word.contains('[') && declaration.contains("char ") => FieldForm::Text,
+        () if word.contains('[') || !matches!(size, 1 | 2 | 4 | 8) => FieldForm::Other,
+        () if is_signed => FieldForm::Signed,
+        () => FieldForm::Number,
     };
     Some((name.to_owned(), Field { offset, size, form }))
 }
@@ -169,8 +169,8 @@ mod tests {
     fn a_description_has_name_number_and_places() {
         let found = Description::parse("format", TEXT).unwrap();
         assert_eq!((found.name.as_str(), found.id), ("block_rq_issue", 2104));
-        assert_eq!(found.fields["rwbs"], Field { offset: 34, size: 10, form: Form::Text });
-        assert_eq!(found.fields["cmd"], Field { offset: 44, size: 4, form: Form::Other });
+        assert_eq!(found.fields["rwbs"], Field { offset: 34, size: 10, form: FieldForm::Text });
+        assert_eq!(found.fields["cmd"], Field { offset: 44, size: 4, form: FieldForm::Other });
         assert_eq!(found.fields["common_type"], Field::number(0, 2));
         assert_eq!(found.fields.len(), 3);
     }

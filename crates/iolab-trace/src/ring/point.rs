@@ -5,7 +5,7 @@
 //! page frames, which nobody but root may know.
 
 use super::decode::{number, text};
-use super::description::{Description, Field, Form};
+use super::description::{Description, Field, FieldForm};
 use crate::event::{Action, Categories, Device, Event};
 use crate::number::{push, push_signed};
 
@@ -37,9 +37,9 @@ impl PointPlan {
         let named = DEVICE_NAME_FIELDS
             .into_iter()
             .find_map(find)
-            .filter(|(_, field)| field.form == Form::Text);
-        let is_told = |name: &str, form: Form| {
-            matches!(form, Form::Number | Form::Signed | Form::Text)
+            .filter(|(_, field)| field.form == FieldForm::Text);
+        let is_told = |name: &str, form: FieldForm| {
+            matches!(form, FieldForm::Number | FieldForm::Signed | FieldForm::Text)
                 && !name.starts_with("common_")
                 && !name.starts_with("__")
                 && !SECRET.contains(&name)
@@ -73,8 +73,8 @@ impl PointPlan {
         for (name, field) in &self.fields {
             payload.extend_from_slice(name.as_bytes());
             match field.form {
-                Form::Text => push_word(text(content, *field), payload),
-                Form::Signed => push_signed(payload, signed(content, *field)),
+                FieldForm::Text => push_word(text(content, *field), payload),
+                FieldForm::Signed => push_signed(payload, signed(content, *field)),
                 _ => push(payload, number(content, *field)),
             }
         }

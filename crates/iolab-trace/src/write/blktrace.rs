@@ -1,8 +1,8 @@
 //! The binary records of blktrace(8), version 7, little endian: one file, in order of time, as
 //! `blkparse -d` writes it and btt reads it.
 //!
-//! Left out: what a record cannot hold (priority), joined requests, trace points of other layers. An event whose payload does not
-//! fit into 16 bits of length is refused.
+//! Left out: what a record cannot hold (priority), joined requests, trace points of other layers.
+//! An event whose payload does not fit into 16 bits of length is refused.
 
 use crate::error::Error;
 use crate::event::{Action, Categories, Event};
