@@ -68,7 +68,8 @@ def shown(iolab: Run, trace: Path) -> list[tuple[int, str, str]]:
     assert done.returncode == 0, done.stderr
     rows = [line.split("|") for line in done.stdout.splitlines()]
     points = [(int(pid), text) for kind, pid, text in rows if kind == "T"]
-    return [(pid, *text.partition(" ")[::2]) for pid, text in points]
+    parts = [(pid, text.partition(" ")) for pid, text in points]
+    return [(pid, name, fields) for pid, (name, _, fields) in parts]
 
 
 def test_calls_of_the_command_are_recorded_and_those_of_others_are_not(

@@ -1,6 +1,6 @@
-//! Ring buffers of perf_event_open(2): records of trace points of one CPU.
+//! Ring buffers of `perf_event_open`(2): records of trace points of one CPU.
 //!
-//! Source: Linux include/uapi/linux/perf_event.h, perf_event_open(2). Left out: everything but
+//! Source: Linux `include/uapi/linux/perf_event.h`, the manual page of the call. Left out: all but
 //! trace points, samples and losses. When the last descriptor is closed, however that comes, the
 //! kernel stops and frees everything.
 

@@ -76,6 +76,23 @@ struct Calls {
     is_sized: bool,
 }
 
+impl Calls {
+    fn row(&self, name: String) -> Option<CallRow> {
+        let durations = &self.durations;
+        Some(CallRow {
+            name,
+            count: durations.count(),
+            errors: self.errors,
+            bytes: self.bytes,
+            mean_ns: durations.mean()?,
+            p50_ns: durations.quantile(0.5)?,
+            p99_ns: durations.quantile(0.99)?,
+            max_ns: durations.max()?,
+            sum_ns: u64::try_from(durations.sum()).unwrap_or(u64::MAX),
+        })
+    }
+}
+
 /// What has been seen of other layers.
 #[derive(Default)]
 pub struct Layers {
@@ -89,12 +106,11 @@ impl Layers {
     /// Takes the event of a trace point.
     pub fn add(&mut self, event: &Event) {
         let (name, fields) = event.point();
-        match self.points.get_mut(name) {
-            Some(count) => *count += 1,
-            None => {
-                let is_full = self.points.len() >= NAMES_MAX;
-                *self.points.entry(if is_full { OTHERS } else { name }.into()).or_default() += 1;
-            }
+        if let Some(count) = self.points.get_mut(name) {
+            *count += 1;
+        } else {
+            let is_full = self.points.len() >= NAMES_MAX;
+            *self.points.entry(if is_full { OTHERS } else { name }.into()).or_default() += 1;
         }
         if let Some(call) = name.strip_prefix(b"syscalls:sys_enter_") {
             if self.running.len() < TASKS_MAX {
@@ -128,29 +144,20 @@ impl Layers {
 
     /// Events by name, the most frequent first.
     pub fn point_rows(&self) -> Vec<PointRow> {
-        let row = |(name, count): (&Box<[u8]>, &u64)| PointRow { name: clean(name), count: *count };
-        let mut rows: Vec<PointRow> = self.points.iter().map(row).collect();
+        let mut rows = Vec::new();
+        for (name, count) in &self.points {
+            rows.push(PointRow { name: clean(name), count: *count });
+        }
         rows.sort_by_key(|row| std::cmp::Reverse(row.count));
         rows
     }
 
     /// Calls by name, those that took the longest in sum first.
     pub fn call_rows(&self) -> Vec<CallRow> {
-        let row = |(name, calls): (&Box<[u8]>, &Calls)| {
-            let durations = &calls.durations;
-            Some(CallRow {
-                name: clean(name),
-                count: durations.count(),
-                errors: calls.errors,
-                bytes: calls.bytes,
-                mean_ns: durations.mean()?,
-                p50_ns: durations.quantile(0.5)?,
-                p99_ns: durations.quantile(0.99)?,
-                max_ns: durations.max()?,
-                sum_ns: u64::try_from(durations.sum()).unwrap_or(u64::MAX),
-            })
-        };
-        let mut rows: Vec<CallRow> = self.calls.iter().filter_map(row).collect();
+        let mut rows: Vec<CallRow> = Vec::new();
+        for (name, calls) in &self.calls {
+            rows.extend(calls.row(clean(name)));
+        }
         rows.sort_by_key(|row| std::cmp::Reverse(row.sum_ns));
         rows
     }
