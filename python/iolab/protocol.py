@@ -1032,6 +1032,10 @@ class AskedTrial(TypedDict):
     workload: Workload
 
 
+Backend: TypeAlias = Literal["auto", "tracefs", "perf"]
+"""Name of a way of recording."""
+
+
 class BonnieCell(TypedDict):
     """Rate and processor share of a phase, as printed; empty: it did not run."""
 
@@ -2032,6 +2036,17 @@ class Judgement(TypedDict):
     title: str
 
 
+KernelLayer: TypeAlias = Literal[
+    "syscalls",
+    "writeback",
+    "ext4",
+    "jbd2",
+    "page_cache",
+    "read_ahead",
+]
+"""Name of a layer of the kernel."""
+
+
 Mark = TypedDict(
     "Mark",
     {
@@ -2664,11 +2679,14 @@ class Record(TypedDict):
 class RecordSpec(TypedDict):
     """Parameters of `record_trace`."""
 
+    backend: Backend
     buffer_bytes: int | None
     command: str | None
     devices: list[str]
     events: EventSet
+    layers: list[KernelLayer]
     output: OutputFile
+    pids: list[int]
     time_limit_ns: int | None
 
 
@@ -2894,14 +2912,37 @@ class StagesOfDevice(TypedDict):
     stages: list[StageRow]
 
 
+class TraceCallRow(TypedDict):
+    """One system call."""
+
+    bytes: int
+    count: int
+    errors: int
+    max_ns: int
+    mean_ns: float
+    name: str
+    p50_ns: int
+    p99_ns: int
+    sum_ns: int
+
+
+class TracePointRow(TypedDict):
+    """Events of one name."""
+
+    count: int
+    name: str
+
+
 class StagesReport(TypedDict):
     """The whole trace."""
 
     by: By
+    calls: list[TraceCallRow]
     devices: list[StagesOfDevice]
     events: int
     events_left_out: int
     packets: int
+    points: list[TracePointRow]
     span_ns: int
     stages: list[StageRow]
 

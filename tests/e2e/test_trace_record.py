@@ -129,6 +129,71 @@ def test_the_short_set_has_issues_and_completions_only(
     assert actions.count("D") == actions.count("C") == READS + WRITES
 
 
+@pytest.mark.parametrize("backend", ["tracefs", "perf"])
+def test_every_way_of_recording_tells_the_same(
+    iolab: Run, loop: Loop, tmp_path: Path, backend: str
+) -> None:
+    trace, before = tmp_path / "t.iotrace", loop.counters()
+    words = ("--backend", backend, "--for", loop.load())
+    done = iolab("trace", "record", loop.name, *words, "-o", trace)
+    assert done.returncode == 0, done.stderr
+    assert "none lost" in done.stdout
+    grown = [now - then for now, then in zip(loop.counters(), before, strict=True)]
+    events = [line.split() for line in events_of(iolab, trace)]
+    for letter, count, sectors in (("R", READS, grown[2]), ("W", WRITES, grown[6])):
+        for action in ("Q", "D", "C"):
+            found = [int(n) for kind, rwbs, n in events if kind == action and letter in rwbs]
+            assert (len(found), sum(found)) == (count, sectors), (action, letter)
+
+
+def test_perf_events_are_recorded_where_tracefs_cannot_be_written(
+    loop: Loop, tmp_path: Path
+) -> None:
+    trace = tmp_path / "t.iotrace"
+    words = f"trace record {loop.name} -o {trace}"
+    script = (
+        "mount -t tracefs t /sys/kernel/tracing && "
+        "mount -o remount,bind,ro /sys/kernel/tracing && "
+        f"{sys.executable} -m iolab.cli {words}"
+    )
+    quoted = loop.load().replace("'", "")
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f"{script} --for '{quoted}'"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "none lost" in done.stdout
+    head = trace.read_bytes()[:8192]
+    assert b"perf_event_open" in head
+    assert b"Read-only file system" in head, "the file says why"
+    calls = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f"{script}x --events syscalls --for true"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert calls.returncode == 1
+    assert "not those of single processes" in calls.stderr
+    assert not Path(f"{trace}x").exists()
+
+
+def test_lost_events_of_perf_are_counted(iolab: Run, loop: Loop, tmp_path: Path) -> None:
+    trace = tmp_path / "t.iotrace"
+    read = f"dd if={loop.path} of=/dev/null bs=512 iflag=direct status=none"
+    words = ("--backend", "perf", "--buffer", "64 KiB", "--for", f"{read}; {read}; {read}")
+    done = iolab("trace", "record", loop.name, *words, "-o", trace)
+    assert done.returncode == 0, done.stderr
+    lost = re.search(r"(\d+) lost", done.stdout)
+    if lost is None:
+        assert "none lost" in done.stdout
+        pytest.skip("the recorder was fast enough: nothing was lost")
+    assert "events were lost" in iolab("trace", "show", "-q", trace).stderr
+
+
 def test_two_recordings_at_once_see_their_own_devices(tmp_path: Path, iolab: Run) -> None:
     loops = [Loop(tmp_path, name) for name in ("one", "two")]
     try:
@@ -351,7 +416,9 @@ def begun(trace: Path) -> None:
 def kill_once(loop: Loop, trace: Path, moment: float) -> tuple[str, str]:
     """Kills all of a recording `moment` s after its start; its run, and what is wrong then."""
     before = instances()
-    running = start(loop, trace)
+    # Every other one has an instance of processes, too.
+    more = ("--events", "block,syscalls,ext4", "--pid", str(os.getpid()))
+    running = start(loop, trace, *(more if int(moment * 1000) % 2 else ()))
     load = subprocess.Popen(
         ["sh", "-c", f"while :; do {loop.load()}; done"], start_new_session=True
     )
@@ -416,7 +483,12 @@ if __name__ == "__main__":
         n_kills, n_bad = int(sys.argv[1]) if len(sys.argv) > 1 else 30, 0
         for count in range(n_kills):
             seconds = chosen.uniform(0.05, 4.0)
-            _, wrong = kill_once(device, Path(place) / f"{count}.iotrace", seconds)
+            left_behind = Path(place) / f"{count}.iotrace"
+            _, wrong = kill_once(device, left_behind, seconds)
+            if left_behind.exists() and left_behind.stat().st_size > 0:
+                argv = [sys.executable, "-m", "iolab.cli", "trace", "show", "-q", str(left_behind)]
+                shown = subprocess.run(argv, capture_output=True, text=True, check=False)
+                wrong += shown.stderr if shown.returncode else ""
             n_bad += bool(wrong)
             print(f"kill {count + 1:2} after {seconds:.2f} s: {wrong or 'ok'}", flush=True)
         device.detach()

@@ -226,6 +226,11 @@ impl Boundary {
         self.policy.check_device(name)
     }
 
+    /// Refuses the recording of what processes of everybody do.
+    pub fn check_all_processes(&self) -> Result<()> {
+        self.policy.check_all_processes()
+    }
+
     /// Refuses a trial that the policy does not cover; `devices` are those under the testbed.
     pub fn check_trial(
         &self,

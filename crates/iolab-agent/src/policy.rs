@@ -39,6 +39,7 @@ struct Rules {
     directories: Vec<PathBuf>,
     devices: Vec<String>,
     knobs: Vec<String>,
+    all_processes: bool,
     #[serde(deserialize_with = "size")]
     max_bytes: u64,
 }
@@ -51,6 +52,7 @@ impl Default for Rules {
             directories: Vec::new(),
             devices: Vec::new(),
             knobs: vec![EVERY_DEVICE_KNOB.to_owned(), DROP_CACHES.to_owned()],
+            all_processes: false,
             max_bytes: 64 << 30,
         }
     }
@@ -167,6 +169,18 @@ impl Policy {
         self.rules.knobs.iter().any(|entry| entry == DROP_CACHES)
     }
 
+    /// Refuses the recording of what processes of everybody do.
+    pub fn check_all_processes(&self) -> Result<()> {
+        if self.rules.all_processes {
+            return Ok(());
+        }
+        let what =
+            "what all processes do is not recorded for others; with --for COMMAND only that \
+                    command is recorded"
+                .to_owned();
+        Err(wants(what, "all_processes = true"))
+    }
+
     /// Bytes that others may use at once.
     pub fn bytes_max(&self) -> u64 {
         self.rules.max_bytes
@@ -271,6 +285,8 @@ mod tests {
             assert!(policy.check_knob(knob).unwrap_err().hint().contains(knob));
         }
         assert!(policy.may_drop_caches());
+        assert!(policy.check_all_processes().unwrap_err().hint().contains("all_processes = true"));
+        Policy::of("all_processes = true").unwrap().check_all_processes().unwrap();
         assert!(policy.check_image_dir(Path::new("/var/tmp/x")).is_ok());
         assert!(policy.check_image_dir(Path::new("/var/tmpx")).is_err());
         assert!(policy.check_image_dir(Path::new("/etc")).is_err());
@@ -308,6 +324,7 @@ mod tests {
             "image_dirs = ['tmp']",
             "devices = ['../sda']",
             "knobs = ['schedular']",
+            "all_processes = 'yes'",
             "max_bytes = 'much'",
             "max_bytes = -1",
             "max_bytes = '99999999999 TiB'",

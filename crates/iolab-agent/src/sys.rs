@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 mod inherited;
+pub mod perf;
 
 pub use inherited::harden;
 

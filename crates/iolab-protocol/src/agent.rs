@@ -26,8 +26,8 @@ pub use testbed::{
     DeviceSpec, DirectorySpec, LoopSpec, PlaceSpec, PlacesSpec, Precondition, TestbedSpec,
 };
 pub use trace::{
-    EventSet, OutputFile, RecordSpec, RecordingResult, RecordingSoFar, TraceOfTrial, TraceRecorded,
-    TrialTrace,
+    Backend, EventSet, KernelLayer, OutputFile, RecordSpec, RecordingResult, RecordingSoFar,
+    TraceOfTrial, TraceRecorded, TrialTrace,
 };
 
 /// Version of the protocol.

@@ -9,6 +9,7 @@ use std::fmt;
 
 /// Number of the first action that blktrace does not have.
 const OWN_ACTIONS: u16 = 64;
+const POINT_CODE: u16 = OWN_ACTIONS + 1;
 
 iolab_model::registry! {
     /// What happened; the letters are those of blkparse(1).
@@ -55,6 +56,8 @@ iolab_model::registry! {
         Message = "m",
         /// Two requests were joined; the kernel's trace points have it, blktrace has not.
         Joined = "J",
+        /// A trace point of another layer: system calls, file systems, write-back, page cache.
+        Point = "T",
     }
 }
 
@@ -84,6 +87,7 @@ impl Action {
             Self::NoteTime => 18,
             Self::Message => 19,
             Self::Joined => OWN_ACTIONS,
+            Self::Point => POINT_CODE,
         }
     }
 
@@ -112,6 +116,7 @@ impl Action {
             18 => Self::NoteTime,
             19 => Self::Message,
             OWN_ACTIONS => Self::Joined,
+            POINT_CODE => Self::Point,
             _ => return None,
         })
     }
@@ -179,6 +184,7 @@ impl Categories {
             Action::Completed => Self::COMPLETE,
             Action::Requeued => Self::REQUEUE,
             Action::DriverData => Self::DRV_DATA,
+            Action::Point => Self::NOTIFY,
             action if action.is_note() => Self::NOTIFY,
             _ => Self::QUEUE,
         }
@@ -348,6 +354,19 @@ impl Event {
         self.payload.extend_from_slice(&from.device.0.to_be_bytes());
         self.payload.extend_from_slice(&self.device.0.to_be_bytes());
         self.payload.extend_from_slice(&from.sector.to_be_bytes());
+    }
+
+    /// Name and fields of a trace point of another layer: `SYSTEM:NAME`, and `field=value`
+    /// separated by blanks; empty of other events.
+    pub fn point(&self) -> (&[u8], &[u8]) {
+        if self.action != Action::Point {
+            return (b"", b"");
+        }
+        let split = self.payload.iter().position(|byte| *byte == b' ');
+        match split {
+            Some(at) => (&self.payload[..at], &self.payload[at + 1..]),
+            None => (&self.payload, b""),
+        }
     }
 
     /// Name in a note of a process: up to the first NUL.

@@ -79,6 +79,25 @@ fn comparable(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
+const RENAME: &str = "name: task_rename\nID: 9\nformat:\n\
+    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+    \tfield:char newcomm[16];\toffset:8;\tsize:16;\tsigned:0;\n";
+
+#[test]
+fn a_task_that_gets_a_name_is_a_note() {
+    let mut decoder = RecordDecoder::default();
+    assert!(decoder.learn_rename(&Description::parse("format", RENAME).unwrap()));
+    let mut content = vec![0_u8; 24];
+    content[..2].copy_from_slice(&9_u16.to_ne_bytes());
+    content[4..8].copy_from_slice(&77_u32.to_ne_bytes());
+    content[8..10].copy_from_slice(b"dd");
+    let (mut event, mut note) = (Event::default(), None);
+    assert!(decoder.read(&content, (5, 1), &mut event, &mut note));
+    assert_eq!((event.action, event.pid, event.name()), (Action::NoteProcess, 77, &b"dd"[..]));
+    assert_eq!((event.time_ns, event.cpu, note), (5, 1, None));
+    assert!(!decoder.is_first_of(77) && decoder.is_first_of(78) && !decoder.is_first_of(78));
+}
+
 #[test]
 fn pages_of_two_kernels_give_what_the_kernel_printed() {
     for name in ["tracefs", "tracefs-6.1"] {

@@ -16,7 +16,6 @@ from iolab.wording import counted
 if TYPE_CHECKING:
     from iolab.protocol import TraceRecorded
 
-_EVENT_SETS: Final = ("full", "issue-complete")
 _EXIT_COMMAND_FAILED: Final = 1
 
 
@@ -35,12 +34,30 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--events",
-        choices=_EVENT_SETS,
+        metavar="LIST",
         default="full",
-        help="all block events, or only what devices were given and when they were done",
+        help=(
+            "block events: full (all of them) or issue-complete (what devices were given, and "
+            "when they were done); beside them, separated by commas: syscalls, writeback, ext4, "
+            "jbd2, page-cache, read-ahead"
+        ),
+    )
+    parser.add_argument(
+        "--pid",
+        metavar="PID",
+        action="append",
+        default=[],
+        help="process whose system calls are recorded, with what it starts (several times: "
+        "several); with --for: the command's; without both those of all processes",
     )
     parser.add_argument(
         "--buffer", metavar="SIZE", default="8 MiB", help="kernel memory of each CPU (8 MiB)"
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("auto", "tracefs", "perf"),
+        default="auto",
+        help="how events are read: by tracefs; perf events where tracefs cannot be written",
     )
     add_overwrite_flag(parser)
 
@@ -56,6 +73,8 @@ def record(arguments: argparse.Namespace, services: Services, console: Console) 
         command=arguments.command,
         seconds=arguments.seconds,
         events=arguments.events,
+        backend=arguments.backend,
+        pids=tuple(arguments.pid),
         buffer=arguments.buffer,
         overwrite=tuple(arguments.overwrite),
     )

@@ -7,7 +7,10 @@ leaves what it has written. A command that is recorded is started here, with the
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Generator
@@ -24,11 +27,41 @@ from iolab.testbed.command import agent_command
 from iolab.units import parse_bytes
 
 if TYPE_CHECKING:
-    from iolab.protocol import EventSet, Progress, RecordSpec, TraceRecorded
+    from iolab.protocol import Backend, EventSet, KernelLayer, Progress, RecordSpec, TraceRecorded
 
-EVENT_SETS: Final[dict[str, EventSet]] = {"full": "full", "issue-complete": "issue_complete"}
-"""Sets of events by the names that users give them."""
+EVENT_SETS: Final[dict[str, EventSet]] = {
+    "full": "full",
+    "block": "full",
+    "issue-complete": "issue_complete",
+}
+"""Sets of block events by the names that users give them."""
+LAYERS: Final[dict[str, KernelLayer]] = {
+    "syscalls": "syscalls",
+    "writeback": "writeback",
+    "ext4": "ext4",
+    "jbd2": "jbd2",
+    "page-cache": "page_cache",
+    "read-ahead": "read_ahead",
+}
+"""Other layers by the names that users give them."""
 _SECONDS_MAX: Final = 30 * 86_400.0
+_PID_DIGITS: Final = 9
+_WAITING: Final = """
+import ctypes, os, signal, socket, sys
+gate = socket.socket(fileno=int(sys.argv[1]))
+if sys.argv[2] == "bound":
+    ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
+gate.send(b"r")
+if gate.recv(1):
+    gate.close()
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    os.execv("/bin/sh", ["/bin/sh", "-c", sys.argv[3]])
+"""
+"""A program that becomes the command when it is told to, and ends if nobody is there to tell it.
+
+38 is `PR_SET_NO_NEW_PRIVS` of Linux include/uapi/linux/prctl.h.
+"""
 
 
 @frozen
@@ -43,7 +76,11 @@ class RecordingWords:
     seconds: str | None = None
     """How long it takes; without both it lasts until Ctrl-C."""
     events: str = "full"
-    """One of `EVENT_SETS`."""
+    """One of `EVENT_SETS`, and of `LAYERS`, separated by commas."""
+    backend: Backend = "auto"
+    """How events reach the recorder."""
+    pids: tuple[str, ...] = ()
+    """Processes whose system calls are recorded."""
     buffer: str = "8 MiB"
     """Kernel memory of each CPU."""
     overwrite: tuple[str, ...] = ()
@@ -72,12 +109,19 @@ def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> Recorded
     IolabError : it could not begin, or ended early; says what can be used.
     """
     limit_ns, buffer_bytes = _limit_ns(asked.seconds), parse_bytes(asked.buffer)
+    events, layers = understood(asked.events)
+    pids = _pids(asked.pids, layers)
     out, allowed = Path.cwd() / asked.out, Allowed.of(asked.overwrite)
     refuse_existing([out], allowed)
     with pressed_by_signals() as switch:
         command = _Command(asked.command, switch)
-        with Agent(agent_command(needs_root=True), stop=command, tell=note) as agent:
+        with (
+            command.ended(),
+            Agent(agent_command(needs_root=True), stop=command, tell=note) as agent,
+        ):
             agent.hello(f"trace-{uuid.uuid4().hex[:12]}")
+            if asked.command is not None and layers and not pids:
+                pids = [command.prepare()]
             with ExitStack() as held:
                 with _told(out):
                     file = held.enter_context(filled_elsewhere(out, allowed))
@@ -88,7 +132,10 @@ def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> Recorded
                         "device": file.status.st_dev,
                         "inode": file.status.st_ino,
                     },
-                    "events": EVENT_SETS[asked.events],
+                    "events": events,
+                    "layers": layers,
+                    "pids": pids,
+                    "backend": asked.backend,
                     "buffer_bytes": buffer_bytes,
                     "time_limit_ns": limit_ns,
                     "command": asked.command,
@@ -122,6 +169,43 @@ def _told(out: Path) -> Generator[None]:
         ) from None
 
 
+def understood(events: str) -> tuple[EventSet, list[KernelLayer]]:
+    """Block events and other layers that are asked for, from a list with commas.
+
+    Raises
+    ------
+    IolabError : a word is unknown; lists those that are known.
+    """
+    sets: list[EventSet] = []
+    layers: list[KernelLayer] = []
+    for word in (word.strip() for word in events.split(",")):
+        if word in EVENT_SETS:
+            sets.append(EVENT_SETS[word])
+        elif word in LAYERS:
+            layers.append(LAYERS[word])
+        else:
+            known = ", ".join([*EVENT_SETS, *LAYERS])
+            raise IolabError(f"--events {events}: '{word}' is unknown", f"there are {known}")
+    if len(set(sets)) > 1:
+        raise IolabError(
+            f"--events {events}: block events are either all or only some",
+            "name one of " + ", ".join(EVENT_SETS),
+        )
+    return (sets[0] if sets else "full"), list(dict.fromkeys(layers))
+
+
+def _pids(asked: tuple[str, ...], layers: list[KernelLayer]) -> list[int]:
+    if asked and not layers:
+        raise IolabError(
+            "--pid: block events are those of devices, whichever process they are for",
+            "name other layers, too: --events block,syscalls",
+        )
+    for text in asked:
+        if not text.isdecimal() or not text.isascii() or len(text) > _PID_DIGITS:
+            raise IolabError(f"--pid {text}: that is no process", "write its number, see `ps`")
+    return [int(text) for text in asked]
+
+
 def _limit_ns(text: str | None) -> int | None:
     if text is None:
         return None
@@ -150,6 +234,7 @@ class _Command:
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: threading.Thread | None = None
         self._is_over = False
+        self._gate: socket.socket | None = None
 
     @property
     def presses(self) -> int:
@@ -166,9 +251,48 @@ class _Command:
 
     def heed(self, progress: Progress) -> None:
         """Start the command when events are recorded."""
-        if "recording" not in progress or self._process is not None or self._line is None:
+        if "recording" not in progress or self._line is None:
+            return
+        if self._gate is not None:
+            with self._gate as gate:
+                gate.send(b"g")
+            self._gate = None
+            self._watch_it()
+            return
+        if self._process is not None:
             return
         self._process = subprocess.Popen(["/bin/sh", "-c", self._line])
+        self._watch_it()
+
+    def prepare(self) -> int:
+        """Start the command without letting it begin; the number of its process.
+
+        A user's command can gain no other rights from here on: what it does is recorded, and what
+        programs of others do is nobody's business.
+        """
+        bound = "free" if os.geteuid() == 0 else "bound"
+        ours, its = socket.socketpair()
+        with its:
+            words = ["-I", "-S", "-c", _WAITING, str(its.fileno()), bound, self._line or ":"]
+            argv = [sys.executable, *words]
+            self._process = subprocess.Popen(argv, pass_fds=[its.fileno()])
+        self._gate = ours
+        if not ours.recv(1):
+            raise TraceError("the command could not be started", "try it without recording")
+        return self._process.pid
+
+    @contextmanager
+    def ended(self) -> Generator[None]:
+        """Leave no command behind that has never begun."""
+        try:
+            yield
+        finally:
+            if self._gate is not None and self._process is not None:
+                self._gate.close()
+                self._process.wait()
+
+    def _watch_it(self) -> None:
+        assert self._process is not None
         self._watcher = threading.Thread(target=self._watch, args=(self._process,), daemon=True)
         self._watcher.start()
 

@@ -7,7 +7,7 @@
 //! which is the agent's.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,11 +19,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::AsFd as _;
 
 use super::capture_loop::Capture;
+use super::feeds;
+use super::layers::{self, Chosen};
 use super::order::{Order, Said};
+use super::processes;
 use super::tracefs::Tracefs;
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
-use crate::protocol::EventSet;
+use crate::protocol::{Backend, EventSet};
 use crate::sys;
 
 /// How often the buffers are read: 8 MiB fill in some 200 ms at the utmost.
@@ -59,13 +62,20 @@ fn capture(input: &mut LineReader) -> Result<Said> {
     let order: Order =
         serde_json::from_str(&line).map_err(|error| Error::protocol(error.to_string()))?;
     let tracefs = Tracefs::open()?;
-    let instance = Files(tracefs.root().join("instances").join(&order.instance));
-    let (decoder, layout) = describe(tracefs.root(), order.events)?;
-    set_up(&instance, &order)?;
-    let _guard = guard(&instance);
-    let mut capture = Capture::begin(&instance, &order, decoder, layout)?;
+    let files = |name: &String| Files(tracefs.root().join("instances").join(name));
+    let names = [Some(&order.instance), order.process_instance.as_ref()];
+    let instances: Vec<Files> = names.into_iter().flatten().map(files).collect();
+    let (mut decoder, layout, mut chosen) = describe(tracefs.root(), &order)?;
+    chosen.extend(layers::learn(tracefs.root(), &order, &mut decoder)?);
+    let is_perf = order.backend == Backend::Perf;
+    let instances = if is_perf { Vec::new() } else { instances };
+    set_up(&instances, &order, &chosen)?;
+    let _guards: Vec<Option<File>> = instances.iter().map(guard).collect();
+    let cpus = if is_perf { feeds::rings(&order, &chosen)? } else { feeds::pipes(&instances)? };
+    let mut capture = Capture::begin(cpus, &order, decoder, layout)?;
     sys::run_before_others();
-    instance.write("tracing_on", "1")?;
+    switch(&instances, "1")?;
+    capture.switch_rings(true)?;
     say(&Said::Ready);
     let mut is_busy = false;
     while capture.goes_on() {
@@ -75,8 +85,14 @@ fn capture(input: &mut LineReader) -> Result<Said> {
         }
         is_busy = capture.round();
     }
-    instance.write("tracing_on", "0")?;
+    switch(&instances, "0")?;
+    capture.switch_rings(false)?;
     Ok(Said::Recorded(capture.finish()))
+}
+
+/// Begins or ends recording in all instances.
+fn switch(instances: &[Files], value: &str) -> Result<()> {
+    instances.iter().try_for_each(|instance| instance.write("tracing_on", value))
 }
 
 fn wait(input: &mut LineReader, timeout: Duration) {
@@ -104,11 +120,6 @@ impl Files {
         let mut options = OpenOptions::new();
         let opened = options.read(true).custom_flags(libc::O_NONBLOCK).open(&path);
         opened.map_err(|error| Error::io("open", shown(&path), error))
-    }
-
-    /// Content of a file, if it can be read.
-    pub fn read(&self, name: &Path) -> Option<String> {
-        fs::read_to_string(self.0.join(name)).ok()
     }
 
     /// CPUs that have a buffer.
@@ -140,33 +151,32 @@ fn points(root: &Path, set: EventSet) -> impl Iterator<Item = (&'static str, Str
 }
 
 /// The kernel's own description of its pages and events.
-fn describe(root: &Path, set: EventSet) -> Result<(RecordDecoder, PageLayout)> {
+fn describe(root: &Path, order: &Order) -> Result<(RecordDecoder, PageLayout, Vec<Chosen>)> {
     let read = |name: &str| {
         let path = root.join(name);
         read_at_once(&path).map_err(|error| Error::io("read", shown(&path), error))
     };
-    let unknown = |error: iolab_trace::Error| {
-        Error::failed(
-            format!("this kernel's trace points are not understood: {error}"),
-            "record with blktrace, and let `iolab trace` read that; please report it",
-        )
-    };
+    let unknown = |error: iolab_trace::Error| layers::unknown(&error);
     check_event_header(&read("events/header_event")?).map_err(unknown)?;
     let layout = PageLayout::parse(&read("events/header_page")?).map_err(unknown)?;
     let mut decoder = RecordDecoder::default();
-    let mut known = 0;
-    for (name, text) in points(root, set) {
-        let file = format!("events/block/{name}/format");
-        let description = Description::parse(&file, &text).map_err(unknown)?;
-        known += usize::from(decoder.learn(&description).map_err(unknown)?);
+    let mut chosen = Vec::new();
+    for (name, text) in points(root, order.events) {
+        let folder = format!("events/block/{name}");
+        let description =
+            Description::parse(&format!("{folder}/format"), &text).map_err(unknown)?;
+        if decoder.learn(&description).map_err(unknown)? {
+            let (id, filter) = (description.id, order.block_filter());
+            chosen.push(Chosen { folder, id, filter, is_of_processes: false });
+        }
     }
-    if known == 0 {
+    if chosen.is_empty() {
         return Err(Error::failed(
             "this kernel has no trace points of block devices",
             "use a kernel with CONFIG_BLK_DEV_IO_TRACE, or watch the counters: iolab iostat",
         ));
     }
-    Ok((decoder, layout))
+    Ok((decoder, layout, chosen))
 }
 
 /// Content of a file that gives nothing behind the first piece that is read, however small that was
@@ -178,19 +188,36 @@ fn read_at_once(path: &Path) -> std::io::Result<String> {
 }
 
 /// Clock, memory and filtered events, all of this instance alone; nothing is recorded yet.
-fn set_up(instance: &Files, order: &Order) -> Result<()> {
-    instance.write("tracing_on", "0")?;
-    instance.write("trace_clock", "mono")?;
-    let kibibytes = (order.buffer_bytes >> 10).max(64);
-    instance.write("buffer_size_kb", &kibibytes.to_string())?;
-    let numbers = order.devices.iter().map(|it| format!("dev == {}", it.kernel_number()));
-    let filter = numbers.collect::<Vec<_>>().join(" || ");
-    let tracing = instance.0.parent().and_then(Path::parent).unwrap_or(&instance.0);
-    for (name, _) in points(tracing, order.events) {
-        instance.write(&format!("events/block/{name}/filter"), &filter)?;
-        instance.write(&format!("events/block/{name}/enable"), "1")?;
+fn set_up(instances: &[Files], order: &Order, chosen: &[Chosen]) -> Result<()> {
+    for instance in instances {
+        instance.write("tracing_on", "0")?;
+        instance.write("trace_clock", "mono")?;
+        let kibibytes = (order.buffer_bytes >> 10).max(64);
+        instance.write("buffer_size_kb", &kibibytes.to_string())?;
+    }
+    let Some(instance) = instances.first() else { return Ok(()) };
+    if let Some(instance) = instances.get(1) {
+        follow(instance, order)?;
+    }
+    for Chosen { folder, filter, is_of_processes, .. } in chosen {
+        let instance = instances.get(usize::from(*is_of_processes)).unwrap_or(instance);
+        if !filter.is_empty() {
+            instance.write(&format!("{folder}/filter"), filter)?;
+        }
+        instance.write(&format!("{folder}/enable"), "1")?;
     }
     Ok(())
+}
+
+/// Restricts an instance to processes and what they start; the kernel takes those out that end.
+fn follow(instance: &Files, order: &Order) -> Result<()> {
+    instance.write("options/event-fork", "1")?;
+    let threads = processes::threads_of(&order.pids);
+    let told: Vec<String> = threads.iter().map(u32::to_string).collect();
+    instance.write("set_event_pid", &told.join(" "))?;
+    // One of them may have ended, and its number be another's: looked at again, now that the
+    // kernel would notice its end.
+    processes::check(&order.pids, order.bound_uid)
 }
 
 /// Held open: when the last holder is gone, however it ended, the kernel stops recording here and
@@ -198,16 +225,4 @@ fn set_up(instance: &Files, order: &Order) -> Result<()> {
 fn guard(instance: &Files) -> Option<File> {
     instance.write("options/disable_on_free", "1").ok()?;
     OpenOptions::new().write(true).open(instance.0.join("free_buffer")).ok()
-}
-
-/// Reads a page if there is one; the bytes that were read.
-pub(super) fn read_page(file: &mut File, page: &mut [u8]) -> usize {
-    loop {
-        match file.read(page) {
-            Ok(count) => return count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // Nothing there, or the CPU went away: the others are still read.
-            Err(_) => return 0,
-        }
-    }
 }

@@ -1,42 +1,29 @@
 //! From pages to the file: read in rounds, merged by time, written block by block.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write as _;
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use iolab_trace::Event;
 use iolab_trace::event::{Action, Categories};
-use iolab_trace::native::{LOST_FACT, Writer};
+use iolab_trace::native::LOST_FACT;
 use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, RecordDecoder};
 use iolab_trace::source::Facts;
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeValLike as _;
 use nix::time::{ClockId, clock_gettime};
 
-use super::capture::{Files, read_page, say};
+use super::capture::say;
 use super::device::Traced;
+use super::feeds::{Cpu, Feed, read_page};
 use super::order::{Order, Said};
+use super::processes;
+use super::trace_file::TraceFile;
 use crate::error::{Error, Result};
 use crate::protocol::{RecordingResult, RecordingSoFar};
-use crate::testbed::{RESERVE_BYTES, reserve_of_size};
+use crate::sys::perf::Found;
 
-/// Bytes that are handed to the file at once.
-const PIECE_BYTES: usize = 1 << 18;
 /// After this time a block ends, so that a killed recording lacks little.
 const BLOCK_TIME: Duration = Duration::from_secs(1);
-const MIB: u64 = 1 << 20;
-
-/// Buffer of one CPU.
-struct Cpu {
-    number: u32,
-    pipe: File,
-    /// Time of the last event that was read.
-    last_ns: u64,
-}
 
 /// A recording that is under way.
 pub(super) struct Capture {
@@ -48,7 +35,6 @@ pub(super) struct Capture {
     merger: Merger,
     file: TraceFile,
     devices: Vec<Traced>,
-    folder: PathBuf,
     started: Instant,
     told: Instant,
     vanished: Vec<String>,
@@ -57,16 +43,11 @@ pub(super) struct Capture {
 impl Capture {
     /// Opens the buffers, and writes the head of the file.
     pub fn begin(
-        instance: &Files,
+        cpus: Vec<Cpu>,
         order: &Order,
         decoder: RecordDecoder,
         layout: PageLayout,
     ) -> Result<Self> {
-        let open = |number: u32| {
-            let name = PathBuf::from(format!("per_cpu/cpu{number}/trace_pipe_raw"));
-            Ok(Cpu { number, pipe: instance.open(&name)?, last_ns: 0 })
-        };
-        let cpus = instance.cpus().into_iter().map(open).collect::<Result<Vec<Cpu>>>()?;
         let mut facts = order.facts.clone();
         facts.extend(counters(&order.devices, "before"));
         let now = Instant::now();
@@ -79,7 +60,6 @@ impl Capture {
             merger: Merger::default(),
             file: TraceFile::begin(&facts, order.bytes_max)?,
             devices: order.devices.clone(),
-            folder: instance.0.clone(),
             started: now,
             told: now,
             vanished: Vec::new(),
@@ -103,7 +83,7 @@ impl Capture {
             self.file.end_block();
             self.file.look_at_space();
             self.look_for_devices();
-            let lost = lost(&self.folder, &self.cpus).values().sum();
+            let lost = lost(&self.cpus).values().sum();
             let (events, bytes) = (self.file.events, self.file.bytes);
             say(&Said::Progress(RecordingSoFar { events, bytes, lost }));
         }
@@ -115,15 +95,7 @@ impl Capture {
         let mut drained_ns = monotonic_ns();
         let mut most = 0;
         for index in 0..self.cpus.len() {
-            let mut pages = 0;
-            while pages < self.pages_max {
-                let count = read_page(&mut self.cpus[index].pipe, &mut self.page);
-                if count == 0 {
-                    break;
-                }
-                pages += 1;
-                self.decode(index, count);
-            }
+            let pages = self.read_cpu(index);
             if pages == self.pages_max {
                 drained_ns = drained_ns.min(self.cpus[index].last_ns);
             }
@@ -133,24 +105,54 @@ impl Capture {
         most
     }
 
-    fn decode(&mut self, index: usize, count: usize) {
-        let Cpu { number, last_ns, .. } = &mut self.cpus[index];
-        let mut page = Page::new(&self.page[..count], &self.layout);
-        if page.lost() != LostBefore::None {
-            self.merger.push(lost_note(page.lost(), page.time_ns(), *number));
-        }
-        let mut note = None;
-        for record in page.by_ref() {
-            let mut event = Event::default();
-            let place = (record.time_ns, *number);
-            if self.decoder.read(record.content, place, &mut event, &mut note) {
-                if let Some(note) = note.take() {
-                    self.merger.push(note);
+    /// Reads what one CPU has, in pages, or in bytes of a ring as so many pages.
+    fn read_cpu(&mut self, index: usize) -> usize {
+        let Cpu { number, recorder, feed, last_ns } = &mut self.cpus[index];
+        let mut taker = Taker {
+            decoder: &mut self.decoder,
+            merger: &mut self.merger,
+            recorder: *recorder,
+            cpu: *number,
+        };
+        match feed {
+            Feed::Pipe(file, _) => {
+                let mut pages = 0;
+                while pages < self.pages_max {
+                    let count = read_page(file, &mut self.page);
+                    if count == 0 {
+                        break;
+                    }
+                    pages += 1;
+                    let page = Page::new(&self.page[..count], &self.layout);
+                    *last_ns = taker.page(page).unwrap_or(*last_ns);
                 }
-                self.merger.push(event);
+                pages
             }
-            *last_ns = record.time_ns;
+            Feed::Ring(ring, lost) => {
+                let bytes = ring.read(|found| match found {
+                    Found::Record(time_ns, content) => {
+                        taker.record(time_ns, content);
+                        *last_ns = time_ns;
+                    }
+                    Found::Lost(count) => {
+                        *lost += count;
+                        taker.lost(LostBefore::Count(count), *last_ns);
+                    }
+                });
+                (bytes as usize / self.layout.page_bytes).min(self.pages_max.saturating_sub(1))
+            }
         }
+    }
+
+    /// Begins or ends recording by rings.
+    pub fn switch_rings(&self, is_on: bool) -> Result<()> {
+        let rings = self.cpus.iter().filter_map(|cpu| match &cpu.feed {
+            Feed::Ring(ring, _) => Some(ring),
+            Feed::Pipe(..) => None,
+        });
+        let mut switched = rings.map(|ring| ring.switch(is_on));
+        let done = switched.try_for_each(std::convert::identity);
+        done.map_err(|error| Error::io("switch", "perf events", error))
     }
 
     fn look_for_devices(&mut self) {
@@ -165,7 +167,7 @@ impl Capture {
         while self.read_all() == self.pages_max {}
         self.merger.take_all().for_each(|event| self.file.push(&event));
         self.look_for_devices();
-        let lost = lost(&self.folder, &self.cpus);
+        let lost = lost(&self.cpus);
         let mut facts = counters(&self.devices, "after");
         let total: u64 = lost.values().sum();
         facts.insert(LOST_FACT.to_owned(), total.to_string());
@@ -190,131 +192,45 @@ impl Capture {
     }
 }
 
-/// The file behind standard output.
-struct TraceFile {
-    output: File,
-    writer: Writer,
-    buffer: Vec<u8>,
-    events: u64,
-    bytes: u64,
-    bytes_max: Option<u64>,
-    /// Why it must not grow any more.
-    limit: Option<String>,
-    /// Why it could not be written any more.
-    problem: Option<String>,
+/// Takes records of one CPU: into events, and these where they wait for their turn.
+struct Taker<'a> {
+    decoder: &'a mut RecordDecoder,
+    merger: &'a mut Merger,
+    recorder: u32,
+    cpu: u32,
 }
 
-/// A size for messages.
-fn size_text(bytes: u64) -> String {
-    if bytes < 10 * MIB { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes / MIB) }
-}
-
-/// Rule R10: why a file of `bytes` must not grow where so much is free, and must stay free.
-fn limit_of(bytes: u64, bytes_max: Option<u64>, free: u64, reserve: u64) -> Option<String> {
-    if free < reserve {
-        return Some(format!(
-            "{} are free on its file system, of which {} stay free",
-            size_text(free),
-            size_text(reserve)
-        ));
-    }
-    let limit = bytes_max.filter(|limit| bytes >= *limit)?;
-    Some(format!("it has {bytes} bytes, and others may write {limit} at once (max_bytes of root)"))
-}
-
-impl TraceFile {
-    fn begin(facts: &Facts, bytes_max: Option<u64>) -> Result<Self> {
-        let output: OwnedFd = std::io::stdout()
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(|error| Error::io("open", "the trace file", error))?;
-        let mut buffer = Vec::new();
-        let writer = Writer::new(facts, &mut buffer)
-            .map_err(|error| Error::failed(error.to_string(), ""))?;
-        let (limit, problem) = (None, None);
-        let output = output.into();
-        let mut file =
-            Self { output, writer, buffer, events: 0, bytes: 0, bytes_max, limit, problem };
-        file.look_at_space();
-        match file.limit {
-            Some(limit) => {
-                let what = format!("nothing was recorded: {limit}");
-                Err(Error::refused(what, "make room, or name a place on another file system"))
-            }
-            None => Ok(file),
+impl Taker<'_> {
+    /// Takes a page; the time of its last record.
+    fn page(&mut self, mut page: Page<'_>) -> Option<u64> {
+        if page.lost() != LostBefore::None {
+            self.lost(page.lost(), page.time_ns());
         }
-    }
-
-    /// Whether it can and may be written.
-    fn may_grow(&self) -> bool {
-        self.problem.is_none() && self.limit.is_none()
-    }
-
-    /// Looks whether there is still room for it; a file system that does not say has some.
-    fn look_at_space(&mut self) {
-        let Ok(status) = fstatvfs(&self.output) else { return };
-        let unit = status.fragment_size();
-        let reserve = reserve_of_size(status.blocks() * unit, RESERVE_BYTES);
-        let free = status.blocks_available() * unit;
-        self.limit = limit_of(self.bytes, self.bytes_max, free, reserve);
-    }
-
-    fn push(&mut self, event: &Event) {
-        if self.problem.is_none() {
-            let pushed = self.writer.push(event, &mut self.buffer);
-            self.events += 1;
-            self.note(pushed.map_err(|error| error.to_string()));
+        let mut last_ns = None;
+        for record in page.by_ref() {
+            self.record(record.time_ns, record.content);
+            last_ns = Some(record.time_ns);
         }
-        if self.buffer.len() >= 4 * PIECE_BYTES {
-            self.flush();
-        }
+        last_ns
     }
 
-    fn note(&mut self, result: std::result::Result<(), String>) {
-        if let Err(problem) = result {
-            self.problem.get_or_insert(problem);
-        }
+    fn lost(&mut self, lost: LostBefore, time_ns: u64) {
+        self.merger.push_of(self.recorder, lost_note(lost, time_ns, self.cpu));
     }
 
-    fn write_pieces(&mut self) {
-        if self.buffer.len() >= PIECE_BYTES {
-            self.flush();
+    #[inline]
+    fn record(&mut self, time_ns: u64, content: &[u8]) {
+        let (mut event, mut note) = (Event::default(), None);
+        if !self.decoder.read(content, (time_ns, self.cpu), &mut event, &mut note) {
+            return;
         }
-    }
-
-    fn end_block(&mut self) {
-        let ended = self.writer.end_block(&mut self.buffer).map_err(|error| error.to_string());
-        self.note(ended);
-        self.flush();
-    }
-
-    fn flush(&mut self) {
-        if self.problem.is_none() {
-            let written = self.output.write_all(&self.buffer);
-            self.note(written.map_err(|error| error.to_string()));
-            // A file that is full has a part of the piece.
-            let whole = self.bytes + self.buffer.len() as u64;
-            self.bytes = self.output.metadata().map_or(whole, |found| found.len());
+        if event.action == Action::Point && self.decoder.is_first_of(event.pid) {
+            note = named(&event);
         }
-        self.buffer.clear();
-    }
-
-    /// Events, bytes, and what went wrong.
-    fn finish(mut self, facts: &Facts) -> (u64, u64, Option<String>) {
-        let added = self.writer.add_facts(facts, &mut self.buffer);
-        self.note(added.map_err(|error| error.to_string()));
-        self.flush();
-        let mut tail = Vec::new();
-        if self.problem.is_none() {
-            let Self { writer, mut output, mut bytes, events, limit, .. } = self;
-            let ended = writer.finish(&mut tail).map_err(|error| error.to_string());
-            let ended = ended.and_then(|()| {
-                bytes += tail.len() as u64;
-                output.write_all(&tail).map_err(|error| error.to_string())
-            });
-            return (events, bytes, ended.err().or(limit));
+        if let Some(note) = note.take() {
+            self.merger.push_of(self.recorder, note);
         }
-        (self.events, self.bytes, self.problem)
+        self.merger.push_of(self.recorder, event);
     }
 }
 
@@ -327,21 +243,15 @@ fn counters(devices: &[Traced], when: &str) -> Facts {
 }
 
 /// Events that were lost so far, by CPU.
-fn lost(folder: &Path, cpus: &[Cpu]) -> BTreeMap<u32, u64> {
-    let files = Files(folder.to_path_buf());
-    let count = |cpu: &Cpu| {
-        let text = files.read(Path::new(&format!("per_cpu/cpu{}/stats", cpu.number)))?;
-        Some((cpu.number, lost_in(&text)))
-    };
-    cpus.iter().filter_map(count).filter(|(_, count)| *count > 0).collect()
-}
-
-/// Sum of what `per_cpu/cpuN/stats` says of lost events.
-fn lost_in(stats: &str) -> u64 {
-    let kinds = ["overrun", "commit overrun", "dropped events"];
-    let values = stats.lines().filter_map(|line| line.split_once(':'));
-    let lost = values.filter(|(name, _)| kinds.contains(&name.trim()));
-    lost.filter_map(|(_, value)| value.trim().parse::<u64>().ok()).sum()
+fn lost(cpus: &[Cpu]) -> BTreeMap<u32, u64> {
+    let mut all = BTreeMap::new();
+    for cpu in cpus {
+        let count = cpu.lost();
+        if count > 0 {
+            *all.entry(cpu.number).or_default() += count;
+        }
+    }
+    all
 }
 
 /// A message where events are missing.
@@ -355,6 +265,15 @@ fn lost_note(lost: LostBefore, time_ns: u64, cpu: u32) -> Event {
         }
     };
     note(Action::Message, time_ns, cpu, text.into_bytes())
+}
+
+/// The note of a process's name, if the process is still there; no event of other layers has it.
+fn named(event: &Event) -> Option<Event> {
+    let name = processes::name_of(event.pid)?;
+    let mut note = Event::default();
+    note.set_process(event.pid, &name);
+    (note.time_ns, note.cpu) = (event.time_ns, event.cpu);
+    Some(note)
 }
 
 /// The wall clock at this time of the trace.
@@ -383,27 +302,6 @@ fn cpu_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn losses_of_all_kinds_are_counted() {
-        let stats = "entries: 292\noverrun: 60\ncommit overrun: 2\nbytes: 19368\n\
-            oldest event ts:  2580.829013\ndropped events: 1\nread events: 9\n";
-        assert_eq!(lost_in(stats), 63);
-        assert_eq!(lost_in(""), 0);
-    }
-
-    #[test]
-    fn a_file_stops_at_the_reserve_and_at_what_others_may_write() {
-        assert_eq!(limit_of(5 << 20, None, 3 << 20, 2 << 20), None);
-        assert_eq!(limit_of(5 << 20, Some(6 << 20), 2 << 20, 2 << 20), None);
-        let told = limit_of(0, None, (3 << 20) - 1, 3 << 20).unwrap();
-        assert!(
-            told.contains("3071 KiB are free") && told.contains("3072 KiB stay free"),
-            "{told}"
-        );
-        let told = limit_of(6 << 20, Some(6 << 20), 1 << 40, 5 << 30).unwrap();
-        assert!(told.contains("6291456 bytes") && told.contains("max_bytes"), "{told}");
-    }
 
     #[test]
     fn a_gap_is_a_message_of_its_cpu() {

@@ -3,11 +3,15 @@
 mod capture;
 mod capture_loop;
 mod device;
+mod feeds;
 mod instance;
+mod layers;
 mod order;
 mod output;
+mod processes;
 mod record;
 mod recorder;
+mod trace_file;
 mod tracefs;
 mod trial;
 

@@ -4,7 +4,11 @@ use iolab_trace::source::Facts;
 use serde::{Deserialize, Serialize};
 
 use super::device::Traced;
-use crate::protocol::{EventSet, RecordingResult, RecordingSoFar};
+use super::layers;
+use crate::protocol::{Backend, EventSet, KernelLayer, RecordingResult, RecordingSoFar};
+
+/// Kernel memory of each CPU, unless it is said.
+pub const BUFFER_BYTES: u64 = 8 << 20;
 
 /// One recording.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -12,16 +16,61 @@ use crate::protocol::{EventSet, RecordingResult, RecordingSoFar};
 pub struct Order {
     /// Name of the instance, which is there.
     pub instance: String,
+    /// Name of the instance for what processes do, if there is one.
+    pub process_instance: Option<String>,
     /// What is recorded.
     pub devices: Vec<Traced>,
     /// Which events.
     pub events: EventSet,
+    /// Which other layers.
+    pub layers: Vec<KernelLayer>,
+    /// Processes whose events of these are recorded; empty: all.
+    pub pids: Vec<u32>,
+    /// The user that root works for, if processes must be that user's.
+    pub bound_uid: Option<u32>,
+    /// Major and minor numbers of file systems on the devices.
+    pub file_systems: Vec<(u32, u32)>,
+    /// How events come; if by tracefs, from the instances.
+    pub backend: Backend,
     /// Kernel memory of each CPU.
     pub buffer_bytes: u64,
     /// The file's bytes at most; null: as many as fit.
     pub bytes_max: Option<u64>,
     /// Facts of the file's head.
     pub facts: Facts,
+}
+
+impl Order {
+    /// The same for block events alone.
+    pub fn of_devices(devices: Vec<Traced>, events: EventSet, facts: Facts) -> Self {
+        Self {
+            instance: String::new(),
+            process_instance: None,
+            devices,
+            events,
+            layers: Vec::new(),
+            pids: Vec::new(),
+            bound_uid: None,
+            file_systems: Vec::new(),
+            backend: Backend::Auto,
+            buffer_bytes: BUFFER_BYTES,
+            bytes_max: None,
+            facts,
+        }
+    }
+
+    /// The kernel's filter of block events: those of the devices alone.
+    pub fn block_filter(&self) -> String {
+        let numbers = self.devices.iter().map(|it| format!("dev == {}", it.kernel_number()));
+        numbers.collect::<Vec<_>>().join(" || ")
+    }
+
+    /// Whether there has to be an instance for what processes do.
+    pub fn wants_processes(&self) -> bool {
+        let is_bounded = self.bound_uid.is_some();
+        let is_any = self.layers.iter().any(|it| layers::is_of_processes(*it, is_bounded));
+        is_any && !self.pids.is_empty()
+    }
 }
 
 /// One line of the child.

@@ -6,18 +6,21 @@ use std::time::{Duration, Instant};
 use iolab_trace::source::Facts;
 
 use super::device::{self, Traced};
-use super::order::Order;
+use super::layers;
+use super::order::{BUFFER_BYTES, Order};
 use super::output;
+use super::processes;
 use super::recorder::Recorder;
+use super::tracefs::Tracefs;
 use crate::boundary::Boundary;
 use crate::control::{Control, Urgency};
 use crate::error::{Error, Result};
 use crate::facts;
 use crate::machine::Machine;
-use crate::protocol::{EventSet, Progress, RecordSpec, RecordingSoFar, TraceRecorded, Warning};
+use crate::protocol::{
+    EventSet, KernelLayer, Progress, RecordSpec, RecordingSoFar, TraceRecorded, Warning,
+};
 
-/// Kernel memory of each CPU, unless it is said.
-pub(super) const BUFFER_BYTES: u64 = 8 << 20;
 const BUFFER_BYTES_MIN: u64 = 64 << 10;
 const BUFFER_BYTES_MAX: u64 = 256 << 20;
 const DEVICES_MAX: usize = 32;
@@ -42,18 +45,26 @@ pub fn record(
     control: &mut dyn Control,
 ) -> Result<TraceRecorded> {
     let Recording { machine, run, state_dir, boundary } = how;
-    let (devices, warnings) = found(&spec.devices, boundary, state_dir)?;
+    let (devices, mut warnings) = found(&spec.devices, boundary, state_dir)?;
+    let bound_uid = check_processes(spec, boundary)?;
+    warnings.extend(check_layers(&spec.layers)?);
     let buffer_bytes = buffer(spec.buffer_bytes)?;
     let output = output::open(&spec.output, boundary.map(Boundary::user))?;
     let mut facts = head_facts(machine, &devices, spec.events, buffer_bytes);
     if let Some(command) = &spec.command {
         facts.insert("command".to_owned(), command.clone());
     }
-    let instance = String::new();
-    let events = spec.events;
-    let bytes_max = boundary.map(Boundary::bytes_max);
-    let order =
-        Order { instance, devices: devices.clone(), events, buffer_bytes, bytes_max, facts };
+    add_layer_facts(&mut facts, spec);
+    let order = Order {
+        layers: spec.layers.clone(),
+        pids: spec.pids.clone(),
+        bound_uid,
+        file_systems: layers::file_systems_on(&devices),
+        backend: spec.backend,
+        buffer_bytes,
+        bytes_max: boundary.map(Boundary::bytes_max),
+        ..Order::of_devices(devices.clone(), spec.events, facts)
+    };
     let Some(mut recorder) = Recorder::start(machine, run, order, Some(output))? else {
         return Err(Error::protocol("a dry run records nothing"));
     };
@@ -101,6 +112,51 @@ fn found(
         return Err(Error::usage(what, format!("name 1 to {DEVICES_MAX}")));
     }
     Ok((devices, warnings))
+}
+
+/// The user whose processes alone may be recorded, if there is one.
+fn check_processes(spec: &RecordSpec, boundary: Option<&Boundary>) -> Result<Option<u32>> {
+    let bound = boundary.filter(|_| !spec.layers.is_empty());
+    let bound = bound.filter(|bound| bound.check_all_processes().is_err());
+    if let Some(bound) = bound.filter(|_| spec.pids.is_empty()) {
+        bound.check_all_processes()?;
+    }
+    let uid = bound.map(|bound| bound.user().uid);
+    processes::check(&spec.pids, uid)?;
+    Ok(uid)
+}
+
+/// Layers that this kernel does not have are told; if it has none of them, nothing is recorded.
+fn check_layers(asked: &[KernelLayer]) -> Result<Vec<Warning>> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tracefs = Tracefs::open()?;
+    let missing: Vec<KernelLayer> =
+        asked.iter().copied().filter(|layer| !layers::has(tracefs.root(), *layer)).collect();
+    let names: Vec<&str> = missing.iter().map(|layer| layer.name()).collect();
+    let what = format!("this kernel has no trace points of {}", names.join(", "));
+    let hint = "its module may not be loaded (mount such a file system first), or the kernel is \
+                older: read_ahead needs Linux 6.16";
+    if missing.is_empty() {
+        return Ok(Vec::new());
+    }
+    if missing.len() == asked.len() {
+        return Err(Error::usage(what, hint));
+    }
+    Ok(vec![Warning::new("layer_missing", what, hint)])
+}
+
+fn add_layer_facts(facts: &mut Facts, spec: &RecordSpec) {
+    if spec.layers.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = spec.layers.iter().map(|layer| layer.name()).collect();
+    facts.insert("layers".to_owned(), names.join(", "));
+    let pids: Vec<String> = spec.pids.iter().map(u32::to_string).collect();
+    let all = || "all".to_owned();
+    let told = if pids.is_empty() { all() } else { pids.join(" ") };
+    facts.insert("processes".to_owned(), told);
 }
 
 fn buffer(asked: Option<u64>) -> Result<u64> {

@@ -15,7 +15,7 @@ use super::order::{Order, Said};
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
 use crate::machine::{Machine, command};
-use crate::protocol::{RecordingResult, RecordingSoFar};
+use crate::protocol::{Backend, RecordingResult, RecordingSoFar};
 use crate::sys;
 
 /// The command by which the agent starts the child.
@@ -28,7 +28,7 @@ const COMPLAINTS_MAX: usize = 8;
 /// A recording that is under way.
 #[derive(Debug)]
 pub struct Recorder {
-    instance: Instance,
+    instances: Vec<Instance>,
     child: Child,
     /// The child ends when this is closed.
     input: Option<ChildStdin>,
@@ -50,19 +50,21 @@ impl Recorder {
         order: Order,
         output: Option<File>,
     ) -> Result<Option<Self>> {
-        let Some(instance) = Instance::create(machine, run)? else { return Ok(None) };
+        let mut order = order;
+        let Some(mut instances) = first_instance(machine, run, &mut order)? else {
+            return Ok(None);
+        };
         let Some(output) = output else { return Ok(None) };
-        let order = Order { instance: instance.name.clone(), ..order };
-        let (child, input, words) = match spawn(&order, output) {
+        let (child, input, words) = match spawn_in(&mut instances, machine, run, order, output) {
             Ok(parts) => parts,
             Err(error) => {
-                instance.remove(machine)?;
+                remove_all(instances, machine)?;
                 return Err(error);
             }
         };
         let (is_ready, last, complaints) = (false, None, VecDeque::new());
         let input = Some(input);
-        let mut recorder = Self { instance, child, input, words, is_ready, last, complaints };
+        let mut recorder = Self { instances, child, input, words, is_ready, last, complaints };
         let deadline = Instant::now() + PATIENCE;
         while !recorder.is_ready && !recorder.has_ended() && Instant::now() < deadline {
             recorder.wait(POLL);
@@ -129,7 +131,7 @@ impl Recorder {
         }
         let status = self.child.wait();
         self.listen();
-        self.instance.remove(machine)?;
+        remove_all(self.instances, machine)?;
         match self.last {
             Some(Said::Recorded(recorded)) => Ok(recorded),
             Some(Said::Failed { what, hint }) => Err(Error::failed(what, hint)),
@@ -145,8 +147,73 @@ impl Recorder {
     }
 }
 
+type Parts = (Child, ChildStdin, LineReader);
+
+/// The instance for devices; none where perf events are recorded; `None` in a dry run.
+///
+/// # Errors
+///
+/// There is no way to record.
+fn first_instance(
+    machine: &mut Machine,
+    run: &str,
+    order: &mut Order,
+) -> Result<Option<Vec<Instance>>> {
+    let why = if order.backend == Backend::Perf {
+        "as asked for".to_owned()
+    } else {
+        match Instance::create(machine, run) {
+            Ok(instance) => return Ok(instance.map(|it| vec![it])),
+            Err(error) if order.backend == Backend::Auto && is_closed(&error) => error.to_string(),
+            Err(error) => return Err(error),
+        }
+    };
+    if order.wants_processes() {
+        let what = format!("perf events are recorded ({why}), and not those of single processes");
+        let hint = "record where tracefs can be written, or without --for, --pid and syscalls";
+        return Err(Error::failed(what, hint));
+    }
+    order.backend = Backend::Perf;
+    let told = format!("perf_event_open, rings of each CPU ({why})");
+    order.facts.insert("backend".to_owned(), told);
+    Ok(Some(Vec::new()))
+}
+
+/// Whether tracefs is there and cannot be written, as in a container.
+fn is_closed(error: &Error) -> bool {
+    let codes = [libc::EROFS, libc::EPERM, libc::EACCES, libc::ENOSYS, libc::ENOENT];
+    matches!(error, Error::Io { source, .. }
+        if source.raw_os_error().is_some_and(|code| codes.contains(&code)))
+}
+
+/// Makes what instances are lacking, and starts the child.
+fn spawn_in(
+    instances: &mut Vec<Instance>,
+    machine: &mut Machine,
+    run: &str,
+    mut order: Order,
+    output: File,
+) -> Result<Parts> {
+    if let Some(first) = instances.first() {
+        order.instance.clone_from(&first.name);
+    }
+    if order.wants_processes()
+        && let Some(instance) = Instance::create(machine, run)?
+    {
+        order.process_instance = Some(instance.name.clone());
+        instances.push(instance);
+    }
+    spawn(&order, output)
+}
+
+/// Removes all; one that cannot be removed does not keep the others.
+fn remove_all(instances: Vec<Instance>, machine: &mut Machine) -> Result<()> {
+    let removed = instances.into_iter().map(|instance| instance.remove(machine));
+    removed.fold(Ok(()), Result::and)
+}
+
 /// Starts the child and tells it what to do; what it hears, and what it says.
-fn spawn(order: &Order, output: File) -> Result<(Child, ChildStdin, LineReader)> {
+fn spawn(order: &Order, output: File) -> Result<Parts> {
     let mut command = command("/proc/self/exe");
     command
         .arg(NAME)

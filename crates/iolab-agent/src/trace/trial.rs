@@ -1,9 +1,9 @@
 //! A recording beside a trial: of the testbed's own devices, while it is measured.
 
 use super::device::Traced;
-use super::order::Order;
+use super::order::{BUFFER_BYTES, Order};
 use super::output;
-use super::record::{BUFFER_BYTES, head_facts};
+use super::record::head_facts;
 use super::recorder::Recorder;
 use crate::boundary::Boundary;
 use crate::error::{Error, Result};
@@ -47,10 +47,8 @@ pub fn begin(machine: &mut Machine, asked: &Asked) -> Result<Option<Recorder>> {
     let output = output::open(&trace.output, boundary.map(Boundary::user))?;
     let mut facts = head_facts(machine, &devices, trace.events, BUFFER_BYTES);
     facts.insert("trial".to_owned(), spec.trial.clone());
-    let instance = String::new();
-    let (events, buffer_bytes) = (trace.events, BUFFER_BYTES);
     let bytes_max = boundary.map(Boundary::bytes_max);
-    let order = Order { instance, devices, events, buffer_bytes, bytes_max, facts };
+    let order = Order { bytes_max, ..Order::of_devices(devices, trace.events, facts) };
     Recorder::start(machine, run, order, Some(output))
 }
 

@@ -18,6 +18,38 @@ pub enum EventSet {
     IssueComplete,
 }
 
+iolab_model::registry! {
+    /// A layer of the kernel whose events are recorded beside those of block devices.
+    pub enum KernelLayer as "layer of the kernel" {
+        /// Beginning and end of system calls that read, write or flush.
+        Syscalls = "syscalls",
+        /// What becomes dirty, and what the flusher writes.
+        Writeback = "writeback",
+        /// The file system ext4.
+        Ext4 = "ext4",
+        /// The journal of ext4.
+        Jbd2 = "jbd2",
+        /// Pages that enter and leave the page cache.
+        PageCache = "page_cache",
+        /// Reading ahead.
+        ReadAhead = "read_ahead",
+    }
+}
+
+iolab_model::registry! {
+    /// How events reach the recorder.
+    #[derive(Default)]
+    pub enum Backend as "way of recording" {
+        /// By tracefs; where that cannot be written, by perf events.
+        #[default]
+        Auto = "auto",
+        /// By an instance of tracefs.
+        Tracefs = "tracefs",
+        /// By `perf_event_open`.
+        Perf = "perf",
+    }
+}
+
 /// An empty file that is to be filled: made by the front end, with the rights of its user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +73,15 @@ pub struct RecordSpec {
     /// Which events.
     #[serde(default)]
     pub events: EventSet,
+    /// Other layers.
+    #[serde(default)]
+    pub layers: Vec<KernelLayer>,
+    /// Processes whose events of other layers are recorded, with what they start; empty: all.
+    #[serde(default)]
+    pub pids: Vec<u32>,
+    /// How events reach the recorder.
+    #[serde(default)]
+    pub backend: Backend,
     /// Kernel memory of each CPU; null: 8 MiB.
     #[serde(default)]
     pub buffer_bytes: Option<u64>,

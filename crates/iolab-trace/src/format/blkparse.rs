@@ -92,9 +92,19 @@ fn parse<'a>(line: &'a [u8], event: &mut Event) -> Option<&'a [u8]> {
             Some(name)
         }
         Action::Plugged => cursor.brackets(),
+        Action::Point => parse_point(cursor, event),
         Action::NoteProcess | Action::NoteTime | Action::Joined => None,
         _ => parse_start(cursor, event),
     }
+}
+
+/// `SYSTEM:NAME field=value [process]`.
+fn parse_point<'a>(cursor: Cursor<'a>, event: &mut Event) -> Option<&'a [u8]> {
+    let text = cursor.0.trim_ascii_start();
+    let at = text.windows(2).rposition(|pair| pair == b" [")?;
+    let name = text[at + 2..].strip_suffix(b"]")?;
+    event.payload.extend_from_slice(&text[..at]);
+    event.point().0.contains(&b':').then_some(name)
 }
 
 /// `SECTOR + COUNT`.

@@ -1,10 +1,10 @@
 //! Events as CSV: what `iolab sim trace` and `iolab trace convert` write.
 //!
 //! The first line names the columns, in any order: `ts_ns event sector nr_sectors rwbs ioprio pid
-//! cpu device bytes error sequence number comm point`; unknown ones are passed over. Without the
-//! column `device` the event `A` is a joined request, as in recordings of the dispatch order; with
-//! it `J` is, or the point `rq_merge`, and `A` a remap. A device without a colon is a simulated
-//! one.
+//! cpu device bytes error sequence number comm point`, and those that are written; unknown ones
+//! are passed over. Without the column `device` the event `A` is a joined request, as in recordings
+//! of the dispatch order; with it `J` is, or the point `rq_merge`, and `A` a remap. A device
+//! without a colon is a simulated one.
 
 use super::fields::{Cursor, bytes_of, number};
 use super::text::{Line, State, TextFormat};
@@ -44,6 +44,10 @@ iolab_model::registry! {
         Categories = "categories",
         /// Id of the cgroup.
         Cgroup = "cgroup",
+        /// Name of the trace point of another layer, `SYSTEM:NAME`.
+        Name = "name",
+        /// Its fields, `field=value` separated by blanks.
+        Fields = "fields",
     }
 }
 
@@ -110,6 +114,8 @@ impl EventsCsv {
                 Some(Column::Payload) => payload(field, &mut event.payload)?,
                 Some(Column::Categories) => categories = Some(Categories(hex(field)?)),
                 Some(Column::Cgroup) => event.cgroup = Some(number(field)?),
+                // The payload has both.
+                Some(Column::Name | Column::Fields) => {}
             }
         }
         if fields.next().is_some() {

@@ -5,8 +5,10 @@
 //! which repeat what others say; zones.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::description::{Description, Field};
+use super::point::PointPlan;
 use crate::error::{Error, Place};
 use crate::event::{Action, Categories, Device, Event, Remap};
 
@@ -100,6 +102,9 @@ impl Plan {
 #[derive(Debug, Default)]
 pub struct RecordDecoder {
     plans: HashMap<u16, Plan>,
+    points: HashMap<u16, PointPlan>,
+    /// Number of the event of new names, its task and the name.
+    rename: Option<(u16, Field, Field)>,
     names: HashMap<u32, [u8; 16]>,
     others: u64,
 }
@@ -117,6 +122,34 @@ impl RecordDecoder {
         Ok(true)
     }
 
+    /// Learns the form of a trace point of another layer.
+    pub fn learn_point(&mut self, system: &str, description: &Description) {
+        self.points.insert(description.id, PointPlan::of(system, description));
+    }
+
+    /// Learns the form of the event `task_rename`, which becomes the note of a process's name;
+    /// whether it has what is needed.
+    pub fn learn_rename(&mut self, description: &Description) -> bool {
+        let field = |name: &str| description.fields.get(name).copied();
+        let found = field("common_pid").zip(field("newcomm"));
+        self.rename = found.map(|(pid, name)| (description.id, pid, name));
+        self.rename.is_some()
+    }
+
+    /// Whether no event has told the name of a process so far; asked again, it counts as told.
+    pub fn is_first_of(&mut self, pid: u32) -> bool {
+        if self.names.len() >= PROCESSES_MAX {
+            self.names.clear();
+        }
+        match self.names.entry(pid) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert([0; 16]);
+                true
+            }
+        }
+    }
+
     /// Records that were of no event that is known.
     pub const fn others(&self) -> u64 {
         self.others
@@ -132,14 +165,21 @@ impl RecordDecoder {
         event: &mut Event,
         note: &mut Option<Event>,
     ) -> bool {
-        let id = number(content, Field { offset: 0, size: 2 }) as u16;
-        let Some(plan) = self.plans.get(&id) else {
-            self.others += 1;
-            return false;
-        };
+        let id = number(content, Field::number(0, 2)) as u16;
         event.clear();
         event.time_ns = time_ns;
         event.cpu = cpu;
+        let Some(plan) = self.plans.get(&id) else {
+            if let Some((_, pid, name)) = self.rename.filter(|(rename, _, _)| *rename == id) {
+                event.set_process(number(content, pid) as u32, text(content, name));
+                (event.time_ns, event.cpu) = (time_ns, cpu);
+                self.is_first_of(event.pid);
+                return true;
+            }
+            let point = self.points.get(&id);
+            self.others += u64::from(point.is_none());
+            return point.map(|point| point.read(content, event)).is_some();
+        };
         event.action = plan.action;
         event.pid = plan.pid.map_or(0, |field| number(content, field) as u32);
         event.device = Device(number(content, plan.dev) as u32);
@@ -185,7 +225,7 @@ impl RecordDecoder {
 
 /// A number of 1, 2, 4 or 8 bytes; 0 where the record is too short.
 #[inline]
-fn number(content: &[u8], field: Field) -> u64 {
+pub(super) fn number(content: &[u8], field: Field) -> u64 {
     let bytes = content.get(field.offset..).unwrap_or_default();
     let found = match field.size {
         1 => bytes.first().map(|byte| u64::from(*byte)),
@@ -199,7 +239,7 @@ fn number(content: &[u8], field: Field) -> u64 {
 
 /// Text in a field of fixed size, without the zeroes behind it.
 #[inline]
-fn text(content: &[u8], field: Field) -> &[u8] {
+pub(super) fn text(content: &[u8], field: Field) -> &[u8] {
     let bytes = content.get(field.offset..field.offset + field.size).unwrap_or_default();
     let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     &bytes[..length]

@@ -7,6 +7,21 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Place};
 
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldForm {
+    /// A whole number.
+    Number,
+    /// A whole number with a sign.
+    Signed,
+    /// Characters, as many as there are bytes, filled up with zeros.
+    Text,
+    /// An address of the kernel or of a process.
+    Pointer,
+    /// Anything else: arrays, and what lies behind the fields.
+    Other,
+}
+
 /// Place of a field in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -14,6 +29,15 @@ pub struct Field {
     pub offset: usize,
     /// Bytes.
     pub size: usize,
+    /// What it holds.
+    pub form: FieldForm,
+}
+
+impl Field {
+    /// A whole number without a sign.
+    pub const fn number(offset: usize, size: usize) -> Self {
+        Self { offset, size, form: FieldForm::Number }
+    }
 }
 
 /// One event as the kernel describes it.
@@ -79,17 +103,27 @@ pub(super) fn fields_of(name: &str, text: &str) -> Result<BTreeMap<String, Field
 fn field_of(text: &str) -> Option<(String, Field)> {
     let mut parts = text.split(';').map(str::trim);
     let declaration = parts.next()?;
-    let (mut offset, mut size) = (None, None);
+    let (mut offset, mut size, mut is_signed) = (None, None, false);
     for part in parts {
         match part.split_once(':') {
             Some(("offset", value)) => offset = value.trim().parse().ok(),
             Some(("size", value)) => size = value.trim().parse().ok(),
+            Some(("signed", value)) => is_signed = value.trim() == "1",
             _ => {}
         }
     }
     let word = declaration.split_whitespace().last()?;
     let name = word.split('[').next().filter(|name| !name.is_empty())?;
-    Some((name.to_owned(), Field { offset: offset?, size: size? }))
+    let (offset, size): (usize, usize) = (offset?, size?);
+    let form = match () {
+        () if declaration.contains('*') => FieldForm::Pointer,
+        () if declaration.starts_with("__") && declaration.contains("_loc ") => FieldForm::Other,
+        () if word.contains('[') && declaration.contains("char ") => FieldForm::Text,
+        () if word.contains('[') || !matches!(size, 1 | 2 | 4 | 8) => FieldForm::Other,
+        () if is_signed => FieldForm::Signed,
+        () => FieldForm::Number,
+    };
+    Some((name.to_owned(), Field { offset, size, form }))
 }
 
 /// Refuses a kernel whose records have heads of another form (`events/header_event`).
@@ -135,8 +169,9 @@ mod tests {
     fn a_description_has_name_number_and_places() {
         let found = Description::parse("format", TEXT).unwrap();
         assert_eq!((found.name.as_str(), found.id), ("block_rq_issue", 2104));
-        assert_eq!(found.fields["rwbs"], Field { offset: 34, size: 10 });
-        assert_eq!(found.fields["cmd"], Field { offset: 44, size: 4 });
+        assert_eq!(found.fields["rwbs"], Field { offset: 34, size: 10, form: FieldForm::Text });
+        assert_eq!(found.fields["cmd"], Field { offset: 44, size: 4, form: FieldForm::Other });
+        assert_eq!(found.fields["common_type"], Field::number(0, 2));
         assert_eq!(found.fields.len(), 3);
     }
 

@@ -11,17 +11,25 @@ const SLACK_NS: u64 = 10_000_000;
 /// that no event is moved but in and out.
 #[derive(Debug, Default)]
 pub struct Merger {
-    queues: Vec<(u32, VecDeque<Event>)>,
+    queues: Vec<((u32, u32), VecDeque<Event>)>,
 }
 
 impl Merger {
     /// Adds an event; those of one CPU come in their order.
     #[inline]
     pub fn push(&mut self, event: Event) {
-        let place = match self.queues.binary_search_by_key(&event.cpu, |(cpu, _)| *cpu) {
+        self.push_of(0, event);
+    }
+
+    /// Adds an event of one of several recorders; those of one CPU of one recorder come in their
+    /// order.
+    #[inline]
+    pub fn push_of(&mut self, recorder: u32, event: Event) {
+        let key = (event.cpu, recorder);
+        let place = match self.queues.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => place,
             Err(place) => {
-                self.queues.insert(place, (event.cpu, VecDeque::new()));
+                self.queues.insert(place, (key, VecDeque::new()));
                 place
             }
         };

@@ -4,8 +4,10 @@ mod decode;
 mod description;
 mod merge;
 mod page;
+mod point;
 
 pub use decode::{EVENTS, RecordDecoder, TracePoint};
-pub use description::{Description, Field, check_event_header};
+pub use description::{Description, Field, FieldForm, check_event_header};
 pub use merge::Merger;
 pub use page::{LostBefore, Page, PageLayout, RingRecord};
+pub use point::{DEVICE_FIELDS, DEVICE_NAME_FIELDS, PointPlan};

@@ -6,6 +6,7 @@
 
 pub mod activity;
 pub mod btt;
+pub mod calls;
 pub mod compare;
 pub mod groups;
 pub mod pairing;

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use iolab_model::histogram::Histogram;
 
 use super::activity::Activity;
+use super::calls::Layers;
 use super::groups::{Amount, By, Group, Stage, direction_of, size_class_of};
 use super::pending::{Bio, NEVER, Pending, Starts};
 use super::periods::{Covered, Ranges};
@@ -187,6 +188,8 @@ pub struct Pairing {
     pub groups: Vec<Group>,
     /// Processes.
     pub processes: Processes,
+    /// Events of other layers.
+    pub layers: Layers,
     /// Times between bios of all devices: of those that do work, and of those that only map.
     pub between: [Histogram; 2],
     last_queued_ns: Option<u64>,
@@ -221,6 +224,7 @@ impl Pairing {
             devices: Vec::new(),
             groups: Vec::new(),
             processes: Processes::default(),
+            layers: Layers::default(),
             between: [Histogram::new(), Histogram::new()],
             last_queued_ns: None,
             ranges: [Ranges::default(), Ranges::default()],
@@ -269,6 +273,9 @@ impl Pairing {
         self.events += 1;
         let now_ns = event.time_ns.saturating_sub(*self.genesis.get_or_insert(event.time_ns));
         self.end_ns = self.end_ns.max(now_ns);
+        if event.action == Action::Point {
+            return self.layers.add(event);
+        }
         if event.is_packet() {
             self.packets += 1;
             return;

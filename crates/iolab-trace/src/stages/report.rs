@@ -4,6 +4,7 @@ use iolab_model::histogram::Histogram;
 use serde::Serialize;
 
 use super::activity::{Level, SliceRow};
+use super::calls::{CallRow, PointRow};
 use super::groups::{Amount, By, DIRECTIONS, Stage, StageSet, size_class_name};
 use super::pairing::{Counts, OfDevice, Pairing};
 use super::seeks::Seeks;
@@ -188,6 +189,10 @@ pub struct Report {
     pub stages: Vec<StageRow>,
     /// Devices in the order in which they appear.
     pub devices: Vec<DeviceRow>,
+    /// Events of other layers by their names, if such were recorded.
+    pub points: Vec<PointRow>,
+    /// System calls by their names, if such were recorded.
+    pub calls: Vec<CallRow>,
 }
 
 impl Report {
@@ -208,6 +213,8 @@ impl Report {
             by: pairing.by(),
             stages: rows_of(Some(&between), &all),
             devices: devices.map(|device| device_row(pairing, device)).collect(),
+            points: pairing.layers.point_rows(),
+            calls: pairing.layers.call_rows(),
         }
     }
 }

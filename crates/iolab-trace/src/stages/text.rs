@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::calls::CallRow;
 use super::groups::DIRECTIONS;
 use super::report::{DeviceRow, GroupRow, Report, SeekRow, StageRow};
 
@@ -66,6 +67,7 @@ pub fn stages(report: &Report) -> String {
             push_stages(&mut out, &group.stages);
         }
     }
+    push_layers(&mut out, report);
     out
 }
 
@@ -193,7 +195,42 @@ pub fn summary(report: &Report) -> String {
             let _ = writeln!(out, "  process    {}{time}", group_line(group));
         }
     }
+    push_layers(&mut out, report);
     out
+}
+
+/// System calls and events of other layers, if there are any.
+fn push_layers(out: &mut String, report: &Report) {
+    if !report.calls.is_empty() {
+        let _ = writeln!(out, "\nsystem calls");
+        let head = "  call                 count  errors      bytes      mean       p50       p99 \
+                    \x20     max       sum";
+        let _ = writeln!(out, "{head}");
+        report.calls.iter().for_each(|row| push_call(out, row));
+    }
+    if !report.points.is_empty() {
+        let _ = writeln!(out, "\nevents of other layers");
+        for row in &report.points {
+            let _ = writeln!(out, "  {:11} {}", row.count, row.name);
+        }
+    }
+}
+
+fn push_call(out: &mut String, row: &CallRow) {
+    let whole = |ns: u64| duration(ns as f64);
+    let _ = writeln!(
+        out,
+        "  {:15} {:>10} {:>7} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        row.name,
+        row.count,
+        row.errors,
+        bytes(row.bytes),
+        duration(row.mean_ns),
+        whole(row.p50_ns),
+        whole(row.p99_ns),
+        whole(row.max_ns),
+        whole(row.sum_ns)
+    );
 }
 
 /// Where the time of a bio goes: the stages that follow each other, as shares of the whole.

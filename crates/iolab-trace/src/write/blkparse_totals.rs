@@ -207,7 +207,9 @@ impl Totals {
     /// Counts an event; `is_shown` if it passed the filter.
     pub fn add(&mut self, event: &Event, since_begin_ns: u64, is_shown: bool) {
         let is_unknown = event.action == Action::Message && event.cgroup.is_some();
-        if is_unknown || matches!(event.action, Action::NoteProcess | Action::NoteTime) {
+        let is_other =
+            matches!(event.action, Action::NoteProcess | Action::NoteTime | Action::Point);
+        if is_unknown || is_other {
             return;
         }
         let Some(index) = self.index_of(event.device) else { return };

@@ -1,8 +1,8 @@
 //! The binary records of blktrace(8), version 7, little endian: one file, in order of time, as
 //! `blkparse -d` writes it and btt reads it.
 //!
-//! Left out: what a record cannot hold (priority), joined requests. An event whose payload does not
-//! fit into 16 bits of length is refused.
+//! Left out: what a record cannot hold (priority), joined requests, trace points of other layers.
+//! An event whose payload does not fit into 16 bits of length is refused.
 
 use crate::error::Error;
 use crate::event::{Action, Categories, Event};
@@ -16,7 +16,7 @@ const CGROUP_FLAG: u32 = 1 << 8;
 /// [`Error::Unfit`] if the payload is too long.
 pub fn push(event: &Event, bytes: &mut Vec<u8>) -> Result<bool, Error> {
     let code = match event.action {
-        Action::Joined => return Ok(false),
+        Action::Joined | Action::Point => return Ok(false),
         Action::NoteProcess => 0,
         Action::NoteTime => 1,
         Action::Message => 2,

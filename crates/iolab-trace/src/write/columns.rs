@@ -37,7 +37,9 @@ pub const fn kind_of(column: Column) -> ColumnType {
             ColumnType::U32
         }
         Column::Priority | Column::Error | Column::Categories => ColumnType::U16,
-        Column::Event | Column::Letters | Column::Device => ColumnType::Text,
+        Column::Event | Column::Letters | Column::Device | Column::Name | Column::Fields => {
+            ColumnType::Text
+        }
         Column::Payload => ColumnType::Binary,
     }
 }
@@ -75,7 +77,7 @@ impl ColumnBuffers {
                 }
                 self.u64(event.cgroup.unwrap_or(0));
             }
-            Column::Event | Column::Letters | Column::Device => {
+            Column::Event | Column::Letters | Column::Device | Column::Name | Column::Fields => {
                 push_field(column, event, &mut self.data);
                 self.end_value();
             }

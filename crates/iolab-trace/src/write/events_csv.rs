@@ -55,12 +55,22 @@ pub fn push_field(column: Column, event: &Event, text: &mut Vec<u8>) {
             }
         }
         Column::Categories => push_hex(text, event.categories.0),
+        Column::Name => push_plain(text, event.point().0),
+        Column::Fields => push_plain(text, event.point().1),
         Column::Cgroup => {
             if let Some(cgroup) = event.cgroup {
                 push(text, cgroup);
             }
         }
     }
+}
+
+/// Appends a name or fields: what would end a field of CSV becomes `?`.
+fn push_plain(text: &mut Vec<u8>, raw: &[u8]) {
+    text.extend(raw.iter().map(|byte| match byte {
+        b' '..=b'~' if !matches!(byte, b',' | b'"') => *byte,
+        _ => b'?',
+    }));
 }
 
 const fn hex_digit(value: u8) -> u8 {

@@ -307,6 +307,14 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         scope="trial",
     ),
     FindingKind(
+        "layer_missing",
+        STUDY,
+        "a trace was to have events of a layer of the kernel that has no trace points here",
+        "load its module by mounting such a file system first; read-ahead needs Linux 6.16",
+        severity="note",
+        scope="trial",
+    ),
+    FindingKind(
         "whole_device",
         STUDY,
         "a partition was to be traced: events are recorded of the whole device",
