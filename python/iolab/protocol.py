@@ -2349,6 +2349,7 @@ class StreamReport(TypedDict):
     missed_ops: int | None
     ops: int
     read_bytes: int
+    run_delay_ns: NotRequired[int | None]
     started_ns: int
     worker: int
     write_bytes: int

@@ -85,6 +85,49 @@ def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
     assert make_plan(buffered).design == "factorial"
 
 
+READ_AHEAD = {
+    "factors": {"read_ahead_kb": ["0", "128"]},
+    "settings": {"direct": "false"},
+    "workloads": [{"kind": "iozone", "tests": ["read", "random-read"], "file_size": "1m"}],
+}
+REWRITE = [{"kind": "iozone", "tests": ["rewrite"], "file_size": "1m"}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "devices", "places", "least"),
+    [
+        ({"testbed": "loop:1g"}, "twins", 2, 12_000_000),
+        (
+            {"testbed": "device:/dev/null", "settings": {"direct": "false", "fs": "ext4"}},
+            "switched",
+            1,
+            12_000_000,
+        ),
+        # bfq needs longer than a short slice to become itself again on a device that paused.
+        (
+            {
+                "testbed": "device:/dev/null",
+                "settings": {"direct": "false", "fs": "ext4", "scheduler": "bfq"},
+            },
+            "switched",
+            1,
+            1_200_000_000,
+        ),
+    ],
+)
+def test_read_ahead_is_compared_where_devices_can_differ_in_it(changes, devices, places, least):
+    plan = make_plan(study_of(**READ_AHEAD | changes))
+    assert plan.design == "pairs"
+    assert devices_of(plan.study) == devices
+    limits = slice_limits(plan.study, plan.treatments)
+    assert (limits.places, limits.min_ns) == (places, least)
+
+
+def test_buffered_reads_may_differ_in_how_they_are_called():
+    reads = {"factors": {"record_size": ["4k", "64k"]}}
+    assert make_plan(study_of(**READ_AHEAD | reads)).design == "pairs"
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -92,7 +135,10 @@ def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
             {"testbed": "device:/dev/null", "factors": {"scheduler": ["none", "bfq"]}},
             "bfq and kyber adapt",
         ),
-        ({"factors": {"read_ahead_kb": ["0", "128"]}}, "direct I/O has none"),
+        (READ_AHEAD | {"settings": {}}, "direct I/O reads nothing ahead"),
+        (READ_AHEAD | {"testbed": "dir:/tmp"}, "has other readers"),
+        (READ_AHEAD | {"settings": {"direct": "false", "cache": "warm"}}, "each slice drops it"),
+        (READ_AHEAD | {"workloads": REWRITE}, "writes through the page cache"),
         ({"factors": {"vm.dirty_ratio": ["5", "20"]}}, "it belongs to the machine"),
         (
             {"factors": {"nr_requests": [str(number) for number in range(32, 50)]}},
@@ -103,7 +149,7 @@ def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
             "nobody has looked whether they are valid for scheduler",
         ),
         ({"factors": {"fs": ["ext4", "xfs"]}}, "nobody has looked whether they are valid for fs"),
-        ({"settings": {"direct": "false"}}, "through the page cache"),
+        ({"settings": {"direct": "false"}}, "writes through the page cache"),
         ({"settings": {"workers": "2"}}, "several workers"),
         ({"settings": {"fsync": "timed"}}, "flushes inside"),
         ({"metric": "latency_ns_p999"}, "valid for record_size"),

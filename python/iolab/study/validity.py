@@ -25,6 +25,7 @@ from iolab.frozen import frozen
 from iolab.study.factors import find_factor, is_factor
 from iolab.study.model import IozoneWorkload, MixedWorkload, Stream, Study, WorkloadPlan
 from iolab.study.names import KNOBS
+from iolab.study.operations import operations_of_treatment
 from iolab.study.treatment import Treatment
 
 Slices = Literal["short", "long", "adjacent", "trials"]
@@ -36,8 +37,9 @@ Program = Literal["tests", "streams", "contention"]
 """IOzone's tests, one stream for a fixed time, or several that compete."""
 
 PAIRS: Final = "pairs"
+ADJACENT: Final = "adjacent"
 TRIALS: Final = "trials"
-DESIGNS_ASKED: Final = (PAIRS, TRIALS)
+DESIGNS_ASKED: Final = (PAIRS, ADJACENT, TRIALS)
 TWINS_MAX: Final = 8
 """Loop devices that the agent makes alike."""
 BUDGET_NS: Final = 180_000_000_000
@@ -45,6 +47,8 @@ BUDGET_NS: Final = 180_000_000_000
 UNITS_MAX: Final = 1000
 SCHEDULERS_WITHOUT_STATE: Final = ("none", "mq-deadline")
 NEW_FILE_TESTS: Final = ("write", "fwrite", "pwrite", "pwritev")
+_SCHEDULER_KNOB: Final = "scheduler"
+_READ_AHEAD_KNOB: Final = "read_ahead_kb"
 STREAM_TESTS: Final = ("fwrite", "frewrite", "fread", "freread", "mix")
 """Tests through the C library's streams, which know no direct I/O, and the one of two kinds."""
 
@@ -63,6 +67,8 @@ class ValidityRow:
     """The only levels for which it holds; empty: all."""
     is_shown: bool = False
     """Whether an equivalence test of pairs against trials was passed."""
+    is_of_buffered: bool = False
+    """Whether that test is one of buffered reads; else of direct I/O."""
     why: str = ""
 
 
@@ -80,6 +86,13 @@ _OF_QUEUES: Final = "a property of the queue, on a device of its own, exchanged"
 _ADAPTIVE: Final = (
     "slices of at least four times the longest time constant; each on a device of its own,"
     " exchanged"
+)
+_DEVICES_OF_KNOBS: Final[tuple[tuple[str, Devices], ...]] = (
+    ("loop", "twins"),
+    ("device", "switched"),
+)
+_READ_AHEAD: Final = (
+    "files take it anew for each slice, and the pages that it has read are dropped before"
 )
 _RATES: Final = ("throughput_bytes_per_s", "throughput_ops_per_s")
 _QUANTILES: Final = ("latency_ns_p50", "latency_ns_p90", "latency_ns_p99", "latency_ns_mean")
@@ -144,13 +157,45 @@ VALIDITY: Final = (
         for knob in KNOBS
         if "." in knob.name and knob.name.partition(".")[0] in TIME_CONSTANTS_NS
     ),
+    *(
+        ValidityRow(
+            "read_ahead_kb",
+            _BOTH,
+            (kind,),
+            metrics,
+            "short",
+            devices,
+            is_of_buffered=True,
+            why=_READ_AHEAD,
+        )
+        for kind, devices in _DEVICES_OF_KNOBS
+        for metrics in (_RATES, _QUANTILES)
+    ),
+    ValidityRow(
+        "read_ahead_kb",
+        ("contention",),
+        ("loop",),
+        _RATES,
+        "long",
+        "twins",
+        is_of_buffered=True,
+        why="streams compete for longer than a slice of milliseconds",
+    ),
+    ValidityRow(
+        "read_ahead_kb",
+        ("contention",),
+        ("device",),
+        _RATES,
+        "trials",
+        why="streams that compete need slices longer than one that a device is switched for",
+    ),
     ValidityRow(
         "read_ahead_kb",
         _ALL,
-        ("loop", "dir", "device"),
+        ("dir",),
         _RATES,
         "trials",
-        why="it acts on reads through the page cache, which keeps state; direct I/O has none",
+        why="the device below a directory has other readers, who would feel each switch",
     ),
     ValidityRow(
         "wbt_lat_usec",
@@ -208,10 +253,35 @@ def check_pairs(study: Study, treatments: Sequence[Treatment]) -> None:
         raise StudyError(f"alternating slices cannot compare this: {problem}", remedy)
 
 
+def check_adjacent(study: Study) -> None:
+    """Refuse what cannot run as neighbours.
+
+    Raises
+    ------
+    StudyError : the compared factor needs a new file system, or the order is that of a table.
+    """
+    compared = study.compared_factor
+    refused = "adjacent trials cannot compare this"
+    if is_factor(compared) and find_factor(compared).is_hard_to_change:
+        raise StudyError(
+            f"{refused}: each level of {compared} needs a new file system, which takes longer than"
+            " neighbours may be apart",
+            "leave design out, which gives each level file systems of its own in every round",
+        )
+    if study.command:
+        raise StudyError(
+            f"{refused}: the rows of a command line run in their order",
+            "leave design out",
+        )
+
+
 def is_shown(study: Study, treatments: Sequence[Treatment]) -> bool:
     """Whether slices are valid for a study, and every row that it needs is shown."""
     rows = [row for _, row in _rows(study)]
-    is_earned = bool(rows) and all(row is not None and row.is_shown for row in rows)
+    is_buffered = not all(treatment.is_direct for treatment in treatments)
+    is_earned = bool(rows) and all(
+        row is not None and row.is_shown and row.is_of_buffered == is_buffered for row in rows
+    )
     return is_earned and next(_problems(study, treatments), None) is None
 
 
@@ -295,11 +365,7 @@ def _problems_of_treatments(
 ) -> Iterator[tuple[str, str]]:
     for treatment in treatments:
         effective = treatment.effective
-        if not treatment.is_direct:
-            yield (
-                f"{treatment.name} goes through the page cache",
-                "use direct I/O: --direct",
-            )
+        yield from _problems_of_cache(treatment)
         has_several = effective.get("workers", "1") != "1" or _workers(treatment) > 1
         if has_several and not is_long:
             yield f"{treatment.name} has several workers", "use one worker, and depth"
@@ -312,6 +378,27 @@ def _problems_of_treatments(
             yield f"{treatment.name} verifies its data", "verify in a study of its own"
 
 
+def _problems_of_cache(treatment: Treatment) -> Iterator[tuple[str, str]]:
+    """Buffered reads begin each slice with a cold file; nothing else passes the page cache."""
+    operations = operations_of_treatment(treatment)
+    buffered = [operation for operation in operations if operation.access != "direct"]
+    if any(operation.writes or operation.access != "plain" for operation in buffered):
+        yield (
+            f"{treatment.name} writes through the page cache or maps its file",
+            "use direct I/O (--direct), or tests that only read",
+        )
+    elif buffered and treatment.effective.get("cache", "cold") != "cold":
+        yield (
+            f"{treatment.name} keeps its file in the page cache, of which each slice drops it",
+            "use --cache cold, or direct I/O: --direct",
+        )
+    if not buffered and _READ_AHEAD_KNOB in dict(treatment.levels):
+        yield (
+            f"{_READ_AHEAD_KNOB} does nothing to {treatment.name}: direct I/O reads nothing ahead",
+            "use --buffered (direct = false)",
+        )
+
+
 def _workers(treatment: Treatment) -> int:
     workload = treatment.workload
     if isinstance(workload, MixedWorkload):
@@ -321,14 +408,14 @@ def _workers(treatment: Treatment) -> int:
 
 def _problems_of_knobs(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
     """A switch of the scheduler resets other settings of the queue."""
-    varied = [f.name for f in study.factors if is_factor(f.name) and find_factor(f.name).is_knob]
-    if not varied:
+    if study.factor(_SCHEDULER_KNOB) is None:
         return
+    varied = [f.name for f in study.factors if is_factor(f.name) and find_factor(f.name).is_knob]
     for treatment in treatments:
         for name in treatment.effective:
             if is_factor(name) and find_factor(name).is_knob and name not in varied:
                 yield (
-                    f"{name} would be reset whenever {varied[0]} is written",
+                    f"{name} would be reset whenever {_SCHEDULER_KNOB} is written",
                     f"leave {name} out, or compare whole trials",
                 )
 
@@ -367,4 +454,4 @@ def is_long(study: Study) -> bool:
     adapts = any(
         TIME_CONSTANTS_NS.get(name, 0) and name not in SCHEDULERS_WITHOUT_STATE for name in in_use
     )
-    return adapts and devices_of(study) == "twins"
+    return adapts and devices_of(study) != "one"

@@ -1,5 +1,6 @@
 //! Who works in a session of slices: every worker of every cell, on files that all share.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use iolab_drive::pump::{Seat, seats};
@@ -8,7 +9,7 @@ use iolab_model::{Error, Ns};
 use iolab_real::Engine;
 use iolab_workload::Workload;
 use iolab_workload::operation::Nature;
-use iolab_workload::spec::{FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
+use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
 
 use crate::protocol::{PairsCell, PairsSpec, PairsTenant};
 
@@ -126,6 +127,18 @@ impl Cast {
         self.phase(cell).tenants.len()
     }
 
+    /// Files that a cell reads through the page cache, each once.
+    pub fn buffered_files(&self, cell: usize) -> BTreeSet<String> {
+        let tenants = self.phase(cell).tenants.iter();
+        tenants.filter(|it| it.access == Access::Plain).flat_map(Tenant::file_names).collect()
+    }
+
+    /// What those files hold.
+    pub fn buffered_bytes(&self, cell: usize) -> u64 {
+        let tenants = self.phase(cell).tenants.iter().filter(|it| it.access == Access::Plain);
+        tenants.map(|it| it.file_bytes.0 * it.file_names().count() as u64).sum()
+    }
+
     /// Indices of the workers of a cell on a device.
     pub fn range(&self, cell: usize, place: usize) -> Range<usize> {
         let index = cell * self.places + place;
@@ -200,8 +213,12 @@ fn stand(phase: &mut Phase) -> Result<(), Error> {
     phase.cuts_ns.clear();
     phase.pause_after_ns = Ns(0);
     for tenant in &mut phase.tenants {
-        let why = if tenant.access != Access::Direct {
-            Some("I/O through the page cache")
+        let why = if tenant.access == Access::Plain && tenant.direction != Direction::Read {
+            Some("writes through the page cache")
+        } else if tenant.access == Access::Mapped {
+            Some("mapped files")
+        } else if !matches!(tenant.access, Access::Direct | Access::Plain) {
+            Some("streams of the C library")
         } else if tenant.opening == Opening::Create || tenant.opening == Opening::New {
             Some("new files")
         } else if tenant.program.is_some() || tenant.file_set.is_some() {

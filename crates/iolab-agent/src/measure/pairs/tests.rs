@@ -94,13 +94,38 @@ fn a_session_has_every_cell_equally_often_in_every_unit() {
 fn what_cannot_be_alternated_is_refused_with_its_reason() {
     let place = tempfile::tempdir_in(".").unwrap();
     for (bad, why) in [
-        (workload(4096, "plain", "laid_out"), "page cache"),
+        (writing(workload(4096, "plain", "laid_out")), "writes through the page cache"),
+        (workload(4096, "mapped", "laid_out"), "mapped files"),
         (workload(4096, "direct", "create"), "new files"),
     ] {
         let (spec, request) = (spec(&[bad.clone(), bad.clone()], 1), request(place.path(), &bad));
         let error = run(&request, &spec, Instant::now()).err().expect("it is refused").to_string();
         assert!(error.contains(why), "{error}");
     }
+}
+
+fn writing(mut workload: Value) -> Value {
+    workload["phases"][0]["tenants"][0]["direction"] = json!({"kind": "write"});
+    workload
+}
+
+#[test]
+fn pages_of_buffered_reads_are_dropped_before_each_slice() {
+    const PAGES: u64 = 4096;
+    let place = tempfile::tempdir_in(".").unwrap();
+    let mut level = workload(4096, "plain", "laid_out");
+    level["phases"][0]["tenants"][0]["file_bytes"] = json!(PAGES * 4096);
+    let (spec, request) = (spec(&[level.clone(), level.clone()], 4), request(place.path(), &level));
+    let ended = run(&request, &spec, Instant::now()).unwrap();
+    let record = ended.record.unwrap_or_else(|| panic!("{:?}", ended.why));
+    let last = record.slices.ops.last().copied().unwrap();
+    let all: u64 = record.slices.ops.iter().sum();
+    let file = std::fs::read_dir(place.path()).unwrap().next().unwrap().unwrap().path();
+    let kept = iolab_real::cache::residency(&file).unwrap().resident_pages;
+    // What is left is of the last slice: the layout's pages and all other slices' are gone.
+    assert!(kept <= 4 * (last + 8), "{kept} pages after {last} operations of {all}");
+    assert!(kept < PAGES, "nothing was dropped");
+    assert_eq!(record.cells[0].access, Some(iolab_model::op::Access::Plain));
 }
 
 #[test]
