@@ -148,7 +148,6 @@ def test_buffered_reads_may_differ_in_how_they_are_called():
             {"testbed": "dir:/tmp", "factors": {"scheduler": ["none", "mq-deadline"]}},
             "nobody has looked whether they are valid for scheduler",
         ),
-        ({"factors": {"fs": ["ext4", "xfs"]}}, "nobody has looked whether they are valid for fs"),
         ({"settings": {"direct": "false"}}, "writes through the page cache"),
         ({"settings": {"workers": "2"}}, "several workers"),
         ({"settings": {"fsync": "timed"}}, "flushes inside"),
@@ -295,3 +294,39 @@ def test_the_advice_about_the_page_cache_can_be_typed():
     flags = caught.value.hint.partition("--direct")
     assert flags[1], caught.value.hint
     assert not flags[2].strip(" ,;").startswith(("true", "false")), "the flag takes no value"
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
+        {"fs": ["ext4", "xfs"]},
+        {"mount_options": ["defaults", "noatime"]},
+        {"mkfs_options": ["defaults", "-O ^has_journal"], "record_size": ["4k", "64k"]},
+    ],
+)
+def test_file_systems_are_compared_on_sets_of_images(factors):
+    plan = make_plan(study_of(factors=factors))
+    limits = slice_limits(plan.study, plan.treatments)
+    assert (devices_of(plan.study), limits.images, limits.places) == ("images", 2, 1)
+    assert twins_of(plan.study, plan.treatments) == 2
+    assert "on sets of 2 images, each set made anew; a set takes" in announcement(plan)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rounds": 4}, "4 sets of images are too few"),
+        ({"factors": {"fs": ["ext4", "xfs"], "nomerges": ["0", "1"]}}, "varied at once"),
+        ({"testbed": "device:/dev/null"}, "nobody has looked"),
+        ({"workloads": [{"kind": "iozone", "tests": ["write"], "file_size": "1m"}]}, "new files"),
+    ],
+)
+def test_sets_of_images_that_would_say_nothing_are_refused(changes, why):
+    with pytest.raises(StudyError, match=why):
+        make_plan(study_of(**{"factors": {"fs": ["ext4", "xfs"]}} | changes))
+
+
+def test_a_design_on_images_names_them():
+    assert design_text(12e6, 6, images=2) == (
+        "alternating slices of 12 ms on 6 sets of 2 fresh images"
+    )

@@ -299,7 +299,7 @@ pub enum Op {
     Map { handle: Handle, length: Bytes },
     /// Undo the mapping.
     Unmap { handle: Handle },
-    /// Tell the kernel how a mapping or an open file will be used (madvise(2), posix_fadvise(2)).
+    /// Tell the kernel how a mapping or an open file will be used (madvise(2), `posix_fadvise(2)`).
     Advise { handle: Handle, advice: Advice },
     /// Copy from or to mapped memory.
     Touch { handle: Handle, at: Bytes, length: Bytes, is_write: bool },

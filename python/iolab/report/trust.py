@@ -77,7 +77,7 @@ def _design(data: StudyData) -> list[Reason]:
     switches = f", a switch costs {design.switch_cost_ns / NS_PER_MS:.0f} ms"
     found = [
         Reason("design", design.text + (switches if design.switch_cost_ns else "")),
-        Reason("the interval holds for", "this session and layout", "mind"),
+        Reason("the interval holds for", design.holds_for, "mind"),
     ]
     twins = twin_effect(data)
     if twins is not None:

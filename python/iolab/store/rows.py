@@ -175,6 +175,8 @@ class SlicesRow:
     """Index of the device, of those made alike; empty: there is one, or all were on the first."""
     places: int = 1
     """Devices made alike."""
+    images: int = 0
+    """File systems made for its session, one for each that is compared; 0: one for all."""
 
 
 @frozen

@@ -23,16 +23,16 @@ from typing import Final, Literal
 from iolab.errors import StudyError
 from iolab.frozen import frozen
 from iolab.study.factors import find_factor, is_factor
-from iolab.study.model import IozoneWorkload, MixedWorkload, Stream, Study, WorkloadPlan
+from iolab.study.model import IozoneWorkload, Levels, MixedWorkload, Stream, Study, WorkloadPlan
 from iolab.study.names import KNOBS
 from iolab.study.operations import operations_of_treatment
 from iolab.study.treatment import Treatment
 
 Slices = Literal["short", "long", "adjacent", "trials"]
 """Short slices (12 to 65 ms), long ones (0.5 to 2 s), adjacent pairs of trials, whole trials."""
-Devices = Literal["one", "switched", "twins"]
-"""One device for all levels, one whose knobs are written before each slice, or one for each set of
-knobs, exchanged from block to block."""
+Devices = Literal["one", "switched", "twins", "images"]
+"""One device for all levels, one whose knobs are written before each slice, one for each set of
+knobs, exchanged from block to block, or one for each file system, made anew for each round."""
 Program = Literal["tests", "streams", "contention"]
 """IOzone's tests, one stream for a fixed time, or several that compete."""
 
@@ -45,6 +45,8 @@ TWINS_MAX: Final = 8
 BUDGET_NS: Final = 180_000_000_000
 """What a study in slices takes if it says nothing: three minutes."""
 UNITS_MAX: Final = 1000
+IMAGE_SETS_MIN: Final = 5
+"""Sets of images, each made anew, on which an interval may rest."""
 SCHEDULERS_WITHOUT_STATE: Final = ("none", "mq-deadline")
 NEW_FILE_TESTS: Final = ("write", "fwrite", "pwrite", "pwritev")
 _SCHEDULER_KNOB: Final = "scheduler"
@@ -93,6 +95,10 @@ _DEVICES_OF_KNOBS: Final[tuple[tuple[str, Devices], ...]] = (
 )
 _READ_AHEAD: Final = (
     "files take it anew for each slice, and the pages that it has read are dropped before"
+)
+_FILE_SYSTEM_FACTORS: Final = ("fs", "mkfs_options", "mount_options")
+_OF_IMAGES: Final = (
+    "a level is bound to its image: the unit is a set of images, one for each, freshly made"
 )
 _RATES: Final = ("throughput_bytes_per_s", "throughput_ops_per_s")
 _QUANTILES: Final = ("latency_ns_p50", "latency_ns_p90", "latency_ns_p99", "latency_ns_mean")
@@ -196,6 +202,11 @@ VALIDITY: Final = (
         _RATES,
         "trials",
         why="the device below a directory has other readers, who would feel each switch",
+    ),
+    *(
+        ValidityRow(name, _BOTH, ("loop",), metrics, "short", "images", why=_OF_IMAGES)
+        for name in _FILE_SYSTEM_FACTORS
+        for metrics in (_RATES, _QUANTILES)
     ),
     ValidityRow(
         "wbt_lat_usec",
@@ -320,6 +331,8 @@ def _problems(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[s
         else:
             yield f"'{workload.name}' is another program's workload", trials
     yield from _problems_of_treatments(treatments, is_long=has_long)
+    if devices_of(study) == "images":
+        yield from _problems_of_images(study, treatments)
     if devices_of(study) == "switched":
         yield from _problems_of_knobs(study, treatments)
     if len(knob_sets(treatments)) > TWINS_MAX and devices_of(study) == "twins":
@@ -399,6 +412,24 @@ def _problems_of_cache(treatment: Treatment) -> Iterator[tuple[str, str]]:
         )
 
 
+def _problems_of_images(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
+    """Each file system has a device; that leaves none to exchange knobs between."""
+    if len(knob_sets(treatments)) > 1:
+        yield "file systems and knobs are varied at once", "vary one of them, or compare trials"
+    if len(image_sets(treatments)) > TWINS_MAX:
+        yield (
+            f"{len(image_sets(treatments))} file systems would need as many devices made alike",
+            f"compare {TWINS_MAX} at most, or whole trials",
+        )
+    if study.rounds is not None and study.rounds < IMAGE_SETS_MIN:
+        yield (
+            f"{study.rounds} sets of images are too few: every set has a layout of its own",
+            f"give --rounds {IMAGE_SETS_MIN} or more",
+        )
+    if any(treatment.effective.get("external_journal") == "true" for treatment in treatments):
+        yield "twin devices have no device for a journal", "leave external_journal out"
+
+
 def _workers(treatment: Treatment) -> int:
     workload = treatment.workload
     if isinstance(workload, MixedWorkload):
@@ -423,12 +454,23 @@ def _problems_of_knobs(study: Study, treatments: Sequence[Treatment]) -> Iterato
 def devices_of(study: Study) -> Devices:
     """On which devices the levels of a study take turns."""
     found = {row.devices for _, row in _rows(study) if row is not None}
-    return "twins" if "twins" in found else "switched" if "switched" in found else "one"
+    order: tuple[Devices, ...] = ("images", "twins", "switched", "one")
+    return next(devices for devices in order if devices in found or devices == "one")
 
 
 def twins_of(study: Study, treatments: Sequence[Treatment]) -> int:
-    """Devices made alike that a study in slices needs: one for each set of knobs, or 1."""
-    return len(knob_sets(treatments)) if devices_of(study) == "twins" else 1
+    """Devices made alike that a study in slices needs: one for each set of knobs or file system, or
+    1.
+    """
+    devices = devices_of(study)
+    if devices == "images":
+        return len(image_sets(treatments))
+    return len(knob_sets(treatments)) if devices == "twins" else 1
+
+
+def image_sets(treatments: Sequence[Treatment]) -> list[Levels]:
+    """Different file systems with their options, in the order of the treatments."""
+    return list(dict.fromkeys(treatment.whole_plot for treatment in treatments))
 
 
 def knob_sets(treatments: Sequence[Treatment]) -> list[dict[str, str]]:

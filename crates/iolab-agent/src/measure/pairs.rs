@@ -268,10 +268,10 @@ impl<'a> Session<'a> {
             chosen_by: chosen.by,
             washout_ns: chosen.length.washout.0,
             switch_cost_ns: chosen.switch_cost_ns,
-            places: self.cast.places() as u32,
+            places: self.cast.exchanged() as u32,
             settle_ns: self.spec.settle_ns,
             knobs: Vec::new(),
-            slices_per_unit: chosen.per_block * self.cast.places() as u32,
+            slices_per_unit: chosen.per_block * self.cast.exchanged() as u32,
             elapsed_ns: 0,
             cells: self.cast.told(),
             units: Vec::new(),
@@ -298,7 +298,7 @@ impl<'a> Session<'a> {
             phases: self.cast.phases(),
             treatments: self.spec.treatments.len(),
             per_block: chosen.per_block,
-            places: self.cast.places(),
+            places: self.cast.exchanged(),
         };
         for block in order::of_unit(self.spec.seed, unit, size) {
             for (phase, treatment) in block.turns {
@@ -424,7 +424,7 @@ impl<'a> Session<'a> {
         }
         self.collect()?;
         let spec = self.spec;
-        let places = self.cast.places() as u64;
+        let places = self.cast.exchanged() as u64;
         // Twins are exchanged once a block: that costs no slice anything.
         let changes = if spec.is_switching() && places == 1 { switch_cost_ns } else { 0 };
         let (slice_ns, by) = slice_of(spec, slowest_ns, changes);

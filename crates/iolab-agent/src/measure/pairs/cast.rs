@@ -27,6 +27,8 @@ pub struct Cast {
     groups: Vec<usize>,
     /// Devices made alike.
     places: usize,
+    /// The device of each treatment, where each has a file system of its own; else empty.
+    own_places: Vec<usize>,
 }
 
 /// A worker, and where it belongs.
@@ -75,11 +77,15 @@ impl Cast {
             }
         }
         let groups = groups_of(spec);
+        let own_places: Vec<usize> = spec.treatments.iter().filter_map(|it| it.place).collect();
+        if !own_places.is_empty() && spec.images.len() != places {
+            return Err(wrong(format!("{} images on {places} devices", spec.images.len())));
+        }
         let sets = 1 + groups.iter().max().copied().unwrap_or(0);
-        if places > 1 && sets != places {
+        if places > 1 && sets != places && own_places.is_empty() {
             return Err(wrong(format!("{sets} sets of knobs on {places} devices")));
         }
-        Ok(Self { workloads, everything, begins, groups, places })
+        Ok(Self { workloads, everything, begins, groups, places, own_places })
     }
 
     /// Devices made alike.
@@ -87,8 +93,16 @@ impl Cast {
         self.places
     }
 
+    /// Devices that every treatment has in turn, one block of a unit each; 1: it keeps its own.
+    pub fn exchanged(&self) -> usize {
+        if self.own_places.is_empty() { self.places } else { 1 }
+    }
+
     /// The device of a treatment in a block.
     pub fn place(&self, treatment: usize, shift: usize) -> usize {
+        if let Some(own) = self.own_places.get(treatment) {
+            return *own;
+        }
         (self.groups[treatment] + shift) % self.places
     }
 

@@ -166,6 +166,72 @@ fn every_set_of_knobs_has_every_twin_once_and_no_twin_has_two() {
     assert_eq!(cast.actors().len(), 4 * 3, "every cell has its worker on every device");
 }
 
+/// Two file systems: the second treatment lies on the first device.
+fn with_images() -> PairsSpec {
+    let stack = |fs: &str| {
+        json!({"fs": fs, "mkfs_options": [], "mount_options": [],
+        "has_external_journal": false})
+    };
+    let work = workload(4096, "direct", "laid_out");
+    let mut spec = spec(&[work.clone(), work], 1);
+    let images = json!([{"place": 1, "stack": stack("ext4")}, {"place": 0, "stack": stack("xfs")}]);
+    spec.images = serde_json::from_value(images).unwrap();
+    (spec.treatments[0].place, spec.treatments[1].place) = (Some(1), Some(0));
+    spec
+}
+
+#[test]
+fn treatments_with_file_systems_of_their_own_stay_on_their_devices() {
+    let spec = with_images();
+    assert_eq!(spec.problem(), None);
+    let cast = Cast::of(&spec, 2).unwrap();
+    assert_eq!((cast.places(), cast.exchanged()), (2, 1));
+    assert_eq!((cast.place(0, 0), cast.place(1, 0)), (1, 0));
+    assert!(Cast::of(&spec, 3).is_err());
+}
+
+#[test]
+fn images_that_fit_no_treatment_or_device_are_told() {
+    type Change = fn(&mut PairsSpec);
+    let wrong: [(Change, &str); 5] = [
+        (|it| it.images[0].place = 0, "one on each device"),
+        (|it| it.treatments[0].place = Some(2), "without an image"),
+        (|it| it.treatments[0].place = None, "names none"),
+        (|it| it.treatments[0].place = Some(0), "no treatment works on"),
+        (
+            |it| {
+                it.treatments[0].knobs.insert("nomerges".into(), "0".into());
+                it.treatments[1].knobs.insert("nomerges".into(), "1".into());
+            },
+            "images and knobs",
+        ),
+    ];
+    for (change, why) in wrong {
+        let mut spec = with_images();
+        change(&mut spec);
+        let problem = spec.problem().unwrap_or_default();
+        assert!(problem.contains(why), "{problem} and not {why}");
+    }
+}
+
+#[test]
+fn a_session_with_images_works_where_each_treatment_belongs() {
+    let place = tempfile::tempdir_in(".").unwrap();
+    let (here, there) = (place.path().join("a"), place.path().join("b"));
+    for folder in [&here, &there] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let mut request = request(&here, &workload(4096, "direct", "laid_out"));
+    request.twins = vec![there];
+    let ended = run(&request, &with_images(), Instant::now()).unwrap();
+    let record = ended.record.unwrap_or_else(|| panic!("{:?}", ended.why));
+    let slices = &record.slices;
+    assert!(!slices.cell.is_empty() && record.places == 1);
+    for index in 0..slices.cell.len() {
+        assert_eq!(slices.place[index], 1 - slices.cell[index], "slice {index}");
+    }
+}
+
 #[test]
 fn twins_are_as_many_as_sets_of_knobs() {
     let why = Cast::of(&with_knobs(&["none", "bfq", "kyber"]), 2).err().unwrap().to_string();
