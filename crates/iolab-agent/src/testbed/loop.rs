@@ -92,8 +92,8 @@ struct LoopTestbed {
     /// Devices made alike.
     twins: usize,
     bytes: u64,
-    /// The file system that is mounted on every twin; none within if they have their own.
-    mounted: Option<Option<Stack>>,
+    /// The file systems that are mounted, in the order in which they were made.
+    mounted: Vec<Stack>,
     /// Where something is mounted.
     mount_points: Vec<PathBuf>,
     /// Of the file system that was made last on each device.
@@ -135,7 +135,7 @@ pub fn open(mut spec: LoopSpec, opening: Opening) -> Result<Box<dyn Testbed>> {
         folder,
         twins: spec.twin_count as usize,
         bytes: spec.size_bytes,
-        mounted: None,
+        mounted: Vec::new(),
         mount_points: Vec::new(),
         parameters: Vec::new(),
         warnings: Vec::new(),
@@ -256,7 +256,7 @@ impl LoopTestbed {
     }
 
     fn unmount(&mut self, machine: &mut Machine) -> Result<()> {
-        self.mounted = None;
+        self.mounted.clear();
         while let Some(point) = self.mount_points.pop() {
             if let Err(error) = filesystem::unmount(machine, &point) {
                 self.mount_points.push(point);
@@ -287,10 +287,13 @@ impl LoopTestbed {
                 fs::create_dir(&data).map_err(|error| Error::io("create", &data, error))
             })?;
         }
-        let first = stacks.first().map(|(_, stack)| *stack);
-        let is_one = stacks.iter().all(|(_, stack)| Some(*stack) == first);
-        self.mounted = Some(first.filter(|_| is_one).cloned());
+        self.mounted = stacks.iter().map(|(_, stack)| (*stack).clone()).collect();
         Ok(())
+    }
+
+    /// Whether this is what is mounted on every device.
+    fn is_everywhere(&self, stack: &Stack) -> bool {
+        !self.mounted.is_empty() && self.mounted.iter().all(|mounted| mounted == stack)
     }
 
     /// A file system as it was made on a device.
@@ -355,7 +358,7 @@ impl Testbed for LoopTestbed {
             images = self.images(&asked)?;
             self.mount_fresh(machine, &images)?;
             images.sort_by_key(|(twin, _)| *twin);
-        } else if asked.is_fresh_fs || self.mounted.as_ref() != Some(&Some(stack.clone())) {
+        } else if asked.is_fresh_fs || !self.is_everywhere(stack) {
             let stacks: Vec<_> = (0..self.twins).map(|twin| (twin, stack)).collect();
             self.mount_fresh(machine, &stacks)?;
         }
@@ -374,7 +377,7 @@ impl Testbed for LoopTestbed {
     }
 
     fn clean(&mut self, machine: &mut Machine) -> Result<()> {
-        if self.mounted.is_none() {
+        if self.mounted.is_empty() {
             return Ok(());
         }
         for twin in 0..self.twins {
