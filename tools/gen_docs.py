@@ -198,7 +198,8 @@ def validity_page() -> str:
         " at least four times the longest time constant of the"
         " schedulers. Devices: *one* for all levels, one that is *switched* before each slice, or"
         " *twins*, a loop device for each set of knobs, exchanged from block to block, or"
-        " *images*, one for each file system, made anew for each round. *shown*"
+        " *images*, one for each file system, made anew for each round. *adjacent* is"
+        " for whole trials next to each other (`--design adjacent`). *shown*"
         " means that slices and at least 30 rounds of trials"
         " agreed within the margin by an equivalence test; only such a row is compared in slices"
         " unless `--design pairs` asks for it.",

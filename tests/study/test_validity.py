@@ -175,6 +175,15 @@ def test_what_slices_cannot_compare_is_refused_with_the_reason(changes, why):
     assert caught.value.hint
 
 
+def test_what_belongs_to_the_machine_is_sent_to_neighbouring_trials():
+    with pytest.raises(StudyError) as caught:
+        make_plan(study_of(factors={"vm.dirty_ratio": ["5", "20"]}))
+    assert "--design adjacent" in caught.value.hint
+    changes = {"design": "adjacent", "rounds": 3, "settings": {"direct": "false"}}
+    neighbours = study_of(factors={"vm.dirty_ratio": ["5", "20"]}, **changes)
+    assert make_plan(neighbours).design == "adjacent"
+
+
 def test_a_design_that_is_none_is_refused_by_name():
     with pytest.raises(StudyError, match="'pair' is no design"):
         study_of(design="pair")

@@ -74,6 +74,7 @@ class ValidityRow:
     why: str = ""
 
 
+_NEIGHBOURS: Final = "compare whole trials that run next to each other: --design adjacent"
 _BOTH: Final[tuple[Program, ...]] = ("tests", "streams")
 _ALL: Final[tuple[Program, ...]] = (*_BOTH, "contention")
 TIME_CONSTANTS_NS: Final = {
@@ -222,7 +223,7 @@ VALIDITY: Final = (
             _ALL,
             ("loop", "dir", "device"),
             _RATES,
-            "trials",
+            "adjacent",
             why="it belongs to the machine: devices cannot differ in it",
         )
         for knob in KNOBS
@@ -233,7 +234,7 @@ VALIDITY: Final = (
         _ALL,
         ("loop", "dir", "device"),
         _RATES,
-        "trials",
+        "adjacent",
         why="the page cache keeps state",
     ),
 )
@@ -321,7 +322,8 @@ def _problems(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[s
         if row is None:
             yield f"nobody has looked whether they are valid for {name} here", trials
         elif row.slices not in ("short", "long"):
-            yield f"{name}: {row.why}", trials
+            is_adjacent = row.slices == "adjacent"
+            yield f"{name}: {row.why}", _NEIGHBOURS if is_adjacent else trials
     has_long = is_long(study)
     for workload in study.workloads:
         if isinstance(workload, IozoneWorkload):
