@@ -192,11 +192,14 @@ def validity_page() -> str:
         "python/iolab/study/validity.py",
         "The first row that fits decides; what is in no row gets whole trials. `tests` are IOzone's"
         " tests on an existing file, `streams` are single streams for a fixed time, `contention` is"
-        " several streams at once; all with direct I/O and no flushes, and with one worker where"
-        " slices are short. *short* is 12 to 65 ms (130 ms where a knob is written before each"
-        " slice); *long* is 0.5 to 2 s, at least four times the longest time constant of the"
+        " several streams at once; all with direct I/O, or reading a file whose pages are dropped"
+        " before each slice, with no flushes, and with one worker where slices are short. *short*"
+        " is 12 to 65 ms (130 ms where a knob is written before each slice); *long* is 0.5 to 2 s,"
+        " at least four times the longest time constant of the"
         " schedulers. Devices: *one* for all levels, one that is *switched* before each slice, or"
-        " *twins*, a loop device for each set of knobs, exchanged from block to block. *shown*"
+        " *twins*, a loop device for each set of knobs, exchanged from block to block, or"
+        " *images*, one for each file system, made anew for each round. *adjacent* is"
+        " for whole trials next to each other (`--design adjacent`). *shown*"
         " means that slices and at least 30 rounds of trials"
         " agreed within the margin by an equivalence test; only such a row is compared in slices"
         " unless `--design pairs` asks for it.",

@@ -2258,6 +2258,31 @@ class PairsCell(TypedDict):
     treatment: int
 
 
+class PairsImage(TypedDict):
+    """A file system of a session, on one of several devices made alike."""
+
+    place: int
+    stack: Stack
+
+
+class StackRecord(TypedDict):
+    """The stack as it really was."""
+
+    effective_mount_options: str
+    fs: str
+    has_external_journal: bool
+    mkfs_options: list[str]
+    mount_options: list[str]
+    parameters: NotRequired[list[str]]
+
+
+class PairsImageRecord(TypedDict):
+    """A file system as it was made for a session."""
+
+    facts: dict[str, str]
+    stack: StackRecord
+
+
 class PairsSlices(TypedDict):
     """All slices, column by column."""
 
@@ -2302,12 +2327,14 @@ class PairsTreatment(TypedDict):
     """One of what is alternated."""
 
     knobs: dict[str, str]
+    place: NotRequired[int | None]
     workload: Workload
 
 
 class PairsSpec(TypedDict):
     """A session that alternates treatments in slices, on files that are made once."""
 
+    images: NotRequired[list[PairsImage]]
     seed: int
     settle_ns: int
     slice_max_ns: int
@@ -2364,6 +2391,7 @@ class StreamReport(TypedDict):
     missed_ops: int | None
     ops: int
     read_bytes: int
+    run_delay_ns: NotRequired[int | None]
     started_ns: int
     worker: int
     write_bytes: int
@@ -2608,6 +2636,7 @@ class SessionOfSlices(TypedDict):
     """What a record keeps of the session that it was cut from."""
 
     chosen_by: ChosenBy
+    images: int
     number: int
     places: int
     settle_ns: int
@@ -2622,17 +2651,6 @@ class Simulation(TypedDict):
 
     counters: dict[str, float]
     event_hash: str
-
-
-class StackRecord(TypedDict):
-    """The stack as it really was."""
-
-    effective_mount_options: str
-    fs: str
-    has_external_journal: bool
-    mkfs_options: list[str]
-    mount_options: list[str]
-    parameters: NotRequired[list[str]]
 
 
 Status: TypeAlias = Literal["ok", "failed", "interrupted", "dry_run"]
@@ -2662,6 +2680,7 @@ class Record(TypedDict):
     error: str | None
     facts: dict[str, str]
     host_writes: NotRequired[HostWrites | None]
+    images: NotRequired[list[PairsImageRecord]]
     knobs: dict[str, str]
     made: NotRequired[dict[str, FileMark]]
     pairs: NotRequired[PairsRecord | None]

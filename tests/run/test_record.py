@@ -195,3 +195,16 @@ def test_reads_of_somebody_else_do_not_hide_the_page_cache(core):
     found = record([tenant("main", [worker(0, 10**9, read=1 << 20)])], [device])
     found["phases"][0]["own_read_bytes"] = 0
     assert {phase.cache_share for phase in derive(found, core).phases} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("delays", "share"),
+    [((0, 0), 1.0), ((100, 300), 0.8), ((None, 300), None), ((1500, 600), None)],
+)
+def test_time_without_a_processor_is_a_share_of_the_workers_time(delays, share, core):
+    workers = [
+        worker(number, 1000, read=4096) | ({} if delay is None else {"run_delay_ns": delay})
+        for number, delay in enumerate(delays)
+    ]
+    row = derive(record([tenant("p", workers, read=histogram(100, 1, 9))]), core).phases[0]
+    assert row.metrics.get("running_share") == share

@@ -242,3 +242,74 @@ def test_looks_end_a_session_and_may_end_the_study(tmp_path, sliced, core):
         outcome = running.run()
     assert (outcome.ending, outcome.rounds_complete) == ("decided", 3)
     assert agent.specs[0]["pairs"]["units"] == 3
+
+
+def image_record(units=2):
+    """A session on two images: the first treatment worked on the second device."""
+    record = session_record(units=units, cells=((0, 4096), (1, 4096)))
+    slices = record["pairs"]["slices"]
+    slices["place"] = [1 - cell for cell in slices["cell"]]
+    images = [
+        {"stack": {"fs": fs, "parameters": []}, "facts": {"fs.type": fs}} for fs in ("xfs", "ext4")
+    ]
+    return {**record, "facts": {"kernel": "6.1", "fs.type": "xfs"}, "images": images}
+
+
+def on_images(sliced, **changes):
+    return sliced(**{"factors": {"fs": ["ext4", "xfs"]}, "rounds": 5} | changes)
+
+
+def test_images_change_devices_from_round_to_round_and_are_made_in_random_order(sliced, core):
+    plan, made = on_images(sliced), set()
+    for number in range(1, 21):
+        spec = session_spec(plan, core, units=2, time_ns=0, round_number=number)
+        pairs = spec["pairs"]
+        where = {image["place"]: image["stack"]["fs"] for image in pairs["images"]}
+        assert sorted(where) == [0, 1]
+        assert [where[t["place"]] for t in pairs["treatments"]] == ["ext4", "xfs"]
+        assert where[number % 2] == "ext4"
+        made.add(tuple(image["stack"]["fs"] for image in pairs["images"]))
+        assert spec["is_fresh_fs"]
+        assert pairs["settle_ns"] == 0
+    assert len(made) == 2
+
+
+def test_all_units_on_a_set_of_images_are_one_round(tmp_path, sliced, core):
+    plan, agent = on_images(sliced), Agent(*(image_record() for _ in range(5)))
+    with campaign(tmp_path, plan, core, agent) as (running, store):
+        outcome = running.run()
+        data = store.load_data()
+    assert (outcome.ending, outcome.rounds_complete, len(agent.specs)) == ("complete", 5, 5)
+    assert [spec["pairs"]["units"] for spec in agent.specs] == [2] * 5
+    assert {row.session for row in data.slices} == {1, 2, 3, 4, 5}
+    assert {(len(row.ops), row.images) for row in data.slices} == {(6, 2)}
+    trials = {trial.trial_id: trial.levels["fs"] for trial in data.trials}
+    types = data.varying_facts["fs.type"]
+    assert {trial: types[trial] for trial in trials} == trials
+    assert {trials[trial] for trial in data.file_systems} == {"ext4", "xfs"}
+
+
+def test_a_set_of_images_that_was_cut_off_is_no_round(tmp_path, sliced, core):
+    agent = Agent({**image_record(units=1), "status": "interrupted"})
+    with campaign(tmp_path, on_images(sliced), core, agent) as (running, _):
+        outcome = running.run()
+    assert (outcome.ending, outcome.rounds_complete) == ("interrupted", 0)
+
+
+class SlowAgent(Agent):
+    """A set of images takes 50 s."""
+
+    now_ns = 0
+
+    def run_trial(self, spec, on_progress):
+        self.now_ns += 50_000 * MS
+        return super().run_trial(spec, on_progress)
+
+
+def test_no_set_of_images_is_begun_that_would_not_fit_the_budget(tmp_path, sliced, core):
+    agent = SlowAgent(*(image_record() for _ in range(5)))
+    plan = on_images(sliced, budget="3m")
+    with campaign(tmp_path, plan, core, agent, clock=lambda: agent.now_ns) as (running, _):
+        outcome = running.run()
+    assert (outcome.ending, outcome.rounds_complete) == ("budget", 3)
+    assert "3 sets of images fit the budget" in outcome.message

@@ -139,3 +139,39 @@ MIXED = {
     "duration": "1s",
     "streams": [{"name": "a", "direction": "read", "record_size": "4k", "file_size": "1m"}],
 }
+
+
+def adjacent(**changes):
+    factors = {"scheduler": ["none", "mq-deadline", "bfq"], "record_size": "4k..16k"}
+    usual = {"factors": factors, "compare": "scheduler", "design": "adjacent"}
+    return make_plan(make(**usual | changes))
+
+
+def test_adjacent_trials_of_a_cell_follow_each_other_in_random_order():
+    plan = adjacent()
+    assert plan.design == "adjacent"
+    orders, cells = set(), set()
+    for number in range(1, 40):
+        trials = plan.round_trials(number)
+        assert len({trial.treatment.place for trial in trials}) == 9
+        rounds = [trials[at : at + 3] for at in range(0, 9, 3)]
+        for group in rounds:
+            assert len({trial.treatment.effective["record_size"] for trial in group}) == 1
+            orders.add(tuple(trial.treatment.effective["scheduler"] for trial in group))
+        cells.add(tuple(group[0].treatment.effective["record_size"] for group in rounds))
+    assert len(orders) == 6
+    assert len(cells) == 6
+
+
+def test_adjacent_trials_stay_in_their_whole_plots():
+    factors = {"fs": ["ext4", "xfs"], "scheduler": ["none", "bfq"], "record_size": "4k..16k"}
+    plan = adjacent(factors=factors)
+    for number in range(1, 20):
+        systems = [trial.treatment.effective["fs"] for trial in plan.round_trials(number)]
+        assert systems in (["ext4"] * 6 + ["xfs"] * 6, ["xfs"] * 6 + ["ext4"] * 6)
+
+
+def test_levels_that_need_a_new_file_system_cannot_be_neighbours():
+    with pytest.raises(StudyError, match="needs a new file system") as caught:
+        adjacent(factors={"fs": ["ext4", "xfs"]}, compare="fs")
+    assert "leave design out" in caught.value.hint

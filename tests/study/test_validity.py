@@ -85,6 +85,49 @@ def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
     assert make_plan(buffered).design == "factorial"
 
 
+READ_AHEAD = {
+    "factors": {"read_ahead_kb": ["0", "128"]},
+    "settings": {"direct": "false"},
+    "workloads": [{"kind": "iozone", "tests": ["read", "random-read"], "file_size": "1m"}],
+}
+REWRITE = [{"kind": "iozone", "tests": ["rewrite"], "file_size": "1m"}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "devices", "places", "least"),
+    [
+        ({"testbed": "loop:1g"}, "twins", 2, 12_000_000),
+        (
+            {"testbed": "device:/dev/null", "settings": {"direct": "false", "fs": "ext4"}},
+            "switched",
+            1,
+            12_000_000,
+        ),
+        # bfq needs longer than a short slice to become itself again on a device that paused.
+        (
+            {
+                "testbed": "device:/dev/null",
+                "settings": {"direct": "false", "fs": "ext4", "scheduler": "bfq"},
+            },
+            "switched",
+            1,
+            1_200_000_000,
+        ),
+    ],
+)
+def test_read_ahead_is_compared_where_devices_can_differ_in_it(changes, devices, places, least):
+    plan = make_plan(study_of(**READ_AHEAD | changes))
+    assert plan.design == "pairs"
+    assert devices_of(plan.study) == devices
+    limits = slice_limits(plan.study, plan.treatments)
+    assert (limits.places, limits.min_ns) == (places, least)
+
+
+def test_buffered_reads_may_differ_in_how_they_are_called():
+    reads = {"factors": {"record_size": ["4k", "64k"]}}
+    assert make_plan(study_of(**READ_AHEAD | reads)).design == "pairs"
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -92,7 +135,10 @@ def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
             {"testbed": "device:/dev/null", "factors": {"scheduler": ["none", "bfq"]}},
             "bfq and kyber adapt",
         ),
-        ({"factors": {"read_ahead_kb": ["0", "128"]}}, "direct I/O has none"),
+        (READ_AHEAD | {"settings": {}}, "direct I/O reads nothing ahead"),
+        (READ_AHEAD | {"testbed": "dir:/tmp"}, "has other readers"),
+        (READ_AHEAD | {"settings": {"direct": "false", "cache": "warm"}}, "each slice drops it"),
+        (READ_AHEAD | {"workloads": REWRITE}, "writes through the page cache"),
         ({"factors": {"vm.dirty_ratio": ["5", "20"]}}, "it belongs to the machine"),
         (
             {"factors": {"nr_requests": [str(number) for number in range(32, 50)]}},
@@ -102,8 +148,7 @@ def test_a_shown_row_makes_slices_the_usual_design(monkeypatch):
             {"testbed": "dir:/tmp", "factors": {"scheduler": ["none", "mq-deadline"]}},
             "nobody has looked whether they are valid for scheduler",
         ),
-        ({"factors": {"fs": ["ext4", "xfs"]}}, "nobody has looked whether they are valid for fs"),
-        ({"settings": {"direct": "false"}}, "through the page cache"),
+        ({"settings": {"direct": "false"}}, "writes through the page cache"),
         ({"settings": {"workers": "2"}}, "several workers"),
         ({"settings": {"fsync": "timed"}}, "flushes inside"),
         ({"metric": "latency_ns_p999"}, "valid for record_size"),
@@ -128,6 +173,15 @@ def test_what_slices_cannot_compare_is_refused_with_the_reason(changes, why):
         make_plan(study_of(**changes))
     assert why in str(caught.value)
     assert caught.value.hint
+
+
+def test_what_belongs_to_the_machine_is_sent_to_neighbouring_trials():
+    with pytest.raises(StudyError) as caught:
+        make_plan(study_of(factors={"vm.dirty_ratio": ["5", "20"]}))
+    assert "--design adjacent" in caught.value.hint
+    changes = {"design": "adjacent", "rounds": 3, "settings": {"direct": "false"}}
+    neighbours = study_of(factors={"vm.dirty_ratio": ["5", "20"]}, **changes)
+    assert make_plan(neighbours).design == "adjacent"
 
 
 def test_a_design_that_is_none_is_refused_by_name():
@@ -249,3 +303,39 @@ def test_the_advice_about_the_page_cache_can_be_typed():
     flags = caught.value.hint.partition("--direct")
     assert flags[1], caught.value.hint
     assert not flags[2].strip(" ,;").startswith(("true", "false")), "the flag takes no value"
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
+        {"fs": ["ext4", "xfs"]},
+        {"mount_options": ["defaults", "noatime"]},
+        {"mkfs_options": ["defaults", "-O ^has_journal"], "record_size": ["4k", "64k"]},
+    ],
+)
+def test_file_systems_are_compared_on_sets_of_images(factors):
+    plan = make_plan(study_of(factors=factors))
+    limits = slice_limits(plan.study, plan.treatments)
+    assert (devices_of(plan.study), limits.images, limits.places) == ("images", 2, 1)
+    assert twins_of(plan.study, plan.treatments) == 2
+    assert "on sets of 2 images, each set made anew; a set takes" in announcement(plan)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rounds": 4}, "4 sets of images are too few"),
+        ({"factors": {"fs": ["ext4", "xfs"], "nomerges": ["0", "1"]}}, "varied at once"),
+        ({"testbed": "device:/dev/null"}, "nobody has looked"),
+        ({"workloads": [{"kind": "iozone", "tests": ["write"], "file_size": "1m"}]}, "new files"),
+    ],
+)
+def test_sets_of_images_that_would_say_nothing_are_refused(changes, why):
+    with pytest.raises(StudyError, match=why):
+        make_plan(study_of(**{"factors": {"fs": ["ext4", "xfs"]}} | changes))
+
+
+def test_a_design_on_images_names_them():
+    assert design_text(12e6, 6, images=2) == (
+        "alternating slices of 12 ms on 6 sets of 2 fresh images"
+    )

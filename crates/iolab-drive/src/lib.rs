@@ -14,6 +14,7 @@ pub mod overhead;
 pub mod pump;
 pub mod record;
 pub mod recorder;
+mod run_delay;
 pub mod segment;
 pub mod series;
 pub mod target;

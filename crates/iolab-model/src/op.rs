@@ -195,9 +195,10 @@ pub enum LockKind {
 }
 
 crate::registry! {
-    /// How a mapping will be used, by the second half of its name in the kernel's headers.
+    /// How a mapping or an open file will be used, by the second half of its name in the kernel's
+    /// headers.
     pub enum Advice as "advice" {
-        /// `MADV_NORMAL`.
+        /// `MADV_NORMAL`, `POSIX_FADV_NORMAL`: an open file takes its device's read-ahead.
         Normal = "normal",
         /// `MADV_RANDOM`.
         Random = "random",
@@ -298,7 +299,7 @@ pub enum Op {
     Map { handle: Handle, length: Bytes },
     /// Undo the mapping.
     Unmap { handle: Handle },
-    /// Tell the kernel how a mapping will be used (madvise(2)).
+    /// Tell the kernel how a mapping or an open file will be used (madvise(2), `posix_fadvise(2)`).
     Advise { handle: Handle, advice: Advice },
     /// Copy from or to mapped memory.
     Touch { handle: Handle, at: Bytes, length: Bytes, is_write: bool },

@@ -18,8 +18,8 @@ mod testbed;
 mod trace;
 
 pub use pairs::{
-    ChosenBy, PairsCell, PairsRecord, PairsSlices, PairsSpec, PairsTenant, PairsTreatment,
-    PairsUnit, SessionOfSlices,
+    ChosenBy, PairsCell, PairsImage, PairsImageRecord, PairsRecord, PairsSlices, PairsSpec,
+    PairsTenant, PairsTreatment, PairsUnit, SessionOfSlices,
 };
 pub use programs::{FileBirth, FileMark, FileRules, Replaceable, RunAs, WaitFor, Waits};
 pub use testbed::{
@@ -308,6 +308,9 @@ pub struct Record {
     /// What alternating slices measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<PairsRecord>,
+    /// File systems of alternating treatments that have their own, by device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PairsImageRecord>,
     /// Files in a directory of the user's that were made, or written as allowed, and stay.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub made: BTreeMap<String, FileMark>,

@@ -297,6 +297,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
         trace,
         simulation: Some(simulation),
         host_writes: None,
+        images: Vec::new(),
         session: None,
     })
 }

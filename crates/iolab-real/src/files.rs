@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolab_model::op::{
-    Access, Deallocation, Durability, Handle, LockKind, Op, OpenHow, PathId, Position,
+    Access, Advice, Deallocation, Durability, Handle, LockKind, Op, OpenHow, PathId, Position,
 };
 use iolab_model::{Bytes, Capabilities, Ns, error::Errno};
 
@@ -287,10 +287,7 @@ impl Files {
                 let mapping = self.get(handle)?.memory()?.take();
                 mapping.map(|_| Bytes(0)).ok_or(NOT_MAPPED)
             }
-            Op::Advise { handle, advice } if self.can.has_mapping => {
-                let mapping = self.get(handle)?.memory()?.as_mut().ok_or(NOT_MAPPED)?;
-                mapping.advise(advice).map(|()| Bytes(0))
-            }
+            Op::Advise { handle, advice } => self.advise(handle, advice),
             Op::Msync { handle, at, length, is_async } if self.can.has_mapping => {
                 let mapping = self.get(handle)?.memory()?.as_mut().ok_or(NOT_MAPPED)?;
                 mapping.sync(at, length, is_async).map(|()| Bytes(0))
@@ -299,6 +296,27 @@ impl Files {
                 self.get(handle)?.stream()?.flush().map(|()| Bytes(0))
             }
             _ => self.perform_on_names(op),
+        }
+    }
+
+    /// Advice about a mapping, or about reads of a file that is open as a descriptor.
+    fn advise(&mut self, handle: Handle, advice: Advice) -> Result<Bytes, Errno> {
+        let opened = self.get(handle)?;
+        if !opened.is_descriptor() {
+            let mapping = opened.memory()?.as_mut().ok_or(NOT_MAPPED)?;
+            return mapping.advise(advice).map(|()| Bytes(0));
+        }
+        let advice = match advice {
+            Advice::Normal => libc::POSIX_FADV_NORMAL,
+            Advice::Random => libc::POSIX_FADV_RANDOM,
+            Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+            Advice::DontNeed => libc::POSIX_FADV_DONTNEED,
+            Advice::WillNeed => libc::POSIX_FADV_WILLNEED,
+        };
+        // SAFETY: the descriptor is open; the call touches no memory of ours.
+        match unsafe { libc::posix_fadvise(opened.raw(), 0, 0, advice) } {
+            0 => Ok(Bytes(0)),
+            errno => Err(Errno(errno)),
         }
     }
 

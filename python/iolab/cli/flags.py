@@ -26,7 +26,8 @@ _STUDY_FLAGS: Final = {
     "design": (
         "--design",
         "HOW",
-        "pairs (alternating slices of milliseconds) or trials; pairs is not possible everywhere",
+        "pairs (alternating slices of milliseconds, not possible everywhere), adjacent (whole"
+        " trials, compared levels next to each other) or trials",
     ),
     "rounds": ("--rounds", "N", "complete rounds (5 if there is no budget either)"),
     "budget": ("--budget", "TIME", "stop before a round that would not fit, as in 30m"),

@@ -17,8 +17,8 @@ from iolab.run.places import check_room, placement_lines
 from iolab.study.estimate import space_text
 from iolab.study.model import PILOT_ROUNDS, Factor, IozoneWorkload, MixedWorkload, Study
 from iolab.study.plan import Plan, make_plan, round_ops
-from iolab.study.slice_lengths import SDS_ASSUMED, announcement
-from iolab.study.validity import PAIRS
+from iolab.study.slice_lengths import SDS_ASSUMED, announcement, unit_noun
+from iolab.study.validity import PAIRS, devices_of
 from iolab.testbed.model import Testbed
 from iolab.testbed.sim import simulation_text
 from iolab.wording import counted
@@ -101,7 +101,7 @@ def forecast(plan: Plan, testbed: Testbed, noise_share: float | None = None) -> 
 def forecast_text(found: Forecast) -> str:
     """Write the whole plan."""
     plan, study = found.plan, found.plan.study
-    noun = "balanced unit" if plan.design == PAIRS else "round"
+    noun = unit_noun(study) if plan.design == PAIRS else "round"
     rounds = (
         counted(study.rounds, noun) if study.rounds else f"as many {noun}s as the budget admits"
     )
@@ -146,7 +146,10 @@ def short_text(found: Forecast) -> str:
 def _parts(found: Forecast) -> Iterator[tuple[str, str]]:
     if found.plan.design == PAIRS:
         yield "design", announcement(found.plan)
-        yield "rounds", "a round is a balanced unit: every level equally often on every device"
+        unit = "a balanced unit: every level equally often on every device"
+        if devices_of(found.plan.study) == "images":
+            unit = "a set of fresh images, on other devices each time: every level equally often"
+        yield "rounds", f"a round is {unit}"
     yield "noise", _noise_text(found)
     for row in found.needed:
         yield "rounds", _rounds_text(found, row)

@@ -9,6 +9,7 @@ from iolab.report.charts.common import noise_floor
 from iolab.report.collect import harness_cost_ns, kind_figures, trust_figures
 from iolab.stats.effect_words import percent
 from iolab.stats.environment import CONDITIONS, IDENTITY, environment_changes
+from iolab.stats.neighbours import adjacent_text
 from iolab.stats.rules import check_rules
 from iolab.stats.sentence import margin_text
 from iolab.stats.slices import CARRY_OVER_P, carry_over, design_of, twin_effect
@@ -67,14 +68,16 @@ def _rounds(verdict: StudyVerdict, figures: dict[str, str]) -> Reason:
 
 
 def _design(data: StudyData) -> list[Reason]:
-    """How levels alternated, if they did."""
+    """How levels alternated, or how close they ran, if they did."""
     design = design_of(data)
+    if neighbours := adjacent_text(data):
+        return [Reason("design", neighbours)]
     if design is None:
         return []
     switches = f", a switch costs {design.switch_cost_ns / NS_PER_MS:.0f} ms"
     found = [
         Reason("design", design.text + (switches if design.switch_cost_ns else "")),
-        Reason("the interval holds for", "this session and layout", "mind"),
+        Reason("the interval holds for", design.holds_for, "mind"),
     ]
     twins = twin_effect(data)
     if twins is not None:

@@ -68,7 +68,7 @@ def _slices(data: StudyData, verdict: StudyVerdict) -> dict[str, object]:
     ]
     slices = {
         "design": design.text,
-        "holds_for": "this session and layout",
+        "holds_for": design.holds_for,
         "slice_ns": design.slice_ns,
         "sessions": design.sessions,
         "slices": design.slices,

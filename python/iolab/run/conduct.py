@@ -36,7 +36,7 @@ from iolab.store.db import Origin, Store
 from iolab.store.rows import Caveat
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.model import Study
-from iolab.study.slice_lengths import announcement
+from iolab.study.slice_lengths import announcement, unit_noun
 from iolab.study.validity import PAIRS
 from iolab.testbed.agent import LostAgentError, OpenTestbed
 from iolab.testbed.model import DirectoryTestbed
@@ -329,7 +329,7 @@ def check_schedulers(study: Study, opened: OpenTestbed) -> None:
 def _announcement(prepared: Prepared) -> str:
     plan = prepared.plan
     study = plan.study
-    noun = "balanced unit" if plan.design == PAIRS else "round"
+    noun = unit_noun(study) if plan.design == PAIRS else "round"
     rounds = counted(study.rounds, noun) if study.rounds else f"as many {noun}s as fit"
     if study.width is not None:
         rounds = f"{f'at most {rounds}' if study.rounds else 'rounds'} for intervals of"

@@ -14,7 +14,7 @@ from iolab.run.record import caveats_of
 from iolab.run.trial import trial_spec
 from iolab.run.writes import wear_of
 from iolab.study.estimate import space_text
-from iolab.study.slice_lengths import announcement
+from iolab.study.slice_lengths import announcement, unit_noun
 from iolab.study.validity import PAIRS
 from iolab.testbed.agent import OpenTestbed
 from iolab.testbed.device import DeviceTestbed
@@ -54,7 +54,7 @@ def rehearse(prepared: Prepared) -> None:
             )
         _tell_actions("restore", runner.close_testbed().get("actions", []), observer)
     is_sliced = plan.design == PAIRS
-    noun = "balanced unit" if is_sliced else "round"
+    noun = unit_noun(study) if is_sliced else "round"
     rounds = (
         counted(study.rounds, noun) if study.rounds else f"as many {noun}s as the budget admits"
     )

@@ -215,7 +215,7 @@ def _operation(
     """Row of one stream; with `grants` that of all streams of the phase together."""
     is_total = grants is not None
     workers = [worker for tenant in tenants for worker in tenant["workers"]]
-    metrics = _rates(tenants)
+    metrics = _rates(tenants) | _running_share(workers)
     if not is_total:
         metrics |= _slice_rates(tenants[0])
     metrics |= contention_metrics(phase, tenants, is_total=is_total, grants=grants)
@@ -290,6 +290,20 @@ def _rates(tenants: Sequence[TenantOutcome]) -> dict[str, float]:
         f"throughput_{unit}_per_s": sum(worker[unit] for worker in workers) / seconds
         for unit in ("bytes", "ops")
     }
+
+
+def _running_share(workers: Sequence[StreamReport]) -> dict[str, float]:
+    """Share of the workers' time in which they did not wait for a processor; empty if unknown.
+
+    The delay is that of a worker's whole life: in a phase of microseconds it may be longer than the
+    timed region, and then says nothing about it.
+    """
+    delays = [worker.get("run_delay_ns") for worker in workers]
+    elapsed = sum(int(worker["elapsed_ns"]) for worker in workers)
+    if not elapsed or None in delays:
+        return {}
+    share = 1 - sum(delay or 0 for delay in delays) / elapsed
+    return {"running_share": share} if share > 0 else {}
 
 
 def _slice_rates(tenant: TenantOutcome) -> dict[str, float]:

@@ -10,34 +10,39 @@ session makes its files anew, and records say to which one they belong.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from iolab.errors import TestbedError
 from iolab.run.campaign import Campaign, Outcome
 from iolab.run.contention import grants_of
 from iolab.run.core import Core
-from iolab.run.record import derive, failed_record
+from iolab.run.record import derive, failed_record, merge_histograms
 from iolab.run.trial import trial_spec
 from iolab.store.derived import DerivedRecord
 from iolab.store.slices import COLUMNS
 from iolab.study.factors import find_factor
 from iolab.study.plan import Plan, Trial
-from iolab.study.slice_lengths import slice_limits
-from iolab.study.validity import UNITS_MAX
+from iolab.study.slice_lengths import IMAGE_UNITS, slice_limits
+from iolab.study.validity import UNITS_MAX, devices_of, image_sets
 from iolab.testbed.agent import AgentError
 
 if TYPE_CHECKING:
     from iolab.protocol import (
         ClassHistograms,
         PairsCell,
+        PairsImage,
+        PairsImageRecord,
         PairsRecord,
         PairsSlices,
+        PairsSpec,
         PairsTenant,
+        PairsUnit,
         PhaseRecord,
         Progress,
         Record,
         SessionOfSlices,
+        Stack,
         Status,
         StreamReport,
         TenantOutcome,
@@ -84,24 +89,44 @@ def session_spec(
     first = specs[0]
     limits = slice_limits(plan.study, plan.treatments)
     length_ns = time_ns or units * plan.round_cost().duration_ns
+    pairs: PairsSpec = {
+        "treatments": [{"knobs": spec["knobs"], "workload": spec["workload"]} for spec in specs],
+        "slice_min_ns": limits.min_ns,
+        "slice_max_ns": limits.max_ns,
+        "washout_ns": limits.washout_ns,
+        "settle_ns": limits.settle_ns,
+        "unit_ns": limits.unit_ns,
+        "units": units,
+        "time_ns": time_ns,
+        "seed": trials[0].seed,
+    }
+    if limits.images:
+        _give_images(pairs, specs, plan, round_number)
     return {
         **first,
         "trial": trials[0].trial_id,
         "time_limit_ns": 2 * length_ns + GRACE_NS,
-        "pairs": {
-            "treatments": [
-                {"knobs": spec["knobs"], "workload": spec["workload"]} for spec in specs
-            ],
-            "slice_min_ns": limits.min_ns,
-            "slice_max_ns": limits.max_ns,
-            "washout_ns": limits.washout_ns,
-            "settle_ns": limits.settle_ns,
-            "unit_ns": limits.unit_ns,
-            "units": units,
-            "time_ns": time_ns,
-            "seed": trials[0].seed,
-        },
+        "pairs": pairs,
     }
+
+
+def _give_images(pairs: PairsSpec, specs: list[TrialSpec], plan: Plan, round_number: int) -> None:
+    """Give each file system a device, another one in each round, and make them in random order."""
+    from random import Random
+
+    sets = image_sets(plan.treatments)
+    place_of = {levels: (at + round_number) % len(sets) for at, levels in enumerate(sets)}
+    stacks: dict[int, Stack] = {}
+    for one, treatment, row in zip(specs, plan.treatments, pairs["treatments"], strict=True):
+        place = place_of[treatment.whole_plot]
+        row["place"] = place
+        if one["stack"] is None:
+            raise AssertionError("only a testbed with file systems has images")
+        stacks[place] = one["stack"]
+    rng = Random(f"iolab/{plan.seed}/images/{round_number}")
+    order = sorted(stacks, key={place: rng.random() for place in sorted(stacks)}.__getitem__)
+    images: list[PairsImage] = [{"place": place, "stack": stacks[place]} for place in order]
+    pairs["images"] = images
 
 
 def in_order(plan: Plan, round_number: int) -> list[Trial]:
@@ -134,6 +159,7 @@ def _unit_records(record: Record, session: int) -> Iterator[list[Record]]:
     cells = pairs["cells"]
     n_treatments = 1 + max(int(cell["treatment"]) for cell in cells)
     columns = _by_place(pairs["slices"])
+    images = record.get("images") or []
     about: SessionOfSlices = {
         "number": session,
         "slice_ns": pairs["slice_ns"],
@@ -143,9 +169,14 @@ def _unit_records(record: Record, session: int) -> Iterator[list[Record]]:
         "places": pairs.get("places", 1),
         "settle_ns": pairs.get("settle_ns", 0),
         "slices_per_unit": pairs["slices_per_unit"],
+        "images": len(images),
     }
+    if images:
+        pairs = _as_one_unit(pairs)
+        columns = _by_place(pairs["slices"])
     shared = record.copy()
     shared.pop("pairs", None)
+    shared.pop("images", None)
     for number, unit in enumerate(pairs["units"]):
         each: list[Record] = []
         for treatment in range(n_treatments):
@@ -154,9 +185,10 @@ def _unit_records(record: Record, session: int) -> Iterator[list[Record]]:
                 for index, cell in enumerate(cells)
                 if cell["treatment"] == treatment
             ]
+            own = shared if not images else _on_its_image(shared, images, cells, treatment, columns)
             each.append(
                 {
-                    **shared,
+                    **own,
                     "actions": record.get("actions", []) if number == treatment == 0 else [],
                     "status": "ok",
                     "error": None,
@@ -168,6 +200,48 @@ def _unit_records(record: Record, session: int) -> Iterator[list[Record]]:
                 }
             )
         yield each
+
+
+def _as_one_unit(pairs: PairsRecord) -> PairsRecord:
+    """Make one unit of all of a session: its images are one layout each, however long it takes."""
+    units = pairs["units"]
+    if not units:
+        return pairs
+    service = [
+        [_together(unit["service"][cell][tenant] for unit in units) for tenant in range(len(own))]
+        for cell, own in enumerate(units[0]["service"])
+    ]
+    whole: PairsUnit = {
+        "began_ns": units[0]["began_ns"],
+        "elapsed_ns": sum(unit["elapsed_ns"] for unit in units),
+        "service": service,
+    }
+    slices: PairsSlices = {**pairs["slices"], "unit": [0] * len(pairs["slices"]["unit"])}
+    return {**pairs, "units": [whole], "slices": slices}
+
+
+def _together(services: Iterable[ClassHistograms]) -> ClassHistograms:
+    """Times of operations of several units."""
+    found = list(services)
+    return {
+        "read": merge_histograms([one["read"] for one in found]),
+        "write": merge_histograms([one["write"] for one in found]),
+        "sync": merge_histograms([one["sync"] for one in found]),
+    }
+
+
+def _on_its_image(
+    shared: Record,
+    images: Sequence[PairsImageRecord],
+    cells: Sequence[PairsCell],
+    treatment: int,
+    columns: Mapping[_Place, _Columns],
+) -> Record:
+    """Give a record the file system that its treatment had: of the device where its slices were."""
+    index = next(at for at, cell in enumerate(cells) if cell["treatment"] == treatment)
+    image = images[columns[(0, index, 0)]["place"][0]]
+    facts = {n: value for n, value in shared["facts"].items() if not n.startswith("fs.")}
+    return {**shared, "stack": image["stack"], "facts": facts | image["facts"]}
 
 
 def _knobs_read(record: Record, pairs: PairsRecord, treatment: int) -> dict[str, str]:
@@ -262,6 +336,9 @@ def _tenant(tenant: PairsTenant, service: ClassHistograms, slices: _Columns) -> 
 class SlicedCampaign(Campaign):
     """One start of a study in slices."""
 
+    _longest_ns: int = 0
+    """What a set of images has taken at most."""
+
     def run(self) -> Outcome:
         """Measure the units that the plan still lacks.
 
@@ -288,7 +365,9 @@ class SlicedCampaign(Campaign):
                 return ended
 
     def _wanted(self, done: int) -> int:
-        """Units until the next planned look, or the end."""
+        """Units until the next planned look, or the end; with images each round is a session."""
+        if devices_of(self._plan.study) == "images":
+            return int(done < (self._plan.rounds or UNITS_MAX))
         looks = [number for number in self._plan.look_rounds if number > done]
         return (looks[0] if looks else self._plan.rounds or UNITS_MAX) - done
 
@@ -299,8 +378,16 @@ class SlicedCampaign(Campaign):
     def _session(self, done: int, wanted: int, left_ns: int | None) -> Outcome | None:
         """Measure and store up to `wanted` units; an outcome if there can be no more."""
         first = in_order(self._plan, done + 1)[0]
+        has_images = devices_of(self._plan.study) == "images"
+        if has_images and left_ns is not None and left_ns < self._longest_ns:
+            return self._outcome("budget", f"{done} sets of images fit the budget")
+        began_ns = self._clock()
         spec = session_spec(
-            self._plan, self._core, units=wanted, time_ns=left_ns or 0, round_number=done + 1
+            self._plan,
+            self._core,
+            units=IMAGE_UNITS if has_images else wanted,
+            time_ns=0 if has_images else left_ns or 0,
+            round_number=done + 1,
         )
         started_unix_ns = time.time_ns()
 
@@ -316,9 +403,15 @@ class SlicedCampaign(Campaign):
                 record = failed_record(
                     first.trial_id, str(error), started_at_unix_ns=started_unix_ns
                 )
-        if not record.get("pairs"):
+        pairs = record.get("pairs")
+        if not pairs:
             return self._without_units(first, record)
-        records = unit_records(record, session=self._start.session_id)
+        self._longest_ns = max(self._longest_ns, self._clock() - began_ns)
+        # A session with images is a round, and has a number of its own.
+        number = done + 1 if has_images else self._start.session_id
+        if has_images and len(pairs["units"]) < IMAGE_UNITS:
+            return self._outcome("interrupted", "stopped before a set of images was measured")
+        records = unit_records(record, session=number)
         for number, each in enumerate(records):
             self._keep(done + 1 + number, each)
         if record["status"] == "interrupted":

@@ -38,6 +38,7 @@ from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.methods.verdict_rule import Word
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
+from iolab.stats.neighbours import adjacent_text
 from iolab.stats.obstacles import always_failed, without_promise
 from iolab.stats.pairing import CellPairs, PooledPairs, pair_cells, pool
 from iolab.stats.qualified import Censored, without_censored
@@ -173,8 +174,10 @@ def _held(study: StudyRow) -> dict[str, str]:
 
 
 def _design(data: StudyData) -> str:
-    """Say of slices what their intervals hold for."""
+    """Say of slices what their intervals hold for, and of neighbours how close they were."""
     design = design_of(data)
+    if neighbours := adjacent_text(data):
+        return f"Measured in {neighbours}."
     return f"Measured in {design.text}; the interval holds for these." if design else ""
 
 

@@ -52,6 +52,8 @@ class SliceDesign:
 
     text: str
     """``alternating slices of 26 ms, one session, one layout``."""
+    holds_for: str
+    """What an interval says something of."""
     slice_ns: float
     """Mean over sessions."""
     sessions: int
@@ -89,8 +91,15 @@ def design_of(data: StudyData) -> SliceDesign | None:
         return None
     lengths = {row.session: row.slice_ns for row in rows}
     slice_ns = math.fsum(lengths.values()) / len(lengths)
+    images = max(row.images for row in rows)
     return SliceDesign(
-        text=design_text(slice_ns, len(lengths), max(row.places for row in rows)),
+        text=design_text(
+            slice_ns,
+            len(lengths),
+            max(row.places for row in rows),
+            images,
+        ),
+        holds_for="file systems made like these" if images else "this session and layout",
         slice_ns=slice_ns,
         sessions=len(lengths),
         slices=sum(len(row.ops) for row in rows),

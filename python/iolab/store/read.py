@@ -30,7 +30,7 @@ from iolab.store.rows import (
 )
 from iolab.store.slices import read_slices
 from iolab.study.operations import ACCESSES, KINDS
-from iolab.study.validity import PAIRS
+from iolab.study.validity import ADJACENT, PAIRS
 
 if TYPE_CHECKING:
     from iolab.protocol import Record
@@ -166,6 +166,7 @@ class _Asked(TypedDict, total=False):
     metric_of: str | None
     command: tuple[str, ...]
     is_in_slices: bool
+    is_adjacent: bool
 
 
 def _asked(spec_toml: str) -> _Asked:
@@ -189,6 +190,7 @@ def _asked(spec_toml: str) -> _Asked:
         "metric_of": metric_of,
         "command": tuple(cast("list[str]", words)),
         "is_in_slices": design == PAIRS,
+        "is_adjacent": design == ADJACENT,
     }
 
 

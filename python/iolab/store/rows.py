@@ -71,6 +71,8 @@ class StudyRow:
 
     is_in_slices: bool = False
     """Whether levels alternated in slices; a round is then a balanced unit of them."""
+    is_adjacent: bool = False
+    """Whether the trials of compared levels were planned next to each other."""
 
     @property
     def is_simulated(self) -> bool:
@@ -173,6 +175,8 @@ class SlicesRow:
     """Index of the device, of those made alike; empty: there is one, or all were on the first."""
     places: int = 1
     """Devices made alike."""
+    images: int = 0
+    """File systems made for its session, one for each that is compared; 0: one for all."""
 
 
 @frozen

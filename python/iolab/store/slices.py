@@ -53,4 +53,5 @@ def _slices(trial_id: str, record: Record) -> Iterator[SlicesRow]:
                     longest_ns=tuple(slices["longest_ns"]),
                     place=tuple(slices.get("place") or ()),
                     places=int(session.get("places", 1)),
+                    images=int(session.get("images", 0)),
                 )

@@ -46,6 +46,7 @@ METRIC_NAMES: Final = (
     "on_time_share",
     "gap_ns_max",
     "flowing_time_share",
+    "running_share",
     "fairness_jain",
     "fairness_jain_shares",
 )

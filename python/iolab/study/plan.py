@@ -20,7 +20,7 @@ from iolab.study.model import Levels, Study
 from iolab.study.render import spec_toml
 from iolab.study.slice_lengths import unit_cost
 from iolab.study.treatment import Place, Treatment, treatments_of
-from iolab.study.validity import PAIRS, check_pairs, is_shown
+from iolab.study.validity import ADJACENT, PAIRS, check_adjacent, check_pairs, is_shown
 
 RANDOM, TABLE = "factorial", "table"
 
@@ -92,7 +92,12 @@ class Plan:
 
     def round_trials(self, round_number: int) -> tuple[Trial, ...]:
         """All trials of one round (1-based), in the order of execution."""
-        order = DESIGNS[self.design](self.treatments, seed=self.seed, round_number=round_number)
+        order = DESIGNS[self.design](
+            self.treatments,
+            compared=self.study.compared_factor,
+            seed=self.seed,
+            round_number=round_number,
+        )
         first_ordinal = (round_number - 1) * len(self.treatments) + 1
         trials = list[Trial]()
         for position, treatment in enumerate(order):
@@ -163,6 +168,9 @@ def make_plan(study: Study, table: Sequence[Place] | None = None) -> Plan:
     if study.design == PAIRS or (study.design is None and is_shown(study, treatments)):
         check_pairs(study, treatments)
         design = PAIRS
+    elif study.design == ADJACENT:
+        check_adjacent(study)
+        design = ADJACENT
     if table is not None:
         placed = {treatment.place: treatment for treatment in treatments}
         treatments, design = tuple(placed[place] for place in table), TABLE

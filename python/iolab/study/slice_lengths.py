@@ -47,6 +47,10 @@ TWIN_SETTLE_NS: Final = 50_000_000
 EXCHANGE_NS: Final = 60_000_000
 """What writing a knob on two devices costs; only estimates use it."""
 UNIT_NS: Final = 2_500_000_000
+IMAGE_UNITS: Final = 2
+"""Balanced units on a set of images; together they are one round."""
+IMAGE_NS: Final = 1_500_000_000
+"""What making an image with its files costs; only estimates use it."""
 SDS_ASSUMED: Final = (0.01, 0.03, 0.10)
 """Of the ln-ratio of a balanced unit, where no A/A study has measured it: a quiet machine, one
 in use and a busy one (docs/explanation/design-of-a-study.md says how they were measured)."""
@@ -62,8 +66,10 @@ class SliceLimits:
     settle_ns: int
     """In place of the washout, on a device whose knobs were just changed."""
     places: int
-    """Devices made alike."""
+    """Devices made alike that are exchanged; 1 where images are made anew instead."""
     is_long: bool
+    images: int = 0
+    """File systems made anew for each round, one on each device; 0: they share one."""
 
     @property
     def unit_ns(self) -> int:
@@ -73,17 +79,21 @@ class SliceLimits:
 
 def slice_limits(study: Study, treatments: Sequence[Treatment]) -> SliceLimits:
     """Limits of the slices of a study that `check_pairs` accepts."""
-    places = twins_of(study, treatments)
+    places, images = twins_of(study, treatments), 0
+    if devices_of(study) == "images":
+        places, images = 1, places
     if not is_long(study):
         is_switched = devices_of(study) == "switched"
         max_ns = SWITCHED_SLICE_MAX_NS if is_switched else SLICE_MAX_NS
         settle_ns = TWIN_SETTLE_NS if places > 1 else 0
-        return SliceLimits(SLICE_MIN_NS, max_ns, 0, settle_ns, places, is_long=False)
+        return SliceLimits(SLICE_MIN_NS, max_ns, 0, settle_ns, places, is_long=False, images=images)
     constant = longest_constant_ns(study, treatments)
     wanted = max(LONG_SLICE_MIN_NS, TIME_CONSTANTS * constant)
     settle_ns = max(LONG_WASHOUT_NS, constant)
     max_ns = max(wanted, LONG_SLICE_MAX_NS)
-    return SliceLimits(wanted, max_ns, LONG_WASHOUT_NS, settle_ns, places, is_long=True)
+    return SliceLimits(
+        wanted, max_ns, LONG_WASHOUT_NS, settle_ns, places, is_long=True, images=images
+    )
 
 
 def unit_estimate_ns(limits: SliceLimits, cells: int) -> int:
@@ -94,6 +104,8 @@ def unit_estimate_ns(limits: SliceLimits, cells: int) -> int:
     cells : phases of all treatments.
     """
     least = (1 if limits.places > 1 else 2) * cells * (limits.min_ns + limits.washout_ns)
+    if limits.images:
+        return IMAGE_UNITS * max(limits.unit_ns, least) + limits.images * IMAGE_NS
     around = EXCHANGE_NS + limits.places * limits.settle_ns if limits.places > 1 else 0
     return limits.places * (max(limits.unit_ns // limits.places, least) + around)
 
@@ -138,6 +150,8 @@ def _writes(workload: WorkloadPlan) -> list[bool]:
 def limits_text(limits: SliceLimits) -> str:
     """Name the design before it runs: ``alternating slices of 12 to 65 ms on 2 twin devices``."""
     twins = f" on {limits.places} twin devices" if limits.places > 1 else ""
+    if limits.images:
+        twins = f" on sets of {limits.images} images, each set made anew"
     least, most = length_text(limits.min_ns), length_text(limits.max_ns)
     if least == most:
         return f"alternating slices of {least}{twins}"
@@ -146,14 +160,21 @@ def limits_text(limits: SliceLimits) -> str:
     return f"alternating slices of {shared} to {most}{twins}"
 
 
+def unit_noun(study: Study) -> str:
+    """What a round of a study in slices is called."""
+    return "set" if devices_of(study) == "images" else "balanced unit"
+
+
 def announcement(plan: Plan) -> str:
     """Say in one sentence how a study in slices is arranged, and what it may decide."""
     study = plan.study
     limits, unit_ns = slice_limits(study, plan.treatments), plan.round_cost().duration_ns
     text = (
-        f"{limits_text(limits)}; a balanced unit takes about"
+        f"{limits_text(limits)}; a {unit_noun(study)} takes about"
         f" {units.format_duration_rounded(unit_ns)}"
     )
+    if limits.images:
+        return text  # Nobody has measured how much layouts scatter.
     fit = None if study.budget_ns is None else study.budget_ns // unit_ns
     count = study.rounds if fit is None else min(fit, study.rounds or fit)
     if not count:
@@ -173,8 +194,11 @@ def length_text(slice_ns: float) -> str:
     return f"{slice_ns / NS_PER_S:.2g} s"
 
 
-def design_text(slice_ns: float, sessions: int, places: int = 1) -> str:
+def design_text(slice_ns: float, sessions: int, places: int = 1, images: int = 0) -> str:
     """Name the design as sentences and tables do."""
+    if images:
+        sets = counted(sessions, "set")
+        return f"alternating slices of {length_text(slice_ns)} on {sets} of {images} fresh images"
     twins = f" on {places} twin devices" if places > 1 else ""
     text = f"alternating slices of {length_text(slice_ns)}{twins}"
     if sessions == 1:

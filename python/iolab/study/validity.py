@@ -23,28 +23,34 @@ from typing import Final, Literal
 from iolab.errors import StudyError
 from iolab.frozen import frozen
 from iolab.study.factors import find_factor, is_factor
-from iolab.study.model import IozoneWorkload, MixedWorkload, Stream, Study, WorkloadPlan
+from iolab.study.model import IozoneWorkload, Levels, MixedWorkload, Stream, Study, WorkloadPlan
 from iolab.study.names import KNOBS
+from iolab.study.operations import operations_of_treatment
 from iolab.study.treatment import Treatment
 
 Slices = Literal["short", "long", "adjacent", "trials"]
 """Short slices (12 to 65 ms), long ones (0.5 to 2 s), adjacent pairs of trials, whole trials."""
-Devices = Literal["one", "switched", "twins"]
-"""One device for all levels, one whose knobs are written before each slice, or one for each set of
-knobs, exchanged from block to block."""
+Devices = Literal["one", "switched", "twins", "images"]
+"""One device for all levels, one whose knobs are written before each slice, one for each set of
+knobs, exchanged from block to block, or one for each file system, made anew for each round."""
 Program = Literal["tests", "streams", "contention"]
 """IOzone's tests, one stream for a fixed time, or several that compete."""
 
 PAIRS: Final = "pairs"
+ADJACENT: Final = "adjacent"
 TRIALS: Final = "trials"
-DESIGNS_ASKED: Final = (PAIRS, TRIALS)
+DESIGNS_ASKED: Final = (PAIRS, ADJACENT, TRIALS)
 TWINS_MAX: Final = 8
 """Loop devices that the agent makes alike."""
 BUDGET_NS: Final = 180_000_000_000
 """What a study in slices takes if it says nothing: three minutes."""
 UNITS_MAX: Final = 1000
+IMAGE_SETS_MIN: Final = 5
+"""Sets of images, each made anew, on which an interval may rest."""
 SCHEDULERS_WITHOUT_STATE: Final = ("none", "mq-deadline")
 NEW_FILE_TESTS: Final = ("write", "fwrite", "pwrite", "pwritev")
+_SCHEDULER_KNOB: Final = "scheduler"
+_READ_AHEAD_KNOB: Final = "read_ahead_kb"
 STREAM_TESTS: Final = ("fwrite", "frewrite", "fread", "freread", "mix")
 """Tests through the C library's streams, which know no direct I/O, and the one of two kinds."""
 
@@ -63,9 +69,12 @@ class ValidityRow:
     """The only levels for which it holds; empty: all."""
     is_shown: bool = False
     """Whether an equivalence test of pairs against trials was passed."""
+    is_of_buffered: bool = False
+    """Whether that test is one of buffered reads; else of direct I/O."""
     why: str = ""
 
 
+_NEIGHBOURS: Final = "compare whole trials that run next to each other: --design adjacent"
 _BOTH: Final[tuple[Program, ...]] = ("tests", "streams")
 _ALL: Final[tuple[Program, ...]] = (*_BOTH, "contention")
 TIME_CONSTANTS_NS: Final = {
@@ -80,6 +89,17 @@ _OF_QUEUES: Final = "a property of the queue, on a device of its own, exchanged"
 _ADAPTIVE: Final = (
     "slices of at least four times the longest time constant; each on a device of its own,"
     " exchanged"
+)
+_DEVICES_OF_KNOBS: Final[tuple[tuple[str, Devices], ...]] = (
+    ("loop", "twins"),
+    ("device", "switched"),
+)
+_READ_AHEAD: Final = (
+    "files take it anew for each slice, and the pages that it has read are dropped before"
+)
+_FILE_SYSTEM_FACTORS: Final = ("fs", "mkfs_options", "mount_options")
+_OF_IMAGES: Final = (
+    "a level is bound to its image: the unit is a set of images, one for each, freshly made"
 )
 _RATES: Final = ("throughput_bytes_per_s", "throughput_ops_per_s")
 _QUANTILES: Final = ("latency_ns_p50", "latency_ns_p90", "latency_ns_p99", "latency_ns_mean")
@@ -144,13 +164,50 @@ VALIDITY: Final = (
         for knob in KNOBS
         if "." in knob.name and knob.name.partition(".")[0] in TIME_CONSTANTS_NS
     ),
+    *(
+        ValidityRow(
+            "read_ahead_kb",
+            _BOTH,
+            (kind,),
+            metrics,
+            "short",
+            devices,
+            is_of_buffered=True,
+            why=_READ_AHEAD,
+        )
+        for kind, devices in _DEVICES_OF_KNOBS
+        for metrics in (_RATES, _QUANTILES)
+    ),
+    ValidityRow(
+        "read_ahead_kb",
+        ("contention",),
+        ("loop",),
+        _RATES,
+        "long",
+        "twins",
+        is_of_buffered=True,
+        why="streams compete for longer than a slice of milliseconds",
+    ),
+    ValidityRow(
+        "read_ahead_kb",
+        ("contention",),
+        ("device",),
+        _RATES,
+        "trials",
+        why="streams that compete need slices longer than one that a device is switched for",
+    ),
     ValidityRow(
         "read_ahead_kb",
         _ALL,
-        ("loop", "dir", "device"),
+        ("dir",),
         _RATES,
         "trials",
-        why="it acts on reads through the page cache, which keeps state; direct I/O has none",
+        why="the device below a directory has other readers, who would feel each switch",
+    ),
+    *(
+        ValidityRow(name, _BOTH, ("loop",), metrics, "short", "images", why=_OF_IMAGES)
+        for name in _FILE_SYSTEM_FACTORS
+        for metrics in (_RATES, _QUANTILES)
     ),
     ValidityRow(
         "wbt_lat_usec",
@@ -166,7 +223,7 @@ VALIDITY: Final = (
             _ALL,
             ("loop", "dir", "device"),
             _RATES,
-            "trials",
+            "adjacent",
             why="it belongs to the machine: devices cannot differ in it",
         )
         for knob in KNOBS
@@ -177,7 +234,7 @@ VALIDITY: Final = (
         _ALL,
         ("loop", "dir", "device"),
         _RATES,
-        "trials",
+        "adjacent",
         why="the page cache keeps state",
     ),
 )
@@ -208,10 +265,35 @@ def check_pairs(study: Study, treatments: Sequence[Treatment]) -> None:
         raise StudyError(f"alternating slices cannot compare this: {problem}", remedy)
 
 
+def check_adjacent(study: Study) -> None:
+    """Refuse what cannot run as neighbours.
+
+    Raises
+    ------
+    StudyError : the compared factor needs a new file system, or the order is that of a table.
+    """
+    compared = study.compared_factor
+    refused = "adjacent trials cannot compare this"
+    if is_factor(compared) and find_factor(compared).is_hard_to_change:
+        raise StudyError(
+            f"{refused}: each level of {compared} needs a new file system, which takes longer than"
+            " neighbours may be apart",
+            "leave design out, which gives each level file systems of its own in every round",
+        )
+    if study.command:
+        raise StudyError(
+            f"{refused}: the rows of a command line run in their order",
+            "leave design out",
+        )
+
+
 def is_shown(study: Study, treatments: Sequence[Treatment]) -> bool:
     """Whether slices are valid for a study, and every row that it needs is shown."""
     rows = [row for _, row in _rows(study)]
-    is_earned = bool(rows) and all(row is not None and row.is_shown for row in rows)
+    is_buffered = not all(treatment.is_direct for treatment in treatments)
+    is_earned = bool(rows) and all(
+        row is not None and row.is_shown and row.is_of_buffered == is_buffered for row in rows
+    )
     return is_earned and next(_problems(study, treatments), None) is None
 
 
@@ -240,7 +322,8 @@ def _problems(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[s
         if row is None:
             yield f"nobody has looked whether they are valid for {name} here", trials
         elif row.slices not in ("short", "long"):
-            yield f"{name}: {row.why}", trials
+            is_adjacent = row.slices == "adjacent"
+            yield f"{name}: {row.why}", _NEIGHBOURS if is_adjacent else trials
     has_long = is_long(study)
     for workload in study.workloads:
         if isinstance(workload, IozoneWorkload):
@@ -250,6 +333,8 @@ def _problems(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[s
         else:
             yield f"'{workload.name}' is another program's workload", trials
     yield from _problems_of_treatments(treatments, is_long=has_long)
+    if devices_of(study) == "images":
+        yield from _problems_of_images(study, treatments)
     if devices_of(study) == "switched":
         yield from _problems_of_knobs(study, treatments)
     if len(knob_sets(treatments)) > TWINS_MAX and devices_of(study) == "twins":
@@ -295,11 +380,7 @@ def _problems_of_treatments(
 ) -> Iterator[tuple[str, str]]:
     for treatment in treatments:
         effective = treatment.effective
-        if not treatment.is_direct:
-            yield (
-                f"{treatment.name} goes through the page cache",
-                "use direct I/O: --direct",
-            )
+        yield from _problems_of_cache(treatment)
         has_several = effective.get("workers", "1") != "1" or _workers(treatment) > 1
         if has_several and not is_long:
             yield f"{treatment.name} has several workers", "use one worker, and depth"
@@ -312,6 +393,45 @@ def _problems_of_treatments(
             yield f"{treatment.name} verifies its data", "verify in a study of its own"
 
 
+def _problems_of_cache(treatment: Treatment) -> Iterator[tuple[str, str]]:
+    """Buffered reads begin each slice with a cold file; nothing else passes the page cache."""
+    operations = operations_of_treatment(treatment)
+    buffered = [operation for operation in operations if operation.access != "direct"]
+    if any(operation.writes or operation.access != "plain" for operation in buffered):
+        yield (
+            f"{treatment.name} writes through the page cache or maps its file",
+            "use direct I/O (--direct), or tests that only read",
+        )
+    elif buffered and treatment.effective.get("cache", "cold") != "cold":
+        yield (
+            f"{treatment.name} keeps its file in the page cache, of which each slice drops it",
+            "use --cache cold, or direct I/O: --direct",
+        )
+    if not buffered and _READ_AHEAD_KNOB in dict(treatment.levels):
+        yield (
+            f"{_READ_AHEAD_KNOB} does nothing to {treatment.name}: direct I/O reads nothing ahead",
+            "use --buffered (direct = false)",
+        )
+
+
+def _problems_of_images(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
+    """Each file system has a device; that leaves none to exchange knobs between."""
+    if len(knob_sets(treatments)) > 1:
+        yield "file systems and knobs are varied at once", "vary one of them, or compare trials"
+    if len(image_sets(treatments)) > TWINS_MAX:
+        yield (
+            f"{len(image_sets(treatments))} file systems would need as many devices made alike",
+            f"compare {TWINS_MAX} at most, or whole trials",
+        )
+    if study.rounds is not None and study.rounds < IMAGE_SETS_MIN:
+        yield (
+            f"{study.rounds} sets of images are too few: every set has a layout of its own",
+            f"give --rounds {IMAGE_SETS_MIN} or more",
+        )
+    if any(treatment.effective.get("external_journal") == "true" for treatment in treatments):
+        yield "twin devices have no device for a journal", "leave external_journal out"
+
+
 def _workers(treatment: Treatment) -> int:
     workload = treatment.workload
     if isinstance(workload, MixedWorkload):
@@ -321,14 +441,14 @@ def _workers(treatment: Treatment) -> int:
 
 def _problems_of_knobs(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:
     """A switch of the scheduler resets other settings of the queue."""
-    varied = [f.name for f in study.factors if is_factor(f.name) and find_factor(f.name).is_knob]
-    if not varied:
+    if study.factor(_SCHEDULER_KNOB) is None:
         return
+    varied = [f.name for f in study.factors if is_factor(f.name) and find_factor(f.name).is_knob]
     for treatment in treatments:
         for name in treatment.effective:
             if is_factor(name) and find_factor(name).is_knob and name not in varied:
                 yield (
-                    f"{name} would be reset whenever {varied[0]} is written",
+                    f"{name} would be reset whenever {_SCHEDULER_KNOB} is written",
                     f"leave {name} out, or compare whole trials",
                 )
 
@@ -336,12 +456,23 @@ def _problems_of_knobs(study: Study, treatments: Sequence[Treatment]) -> Iterato
 def devices_of(study: Study) -> Devices:
     """On which devices the levels of a study take turns."""
     found = {row.devices for _, row in _rows(study) if row is not None}
-    return "twins" if "twins" in found else "switched" if "switched" in found else "one"
+    order: tuple[Devices, ...] = ("images", "twins", "switched", "one")
+    return next(devices for devices in order if devices in found or devices == "one")
 
 
 def twins_of(study: Study, treatments: Sequence[Treatment]) -> int:
-    """Devices made alike that a study in slices needs: one for each set of knobs, or 1."""
-    return len(knob_sets(treatments)) if devices_of(study) == "twins" else 1
+    """Devices made alike that a study in slices needs: one for each set of knobs or file system, or
+    1.
+    """
+    devices = devices_of(study)
+    if devices == "images":
+        return len(image_sets(treatments))
+    return len(knob_sets(treatments)) if devices == "twins" else 1
+
+
+def image_sets(treatments: Sequence[Treatment]) -> list[Levels]:
+    """Different file systems with their options, in the order of the treatments."""
+    return list(dict.fromkeys(treatment.whole_plot for treatment in treatments))
 
 
 def knob_sets(treatments: Sequence[Treatment]) -> list[dict[str, str]]:
@@ -367,4 +498,4 @@ def is_long(study: Study) -> bool:
     adapts = any(
         TIME_CONSTANTS_NS.get(name, 0) and name not in SCHEDULERS_WITHOUT_STATE for name in in_use
     )
-    return adapts and devices_of(study) == "twins"
+    return adapts and devices_of(study) != "one"

@@ -9,11 +9,15 @@
 //! keeps the knobs of one treatment, and the cells of a treatment work where its knobs are; from
 //! block to block the knobs move on by one device, so that a unit has each on each.
 //!
+//! Where a cell reads through the page cache, the pages of its files are dropped before each of its
+//! slices, and its workers take the device's read-ahead of that moment.
+//!
 //! Left out: workers that are processes, programs, sets of files, and files of the user's own.
 
 mod cast;
 mod columns;
 mod order;
+mod washout;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -28,6 +32,7 @@ use iolab_real::{Engine, EngineVisitor};
 
 use self::cast::{Cast, CastMember};
 use self::columns::{Place, add, truncate};
+use self::washout::Washout;
 use super::child::{pin, print};
 use super::observer::PhaseObserver;
 use super::request::Request;
@@ -160,8 +165,11 @@ pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<Sessio
                 }
             });
         }
-        let mut session = Session::new(spec, (&cast, &actors), (turns, heard));
-        session.run(request, &mut observer)
+        let washout = Washout::of(&cast, &directories);
+        let mut session = Session::new(spec, (&cast, &actors, washout), (turns, heard));
+        let ended = session.run(request, &mut observer);
+        observer.warnings.extend(session.washout.warnings());
+        ended
         // The senders go with the session, which ends every worker.
     });
     let (record, why) = match ended {
@@ -187,6 +195,8 @@ struct Session<'a> {
     now_at: Vec<Option<usize>>,
     /// Devices whose knobs were changed, and which nobody has used since.
     unsettled: Vec<bool>,
+    /// What is dropped before slices.
+    washout: Washout,
 }
 
 /// The length of slices, and what it follows from.
@@ -200,11 +210,11 @@ struct Chosen {
 impl<'a> Session<'a> {
     fn new(
         spec: &'a PairsSpec,
-        (cast, actors): (&'a Cast, &'a [CastMember<'a>]),
+        (cast, actors, washout): (&'a Cast, &'a [CastMember<'a>], Washout),
         (turns, heard): (Vec<Sender<Turn>>, Receiver<(usize, News)>),
     ) -> Self {
         let (now_at, unsettled) = (vec![None; cast.places()], vec![false; cast.places()]);
-        Self { spec, cast, actors, turns, heard, now_at, unsettled }
+        Self { spec, cast, actors, turns, heard, now_at, unsettled, washout }
     }
 
     fn run(
@@ -258,10 +268,10 @@ impl<'a> Session<'a> {
             chosen_by: chosen.by,
             washout_ns: chosen.length.washout.0,
             switch_cost_ns: chosen.switch_cost_ns,
-            places: self.cast.places() as u32,
+            places: self.cast.exchanged() as u32,
             settle_ns: self.spec.settle_ns,
             knobs: Vec::new(),
-            slices_per_unit: chosen.per_block * self.cast.places() as u32,
+            slices_per_unit: chosen.per_block * self.cast.exchanged() as u32,
             elapsed_ns: 0,
             cells: self.cast.told(),
             units: Vec::new(),
@@ -288,7 +298,7 @@ impl<'a> Session<'a> {
             phases: self.cast.phases(),
             treatments: self.spec.treatments.len(),
             per_block: chosen.per_block,
-            places: self.cast.places(),
+            places: self.cast.exchanged(),
         };
         for block in order::of_unit(self.spec.seed, unit, size) {
             for (phase, treatment) in block.turns {
@@ -301,6 +311,8 @@ impl<'a> Session<'a> {
                 let cell = self.cast.cell(treatment, phase);
                 let device = self.cast.place(treatment, block.shift);
                 let counts = self.slice(cell, device, chosen.length)?;
+                let moved = counts.iter().flatten().map(|count| count.bytes).sum();
+                self.washout.after(cell, moved);
                 for (tenant, counts) in counts.into_iter().enumerate() {
                     add(slices, Place { unit, cell, tenant, device }, &counts, began);
                 }
@@ -317,6 +329,7 @@ impl<'a> Session<'a> {
         length: SliceLength,
     ) -> Result<Vec<Vec<SliceCount>>, String> {
         let range = self.cast.range(cell, place);
+        self.washout.before(cell, place).map_err(|error| error.to_string())?;
         let is_unsettled = std::mem::take(&mut self.unsettled[place]);
         let settle = if is_unsettled { Ns(self.spec.settle_ns) } else { Ns(0) };
         let length = SliceLength { washout: length.washout.max(settle), ..length };
@@ -411,7 +424,7 @@ impl<'a> Session<'a> {
         }
         self.collect()?;
         let spec = self.spec;
-        let places = self.cast.places() as u64;
+        let places = self.cast.exchanged() as u64;
         // Twins are exchanged once a block: that costs no slice anything.
         let changes = if spec.is_switching() && places == 1 { switch_cost_ns } else { 0 };
         let (slice_ns, by) = slice_of(spec, slowest_ns, changes);

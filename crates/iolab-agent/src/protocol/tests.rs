@@ -88,6 +88,7 @@ fn a_record_has_every_field_of_the_contract() {
         trace: None,
         simulation: None,
         host_writes: None,
+        images: Vec::new(),
         session: None,
     };
     let value = serde_json::to_value(record).unwrap();

@@ -7,7 +7,7 @@ use crate::boundary::Boundary;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::protocol::{RawDevice, Stack, StackRecord, TestbedSpec, TrialSpec, Warning};
+use crate::protocol::{PairsImage, RawDevice, Stack, StackRecord, TestbedSpec, TrialSpec, Warning};
 
 /// What a testbed is opened with.
 pub struct Opening<'a> {
@@ -41,6 +41,8 @@ pub const PLACE_MARK: char = '+';
 pub struct Asked<'a> {
     /// The file system; none for a directory.
     pub stack: Option<&'a Stack>,
+    /// File systems of their own for treatments, one on each device made alike; usually none.
+    pub images: &'a [PairsImage],
     /// Make it anew even if it is the same.
     pub is_fresh_fs: bool,
     /// Free space that must stay on a user's file system.
@@ -51,7 +53,8 @@ impl<'a> Asked<'a> {
     /// What `spec` asks.
     pub fn of(spec: &'a TrialSpec) -> Self {
         let TrialSpec { is_fresh_fs, reserve_bytes, .. } = *spec;
-        Self { stack: spec.stack.as_ref(), is_fresh_fs, reserve_bytes }
+        let images = spec.pairs.as_ref().map_or(&[][..], |pairs| &pairs.images);
+        Self { stack: spec.stack.as_ref(), images, is_fresh_fs, reserve_bytes }
     }
 }
 
@@ -81,6 +84,8 @@ pub struct Prepared {
     pub raw: Option<RawDevice>,
     /// The file system, if it is ours.
     pub stack: Option<StackRecord>,
+    /// The file systems of treatments that have their own, by device.
+    pub images: Vec<StackRecord>,
     /// Free space that the workload must leave there.
     pub reserve_bytes: u64,
     /// What to know.

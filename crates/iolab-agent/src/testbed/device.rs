@@ -391,6 +391,7 @@ impl DeviceTestbed {
             reserve_bytes: 0,
             warnings: Vec::new(),
             places: Vec::new(),
+            images: Vec::new(),
         })
     }
 
@@ -421,6 +422,7 @@ impl DeviceTestbed {
             reserve_bytes: 0,
             warnings: filesystem::warnings_of(stack),
             places: Vec::new(),
+            images: Vec::new(),
         })
     }
 }

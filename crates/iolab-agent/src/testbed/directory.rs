@@ -216,6 +216,7 @@ impl Testbed for DirectoryTestbed {
             reserve_bytes,
             warnings: Vec::new(),
             places: Vec::new(),
+            images: Vec::new(),
         })
     }
 

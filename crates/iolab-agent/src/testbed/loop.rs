@@ -92,12 +92,12 @@ struct LoopTestbed {
     /// Devices made alike.
     twins: usize,
     bytes: u64,
-    /// The file system that is mounted, on every twin.
-    mounted: Option<Stack>,
+    /// The file systems that are mounted, in the order in which they were made.
+    mounted: Vec<Stack>,
     /// Where something is mounted.
     mount_points: Vec<PathBuf>,
-    /// Of the file system that was made last.
-    parameters: Vec<String>,
+    /// Of the file system that was made last on each device.
+    parameters: Vec<Vec<String>>,
     warnings: Vec<Warning>,
 }
 
@@ -135,7 +135,7 @@ pub fn open(mut spec: LoopSpec, opening: Opening) -> Result<Box<dyn Testbed>> {
         folder,
         twins: spec.twin_count as usize,
         bytes: spec.size_bytes,
-        mounted: None,
+        mounted: Vec::new(),
         mount_points: Vec::new(),
         parameters: Vec::new(),
         warnings: Vec::new(),
@@ -256,7 +256,7 @@ impl LoopTestbed {
     }
 
     fn unmount(&mut self, machine: &mut Machine) -> Result<()> {
-        self.mounted = None;
+        self.mounted.clear();
         while let Some(point) = self.mount_points.pop() {
             if let Err(error) = filesystem::unmount(machine, &point) {
                 self.mount_points.push(point);
@@ -270,24 +270,50 @@ impl LoopTestbed {
         self.point(twin).join("data")
     }
 
-    fn mount_fresh(&mut self, machine: &mut Machine, stack: &Stack) -> Result<()> {
-        filesystem::check(stack, &self.volume(0, &self.point(0)))?;
+    /// Makes and mounts a file system on every device, in this order.
+    fn mount_fresh(&mut self, machine: &mut Machine, stacks: &[(usize, &Stack)]) -> Result<()> {
+        for (twin, stack) in stacks {
+            filesystem::check(stack, &self.volume(*twin, &self.point(*twin)))?;
+        }
         self.unmount(machine)?;
-        for twin in 0..self.twins {
-            let point = self.point(twin);
-            let parameters = filesystem::make(machine, stack, &self.volume(twin, &point))?;
-            filesystem::mount(machine, stack, &self.volume(twin, &point))?;
-            if twin == 0 {
-                self.parameters = parameters;
-            }
+        self.parameters = vec![Vec::new(); self.twins];
+        for (twin, stack) in stacks {
+            let point = self.point(*twin);
+            self.parameters[*twin] = filesystem::make(machine, stack, &self.volume(*twin, &point))?;
+            filesystem::mount(machine, stack, &self.volume(*twin, &point))?;
             self.mount_points.push(point);
-            let data = self.data_folder(twin);
+            let data = self.data_folder(*twin);
             machine.act(ActionKind::CreateDirectory, data.display().to_string(), "", || {
                 fs::create_dir(&data).map_err(|error| Error::io("create", &data, error))
             })?;
         }
-        self.mounted = Some(stack.clone());
+        self.mounted = stacks.iter().map(|(_, stack)| (*stack).clone()).collect();
         Ok(())
+    }
+
+    /// Whether this is what is mounted on every device.
+    fn is_everywhere(&self, stack: &Stack) -> bool {
+        !self.mounted.is_empty() && self.mounted.iter().all(|mounted| mounted == stack)
+    }
+
+    /// A file system as it was made on a device.
+    fn stack_record(&self, twin: usize, stack: &Stack) -> StackRecord {
+        StackRecord {
+            asked: stack.clone(),
+            effective_mount_options: filesystem::effective_options(&self.point(twin))
+                .unwrap_or_default(),
+            parameters: self.parameters.get(twin).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// What is made on each device for treatments that have their own: each device once.
+    fn images<'a>(&self, asked: &Asked<'a>) -> Result<Vec<(usize, &'a Stack)>> {
+        let found: Vec<_> = asked.images.iter().map(|it| (it.place, &it.stack)).collect();
+        let on = |twin: usize| found.iter().filter(|(place, _)| *place == twin).count();
+        if found.len() == self.twins && (0..self.twins).all(|twin| on(twin) == 1) {
+            return Ok(found);
+        }
+        Err(Error::protocol(format!("{} images on {} devices", found.len(), self.twins)))
     }
 }
 
@@ -327,20 +353,22 @@ impl Testbed for LoopTestbed {
 
     fn prepare(&mut self, machine: &mut Machine, asked: Asked) -> Result<Prepared> {
         let stack = asked.stack.ok_or_else(|| Error::protocol("a loop testbed needs a stack"))?;
-        if asked.is_fresh_fs || self.mounted.as_ref() != Some(stack) {
-            self.mount_fresh(machine, stack)?;
+        let mut images = Vec::new();
+        if !asked.images.is_empty() {
+            images = self.images(&asked)?;
+            self.mount_fresh(machine, &images)?;
+            images.sort_by_key(|(twin, _)| *twin);
+        } else if asked.is_fresh_fs || !self.is_everywhere(stack) {
+            let stacks: Vec<_> = (0..self.twins).map(|twin| (twin, stack)).collect();
+            self.mount_fresh(machine, &stacks)?;
         }
-        let options = filesystem::effective_options(&self.point(0)).unwrap_or_default();
         Ok(Prepared {
             folder: self.data_folder(0),
             twins: (1..self.twins).map(|twin| self.data_folder(twin)).collect(),
             token: None,
             raw: None,
-            stack: Some(StackRecord {
-                asked: stack.clone(),
-                effective_mount_options: options,
-                parameters: self.parameters.clone(),
-            }),
+            stack: Some(self.stack_record(0, stack)),
+            images: images.iter().map(|(twin, own)| self.stack_record(*twin, own)).collect(),
             // The image has all its space already; filling it harms nobody.
             reserve_bytes: 0,
             warnings: filesystem::warnings_of(stack),
@@ -349,7 +377,7 @@ impl Testbed for LoopTestbed {
     }
 
     fn clean(&mut self, machine: &mut Machine) -> Result<()> {
-        if self.mounted.is_none() {
+        if self.mounted.is_empty() {
             return Ok(());
         }
         for twin in 0..self.twins {

@@ -20,8 +20,8 @@ use crate::memory;
 use crate::noise::{Noise, Span};
 use crate::owned_directory;
 use crate::protocol::{
-    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, PairsSpec, Progress, Record,
-    RecordingResult, RunAs, Status, TraceOfTrial, TrialSpec, Warning,
+    ActionKind, Cache, Counter, MeasureOrder, MeasureResult, PairsImageRecord, PairsSpec, Progress,
+    Record, RecordingResult, RunAs, StackRecord, Status, TraceOfTrial, TrialSpec, Warning,
 };
 use crate::testbed::{Asked, Prepared, Testbed};
 use crate::trace;
@@ -77,7 +77,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         let places = || Ok(facts_of_places(&prepared));
         facts.extend(on_behalf(machine.user().filter(|_| testbed.class() == "A+"), places)?);
     }
-
+    let images = images_of(spec, &prepared)?;
     let noise = Noise::sample(machine);
     let noise = if is_first { noise } else { noise.without_averages() };
     let what = What { spec, prepared: &prepared, run, run_as, boundary };
@@ -112,7 +112,26 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         simulation: None,
         host_writes: None,
         session: None,
+        images,
     })
+}
+
+/// The file systems of treatments that have their own, as they were made.
+fn images_of(spec: &TrialSpec, prepared: &Prepared) -> Result<Vec<PairsImageRecord>> {
+    let asked = spec.pairs.as_ref().map_or(0, |pairs| pairs.images.len());
+    if prepared.images.len() != asked {
+        return Err(Error::refused(
+            "images of their own for treatments are made on private loop devices only",
+            "use --on loop:SIZE, or compare whole trials",
+        ));
+    }
+    let folders = std::iter::once(&prepared.folder).chain(&prepared.twins);
+    let each = prepared.images.iter().zip(folders);
+    let record = |(stack, folder): (&StackRecord, &PathBuf)| PairsImageRecord {
+        stack: stack.clone(),
+        facts: facts::place(folder),
+    };
+    Ok(each.map(record).collect())
 }
 
 /// Facts of the file systems under a trial's files: those of a place after its name.

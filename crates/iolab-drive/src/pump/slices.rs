@@ -11,7 +11,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use iolab_model::op::Transfer;
+use iolab_model::op::{Access, Advice, Handle, Op, Token, Transfer};
 use iolab_model::{Bytes, Completion, Error, Lane, Ns, Submission, Target};
 use iolab_workload::{Gate, GroupState, RunKind, Step, StreamWorker, Worker};
 
@@ -204,6 +204,7 @@ pub fn run_slices<T: Target>(
     drive(&mut lane, &mut sliced, &mut recorder, depth)?;
     check(&sliced)?;
     door.is_open.set(true);
+    let is_buffered = seat.tenant.access == Access::Plain;
     let mut count = None;
     loop {
         let length = match driver.next(count.take()) {
@@ -214,6 +215,9 @@ pub fn run_slices<T: Target>(
             }
             Turn::End => return Ok(()),
         };
+        if is_buffered {
+            renew(&mut lane, &seat.tenant.file)?;
+        }
         let now = lane.now();
         let counted_from = now + length.washout;
         let until = counted_from + length.slice;
@@ -223,6 +227,22 @@ pub fn run_slices<T: Target>(
         drive(&mut lane, &mut sliced, &mut recorder, depth)?;
         check(&sliced)?;
         count = Some(sliced.count);
+    }
+}
+
+/// Lets an open file take the read-ahead that its device has now, as one that is opened now would.
+fn renew(lane: &mut impl Lane, file: &str) -> Result<(), Error> {
+    let op = Op::Advise { handle: Handle(0), advice: Advice::Normal };
+    let (now, mut done) = (lane.now(), Vec::new());
+    let submission = Submission { token: Token(0), intended: now, is_timed: false, op };
+    lane.submit_batch(now, &[submission], &mut done);
+    if done.is_empty() {
+        lane.kick()?;
+        lane.reap(1, Ns::MAX, &mut done)?;
+    }
+    match done.first().map(|completion| completion.outcome) {
+        Some(Err(errno)) => Err(Error::System { call: "fadvise", subject: file.into(), errno }),
+        _ => Ok(()),
     }
 }
 

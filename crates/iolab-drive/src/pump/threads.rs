@@ -25,6 +25,7 @@ use crate::group::{SharedGroup, Waking};
 use crate::needs;
 use crate::op_log::OpLog;
 use crate::recorder::Recorder;
+use crate::run_delay::run_delay_ns;
 use crate::verify::{LanePlan, VerifyingLane};
 
 /// One worker of a phase, before it runs.
@@ -72,8 +73,21 @@ pub fn seats<'a>(
 }
 
 impl Seat<'_> {
-    /// Runs this worker to its end on a lane of `target`.
+    /// Runs this worker to its end on a lane of `target`, on the calling thread.
     pub fn run<T: Target, G: GroupState>(
+        &self,
+        target: &T,
+        directory: &Path,
+        group: G,
+    ) -> Result<WorkerOutcome, Error> {
+        let before = run_delay_ns();
+        let mut outcome = self.run_to_its_end(target, directory, group)?;
+        let both = before.zip(run_delay_ns());
+        outcome.report.run_delay_ns = both.map(|(before, after)| after.saturating_sub(before));
+        Ok(outcome)
+    }
+
+    fn run_to_its_end<T: Target, G: GroupState>(
         &self,
         target: &T,
         directory: &Path,

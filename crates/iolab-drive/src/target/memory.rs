@@ -190,7 +190,8 @@ impl MemoryLane {
             Op::Fsync { handle }
             | Op::Fdatasync { handle }
             | Op::SyncFileRange { handle, .. }
-            | Op::Allocate { handle, .. } => self.opened(handle).map(|_| Bytes(0)),
+            | Op::Allocate { handle, .. }
+            | Op::Advise { handle, .. } => self.opened(handle).map(|_| Bytes(0)),
             Op::SyncAll => Ok(Bytes(0)),
             Op::KeyValue { kind, key, length } => self.request(token, kind, key, length),
             Op::Create { path, handle, how } => self.create(path, handle, how),

@@ -9,6 +9,8 @@ use iolab_workload::operation::OperationKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Stack, StackRecord};
+
 /// An hour: nobody alternates more slowly.
 const LENGTH_NS_MAX: u64 = 3_600_000_000_000;
 
@@ -38,6 +40,20 @@ pub struct PairsSpec {
     pub time_ns: u64,
     /// Of the order of treatments.
     pub seed: u64,
+    /// File systems in the order in which they are made, one on each device made alike; each
+    /// treatment names its own. Empty: all treatments have the trial's, and devices are exchanged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PairsImage>,
+}
+
+/// A file system of a session, on one of several devices made alike.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PairsImage {
+    /// Index of the device.
+    pub place: usize,
+    /// What is made there.
+    pub stack: Stack,
 }
 
 /// One of what is alternated.
@@ -48,6 +64,9 @@ pub struct PairsTreatment {
     pub knobs: BTreeMap<String, String>,
     /// Its work; each phase is a cell.
     pub workload: Workload,
+    /// Index of the device with its file system, where treatments have their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
 }
 
 impl PairsSpec {
@@ -71,6 +90,9 @@ impl PairsSpec {
         if self.treatments.iter().any(|it| names(it) != first) {
             return Some("treatments of one session name different knobs".into());
         }
+        if let Some(problem) = self.problem_of_images() {
+            return Some(problem);
+        }
         let lengths = [
             ("slice_min_ns", self.slice_min_ns),
             ("slice_max_ns", self.slice_max_ns),
@@ -80,6 +102,32 @@ impl PairsSpec {
         ];
         let long = lengths.iter().find(|(_, ns)| *ns > LENGTH_NS_MAX);
         long.map(|(name, ns)| format!("{name} = {ns} is longer than an hour"))
+    }
+}
+
+impl PairsSpec {
+    /// Each device has one file system, each treatment one of these, and no knob alternates: a
+    /// device that kept its file system could not be exchanged for it.
+    fn problem_of_images(&self) -> Option<String> {
+        let mut places: Vec<usize> = self.images.iter().map(|image| image.place).collect();
+        places.sort_unstable();
+        let named = self.treatments.iter().filter_map(|it| it.place);
+        if places.iter().enumerate().any(|(index, place)| index != *place) {
+            Some("images are not one on each device".into())
+        } else if named.clone().any(|place| place >= places.len()) {
+            Some("a treatment names a device without an image".into())
+        } else if !places.is_empty() && named.count() < self.treatments.len() {
+            Some("a treatment of a session with images names none".into())
+        } else if places
+            .iter()
+            .any(|place| self.treatments.iter().all(|it| it.place != Some(*place)))
+        {
+            Some("an image that no treatment works on".into())
+        } else if !places.is_empty() && self.is_switching() {
+            Some("images and knobs alternate in one session".into())
+        } else {
+            None
+        }
     }
 }
 
@@ -117,6 +165,15 @@ pub struct PairsRecord {
     pub slices: PairsSlices,
 }
 
+/// A file system as it was made for a session.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PairsImageRecord {
+    /// What was made.
+    pub stack: StackRecord,
+    /// Of the mounted file system.
+    pub facts: BTreeMap<String, String>,
+}
+
 /// What a record keeps of the session that it was cut from.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SessionOfSlices {
@@ -138,6 +195,9 @@ pub struct SessionOfSlices {
     pub settle_ns: u64,
     /// Slices of each treatment and phase in a unit.
     pub slices_per_unit: u32,
+    /// Images made for it, one for each file system that is compared; 0: they share one.
+    #[serde(default)]
+    pub images: u32,
 }
 
 const fn one() -> u32 {

@@ -28,6 +28,7 @@ from iolab.stats.environment import about_environment
 from iolab.stats.finding import FindingKind
 from iolab.stats.findings.sections import ESTIMATES, GENERATOR, MEMORY, OVER_TIME, STUDY
 from iolab.stats.knob_changes import change_closing, change_findings
+from iolab.stats.neighbours import about_neighbours
 from iolab.stats.request_time import line_findings, request_time_closing
 from iolab.stats.slices import about_slices
 from iolab.stats.upper_bound import bound_findings, upper_bound_closing
@@ -228,6 +229,25 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "slices after one of the same level differ from those after another level's (p < .01)",
         "compare whole trials: slices are too short for what is compared",
         find=about_slices,
+    ),
+    FindingKind(
+        "adjacent_trials",
+        STUDY,
+        'the compared levels ran next to each other (`design = "adjacent"`): how far apart their '
+        "timed regions were, what a trial makes before included",
+        "noise that lives for seconds cancels in neighbours; smaller files bring them closer",
+        severity="note",
+        find=about_neighbours,
+    ),
+    FindingKind(
+        "run_delay",
+        STUDY,
+        "whole trials, six rounds or more: the headline ratio with the workers' run delay (ready "
+        "to run, and no processor) as covariate, if that interval is at least 5 % narrower and "
+        "the levels do not differ in it (p < .05)",
+        "it changes no word; processors that are free make the plain ratio as good",
+        severity="note",
+        find=about_neighbours,
     ),
     FindingKind(
         "wanted_width",

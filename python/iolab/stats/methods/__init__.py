@@ -137,6 +137,13 @@ METHODS: Final[tuple[Method, ...]] = (
         results=lambda v: v.closer.factor_effects,
     ),
     Method(
+        "covariate",
+        "run delay as covariate: the paired ratio at equal waits for a processor, beside the mean",
+        "Cochran, Biometrics 1957",
+        "closer look",
+        results=lambda v: [found for found in v.caveats if found.kind == "run_delay"],
+    ),
+    Method(
         "power",
         "chance of each word for a planned number of rounds; rounds needed for a wanted chance",
         "Phillips, J. Pharmacokinet. Biopharm. 1990",

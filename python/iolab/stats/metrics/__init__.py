@@ -233,6 +233,12 @@ METRICS: Final[tuple[Metric, ...]] = (
         "throughput per slice.",
     ),
     share_metric(
+        "running_share",
+        "time with a processor",
+        "Share of the workers' time in which none of them waited for a processor (their run "
+        "delay, as the kernel's scheduler counts it).",
+    ),
+    share_metric(
         "fairness_jain",
         "fairness among equals",
         "Jain's fairness index over the rates of the workers: 1 is equal shares, 1/n is "

@@ -30,16 +30,18 @@ T = TypeVar("T")
 
 
 def order_factorial_round(
-    treatments: Sequence[Treatment], *, seed: int, round_number: int
+    treatments: Sequence[Treatment], *, compared: str, seed: int, round_number: int
 ) -> tuple[Treatment, ...]:
     """Every treatment once, plots and treatments inside plots in random order.
 
     Parameters
     ----------
     treatments : all treatments of the study, in a fixed order.
+    compared : name of the compared factor, which changes nothing here.
     seed : seed of the study.
     round_number : 1-based.
     """
+    del compared
     from random import Random  # Not for a table, whose order is its own.
 
     rng = Random(f"iolab/{seed}/round/{round_number}")
@@ -48,11 +50,12 @@ def order_factorial_round(
         plots.setdefault(treatment.whole_plot, []).append(treatment)
     return tuple(
         treatment
-        for plot in _shuffled(rng, list(plots.values()))
-        for treatment in _shuffled(rng, plot)
+        for plot in shuffled(rng, list(plots.values()))
+        for treatment in shuffled(rng, plot)
     )
 
 
-def _shuffled(rng: Random, items: Sequence[T]) -> list[T]:
+def shuffled(rng: Random, items: Sequence[T]) -> list[T]:
+    """Items in random order, with draws that are the same in every version of Python."""
     draws = [rng.random() for _ in items]
     return [items[index] for index in sorted(range(len(items)), key=draws.__getitem__)]

@@ -12,8 +12,8 @@ from iolab.study.treatment import Treatment
 
 
 def order_table_round(
-    treatments: Sequence[Treatment], *, seed: int, round_number: int
+    treatments: Sequence[Treatment], *, compared: str, seed: int, round_number: int
 ) -> tuple[Treatment, ...]:
-    """Every treatment once, as given; seed and round change nothing."""
-    del seed, round_number
+    """Every treatment once, as given; nothing else changes the order."""
+    del compared, seed, round_number
     return tuple(treatments)

@@ -1,5 +1,6 @@
 //! Who works in a session of slices: every worker of every cell, on files that all share.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use iolab_drive::pump::{Seat, seats};
@@ -8,7 +9,7 @@ use iolab_model::{Error, Ns};
 use iolab_real::Engine;
 use iolab_workload::Workload;
 use iolab_workload::operation::Nature;
-use iolab_workload::spec::{FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
+use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
 
 use crate::protocol::{PairsCell, PairsSpec, PairsTenant};
 
@@ -26,6 +27,8 @@ pub struct Cast {
     groups: Vec<usize>,
     /// Devices made alike.
     places: usize,
+    /// The device of each treatment, where each has a file system of its own; else empty.
+    own_places: Vec<usize>,
 }
 
 /// A worker, and where it belongs.
@@ -74,11 +77,15 @@ impl Cast {
             }
         }
         let groups = groups_of(spec);
+        let own_places: Vec<usize> = spec.treatments.iter().filter_map(|it| it.place).collect();
+        if !own_places.is_empty() && spec.images.len() != places {
+            return Err(wrong(format!("{} images on {places} devices", spec.images.len())));
+        }
         let sets = 1 + groups.iter().max().copied().unwrap_or(0);
-        if places > 1 && sets != places {
+        if places > 1 && sets != places && own_places.is_empty() {
             return Err(wrong(format!("{sets} sets of knobs on {places} devices")));
         }
-        Ok(Self { workloads, everything, begins, groups, places })
+        Ok(Self { workloads, everything, begins, groups, places, own_places })
     }
 
     /// Devices made alike.
@@ -86,8 +93,16 @@ impl Cast {
         self.places
     }
 
+    /// Devices that every treatment has in turn, one block of a unit each; 1: it keeps its own.
+    pub fn exchanged(&self) -> usize {
+        if self.own_places.is_empty() { self.places } else { 1 }
+    }
+
     /// The device of a treatment in a block.
     pub fn place(&self, treatment: usize, shift: usize) -> usize {
+        if let Some(own) = self.own_places.get(treatment) {
+            return *own;
+        }
         (self.groups[treatment] + shift) % self.places
     }
 
@@ -124,6 +139,18 @@ impl Cast {
     /// Tenants of a cell.
     pub fn tenants(&self, cell: usize) -> usize {
         self.phase(cell).tenants.len()
+    }
+
+    /// Files that a cell reads through the page cache, each once.
+    pub fn buffered_files(&self, cell: usize) -> BTreeSet<String> {
+        let tenants = self.phase(cell).tenants.iter();
+        tenants.filter(|it| it.access == Access::Plain).flat_map(Tenant::file_names).collect()
+    }
+
+    /// What those files hold.
+    pub fn buffered_bytes(&self, cell: usize) -> u64 {
+        let tenants = self.phase(cell).tenants.iter().filter(|it| it.access == Access::Plain);
+        tenants.map(|it| it.file_bytes.0 * it.file_names().count() as u64).sum()
     }
 
     /// Indices of the workers of a cell on a device.
@@ -200,8 +227,12 @@ fn stand(phase: &mut Phase) -> Result<(), Error> {
     phase.cuts_ns.clear();
     phase.pause_after_ns = Ns(0);
     for tenant in &mut phase.tenants {
-        let why = if tenant.access != Access::Direct {
-            Some("I/O through the page cache")
+        let why = if tenant.access == Access::Plain && tenant.direction != Direction::Read {
+            Some("writes through the page cache")
+        } else if tenant.access == Access::Mapped {
+            Some("mapped files")
+        } else if !matches!(tenant.access, Access::Direct | Access::Plain) {
+            Some("streams of the C library")
         } else if tenant.opening == Opening::Create || tenant.opening == Opening::New {
             Some("new files")
         } else if tenant.program.is_some() || tenant.file_set.is_some() {

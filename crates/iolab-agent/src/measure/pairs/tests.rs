@@ -94,13 +94,38 @@ fn a_session_has_every_cell_equally_often_in_every_unit() {
 fn what_cannot_be_alternated_is_refused_with_its_reason() {
     let place = tempfile::tempdir_in(".").unwrap();
     for (bad, why) in [
-        (workload(4096, "plain", "laid_out"), "page cache"),
+        (writing(workload(4096, "plain", "laid_out")), "writes through the page cache"),
+        (workload(4096, "mapped", "laid_out"), "mapped files"),
         (workload(4096, "direct", "create"), "new files"),
     ] {
         let (spec, request) = (spec(&[bad.clone(), bad.clone()], 1), request(place.path(), &bad));
         let error = run(&request, &spec, Instant::now()).err().expect("it is refused").to_string();
         assert!(error.contains(why), "{error}");
     }
+}
+
+fn writing(mut workload: Value) -> Value {
+    workload["phases"][0]["tenants"][0]["direction"] = json!({"kind": "write"});
+    workload
+}
+
+#[test]
+fn pages_of_buffered_reads_are_dropped_before_each_slice() {
+    const PAGES: u64 = 4096;
+    let place = tempfile::tempdir_in(".").unwrap();
+    let mut level = workload(4096, "plain", "laid_out");
+    level["phases"][0]["tenants"][0]["file_bytes"] = json!(PAGES * 4096);
+    let (spec, request) = (spec(&[level.clone(), level.clone()], 4), request(place.path(), &level));
+    let ended = run(&request, &spec, Instant::now()).unwrap();
+    let record = ended.record.unwrap_or_else(|| panic!("{:?}", ended.why));
+    let last = record.slices.ops.last().copied().unwrap();
+    let all: u64 = record.slices.ops.iter().sum();
+    let file = std::fs::read_dir(place.path()).unwrap().next().unwrap().unwrap().path();
+    let kept = iolab_real::cache::residency(&file).unwrap().resident_pages;
+    // What is left is of the last slice: the layout's pages and all other slices' are gone.
+    assert!(kept <= 4 * (last + 8), "{kept} pages after {last} operations of {all}");
+    assert!(kept < PAGES, "nothing was dropped");
+    assert_eq!(record.cells[0].access, Some(iolab_model::op::Access::Plain));
 }
 
 #[test]
@@ -139,6 +164,72 @@ fn every_set_of_knobs_has_every_twin_once_and_no_twin_has_two() {
         assert_eq!(cast.place(0, shift), cast.place(2, shift), "they have the same knobs");
     }
     assert_eq!(cast.actors().len(), 4 * 3, "every cell has its worker on every device");
+}
+
+/// Two file systems: the second treatment lies on the first device.
+fn with_images() -> PairsSpec {
+    let stack = |fs: &str| {
+        json!({"fs": fs, "mkfs_options": [], "mount_options": [],
+        "has_external_journal": false})
+    };
+    let work = workload(4096, "direct", "laid_out");
+    let mut spec = spec(&[work.clone(), work], 1);
+    let images = json!([{"place": 1, "stack": stack("ext4")}, {"place": 0, "stack": stack("xfs")}]);
+    spec.images = serde_json::from_value(images).unwrap();
+    (spec.treatments[0].place, spec.treatments[1].place) = (Some(1), Some(0));
+    spec
+}
+
+#[test]
+fn treatments_with_file_systems_of_their_own_stay_on_their_devices() {
+    let spec = with_images();
+    assert_eq!(spec.problem(), None);
+    let cast = Cast::of(&spec, 2).unwrap();
+    assert_eq!((cast.places(), cast.exchanged()), (2, 1));
+    assert_eq!((cast.place(0, 0), cast.place(1, 0)), (1, 0));
+    assert!(Cast::of(&spec, 3).is_err());
+}
+
+#[test]
+fn images_that_fit_no_treatment_or_device_are_told() {
+    type Change = fn(&mut PairsSpec);
+    let wrong: [(Change, &str); 5] = [
+        (|it| it.images[0].place = 0, "one on each device"),
+        (|it| it.treatments[0].place = Some(2), "without an image"),
+        (|it| it.treatments[0].place = None, "names none"),
+        (|it| it.treatments[0].place = Some(0), "no treatment works on"),
+        (
+            |it| {
+                it.treatments[0].knobs.insert("nomerges".into(), "0".into());
+                it.treatments[1].knobs.insert("nomerges".into(), "1".into());
+            },
+            "images and knobs",
+        ),
+    ];
+    for (change, why) in wrong {
+        let mut spec = with_images();
+        change(&mut spec);
+        let problem = spec.problem().unwrap_or_default();
+        assert!(problem.contains(why), "{problem} and not {why}");
+    }
+}
+
+#[test]
+fn a_session_with_images_works_where_each_treatment_belongs() {
+    let place = tempfile::tempdir_in(".").unwrap();
+    let (here, there) = (place.path().join("a"), place.path().join("b"));
+    for folder in [&here, &there] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let mut request = request(&here, &workload(4096, "direct", "laid_out"));
+    request.twins = vec![there];
+    let ended = run(&request, &with_images(), Instant::now()).unwrap();
+    let record = ended.record.unwrap_or_else(|| panic!("{:?}", ended.why));
+    let slices = &record.slices;
+    assert!(!slices.cell.is_empty() && record.places == 1);
+    for index in 0..slices.cell.len() {
+        assert_eq!(slices.place[index], 1 - slices.cell[index], "slice {index}");
+    }
 }
 
 #[test]
