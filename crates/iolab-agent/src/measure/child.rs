@@ -25,6 +25,7 @@ use crate::owned_directory;
 use crate::protocol::{MeasureLine, Progress};
 use crate::request::check_name;
 use crate::semaphores::Passed;
+use crate::trial::are_handed_over;
 
 use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
@@ -140,6 +141,7 @@ fn run(request: &mut Request) -> Answer {
     let checked = check_engines(request)
         .and_then(|()| request.workload.check())
         .and_then(|()| check_places(request))
+        .and_then(|()| check_recordings(request))
         .and_then(|()| match &request.device {
             Some(device) => Table::new(device, &request.directory, &request.workload)
                 .map(|table| (Vec::new(), Some(table))),
@@ -226,6 +228,17 @@ fn check_places(request: &Request) -> Result<(), Error> {
         }),
         None => Ok(()),
     }
+}
+
+/// Recorded streams come as open descriptors: whoever measures, perhaps root, opens no name.
+fn check_recordings(request: &mut Request) -> Result<(), Error> {
+    if are_handed_over(&mut request.workload) {
+        return Ok(());
+    }
+    Err(Error::BadWorkload {
+        problem: "a recorded stream that was not handed over".into(),
+        remedy: "run whole trials: alternating slices have no recorded streams".into(),
+    })
 }
 
 /// Whether all that a phase makes are files that were decided about beforehand, or only numbers.

@@ -24,6 +24,7 @@ use crate::coordinate::{Crew, Observer, PhaseOutcome, WorkerOutcome, assemble, c
 use crate::group::{SharedGroup, Waking};
 use crate::needs;
 use crate::op_log::OpLog;
+use crate::recorded;
 use crate::recorder::Recorder;
 use crate::verify::{LanePlan, VerifyingLane};
 
@@ -147,7 +148,9 @@ impl Seat<'_> {
         })?;
         let who = (self.phase, self.tenant_index);
         let seed = (self.workload.seed, depth);
-        let worker = ProgramWorker::new(who, self.index, seed, stage, group);
+        let stream = self.tenant.program.as_ref().and_then(|own| own.recorded.as_ref());
+        let worker = ProgramWorker::new(who, self.index, seed, stage, group)
+            .with_recorded(stream.map(recorded::opener));
         let classes = [OpClass::Read, OpClass::Write, OpClass::Sync];
         let recorder = Recorder::new(depth, self.workload.interval_ns, None)
             .logged_to(self.op_log(depth)?)

@@ -12,10 +12,11 @@ use super::problem::Problem;
 use crate::operation::OperationKind;
 use crate::spec::{Limit, Phase, Tenant, WorkersAs, Workload};
 
-type Found = Result<(), Problem>;
+/// Nothing, or the first contradiction.
+pub(super) type Found = Result<(), Problem>;
 
 /// Sectors are the unit of direct I/O.
-const DIRECT_UNIT: u64 = 512;
+pub(super) const DIRECT_UNIT: u64 = 512;
 
 /// The first contradiction in what belongs to programs.
 pub(crate) fn problem(workload: &Workload) -> Found {
@@ -157,23 +158,26 @@ fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &
     Ok(())
 }
 
-struct Checker<'a> {
-    workload: &'a Workload,
-    phase: &'a Phase,
-    program: &'a Program,
+/// Looks for contradictions in one program.
+pub(super) struct Checker<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) phase: &'a Phase,
+    pub(super) program: &'a Program,
     path: String,
 }
 
 impl Checker<'_> {
-    fn wrong(&self, below: &str, problem: impl Into<String>, remedy: &str) -> Found {
+    /// A contradiction below the program.
+    pub(super) fn wrong(&self, below: &str, problem: impl Into<String>, remedy: &str) -> Found {
         Err(Problem::new(format!("{}.{below}", self.path), problem, remedy))
     }
 
     fn check(&self) -> Found {
-        if self.program.steps.is_empty() {
+        if self.program.steps.is_empty() && self.program.recorded.is_none() {
             return self.wrong("steps", "no steps", "give at least one");
         }
         self.check_pace()?;
+        self.check_recorded()?;
         self.check_turn()?;
         self.check_beginning()?;
         let mut seen = BTreeSet::new();

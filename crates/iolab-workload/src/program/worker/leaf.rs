@@ -110,7 +110,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
     }
 
-    fn send(&mut self, node: usize, flat: &Flat, job: Job) -> Begun {
+    /// Takes a job among those under way.
+    pub(super) fn send(&mut self, node: usize, flat: &Flat, job: Job) -> Begun {
         let Some(token) = self.free.pop() else { return Begun::Later };
         if let (Some(tally), true) = (flat.tally, self.is_timed()) {
             self.tallies[tally].begun += 1;
@@ -119,8 +120,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
         let last = Last { file: job.file, at: place_of(&job), key: job.key };
         self.remember(node, last);
+        // Recorded operations overlap as far as depth and stream let them.
+        let is_alone = !flat.node.is_submitted_only && job.recorded.is_none();
         self.jobs[token as usize] = Some(job);
-        if !flat.node.is_submitted_only {
+        if is_alone {
             self.blocked = Some(token);
         }
         Begun::Call(token)
