@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use iolab_drive::overhead::harness_ns_per_op;
-use iolab_drive::pump::{Seat, run_threads};
+use iolab_drive::pump::{Part, Seat, run_threads};
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_drive::target::{Memory, Null};
 use iolab_model::op::Access;
@@ -20,6 +20,7 @@ use iolab_real::{Engine, EngineVisitor, affinity};
 use iolab_workload::file_set::FileAction;
 use iolab_workload::program::FileSet;
 use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
+use iolab_workload::verify::Books;
 
 use crate::owned_directory;
 use crate::protocol::{MeasureLine, Progress};
@@ -160,7 +161,8 @@ fn run(request: &mut Request) -> Answer {
     };
     let (began, memory) = (Instant::now(), Memory::default());
     let (table, users_files) = (table.as_ref(), users_files.as_ref());
-    let trial = Trial { request, table, users_files, began, memory };
+    let books = Books::default();
+    let trial = Trial { request, table, users_files, began, memory, books };
     let mut answer = trial.run();
     answer.made = users_files.map_or_else(BTreeMap::new, UsersFiles::made);
     answer.warnings.splice(0..0, warnings);
@@ -303,6 +305,8 @@ struct Trial<'a> {
     began: Instant,
     /// Files of the engine `memory`, which stay from phase to phase.
     memory: Memory,
+    /// What is known of verified files, from phase to phase.
+    books: Books,
 }
 
 /// One phase, to be run on a target that is known by then.
@@ -442,7 +446,10 @@ impl Trial<'_> {
                     remedy: "use workers_as = \"processes\"".into(),
                 });
             }
-            WorkersAs::Threads => run_threads(target, pair, directory, pin, &mut observer),
+            WorkersAs::Threads => {
+                let part = Part { workload, phase, books: self.books.clone() };
+                run_threads(target, part, directory, pin, &mut observer)
+            }
             WorkersAs::Processes if target.capabilities().has_namespace && is_kernel(target) => {
                 let prepare = |seat: &Seat<'_>| self.join_group(seat);
                 run_processes(target, pair, directory, prepare, &mut observer)
@@ -467,7 +474,7 @@ impl Trial<'_> {
         record.cpu = observer.cpu;
         record.warnings = observer.warnings;
         record.warnings.extend(caveats(&record, phase, target));
-        record.warnings.extend(verifying(workload.verify, phase));
+        record.warnings.extend(verifying(workload.verification(), phase));
         let (status, why) = match (observer.stopped_because, record.first_error()) {
             (_, Some(error)) => (Status::Failed, Some(format!("{}: {error}", phase.name))),
             _ if lost > 0 => {

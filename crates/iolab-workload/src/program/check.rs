@@ -132,10 +132,6 @@ fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &
         let problem = "a program whose workers are processes: they share which files exist";
         return wrong(".program", problem, "use workers_as = \"threads\"");
     }
-    if workload.verify.is_on() {
-        let problem = "verification of what a program reads";
-        return wrong(".program", problem, "use verify = \"none\"");
-    }
     if matches!(workload.content, iolab_model::target::Content::Blend(_)) {
         let problem = "a program that writes data with equal parts";
         return wrong(".program", problem, "use content incompressible or zero");
@@ -200,6 +196,7 @@ impl Checker<'_> {
         if all.any(has_end) {
             return self.wrong("before", "a repeat without end", "say how often: times = 3");
         }
+        self.check_verified()?;
         self.check_waits()
     }
 
@@ -379,6 +376,7 @@ impl Checker<'_> {
             ("is_truncating", node.is_truncating, does.opens(), false),
             ("flags", !node.flags.is_empty(), moves, false),
             ("vectors", node.vectors > 0, moves, false),
+            ("verify", node.verify.is_some(), does == Deed::Read, false),
             ("under_way", node.under_way > 0, does == Deed::Await, false),
             ("key", node.key.is_some(), is_key, is_key),
             ("count", node.count.is_some(), counts, does == Deed::Scan),

@@ -29,6 +29,7 @@ mod recorded_check;
 mod recorded_stream;
 mod stage;
 mod tally;
+mod verified;
 mod worker;
 
 pub use amount::{Amount, Spread, Weighted};
@@ -50,6 +51,7 @@ pub use recorded_stream::{
     RECORDED_FILES_MAX, RECORDED_TITLE, RecordedOp, RecordedReader, RecordedStream,
 };
 pub use stage::Stage;
+pub use verified::verified_unit;
 pub use worker::{OpenRecorded, ProgramWorker};
 
 pub(crate) use check::problem;

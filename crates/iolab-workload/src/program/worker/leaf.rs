@@ -428,7 +428,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             Positioned::Current => Position::Current,
         };
         let (vectors, flags) = (step.vectors.max(1), step.flags);
-        let transfer = Transfer { vectors, flags, ..Transfer::plain(handle, at, length) };
+        let is_unchecked = self.is_unchecked(step);
+        let plain = Transfer::plain(handle, at, length);
+        let transfer = Transfer { vectors, flags, is_unchecked, ..plain };
         let changes = |reaches: u64| match at {
             Position::At(at) => Meaning::Reaches(at.0 + reaches),
             Position::Current | Position::End => Meaning::Grown,
@@ -458,6 +460,11 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
         Self::then(job, if is_write { Op::Write(transfer) } else { Op::Read(transfer) });
         Ok(())
+    }
+
+    /// Whether what a step reads is compared with nothing.
+    pub(super) fn is_unchecked(&self, step: &Node) -> bool {
+        !step.verify.unwrap_or(self.stage.verify).is_on()
     }
 
     fn rewind(&mut self, handle: u32) {

@@ -140,7 +140,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let (handle, at, length) = (Handle(job.handle), Bytes(op.at), Bytes(op.length));
         let (vectors, flags) = (flat.node.vectors.max(1), flat.node.flags);
         let plain = Transfer::plain(handle, Position::At(at), length);
-        let transfer = Transfer { vectors, flags, ..plain };
+        let is_unchecked = self.is_unchecked(&flat.node);
+        let transfer = Transfer { vectors, flags, is_unchecked, ..plain };
         Self::then(
             &mut job,
             match op.does {
