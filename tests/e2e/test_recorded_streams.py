@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from iolab.store.cells import unpack_record
 
 from .conftest import Run
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record
 
 TITLE = "iolab recorded stream 1\n"
 STREAM = (
@@ -54,7 +56,7 @@ workers = 2
 [phases.tenants.program]
 limit = { passes = 100 }
 steps = [
-  { does = "write", file = { by = "existing", set = "data" }, at = { pick = "uniform" }, size = "8k" },
+  { does = "write", file = { by = "next", set = "data" }, at = { pick = "uniform" }, size = "8k" },
 ]
 
 [[phases]]
@@ -65,17 +67,17 @@ workers = 2
 [phases.tenants.program]
 limit = { passes = 100 }
 steps = [
-  { does = "read", file = { by = "existing", set = "data" }, at = { pick = "uniform" }, size = "4k" },
+  { does = "read", file = { by = "next", set = "data" }, at = { pick = "uniform" }, size = "4k" },
 ]
 """
 ONCE = ("--cache", "as_is", "--rounds", "1")
 
 
-def records(out: Path) -> list[dict[str, Any]]:
+def records(out: Path) -> list[Record]:
     """Records of a study."""
     with sqlite3.connect(out / "study.db") as connection:
         found = connection.execute("SELECT record_zlib FROM record").fetchall()
-    return [json.loads(unpack_record(cell)) for (cell,) in found]
+    return [unpack_record(cell, number) for number, (cell,) in enumerate(found)]
 
 
 def counts(out: Path) -> dict[str, int]:
@@ -150,7 +152,9 @@ def test_programs_verify_what_they_read(iolab: Run, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (record,) = records(tmp_path / "o")
     workers = [w for phase in record["phases"] for t in phase["tenants"] for w in t["workers"]]
-    assert record["status"] == "ok" and all(not worker["errors"] for worker in workers)
+    assert record["status"] == "ok"
+    assert workers
+    assert all(not worker["errors"] for worker in workers)
 
 
 def test_a_simulated_disk_has_no_data_to_verify(iolab: Run, tmp_path: Path) -> None:
