@@ -175,9 +175,12 @@ fn a_step_says_whether_it_compares() {
 fn workers_that_race_are_told_nothing_that_is_not_so() {
     let any = json!({"by": "existing", "set": "data", "when_none": "skip"});
     let at = json!({"pick": {"by": "uniform"}});
-    let step = |does: &str, weight: u32| json!({"id": does, "does": does, "file": any, "at": at, "size_bytes": 8192, "weight": weight});
-    let overwrite = json!({"steps": [{"does": "choose", "steps": [step("write", 1), step("read", 2)]}],
-        "limit": {"passes": 400}});
+    let step = |does: &str, weight: u32| {
+        let (id, size) = (does, 8192);
+        json!({"id": id, "does": does, "file": any, "at": at, "size_bytes": size, "weight": weight})
+    };
+    let either = json!({"does": "choose", "steps": [step("write", 1), step("read", 2)]});
+    let overwrite = json!({"steps": [either], "limit": {"passes": 400}});
     let mut trial = Trial::new(workload(|w| {
         let mut all = tenant("many", overwrite.clone());
         all["workers"] = json!(8);
@@ -195,7 +198,8 @@ fn workers_that_race_are_told_nothing_that_is_not_so() {
     let come_and_go = json!({"steps": pass, "limit": {"passes": 100}});
     trial = Trial::new(workload(|w| {
         w["file_sets"][0]["files"] = json!(16);
-        w["phases"] = json!([{"name": "come", "keeps_files": true, "tenants": [tenant("one", come_and_go.clone())]}]);
+        let one = tenant("one", come_and_go.clone());
+        w["phases"] = json!([{"name": "come", "keeps_files": true, "tenants": [one]}]);
     }));
     trial.is_right(0);
 }
@@ -207,7 +211,11 @@ fn what_cannot_be_verified_is_refused() {
         (|s| s["size_bytes"] = json!(1000), "no multiples of 512"),
         (|s| s["at"]["from_bytes"] = json!(100), "no multiples of 512"),
         (
-            |s| *s = json!({"does": "write", "file": s["file"], "size_bytes": 4096, "position": "append"}),
+            |s| {
+                let file = s["file"].take();
+                *s =
+                    json!({"does": "write", "file": file, "size_bytes": 512, "position": "append"});
+            },
             "at the handle's position or the end",
         ),
         (

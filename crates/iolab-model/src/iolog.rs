@@ -67,6 +67,13 @@ pub struct Line<'a> {
     pub action: Action,
 }
 
+impl Action {
+    /// Whether place and bytes belong to it.
+    const fn has_place(self) -> bool {
+        matches!(self, Self::Read(..) | Self::Write(..) | Self::Trim(..))
+    }
+}
+
 impl<'a> Line<'a> {
     /// Decodes a line that is not empty.
     ///
@@ -109,8 +116,7 @@ impl<'a> Line<'a> {
         let rest = words.by_ref().try_fold(0, |count, word| number(Some(word)).map(|_| count + 1));
         match (rest?, action) {
             (0, _) | (1, Action::Wait(_)) => {}
-            (2, Action::Sync | Action::DataSync | Action::SyncFileRange) => {}
-            (2, Action::Add | Action::Open | Action::Close) => {}
+            (2, other) if !matches!(other, Action::Wait(_)) && !other.has_place() => {}
             _ => return Err("it has more words than its action takes".to_owned()),
         }
         Ok(Self { us, file, action })

@@ -15,7 +15,8 @@ use iolab_workload::Workload;
 
 use crate::error::{Error, Result};
 use crate::identity::on_behalf;
-use crate::protocol::RunAs;
+use crate::machine::Machine;
+use crate::protocol::{RunAs, TrialSpec};
 
 /// Where a process finds its own descriptors.
 const DESCRIPTORS: &str = "/proc/self/fd/";
@@ -27,13 +28,27 @@ pub struct Recordings {
 }
 
 impl Recordings {
+    /// The workload of a trial with its recordings open; a rehearsal opens none.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be opened or is no ordinary one.
+    pub fn taken(machine: &Machine, spec: &TrialSpec) -> Result<(Workload, Self)> {
+        let mut workload = spec.workload.clone();
+        let mut recordings = Self::default();
+        if !machine.is_dry_run() {
+            recordings = Self::open(&mut workload, machine.user())?;
+        }
+        Ok((workload, recordings))
+    }
+
     /// Opens the recordings of a workload with the rights of `user`; the workload names their
     /// descriptors from then on.
     ///
     /// # Errors
     ///
     /// A file that cannot be opened or is no ordinary one.
-    pub fn open(workload: &mut Workload, user: Option<&RunAs>) -> Result<Self> {
+    fn open(workload: &mut Workload, user: Option<&RunAs>) -> Result<Self> {
         let mut files = Vec::new();
         for path in paths(workload) {
             let file = on_behalf(user, || open(path))?;

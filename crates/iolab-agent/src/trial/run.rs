@@ -63,10 +63,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     }
     testbed.check_knobs(machine, &spec.knobs)?;
     check_changes(machine, testbed, spec)?;
-    let (mut workload, mut recordings) = (spec.workload.clone(), Recordings::default());
-    if !machine.is_dry_run() {
-        recordings = Recordings::open(&mut workload, machine.user())?;
-    }
+    let (workload, recordings) = Recordings::taken(machine, spec)?;
     let prepared = testbed.prepare(machine, Asked::of(spec))?;
     let run_as = match boundary {
         Some(boundary) => boundary.measures_as(testbed.class(), spec),

@@ -2,8 +2,9 @@
 //! examines what is read.
 //!
 //! [`lane`] does it for any target that gives its buffers out; [`block`] is what a block looks
-//! like, [`iolab_workload::verify::ledger`] what is known of earlier writes, [`plan`] what it may expect of the
-//! rest. Times of ops leave the checking out; throughput has it in, which a caveat says.
+//! like, [`iolab_workload::verify::ledger`] what is known of earlier writes, [`plan`] what it may
+//! expect of the rest. Times of ops leave the checking out; throughput has it in, which a caveat
+//! says.
 
 pub mod block;
 pub mod hash;

@@ -67,8 +67,8 @@ impl LanePlan {
         Some(Self::new(workload, (worker_step(phase), ordinal as u16), Arc::from([file])))
     }
 
-    /// For worker `who` of the programs of a phase (none: for its layout), which share what is known
-    /// of their files; absent if nothing is verified.
+    /// For worker `who` of the programs of a phase (none: for its layout), which share what is
+    /// known of their files; absent if nothing is verified.
     pub fn stage(
         workload: &Workload,
         phase: usize,

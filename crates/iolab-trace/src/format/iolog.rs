@@ -1,8 +1,8 @@
 //! fio's iolog, versions 2 and 3: what a job did to its files.
 //!
-//! Lines are decoded by [`iolab_model::iolog`]. Every transfer becomes a bio that enters the queue; nothing is known of its end. In version 2 time
-//! passes only by `wait`. Each file is a device with major number 0, `sync` and `datasync` are
-//! flushes.
+//! Lines are decoded by [`iolab_model::iolog`]. Every transfer becomes a bio that enters the queue;
+//! nothing is known of its end. In version 2 time passes only by `wait`. Each file is a device with
+//! major number 0, `sync` and `datasync` are flushes.
 
 use iolab_model::iolog;
 

@@ -1,4 +1,4 @@
-//! A recorded stream as the program of a tenant: which file, on which files it works, what is in it.
+//! A recorded stream as the program of a tenant: its file, the files it works on, what it holds.
 //!
 //! The stream stays in its file: a description holds a summary ([`RecordedContent`]), by which
 //! everything is checked before anything is touched, and the worker takes operations from a

@@ -1,8 +1,8 @@
 //! What is known of the blocks of a file that lanes write: the last write of each, and what is in
 //! flight. Eight bytes for each block.
 //!
-//! A lane of a stream has a book of its own for its file. Lanes of programs share one for each file,
-//! through all phases of a trial, so that a block which one worker wrote is known to the next.
+//! A lane of a stream has a book of its own for its file. Lanes of programs share one for each
+//! file, through all phases of a trial: a block that one worker wrote is known to the next.
 //! Left out: what other processes write ([`super::Trust`]).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The timed region of a recorded program: when the next operation may begin, and which calls it is.
+//! The timed region of a recorded program: when the next operation may begin, and its calls.
 //!
 //! Operations begin in the order of the stream. One that must wait (for its time, for an earlier
 //! operation, for a free place of the depth) holds back those behind it.
