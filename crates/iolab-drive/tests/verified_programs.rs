@@ -221,7 +221,7 @@ fn what_cannot_be_verified_is_refused() {
         (
             |s| {
                 *s = json!({"does": "rename", "file": {"by": "existing", "set": "data"},
-            "to_file": {"by": "absent", "set": "data"}})
+            "to_file": {"by": "absent", "set": "data"}});
             },
             "beside a step that does rename",
         ),
@@ -229,7 +229,7 @@ fn what_cannot_be_verified_is_refused() {
         (
             |s| {
                 *s = json!({"does": "read", "file": s["file"], "size_bytes": 4096,
-            "at": {"pick": {"by": "uniform"}}, "verify": "headers"})
+            "at": {"pick": {"by": "uniform"}}, "verify": "headers"});
             },
             "of two kinds",
         ),

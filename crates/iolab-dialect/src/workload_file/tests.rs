@@ -2,6 +2,7 @@
 
 use super::*;
 use iolab_workload::Workload;
+use iolab_workload::program::Node;
 
 const GOOD: &str = r#"
 [[file_sets]]
@@ -114,7 +115,7 @@ fn a_recorded_stream_lies_beside_the_file_and_gives_the_steps() {
     let recorded = program.recorded.as_ref().unwrap();
     assert_eq!(recorded.file, folder.path().join("trace.log"));
     assert_eq!(recorded.content.as_ref().unwrap().ops, 3);
-    let names: Vec<&str> = program.steps.iter().map(|step| step.name()).collect();
+    let names: Vec<&str> = program.steps.iter().map(Node::name).collect();
     assert_eq!(names, ["read", "write", "fsync"]);
     assert_eq!(workload.phases[0].tenants[0].io_size_bytes.0, 8192);
     let json = serde_json::to_value(&workload).unwrap();
