@@ -78,6 +78,7 @@ __all__ = [
     "trace_stages",
     "workload_demand",
     "workload_file",
+    "workload_file_anchored",
     "workload_operations",
     "workload_refusals",
 ]
@@ -99,6 +100,20 @@ def workload_demand(workload_json: JsonText[Workload]) -> JsonText[Demand | None
     Raises
     ------
     StudyError : the text is no workload description.
+    """
+
+def workload_file_anchored(folder: str, text: str) -> str:
+    """Text of a workload file in which the names of recorded streams are whole.
+
+    Parameters
+    ----------
+    folder : directory from which the text names them.
+    text : what the file holds; one that is no TOML stays as it is.
+
+    Returns
+    -------
+    str
+        The text, with as many lines.
     """
 
 def workload_file(subject: str, text: str) -> JsonText[Workload]:

@@ -827,6 +827,10 @@ Positioned: TypeAlias = Literal["at", "current", "append"]
 """Where a transfer starts."""
 
 
+Verify: TypeAlias = Literal["none", "headers", "full"]
+"""Whether what is read is compared with what was written."""
+
+
 class Node(TypedDict):
     """A node. What it does decides which fields mean something; a field that means nothing is
     refused.
@@ -860,6 +864,7 @@ class Node(TypedDict):
     to_file: NotRequired[FileChoice | None]
     under_way: NotRequired[int]
     vectors: NotRequired[int]
+    verify: NotRequired[Verify | None]
     weight: NotRequired[float]
 
 
@@ -915,8 +920,45 @@ class PaceBursts(TypedDict):
     pause_ns: Ns
 
 
-Pace: TypeAlias = PaceClosed | PaceRate | PacePoisson | PaceBursts
+class PaceRecorded(TypedDict):
+    """Operations of a recorded stream begin at their recorded times, or later."""
+
+    kind: Literal["recorded"]
+    speed: NotRequired[float]
+
+
+Pace: TypeAlias = PaceClosed | PaceRate | PacePoisson | PaceBursts | PaceRecorded
 """When passes begin."""
+
+
+class RecordedContent(TypedDict):
+    """What a recorded stream holds, in numbers."""
+
+    digest: str
+    does: list[Deed]
+    duration_ns: Ns
+    end_bytes: Bytes
+    files: int
+    grain_bytes: Bytes
+    least_bytes: Bytes
+    most_bytes: Bytes
+    ops: int
+    read_bytes: Bytes
+    written_bytes: Bytes
+
+
+RecordedFormat: TypeAlias = Literal["iolab", "iolog"]
+"""Name of a format of a recorded stream."""
+
+
+class Recorded(TypedDict):
+    """A recorded stream that a worker does again."""
+
+    content: NotRequired[RecordedContent | None]
+    file: str
+    format: RecordedFormat
+    path: NotRequired[DataPath | None]
+    set: str
 
 
 class Program(TypedDict):
@@ -929,6 +971,7 @@ class Program(TypedDict):
     flow: NotRequired[Flow | None]
     limit: NotRequired[Limits]
     pace: NotRequired[Pace]
+    recorded: NotRequired[Recorded | None]
     steps: list[Node]
 
 
@@ -992,10 +1035,6 @@ class Phase(TypedDict):
     pause_after_ns: NotRequired[Ns]
     records_per_op: NotRequired[int]
     tenants: list[Tenant]
-
-
-Verify: TypeAlias = Literal["none", "headers", "full"]
-"""Whether what is read is compared with what was written."""
 
 
 WorkersAs: TypeAlias = Literal["threads", "processes"]

@@ -132,6 +132,26 @@ def logging(log: str, phase: str = "write") -> Request:
     return trial(workload=workload(phase={"name": phase}, manner={"op_log": log}))
 
 
+def replaying(file: str) -> Request:
+    """A trial that does the operations of a recorded stream again."""
+    content = {
+        **{"ops": 1, "files": 1, "read_bytes": 512, "written_bytes": 0, "least_bytes": 512},
+        **{"most_bytes": 512, "grain_bytes": 512, "end_bytes": 512, "duration_ns": 0},
+        **{"does": ["read"], "digest": "0000000000000000"},
+    }
+    step = {
+        "does": "read",
+        "file": {"by": "existing", "set": "data"},
+        "at": {},
+        "size_bytes": 512,
+    }
+    recorded = {"file": file, "format": "iolab", "set": "data", "content": content}
+    program = {"steps": [step], "recorded": recorded}
+    replay = workload(program=program, opening="existing", file="program")
+    replay["file_sets"] = [{"name": "data", "files": 1, "file_bytes": MIB}]
+    return trial(workload=replay)
+
+
 def mounted(*options: str, **changed: Any) -> Request:
     """A trial whose file system is mounted with `options`."""
     return trial(stack=stack(mount_options=list(options), **changed))

@@ -73,6 +73,21 @@ pub fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(prepare) };
 }
 
+/// Leaves these descriptors open in the command.
+pub fn inherit(command: &mut Command, descriptors: Vec<std::os::fd::RawFd>) {
+    let keep = move || {
+        for descriptor in &descriptors {
+            // SAFETY: fcntl with F_SETFD is async-signal-safe and takes no pointer.
+            if unsafe { libc::fcntl(*descriptor, libc::F_SETFD, 0) } < 0 {
+                return Err(last_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the closure allocates nothing and calls async-signal-safe functions only.
+    unsafe { command.pre_exec(keep) };
+}
+
 /// Gives the command a session of its own, so that signals to our group do not reach it.
 pub fn own_session(command: &mut Command) {
     // SAFETY: setsid is async-signal-safe; it cannot fail in a child that leads no group.

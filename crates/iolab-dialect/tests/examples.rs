@@ -173,7 +173,7 @@ fn by_deed(phase: &iolab_workload::spec::Phase, outcome: &PhaseOutcome) -> BTree
 #[test]
 fn every_example_has_the_mix_that_it_expects() {
     let examples = examples();
-    assert_eq!(examples.len(), 10);
+    assert_eq!(examples.len(), 11);
     for (path, file) in &examples {
         let expect = file.expect.as_ref().expect("each example says what it expects");
         for name in ["null", "memory"] {

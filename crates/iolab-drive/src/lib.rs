@@ -13,6 +13,7 @@ pub mod op_log;
 pub mod overhead;
 pub mod pump;
 pub mod record;
+pub mod recorded;
 pub mod recorder;
 mod run_delay;
 pub mod segment;

@@ -191,7 +191,7 @@ pub fn refusals(
     (name, can, limits): (&str, &Capabilities, &[Limit]),
     workload: &Workload,
 ) -> Vec<Refusal> {
-    let mut found = Vec::new();
+    let (mut found, verify) = (Vec::new(), workload.verification());
     for phase in &workload.phases {
         for tenant in &phase.tenants {
             let access = match tenant.access {
@@ -200,7 +200,7 @@ pub fn refusals(
             };
             if let Some(program) = &tenant.program {
                 let mut lacking = program.all_nodes().filter_map(|node| {
-                    let refusal = of_step((name, limits), node, missing(can, node)?);
+                    let refusal = of_step((name, limits), node, missing(can, node, verify)?);
                     let (phase, tenant) = (phase.name.clone(), tenant.name.clone());
                     Some(Refusal { phase, tenant, ..refusal })
                 });
@@ -208,7 +208,7 @@ pub fn refusals(
                 continue;
             }
             let asked = Tenant { access, ..tenant.clone() };
-            for need in needs(can, &asked, workload.verify).filter(|need| !need.is_met) {
+            for need in needs(can, &asked, verify).filter(|need| !need.is_met) {
                 let limit = limits.iter().find(|limit| limit.code == need.code);
                 found.push(Refusal {
                     code: need.code,
@@ -248,12 +248,16 @@ pub fn check<T: Target>(target: &T, tenant: &Tenant, verify: Verify) -> Result<(
 /// # Errors
 ///
 /// [`Error::Unsupported`] with the first missing ability, and the step that needs it.
-pub fn check_programs<T: Target>(target: &T, phase: &Phase) -> Result<(), Error> {
-    let can = target.capabilities();
+pub fn check_programs<T: Target>(
+    target: &T,
+    workload: &Workload,
+    phase: &Phase,
+) -> Result<(), Error> {
+    let (can, verify) = (target.capabilities(), workload.verification());
     for tenant in &phase.tenants {
         let Some(program) = &tenant.program else { continue };
         for node in program.all_nodes() {
-            if let Some((_, what)) = missing(&can, node) {
+            if let Some((_, what)) = missing(&can, node, verify) {
                 let what = format!("{what} (step {} of tenant {})", node.name(), tenant.name);
                 return Err(Error::Unsupported { target: target.name(), what });
             }
@@ -281,7 +285,7 @@ fn of_step((name, limits): (&str, &[Limit]), node: &Node, (code, what): Missing)
 type Missing = (&'static str, &'static str);
 
 /// What a node needs and a target does not have.
-fn missing(can: &Capabilities, node: &Node) -> Option<Missing> {
+fn missing(can: &Capabilities, node: &Node, verify: Verify) -> Option<Missing> {
     let does = node.does;
     let opens = matches!(does, Deed::Open | Deed::Create) || node.file.is_some();
     let is_on_file = matches!(does.group(), Group::Transfer(_) | Group::Sync | Group::Name);
@@ -295,6 +299,14 @@ fn missing(can: &Capabilities, node: &Node) -> Option<Missing> {
         (
             node.position != Some(Positioned::Append) || can.has_end,
             ("append", "write to the end of a file; use the engine psync or io_uring"),
+        ),
+        (
+            !verify.is_on() || !is_on_file || can.can_verify,
+            (
+                "verify",
+                "give back what was written; use verify = \"none\", or a testbed on the \
+                 running kernel",
+            ),
         ),
         (node.vectors <= 1 || can.has_vectors, ("vectors", "move several buffers in one call")),
         (node.flags.is_empty() || can.has_flags, ("flags", "pass flags with a transfer")),

@@ -8,6 +8,7 @@ pub mod completion;
 pub mod conformance;
 pub mod error;
 pub mod histogram;
+pub mod iolog;
 pub mod listing;
 pub mod nearest;
 pub mod op;

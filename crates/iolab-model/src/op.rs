@@ -127,6 +127,8 @@ pub struct Transfer {
     pub flags: TransferFlags,
     /// Most bytes of one system call; 0: all in one. A transfer of several calls is one op.
     pub call_bytes: u32,
+    /// What is read is not compared with what was written, where that is done.
+    pub is_unchecked: bool,
 }
 
 /// How a handle reaches its file.
@@ -378,7 +380,8 @@ impl Transfer {
     /// One buffer, no flags.
     #[inline]
     pub const fn plain(handle: Handle, at: Position, length: Bytes) -> Self {
-        Self { handle, at, length, vectors: 1, flags: TransferFlags::NONE, call_bytes: 0 }
+        let flags = TransferFlags::NONE;
+        Self { handle, at, length, vectors: 1, flags, call_bytes: 0, is_unchecked: false }
     }
 }
 

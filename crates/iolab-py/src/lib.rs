@@ -45,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(books::sim_replay, module)?)?;
     module.add_function(wrap_pyfunction!(workload::workload_demand, module)?)?;
     module.add_function(wrap_pyfunction!(workload::workload_file, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::workload_file_anchored, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialects, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialect_parse, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialect_render, module)?)?;

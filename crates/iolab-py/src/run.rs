@@ -4,11 +4,12 @@ use std::path::Path;
 
 use iolab_drive::coordinate::NoObserver;
 use iolab_drive::overhead::harness_ns_per_op;
-use iolab_drive::pump::run_threads;
+use iolab_drive::pump::{Part, run_threads};
 use iolab_drive::record::PhaseRecord;
 use iolab_drive::target::{Memory, Null};
 use iolab_model::{Error, Target};
 use iolab_workload::Workload;
+use iolab_workload::verify::Books;
 use pyo3::prelude::*;
 
 use crate::error::study_error;
@@ -33,9 +34,11 @@ pub fn run_in_process(py: Python<'_>, workload_json: &str) -> PyResult<String> {
 
 fn run<T: Target + Sync>(target: &T, workload: &Workload) -> Result<Vec<PhaseRecord>, Error> {
     workload.check()?;
+    let books = Books::default();
     let run_phase = |phase| {
         let directory = Path::new("/memory");
-        let outcome = run_threads(target, (workload, phase), directory, |_| {}, &mut NoObserver)?;
+        let part = Part { workload, phase, books: books.clone() };
+        let outcome = run_threads(target, part, directory, |_| {}, &mut NoObserver)?;
         let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
         let has_program = phase.tenants.iter().any(|tenant| tenant.program.is_some());
         if workload.is_calibrated && !has_program {

@@ -61,6 +61,13 @@ pub fn workload_file(py: Python<'_>, subject: &str, text: &str) -> PyResult<Stri
     serde_json::to_string(&file.workload).map_err(|error| study_error(py, error))
 }
 
+/// A workload file's text with whole names of its recorded streams, which are named from `folder`
+/// on.
+#[pyfunction]
+pub fn workload_file_anchored(folder: &str, text: &str) -> String {
+    iolab_dialect::workload_file::anchored(text, std::path::Path::new(folder))
+}
+
 /// What the programs of a workload description may take of a disk, as JSON; null if it has none.
 #[pyfunction]
 pub fn workload_demand(py: Python<'_>, workload_json: &str) -> PyResult<String> {

@@ -304,6 +304,15 @@ impl Workload {
         phase.engine.as_deref().unwrap_or(&self.engine)
     }
 
+    /// How blocks are written and compared: as the workload says, or a step that compares.
+    pub fn verification(&self) -> Verify {
+        let tenants = self.phases.iter().flat_map(|phase| &phase.tenants);
+        let programs = tenants.filter_map(|tenant| tenant.program.as_ref());
+        let mut said = programs.flat_map(|own| own.all_nodes().filter_map(|node| node.verify));
+        let mut of_step = || said.find(|verify| verify.is_on()).unwrap_or_default();
+        if self.verify.is_on() { self.verify } else { of_step() }
+    }
+
     /// Refuses a workload that contradicts itself; what only a target can know is not checked.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |problem: String, remedy: &str| {
@@ -318,7 +327,7 @@ impl Workload {
         if self.phases.is_empty() || self.phases.iter().any(|phase| phase.tenants.is_empty()) {
             return wrong("no phase, or a phase without tenants".into(), "name at least one");
         }
-        if self.content != Content::Incompressible && self.verify.is_on() {
+        if self.content != Content::Incompressible && self.verification().is_on() {
             return wrong(
                 format!("verify of content {:?}", self.content),
                 "leave out the content: verification writes its own, which is incompressible",

@@ -12,10 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::{Direction, Limit, Opening, Pattern, Phase, Tenant, Workload};
 
+pub mod ledger;
+
+pub use ledger::{Book, Books, FilePlan, Known, SharedBook};
+
 /// Largest unit of verification.
-const UNIT_MAX: u64 = 4096;
+pub(crate) const UNIT_MAX: u64 = 4096;
 /// Smallest one: a sector.
-const UNIT_MIN: u64 = 512;
+pub(crate) const UNIT_MIN: u64 = 512;
 
 /// Whether what is read is compared with what was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
             """Workload description of a native workload file."""
             ...
 
+        def workload_file_anchored(self, folder: str, text: str, /) -> str:
+            """Text of a workload file with whole names of its recorded streams."""
+            ...
+
         def workload_demand(self, workload_json: JsonText[Workload], /) -> JsonText[Demand | None]:
             """What the programs of a workload may take."""
             ...

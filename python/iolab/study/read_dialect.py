@@ -43,6 +43,10 @@ def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...
     name = dialect.name
     if file:
         name = Path(file).stem
+    if dialect.has_file:
+        folder = folder_of(reader.source)
+        folder = (folder / file).parent if file else folder
+        text = _core().workload_file_anchored(str(folder), text)
     entry = Entry(
         name=reader.read_or("name", parse_name, name),
         dialect=dialect,

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use iolab_drive::overhead::harness_ns_per_op;
-use iolab_drive::pump::{Seat, run_threads};
+use iolab_drive::pump::{Part, Seat, run_threads};
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_drive::target::{Memory, Null};
 use iolab_model::op::Access;
@@ -20,11 +20,13 @@ use iolab_real::{Engine, EngineVisitor, affinity};
 use iolab_workload::file_set::FileAction;
 use iolab_workload::program::FileSet;
 use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
+use iolab_workload::verify::Books;
 
 use crate::owned_directory;
 use crate::protocol::{MeasureLine, Progress};
 use crate::request::check_name;
 use crate::semaphores::Passed;
+use crate::trial::are_handed_over;
 
 use super::caveats::{caveats, mismatches, verifying};
 use super::counters::{device_records, read_devices};
@@ -140,6 +142,7 @@ fn run(request: &mut Request) -> Answer {
     let checked = check_engines(request)
         .and_then(|()| request.workload.check())
         .and_then(|()| check_places(request))
+        .and_then(|()| check_recordings(request))
         .and_then(|()| match &request.device {
             Some(device) => Table::new(device, &request.directory, &request.workload)
                 .map(|table| (Vec::new(), Some(table))),
@@ -158,7 +161,8 @@ fn run(request: &mut Request) -> Answer {
     };
     let (began, memory) = (Instant::now(), Memory::default());
     let (table, users_files) = (table.as_ref(), users_files.as_ref());
-    let trial = Trial { request, table, users_files, began, memory };
+    let books = Books::default();
+    let trial = Trial { request, table, users_files, began, memory, books };
     let mut answer = trial.run();
     answer.made = users_files.map_or_else(BTreeMap::new, UsersFiles::made);
     answer.warnings.splice(0..0, warnings);
@@ -228,6 +232,17 @@ fn check_places(request: &Request) -> Result<(), Error> {
     }
 }
 
+/// Recorded streams come as open descriptors: whoever measures, perhaps root, opens no name.
+fn check_recordings(request: &mut Request) -> Result<(), Error> {
+    if are_handed_over(&mut request.workload) {
+        return Ok(());
+    }
+    Err(Error::BadWorkload {
+        problem: "a recorded stream that was not handed over".into(),
+        remedy: "run whole trials: alternating slices have no recorded streams".into(),
+    })
+}
+
 /// Whether all that a phase makes are files that were decided about beforehand, or only numbers.
 fn has_claimed(request: &Request, phase: &Phase) -> bool {
     if is_without_device(request.workload.engine_of(phase)) {
@@ -290,6 +305,8 @@ struct Trial<'a> {
     began: Instant,
     /// Files of the engine `memory`, which stay from phase to phase.
     memory: Memory,
+    /// What is known of verified files, from phase to phase.
+    books: Books,
 }
 
 /// One phase, to be run on a target that is known by then.
@@ -429,7 +446,10 @@ impl Trial<'_> {
                     remedy: "use workers_as = \"processes\"".into(),
                 });
             }
-            WorkersAs::Threads => run_threads(target, pair, directory, pin, &mut observer),
+            WorkersAs::Threads => {
+                let part = Part { workload, phase, books: self.books.clone() };
+                run_threads(target, part, directory, pin, &mut observer)
+            }
             WorkersAs::Processes if target.capabilities().has_namespace && is_kernel(target) => {
                 let prepare = |seat: &Seat<'_>| self.join_group(seat);
                 run_processes(target, pair, directory, prepare, &mut observer)
@@ -454,7 +474,7 @@ impl Trial<'_> {
         record.cpu = observer.cpu;
         record.warnings = observer.warnings;
         record.warnings.extend(caveats(&record, phase, target));
-        record.warnings.extend(verifying(workload.verify, phase));
+        record.warnings.extend(verifying(workload.verification(), phase));
         let (status, why) = match (observer.stopped_because, record.first_error()) {
             (_, Some(error)) => (Status::Failed, Some(format!("{}: {error}", phase.name))),
             _ if lost > 0 => {

@@ -59,6 +59,9 @@ pub struct MeasureOrder<'a> {
     /// When memory is short, others are killed first; not told to the child.
     #[serde(skip)]
     pub is_favoured: bool,
+    /// Descriptors of recorded streams, which it inherits; the workload names them.
+    #[serde(skip)]
+    pub descriptors: Vec<std::os::fd::RawFd>,
     /// The directory is the user's: what may become of files in it.
     pub files: Option<FileRules>,
     /// Alternating slices, in place of running the workload once.

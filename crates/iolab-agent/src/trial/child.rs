@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ pub fn measure(
     control: &mut dyn Control,
 ) -> Result<MeasureResult> {
     let deadline = Instant::now() + Duration::from_nanos(order.time_limit_ns) + GRACE;
-    let mut running = Running::start(program)?;
+    let mut running = Running::start(program, &order.descriptors)?;
     if let Err(error) = running.instruct(order, limit) {
         running.end("it could not be instructed");
         let _ = running.reap();
@@ -112,7 +112,7 @@ pub fn measure(
 }
 
 impl Running {
-    fn start(program: &MeasureProgram) -> Result<Self> {
+    fn start(program: &MeasureProgram, descriptors: &[RawFd]) -> Result<Self> {
         let mut command = command(&program.program);
         command
             .args(&program.arguments)
@@ -121,6 +121,7 @@ impl Running {
             .stderr(Stdio::piped())
             .process_group(0);
         sys::die_with_parent(&mut command);
+        sys::inherit(&mut command, descriptors.to_vec());
         let mut child =
             command.spawn().map_err(|error| Error::io("start", &program.program, error))?;
         let answers = OwnedFd::from(child.stdout.take().expect("it was piped"));
@@ -328,6 +329,7 @@ mod tests {
             run_as: None,
             enters_as_user: false,
             is_favoured: true,
+            descriptors: Vec::new(),
             files: None,
             pairs: None,
             workload: &workload,

@@ -2,7 +2,9 @@
 
 mod changes;
 mod child;
+mod recordings;
 mod run;
 
 pub use child::MeasureProgram;
+pub use recordings::are_handed_over;
 pub use run::{Context, run};

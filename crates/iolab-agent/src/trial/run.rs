@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
+use iolab_workload::Workload;
+
 use super::changes::Changes;
 use super::child::{MeasureProgram, measure};
+use super::recordings::Recordings;
 use crate::boundary::Boundary;
 use crate::cgroup::MemoryLimit;
 use crate::control::Control;
@@ -60,6 +63,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     }
     testbed.check_knobs(machine, &spec.knobs)?;
     check_changes(machine, testbed, spec)?;
+    let (workload, recordings) = Recordings::taken(machine, spec)?;
     let prepared = testbed.prepare(machine, Asked::of(spec))?;
     let run_as = match boundary {
         Some(boundary) => boundary.measures_as(testbed.class(), spec),
@@ -80,7 +84,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     let images = images_of(spec, &prepared)?;
     let noise = Noise::sample(machine);
     let noise = if is_first { noise } else { noise.without_averages() };
-    let what = What { spec, prepared: &prepared, run, run_as, boundary };
+    let what = What { spec, prepared: &prepared, run, run_as, boundary, workload, recordings };
     let (measured, trace) = measure_traced((machine, knobs), testbed, &what, program, control)?;
     let mut warnings = prepared.warnings;
     warnings.extend(applied.warnings);
@@ -200,6 +204,9 @@ struct What<'a> {
     run: &'a str,
     run_as: Option<RunAs>,
     boundary: Option<&'a Boundary>,
+    /// The workload, whose recorded streams are descriptors.
+    workload: Workload,
+    recordings: Recordings,
 }
 
 /// Measures, and records what reaches the devices, if the trial asks for it.
@@ -291,8 +298,9 @@ fn measure_now(
         enters_as_user: boundary.is_some() && class == "A+",
         is_favoured: boundary.is_none(),
         files: testbed.is_users().then(|| spec.files.clone().unwrap_or_default()),
+        descriptors: what.recordings.descriptors(),
         pairs: spec.pairs.as_ref(),
-        workload: &spec.workload,
+        workload: &what.workload,
     };
     let shown = prepared.folder.display().to_string();
     let is_real = machine.act(ActionKind::Exec, "measure", shown, || Ok(()))?.is_some();

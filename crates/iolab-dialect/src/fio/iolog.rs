@@ -1,9 +1,9 @@
 //! Logs of transfers that a job does again, `read_iolog`, versions 2 and 3 of fio's text form.
 //!
-//! Version 2 has `FILE ACTION [OFFSET LENGTH]` and pauses as `FILE wait MICROSECONDS 0`; version 3
-//! begins each line with microseconds since the beginning. Left out: logs of several files,
-//! recordings of block devices, and logs of more than [`ACTIONS_MAX`] actions.
+//! Lines are decoded by [`iolab_model::iolog`]. Left out: logs of several files, recordings of
+//! block devices, and logs of more than [`ACTIONS_MAX`] actions.
 
+use iolab_model::iolog::{Action as Does, Line, Version};
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{Amount, Deed, FileChoice, Limits, Node, Pick, Place as At, Program};
 
@@ -16,8 +16,6 @@ use crate::diagnostic::{Diagnostic, Problem};
 /// Actions of a log at most: each is a step of a program, with a histogram of its own.
 pub const ACTIONS_MAX: usize = 500;
 const NS_PER_US: u64 = 1000;
-/// Longest recorded time, in microseconds.
-const US_MAX: u64 = u64::MAX / NS_PER_US / 100;
 const REMEDY: &str = "write the lines as fio's write_iolog does";
 
 /// One action of a log.
@@ -121,19 +119,16 @@ fn group(does: Deed) -> usize {
 /// The file of a log, and its actions.
 fn read(path: &str, text: &str) -> Result<(String, Vec<Action>), Problem> {
     let mut lines = text.lines().enumerate();
-    let has_times = match lines.next().map(|(_, line)| line.trim_end()) {
-        Some("fio version 2 iolog") => false,
-        Some("fio version 3 iolog") => true,
-        _ => {
-            let what = format!("{path} does not begin with 'fio version 2 iolog' or 3");
-            return Err(Problem::new(what, "recordings of devices are not replayed"));
-        }
+    let first = lines.next().and_then(|(_, line)| Version::of(line.as_bytes()));
+    let Some(version) = first else {
+        let what = format!("{path} does not begin with 'fio version 2 iolog' or 3");
+        return Err(Problem::new(what, "recordings of devices are not replayed"));
     };
     let mut found = Found { file: None, actions: Vec::new(), pause_ns: 0, last_us: 0 };
     for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let wrong =
             |why: String| Problem::new(format!("{path}, line {}: {why}", index + 1), REMEDY);
-        found.line(line, has_times).map_err(wrong)?;
+        found.line(line, version).map_err(wrong)?;
         if found.actions.len() > ACTIONS_MAX {
             let what = format!("{path} has more than {ACTIONS_MAX} actions");
             return Err(Problem::new(what, "replay a part of it"));
@@ -151,50 +146,34 @@ struct Found {
 }
 
 impl Found {
-    fn line(&mut self, line: &str, has_times: bool) -> Result<(), String> {
-        let mut words = line.split_whitespace();
-        if has_times {
-            let us = number(words.next())?;
+    fn line(&mut self, line: &str, version: Version) -> Result<(), String> {
+        let line = Line::decode(version, line.as_bytes())?;
+        if let Some(us) = line.us {
             self.pause_ns += us.saturating_sub(self.last_us) * NS_PER_US;
             self.last_us = us;
         }
-        let (Some(file), Some(action)) = (words.next(), words.next()) else {
-            return Err(format!("'{line}' is no action"));
-        };
+        let file = String::from_utf8_lossy(line.file);
         if self.file.as_deref().is_some_and(|known| known != file) {
             return Err("logs of several files are not replayed".to_owned());
         }
-        self.file = Some(file.to_owned());
-        let does = match action {
-            "add" | "open" | "close" => return Ok(()),
-            "wait" if !has_times => {
-                self.pause_ns += number(words.next())? * NS_PER_US;
+        self.file.get_or_insert_with(|| file.into_owned());
+        let (does, at, length) = match line.action {
+            Does::Add | Does::Open | Does::Close => return Ok(()),
+            Does::Wait(us) => {
+                self.pause_ns += us * NS_PER_US;
                 return Ok(());
             }
-            "read" => Deed::Read,
-            "write" => Deed::Write,
-            "trim" => Deed::Discard,
-            "sync" => Deed::Fsync,
-            "datasync" => Deed::Fdatasync,
-            other => return Err(format!("'{other}' is no action")),
+            Does::Read(at, length) => (Deed::Read, at, length),
+            Does::Write(at, length) => (Deed::Write, at, length),
+            Does::Trim(at, length) => (Deed::Discard, at, length),
+            Does::Sync => (Deed::Fsync, 0, 0),
+            Does::DataSync => (Deed::Fdatasync, 0, 0),
+            Does::SyncFileRange => return Err("'sync_file_range' is not replayed".to_owned()),
         };
-        let (at, length) = (number(words.next())?, number(words.next())?);
-        let is_flush = matches!(does, Deed::Fsync | Deed::Fdatasync);
-        let (at, length) = if is_flush { (0, 0) } else { (at, length) };
-        if !is_flush && length == 0 {
-            return Err(format!("{action} of no bytes"));
-        }
-        at.checked_add(length).ok_or("it is beyond any file")?;
         let pause_ns = std::mem::take(&mut self.pause_ns);
         self.actions.push(Action { does, at, length, pause_ns });
         Ok(())
     }
-}
-
-fn number(word: Option<&str>) -> Result<u64, String> {
-    let word = word.ok_or("a number is missing")?;
-    let value = word.parse::<u64>().ok().filter(|value| *value <= US_MAX);
-    value.ok_or_else(|| format!("'{word}' is no number that is understood"))
 }
 
 /// A program of the actions; `file` is the choice of the file, `opened` a step of the job on it.
@@ -260,7 +239,7 @@ mod tests {
             ("0 d read -1 4096", "'-1'"),
             ("0 d read 0 0", "no bytes"),
             ("0 d add\n0 e add", "several files"),
-            ("0 d read 18446744073709551615 1", "no number"),
+            ("0 d read 18446744073709551615 1", "beyond any file"),
         ] {
             let told = format!("{:?}", of(line));
             assert!(told.contains("line ") && told.contains(named), "{line}: {told}");

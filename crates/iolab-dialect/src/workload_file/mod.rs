@@ -8,10 +8,12 @@
 mod expect;
 mod place;
 mod read;
+mod recording;
 mod tree;
 
 pub use expect::Expect;
 pub use read::{FileProblem, WorkloadFile, read};
+pub use recording::anchored;
 
 #[cfg(test)]
 mod tests;

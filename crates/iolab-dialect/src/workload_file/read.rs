@@ -1,5 +1,7 @@
 //! Reading a workload file: what it need not say is added, then each part is read alone.
 
+use std::path::Path;
+
 use iolab_model::error::Error;
 use iolab_model::nearest::with_nearest;
 use iolab_workload::Workload;
@@ -10,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::expect::Expect;
 use super::place::Places;
-use super::tree;
+use super::{recording, tree};
 
 /// What a workload file says.
 #[derive(Clone, Debug)]
@@ -55,6 +57,9 @@ pub fn read(subject: &str, text: &str) -> Result<WorkloadFile, FileProblem> {
     let workload = typed::<Workload>(Value::Object(root));
     let mut workload = workload.map_err(|why| problem("", why))?;
     refuse_logs(&workload).map_err(|(path, why)| problem(&path, why))?;
+    let folder = Path::new(subject).parent().unwrap_or(Path::new(""));
+    let taken = recording::take(&mut workload, folder);
+    taken.map_err(|(path, why)| problem(&path, why))?;
     for tenant in workload.phases.iter_mut().flat_map(|phase| &mut phase.tenants) {
         if let Some(program) = &tenant.program {
             tenant.io_size_bytes = program.buffer_bytes();

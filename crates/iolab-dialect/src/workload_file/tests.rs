@@ -2,6 +2,7 @@
 
 use super::*;
 use iolab_workload::Workload;
+use iolab_workload::program::Node;
 
 const GOOD: &str = r#"
 [[file_sets]]
@@ -81,4 +82,73 @@ fn a_file_does_not_choose_where_logs_are_written() {
     let text = GOOD.replace("name = \"reader\"", "name = \"reader\"\nmanner.op_log = \"/etc\"");
     let told = read("gift.toml", &text).unwrap_err().to_string();
     assert!(told.contains("op_log") && told.contains("leave it out"), "{told}");
+}
+
+/// Texts of a workload file with a recorded stream, and of the stream itself.
+const RECORDED: &str = r#"
+[[file_sets]]
+name = "data"
+files = 1
+file_size = "1m"
+
+[[tenants]]
+name = "again"
+
+[tenants.program]
+recorded = { file = "trace.log", set = "data", path = "direct" }
+pace = { kind = "recorded", speed = 2.0 }
+"#;
+
+fn folder_with(stream: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("trace.log"), stream).unwrap();
+    folder
+}
+
+#[test]
+fn a_recorded_stream_lies_beside_the_file_and_gives_the_steps() {
+    let stream = "iolab recorded stream 1\n0 read 0 0 4096\n9 write 0 4096 8192\n9 fsync 0\n";
+    let folder = folder_with(stream);
+    let subject = folder.path().join("again.toml").display().to_string();
+    let workload = read(&subject, RECORDED).unwrap().workload;
+    let program = workload.phases[0].tenants[0].program.as_ref().unwrap();
+    let recorded = program.recorded.as_ref().unwrap();
+    assert_eq!(recorded.file, folder.path().join("trace.log"));
+    assert_eq!(recorded.content.as_ref().unwrap().ops, 3);
+    let names: Vec<&str> = program.steps.iter().map(Node::name).collect();
+    assert_eq!(names, ["read", "write", "fsync"]);
+    assert_eq!(workload.phases[0].tenants[0].io_size_bytes.0, 8192);
+    let json = serde_json::to_value(&workload).unwrap();
+    let again: Workload = serde_json::from_value(json).unwrap();
+    again.check().unwrap();
+}
+
+#[test]
+fn a_line_that_is_no_operation_is_told_with_both_files() {
+    let folder = folder_with("iolab recorded stream 1\n0 read 0 0 4096\n0 raed 0 0 4096\n");
+    let subject = folder.path().join("again.toml").display().to_string();
+    let problem = read(&subject, RECORDED).unwrap_err();
+    assert_eq!(problem.line, 11);
+    let message = problem.to_string();
+    assert!(message.contains("trace.log: line 3: 'raed' is none of"), "{message}");
+    std::fs::remove_file(folder.path().join("trace.log")).unwrap();
+    let message = read(&subject, RECORDED).unwrap_err().to_string();
+    assert!(message.contains("trace.log: it cannot be read: No such file"), "{message}");
+    let message = read(&subject, &RECORDED.replace("trace.log", "/dev/zero")).unwrap_err();
+    assert!(message.to_string().contains("no ordinary file"), "{message}");
+}
+
+/// A study is stored with the text of its workload, and run again from another directory.
+#[test]
+fn names_of_recorded_streams_are_made_whole() {
+    let folder = std::path::Path::new("/some where");
+    let whole = anchored(RECORDED, folder);
+    assert_eq!(whole, RECORDED.replace("\"trace.log\"", "\"/some where/trace.log\""));
+    assert_eq!(anchored(&whole, std::path::Path::new("/else")), whole);
+    let table = "[tenants.program.recorded]\nfile = 'a\"b' # trace\nset = 'file'\n";
+    let expected = table.replace("'a\"b'", "\"/some where/a\\\"b\"");
+    assert_eq!(anchored(table, folder), expected);
+    for other in [GOOD, "no [toml"] {
+        assert_eq!(anchored(other, folder), other);
+    }
 }

@@ -15,6 +15,7 @@ use iolab_model::target::Content;
 use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::program::{Stage, StageWorker};
 use iolab_workload::spec::{Phase, Workload};
+use iolab_workload::verify::phase_index;
 use iolab_workload::{Gate, GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
 
 use super::events::Actor;
@@ -66,7 +67,8 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
         Some(stage) if laid == Laid::Done => {
             let group = &SharedGroup::default();
             std::thread::scope(|scope| {
-                let thread = scope.spawn(|| set_up(target, workload, stage, group));
+                let work = || set_up(target, (workload, phase), stage, group);
+                let thread = scope.spawn(work);
                 watch(group, observer, || thread.is_finished());
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             })?
@@ -82,12 +84,19 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
 /// Makes the files of a stage on the calling thread, unless `group` is stopped.
 fn set_up<T: Target, G: GroupState>(
     target: &T,
-    workload: &Workload,
+    (workload, phase): (&Workload, &Phase),
     stage: &Stage,
     group: G,
 ) -> Result<Laid, Error> {
     let Actor { mut lane, mut worker, mut recorder } = stage_actor(target, workload, stage, group)?;
-    drive(&mut lane, &mut worker, &mut recorder, 1)?;
+    let index = phase_index(workload, phase);
+    if let Some(plan) = LanePlan::stage(workload, index, stage, None) {
+        let random = workload.seed.stream("verify layout", 0);
+        let mut lane = VerifyingLane::new(lane, plan, 1, random);
+        drive(&mut lane, &mut worker, &mut recorder, 1)?;
+    } else {
+        drive(&mut lane, &mut worker, &mut recorder, 1)?;
+    }
     staged(&worker)
 }
 

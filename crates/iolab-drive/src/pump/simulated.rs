@@ -6,6 +6,7 @@ use std::path::Path;
 use iolab_model::{Error, Target, VirtualTime};
 use iolab_workload::program::Stage;
 use iolab_workload::spec::{Phase, Workload};
+use iolab_workload::verify::Books;
 use iolab_workload::{Gate, GroupState};
 
 use super::either::Either;
@@ -75,8 +76,8 @@ pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
     directory: &Path,
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
-    needs::check_programs(target, phase)?;
-    let stage = stage_of(target, (workload, phase), directory);
+    needs::check_programs(target, workload, phase)?;
+    let stage = stage_of(target, (workload, phase, &Books::default()), directory);
     let seats = seats(workload, phase, stage.as_ref());
     let group = ObservedGroup {
         observer: RefCell::new(observer),

@@ -12,7 +12,7 @@ use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::file_set::{FileAction, FileMeans, FileSetPlan, FileSetWorker};
 use iolab_workload::program::Stage;
 use iolab_workload::spec::{FsyncPolicy, Phase, Tenant, Workload};
-use iolab_workload::verify::phase_index;
+use iolab_workload::verify::{Books, phase_index};
 use iolab_workload::{GroupState, ProgramWorker, StreamWorker};
 
 use super::events::Actor;
@@ -24,6 +24,7 @@ use crate::coordinate::{Crew, Observer, PhaseOutcome, WorkerOutcome, assemble, c
 use crate::group::{SharedGroup, Waking};
 use crate::needs;
 use crate::op_log::OpLog;
+use crate::recorded;
 use crate::recorder::Recorder;
 use crate::run_delay::run_delay_ns;
 use crate::verify::{LanePlan, VerifyingLane};
@@ -137,8 +138,19 @@ impl Seat<'_> {
         let actor = self.program_actor(target, stage, group)?;
         let Actor { mut lane, mut worker, mut recorder } = actor;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
-        drive(&mut lane, &mut worker, &mut recorder, depth)?;
-        let outcome = WorkerOutcome::new(self.tenant_index, worker.report(), recorder);
+        let plan = LanePlan::stage(self.workload, self.phase_index, stage, Some(self.ordinal));
+        let report = if let Some(plan) = plan {
+            let random = self.workload.seed.stream("verify", u64::from(self.ordinal));
+            let mut lane = VerifyingLane::new(lane, plan, depth, random);
+            drive(&mut lane, &mut worker, &mut recorder, depth)?;
+            let mut report = worker.report();
+            lane.into_findings().report(&mut report);
+            report
+        } else {
+            drive(&mut lane, &mut worker, &mut recorder, depth)?;
+            worker.report()
+        };
+        let outcome = WorkerOutcome::new(self.tenant_index, report, recorder);
         Ok(outcome.with(worker.operations()))
     }
 
@@ -161,7 +173,9 @@ impl Seat<'_> {
         })?;
         let who = (self.phase, self.tenant_index);
         let seed = (self.workload.seed, depth);
-        let worker = ProgramWorker::new(who, self.index, seed, stage, group);
+        let stream = self.tenant.program.as_ref().and_then(|own| own.recorded.as_ref());
+        let worker = ProgramWorker::new(who, self.index, seed, stage, group)
+            .with_recorded(stream.map(recorded::opener));
         let classes = [OpClass::Read, OpClass::Write, OpClass::Sync];
         let recorder = Recorder::new(depth, self.workload.interval_ns, None)
             .logged_to(self.op_log(depth)?)
@@ -188,7 +202,7 @@ impl Seat<'_> {
         directory: &Path,
         group: G,
     ) -> Result<Actor<T::Lane, FileSetWorker<G>>, Error> {
-        needs::check(target, self.tenant, self.workload.verify)?;
+        needs::check(target, self.tenant, self.workload.verification())?;
         let can = target.capabilities();
         let plan = FileSetPlan::of(
             self.tenant,
@@ -264,7 +278,7 @@ impl Seat<'_> {
         };
         let tenant = Tenant { depth, access, ..self.tenant.clone() };
         let slots = tenant.slots();
-        needs::check(target, &tenant, self.workload.verify)?;
+        needs::check(target, &tenant, self.workload.verification())?;
         let path: PathBuf = directory.join(tenant.file_name(self.index));
         let request = LaneRequest {
             worker: self.ordinal,
@@ -305,7 +319,7 @@ fn timed_classes(tenant: &Tenant) -> Vec<OpClass> {
 /// What the lanes of a workload do with their buffers.
 pub(super) fn lane_content(workload: &Workload) -> Content {
     match workload.content {
-        _ if workload.verify.is_on() => Content::Prepared,
+        _ if workload.verification().is_on() => Content::Prepared,
         Content::Blend(_) => Content::Prepared,
         content => content,
     }
@@ -336,7 +350,7 @@ pub fn get_ready<'a, T: Target + Sync, O: Observer>(
     directory: &Path,
     observer: &mut O,
 ) -> Result<ControlFlow<PhaseOutcome, Vec<Seat<'a>>>, Error> {
-    needs::check_programs(target, phase)?;
+    needs::check_programs(target, workload, phase)?;
     Ok(match lay_out(target, (workload, phase, stage), directory, observer)? {
         Laid::Stopped => ControlFlow::Break(nothing(phase, workload.interval_ns)),
         Laid::Done => ControlFlow::Continue(seats(workload, phase, stage)),
@@ -346,11 +360,29 @@ pub fn get_ready<'a, T: Target + Sync, O: Observer>(
 /// What the programs of a phase share on `target`; `None` if it has no programs.
 pub(super) fn stage_of<T: Target>(
     target: &T,
-    (workload, phase): (&Workload, &Phase),
+    (workload, phase, books): (&Workload, &Phase, &Books),
     directory: &Path,
 ) -> Option<Stage> {
     let stage = Stage::of(workload, phase, directory)?;
-    Some(stage.on(target.capabilities().keeps_nothing))
+    let stage = stage.on(target.capabilities().keeps_nothing);
+    Some(stage.known_by(books, workload, directory))
+}
+
+/// A phase of a workload, and what is known of the files of its programs.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// The workload.
+    pub workload: &'a Workload,
+    /// One of its phases.
+    pub phase: &'a Phase,
+    /// What earlier phases have written, where it is verified.
+    pub books: Books,
+}
+
+impl<'a> From<(&'a Workload, &'a Phase)> for Part<'a> {
+    fn from((workload, phase): (&'a Workload, &'a Phase)) -> Self {
+        Self { workload, phase, books: Books::default() }
+    }
 }
 
 /// Threads, as their coordinator sees them.
@@ -372,14 +404,15 @@ impl Crew for Threads<'_> {
 /// # Errors
 ///
 /// The first lane that could not be opened or broke.
-pub fn run_threads<T: Target + Sync, O: Observer>(
+pub fn run_threads<'a, T: Target + Sync, O: Observer>(
     target: &T,
-    (workload, phase): (&Workload, &Phase),
+    part: impl Into<Part<'a>>,
     directory: &Path,
     prepare: impl Fn(&Seat<'_>) + Sync,
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
-    let stage = stage_of(target, (workload, phase), directory);
+    let Part { workload, phase, books } = part.into();
+    let stage = stage_of(target, (workload, phase, &books), directory);
     let parts = (workload, phase, stage.as_ref());
     let seats = match get_ready(target, parts, directory, observer)? {
         ControlFlow::Continue(seats) => seats,

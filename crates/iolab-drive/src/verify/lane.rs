@@ -6,12 +6,14 @@
 //!
 //! Left out: transfers at a file's own position, which no workload makes: they pass unchecked.
 
-use iolab_model::op::{Handle, Op, Position, Submission, Token};
+use std::sync::{MutexGuard, PoisonError};
+
+use iolab_model::op::{Handle, Op, PathId, Position, Submission, Token};
 use iolab_model::seed::Stream;
 use iolab_model::{Accepted, Bytes, Completion, Error, Lane, Ns, error::Errno};
+use iolab_workload::verify::{Book, Known};
 
 use super::block::{Fault, Generation, Place};
-use super::ledger::{Known, Ledger};
 use super::plan::{Expected, Findings, LanePlan, Wrong};
 
 /// What is in flight in a queue slot.
@@ -22,8 +24,6 @@ struct Slot {
     at: u64,
     length: u64,
     sequence: u32,
-    /// An op of this lane that writes overlapped with it, or it with one.
-    has_raced: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,14 +32,13 @@ enum Kind {
     Idle,
     Read,
     Write,
+    /// What is there goes: a file is emptied, cut or removed, or a range given back.
+    Erase,
 }
 
-impl Slot {
-    fn overlaps(&self, other: &Self) -> bool {
-        self.file == other.file
-            && self.at < other.at + other.length
-            && other.at < self.at + self.length
-    }
+/// What goes from a place on.
+fn erase(file: usize, at: u64) -> Slot {
+    Slot { kind: Kind::Erase, file, at, length: u64::MAX, sequence: 0 }
 }
 
 /// A lane that checks what it reads.
@@ -50,7 +49,8 @@ pub struct VerifyingLane<L> {
     handles: Vec<Option<usize>>,
     slots: Vec<Slot>,
     in_flight: usize,
-    ledgers: Vec<Ledger>,
+    /// What is known of the blocks of a read that ended.
+    known: Vec<Known>,
     sequence: u32,
     scratch: Vec<u8>,
     findings: Findings,
@@ -70,7 +70,7 @@ impl<L: Lane> VerifyingLane<L> {
             handles: Vec::new(),
             slots: vec![Slot::default(); depth as usize],
             in_flight: 0,
-            ledgers: plan.files.iter().map(|_| Ledger::default()).collect(),
+            known: Vec::new(),
             sequence: 0,
             scratch: vec![0; unit as usize],
             findings: Findings::default(),
@@ -83,19 +83,30 @@ impl<L: Lane> VerifyingLane<L> {
         self.findings
     }
 
-    /// Learns which file an op opens; what a transfer is about, if it can be checked.
+    /// Learns which file an op opens; what an op is about, if it can be checked or changes data.
     fn slot_of(&mut self, op: &Op) -> Slot {
         match *op {
-            Op::Open { path, handle, .. } | Op::Create { path, handle, .. } => {
-                let index = handle.0 as usize;
-                if self.handles.len() <= index {
-                    self.handles.resize(index + 1, None);
-                }
-                let file = path.0 as usize;
-                self.handles[index] = Some(file).filter(|file| *file < self.plan.files.len());
-                Slot::default()
+            Op::Open { path, handle, how } => {
+                let file = self.opened(path, handle);
+                file.filter(|_| how.is_truncating).map_or_else(Slot::default, |file| erase(file, 0))
             }
-            Op::Read(transfer) => {
+            Op::Create { path, handle, .. } => {
+                let file = self.opened(path, handle);
+                file.map_or_else(Slot::default, |file| erase(file, 0))
+            }
+            Op::Unlink { path } => {
+                let file = Some(path.0 as usize).filter(|file| *file < self.plan.files.len());
+                file.map_or_else(Slot::default, |file| erase(file, 0))
+            }
+            Op::Truncate { handle, length } => {
+                self.file_of(handle).map_or_else(Slot::default, |file| erase(file, length.0))
+            }
+            Op::Deallocate { handle, at, length, .. } => {
+                let file = self.file_of(handle);
+                let range = |file| Slot { length: length.0, ..erase(file, at.0) };
+                file.map_or_else(Slot::default, range)
+            }
+            Op::Read(transfer) if !transfer.is_unchecked => {
                 self.transfer(Kind::Read, transfer.handle, transfer.at, transfer.length)
             }
             Op::Write(transfer) => {
@@ -105,11 +116,36 @@ impl<L: Lane> VerifyingLane<L> {
         }
     }
 
+    /// Notes the file of a handle.
+    fn opened(&mut self, path: PathId, handle: Handle) -> Option<usize> {
+        let index = handle.0 as usize;
+        if self.handles.len() <= index {
+            self.handles.resize(index + 1, None);
+        }
+        self.handles[index] = Some(path.0 as usize).filter(|file| *file < self.plan.files.len());
+        self.handles[index]
+    }
+
+    fn file_of(&self, handle: Handle) -> Option<usize> {
+        self.handles.get(handle.0 as usize).copied().flatten()
+    }
+
     #[inline]
     fn transfer(&mut self, kind: Kind, handle: Handle, at: Position, length: Bytes) -> Slot {
-        let file = self.handles.get(handle.0 as usize).copied().flatten();
-        let (Some(file), Position::At(at)) = (file, at) else { return Slot::default() };
+        let (Some(file), Position::At(at)) = (self.file_of(handle), at) else {
+            return Slot::default();
+        };
         Slot { kind, file, at: at.0, length: length.0, ..Slot::default() }
+    }
+
+    /// What is known of a file.
+    fn book(&self, file: usize) -> MutexGuard<'_, Book> {
+        self.plan.files[file].book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whose an op is, among those of all lanes.
+    fn owner(&self, token: Token) -> u64 {
+        u64::from(self.plan.writer) << 32 | u64::from(token.0)
     }
 
     /// Composes what a write sends.
@@ -126,24 +162,27 @@ impl<L: Lane> VerifyingLane<L> {
         }
     }
 
-    /// Notes what the inner lane has taken, and with what it overlaps.
+    /// Notes what is about to begin, before others can see it.
     #[inline]
-    fn note(&mut self, token: Token, mut slot: Slot) {
+    fn begin(&self, token: Token, slot: &Slot) {
+        if slot.kind != Kind::Idle {
+            let range = (slot.at, slot.length);
+            self.book(slot.file).begin(self.owner(token), range, slot.kind != Kind::Read);
+        }
+    }
+
+    /// Notes what the inner lane has taken, or has not.
+    #[inline]
+    fn note(&mut self, token: Token, slot: Slot, is_taken: bool) {
         if slot.kind == Kind::Idle {
             return;
         }
-        if self.in_flight > 0 {
-            for other in &mut self.slots {
-                let is_race = (slot.kind == Kind::Write && other.kind != Kind::Idle)
-                    || other.kind == Kind::Write;
-                if is_race && slot.overlaps(other) {
-                    slot.has_raced = true;
-                    other.has_raced = true;
-                }
-            }
+        if is_taken {
+            self.slots[token.0 as usize] = slot;
+            self.in_flight += 1;
+        } else {
+            self.book(slot.file).end(self.owner(token));
         }
-        self.slots[token.0 as usize] = slot;
-        self.in_flight += 1;
     }
 
     /// Takes the ends of ops; a read of something wrong becomes an error.
@@ -152,10 +191,12 @@ impl<L: Lane> VerifyingLane<L> {
             let slot = std::mem::take(&mut self.slots[completion.token.0 as usize]);
             match slot.kind {
                 Kind::Idle => continue,
-                Kind::Write => self.wrote(&slot, completion.outcome),
+                Kind::Write => self.wrote(completion.token, &slot, completion.outcome),
+                Kind::Erase => self.erased(completion.token, &slot),
                 Kind::Read => {
+                    let has_raced = self.look_up(completion.token, &slot);
                     if let Ok(moved) = completion.outcome
-                        && !self.examine(completion.token, &slot, moved.0)
+                        && !self.examine(completion.token, &slot, moved.0, has_raced)
                     {
                         completion.outcome = Err(Errno::EILSEQ);
                     }
@@ -165,23 +206,48 @@ impl<L: Lane> VerifyingLane<L> {
         }
     }
 
-    fn wrote(&mut self, slot: &Slot, outcome: Result<Bytes, Errno>) {
+    fn wrote(&mut self, token: Token, slot: &Slot, outcome: Result<Bytes, Errno>) {
         let unit = self.plan.files[slot.file].unit.0;
+        let generation = Generation::new(self.plan.step, self.plan.writer, slot.sequence);
+        let mut book = self.book(slot.file);
+        let has_raced = book.end(self.owner(token));
         let is_certain =
-            outcome == Ok(Bytes(slot.length)) && !slot.has_raced && slot.at.is_multiple_of(unit);
-        let ledger = &mut self.ledgers[slot.file];
+            outcome == Ok(Bytes(slot.length)) && !has_raced && slot.at.is_multiple_of(unit);
         for block in slot.at / unit..(slot.at + slot.length).div_ceil(unit) {
             if is_certain {
-                ledger.wrote(block as usize, slot.sequence);
+                book.wrote(block as usize, generation.0);
             } else {
-                ledger.contest(block as usize);
+                book.contest(block as usize);
             }
         }
     }
 
+    /// Whatever became of it, nothing is certain there any more.
+    fn erased(&mut self, token: Token, slot: &Slot) {
+        let unit = self.plan.files[slot.file].unit.0;
+        let mut book = self.book(slot.file);
+        book.end(self.owner(token));
+        book.forget(slot.at / unit, slot.at.saturating_add(slot.length).div_ceil(unit));
+    }
+
+    /// Ends a read in its book; whether writes came in between. What is known of its blocks stays
+    /// in `known`.
+    fn look_up(&mut self, token: Token, slot: &Slot) -> bool {
+        let unit = self.plan.files[slot.file].unit.0;
+        let mut known = std::mem::take(&mut self.known);
+        let mut book = self.book(slot.file);
+        let has_raced = book.end(self.owner(token));
+        known.clear();
+        let blocks = slot.at / unit..(slot.at + slot.length) / unit;
+        known.extend(blocks.map(|block| book.known(block as usize)));
+        drop(book);
+        self.known = known;
+        has_raced
+    }
+
     /// Whether all that was read is as it should be; what is not is noted.
     #[inline]
-    fn examine(&mut self, token: Token, slot: &Slot, moved: u64) -> bool {
+    fn examine(&mut self, token: Token, slot: &Slot, moved: u64, has_raced: bool) -> bool {
         let plan = &self.plan;
         let file = &plan.files[slot.file];
         let unit = file.unit.0;
@@ -192,11 +258,10 @@ impl<L: Lane> VerifyingLane<L> {
             let offset = slot.at + index as u64 * unit;
             let check = Check {
                 place: Place { file: file.identity, offset, kind: plan.kind },
-                is_racing: slot.has_raced || file.trust.is_contended,
+                is_racing: has_raced || file.trust.is_contended,
                 may_be_mixed: file.trust.may_be_mixed,
                 floor: file.trust.floor,
-                known: self.ledgers[slot.file].known((offset / unit) as usize),
-                writer: (plan.step, plan.writer),
+                known: self.known.get(index).copied().unwrap_or(Known::Nothing),
             };
             if let Err(wrong) = check.run(block, &mut self.scratch[..unit as usize]) {
                 is_right = false;
@@ -214,16 +279,13 @@ struct Check {
     may_be_mixed: bool,
     floor: Option<u16>,
     known: Known,
-    writer: (u16, u16),
 }
 
 impl Check {
     #[inline]
     fn run(&self, block: &[u8], scratch: &mut [u8]) -> Result<(), Wrong> {
         let own = match self.known {
-            Known::Write(sequence) if !self.is_racing => {
-                Some(Generation::new(self.writer.0, self.writer.1, sequence))
-            }
+            Known::Write(generation) if !self.is_racing => Some(Generation(generation)),
             _ => None,
         };
         let result = if self.is_racing || self.known == Known::Contested {
@@ -283,13 +345,14 @@ impl<L: Lane> Lane for VerifyingLane<L> {
                 slot.sequence = self.sequence;
                 self.compose(submission.token, &slot);
             }
+            self.begin(submission.token, &slot);
             slots.push(slot);
         }
         let before = done.len();
         let now = self.inner.now();
         let accepted = self.inner.submit_batch(now, batch, done);
-        for (submission, slot) in batch.iter().zip(slots).take(accepted.total()) {
-            self.note(submission.token, slot);
+        for (index, (submission, slot)) in batch.iter().zip(slots).enumerate() {
+            self.note(submission.token, slot, index < accepted.total());
         }
         self.finish(&mut done[before..]);
         accepted

@@ -2,13 +2,13 @@
 //! examines what is read.
 //!
 //! [`lane`] does it for any target that gives its buffers out; [`block`] is what a block looks
-//! like, [`ledger`] what a lane remembers of its own writes, [`plan`] what it may expect of the
-//! rest. Times of ops leave the checking out; throughput has it in, which a caveat says.
+//! like, [`iolab_workload::verify::ledger`] what is known of earlier writes, [`plan`] what it may
+//! expect of the rest. Times of ops leave the checking out; throughput has it in, which a caveat
+//! says.
 
 pub mod block;
 pub mod hash;
 pub mod lane;
-pub mod ledger;
 pub mod plan;
 
 pub use lane::VerifyingLane;

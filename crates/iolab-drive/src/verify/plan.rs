@@ -1,11 +1,13 @@
 //! What a lane is told about its files, and what it found.
 
-use iolab_model::Bytes;
+use std::sync::Arc;
+
 use iolab_workload::StreamReport;
+use iolab_workload::program::Stage;
 use iolab_workload::spec::{Phase, Tenant, Workload};
 use iolab_workload::verify::{
-    Mismatch, Trust, Verify, file_identity, layout_step, phase_index, step_name, trust, unit,
-    worker_step,
+    FilePlan, Mismatch, SharedBook, Trust, Verify, file_identity, layout_step, phase_index,
+    step_name, trust, unit, worker_step,
 };
 
 use super::block::{Fault, Generation, SECTOR};
@@ -14,19 +16,6 @@ use super::block::{Fault, Generation, SECTOR};
 const DESCRIBED_MAX: usize = 8;
 /// Writer number of the layout, which is no worker of a phase.
 const LAYOUT_WORKER: u16 = u16::MAX;
-
-/// A file as a lane sees it.
-#[derive(Clone, Debug)]
-pub struct FilePlan {
-    /// Its name.
-    pub name: String,
-    /// Its identity in headers.
-    pub identity: u64,
-    /// Bytes of its blocks.
-    pub unit: Bytes,
-    /// What is certain about it.
-    pub trust: Trust,
-}
 
 /// What a lane is told.
 #[derive(Clone, Debug)]
@@ -38,7 +27,7 @@ pub struct LanePlan {
     /// Its number among the writers of that step.
     pub writer: u16,
     /// Its files, by [`iolab_model::op::PathId`].
-    pub files: Vec<FilePlan>,
+    pub files: Arc<[FilePlan]>,
     /// All files of the workload, to name those that a block says it is of.
     names: Vec<(u64, String)>,
     /// What happened in each step, in words.
@@ -56,7 +45,10 @@ impl LanePlan {
         // It reads nothing, so it needs to trust nothing.
         let files = names.map(|name| file_plan(workload, phase, name, Trust::default()));
         let files: Vec<FilePlan> = files.collect();
-        workload.verify.is_on().then(|| Self::new(workload, (step, LAYOUT_WORKER), files))
+        workload
+            .verification()
+            .is_on()
+            .then(|| Self::new(workload, (step, LAYOUT_WORKER), files.into()))
     }
 
     /// For worker `who` (index of its tenant, of itself, and its ordinal in the phase).
@@ -66,16 +58,30 @@ impl LanePlan {
         name: &str,
         who: (usize, u32, u32),
     ) -> Option<Self> {
-        if !workload.verify.is_on() {
+        if !workload.verification().is_on() {
             return None;
         }
         let (tenant, worker, ordinal) = who;
         let trusted = trust(workload, phase, name, (tenant, worker));
         let file = file_plan(workload, &workload.phases[phase], name, trusted);
-        Some(Self::new(workload, (worker_step(phase), ordinal as u16), vec![file]))
+        Some(Self::new(workload, (worker_step(phase), ordinal as u16), Arc::from([file])))
     }
 
-    fn new(workload: &Workload, (step, writer): (u16, u16), files: Vec<FilePlan>) -> Self {
+    /// For worker `who` of the programs of a phase (none: for its layout), which share what is
+    /// known of their files; absent if nothing is verified.
+    pub fn stage(
+        workload: &Workload,
+        phase: usize,
+        stage: &Stage,
+        who: Option<u32>,
+    ) -> Option<Self> {
+        let step = if who.is_some() { worker_step(phase) } else { layout_step(phase) };
+        let writer = who.map_or(LAYOUT_WORKER, |ordinal| ordinal as u16);
+        let files = stage.verified();
+        (!files.is_empty()).then(|| Self::new(workload, (step, writer), files))
+    }
+
+    fn new(workload: &Workload, (step, writer): (u16, u16), files: Arc<[FilePlan]>) -> Self {
         let tenants = workload.phases.iter().flat_map(|phase| &phase.tenants);
         let mut names: Vec<String> = tenants.flat_map(Tenant::file_names).collect();
         names.sort();
@@ -83,7 +89,7 @@ impl LanePlan {
         let names = names.into_iter().map(|name| (file_identity(workload.seed, &name), name));
         let steps = 0..layout_step(workload.phases.len());
         let steps = steps.map(|step| step_name(workload, step)).collect();
-        Self { kind: workload.verify, step, writer, files, names: names.collect(), steps }
+        Self { kind: workload.verification(), step, writer, files, names: names.collect(), steps }
     }
 
     /// A write in words.
@@ -172,7 +178,9 @@ impl LanePlan {
                 ("torn", at * SECTOR, what)
             }
             Fault::Misplaced { file: other, offset: home, generation } => {
-                let known = self.names.iter().find(|(identity, _)| identity == other);
+                let names = self.names.iter().map(|(identity, name)| (identity, name));
+                let names = names.chain(self.files.iter().map(|own| (&own.identity, &own.name)));
+                let known = { names }.find(|(identity, _)| *identity == other);
                 let whose = match known {
                     _ if *other == file.identity => "this file".to_owned(),
                     Some((_, name)) => format!("file {name}"),
@@ -202,7 +210,8 @@ fn file_plan(workload: &Workload, phase: &Phase, name: &str, trust: Trust) -> Fi
     let tenant = tenants.find(|tenant| tenant.file_names().any(|known| known == name));
     let stem = tenant.map_or(name, |tenant| tenant.file.as_str());
     let identity = file_identity(workload.seed, name);
-    FilePlan { name: name.to_owned(), identity, unit: unit(workload, stem), trust }
+    let (name, unit) = (name.to_owned(), unit(workload, stem));
+    FilePlan { name, identity, unit, trust, book: SharedBook::default() }
 }
 
 /// What is wrong with a block that was read.

@@ -12,10 +12,11 @@ use super::problem::Problem;
 use crate::operation::OperationKind;
 use crate::spec::{Limit, Phase, Tenant, WorkersAs, Workload};
 
-type Found = Result<(), Problem>;
+/// Nothing, or the first contradiction.
+pub(super) type Found = Result<(), Problem>;
 
 /// Sectors are the unit of direct I/O.
-const DIRECT_UNIT: u64 = 512;
+pub(super) const DIRECT_UNIT: u64 = 512;
 
 /// The first contradiction in what belongs to programs.
 pub(crate) fn problem(workload: &Workload) -> Found {
@@ -131,10 +132,6 @@ fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &
         let problem = "a program whose workers are processes: they share which files exist";
         return wrong(".program", problem, "use workers_as = \"threads\"");
     }
-    if workload.verify.is_on() {
-        let problem = "verification of what a program reads";
-        return wrong(".program", problem, "use verify = \"none\"");
-    }
     if matches!(workload.content, iolab_model::target::Content::Blend(_)) {
         let problem = "a program that writes data with equal parts";
         return wrong(".program", problem, "use content incompressible or zero");
@@ -157,23 +154,26 @@ fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &
     Ok(())
 }
 
-struct Checker<'a> {
-    workload: &'a Workload,
-    phase: &'a Phase,
-    program: &'a Program,
+/// Looks for contradictions in one program.
+pub(super) struct Checker<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) phase: &'a Phase,
+    pub(super) program: &'a Program,
     path: String,
 }
 
 impl Checker<'_> {
-    fn wrong(&self, below: &str, problem: impl Into<String>, remedy: &str) -> Found {
+    /// A contradiction below the program.
+    pub(super) fn wrong(&self, below: &str, problem: impl Into<String>, remedy: &str) -> Found {
         Err(Problem::new(format!("{}.{below}", self.path), problem, remedy))
     }
 
     fn check(&self) -> Found {
-        if self.program.steps.is_empty() {
+        if self.program.steps.is_empty() && self.program.recorded.is_none() {
             return self.wrong("steps", "no steps", "give at least one");
         }
         self.check_pace()?;
+        self.check_recorded()?;
         self.check_turn()?;
         self.check_beginning()?;
         let mut seen = BTreeSet::new();
@@ -196,6 +196,7 @@ impl Checker<'_> {
         if all.any(has_end) {
             return self.wrong("before", "a repeat without end", "say how often: times = 3");
         }
+        self.check_verified()?;
         self.check_waits()
     }
 
@@ -375,6 +376,7 @@ impl Checker<'_> {
             ("is_truncating", node.is_truncating, does.opens(), false),
             ("flags", !node.flags.is_empty(), moves, false),
             ("vectors", node.vectors > 0, moves, false),
+            ("verify", node.verify.is_some(), does == Deed::Read, false),
             ("under_way", node.under_way > 0, does == Deed::Await, false),
             ("key", node.key.is_some(), is_key, is_key),
             ("count", node.count.is_some(), counts, does == Deed::Scan),

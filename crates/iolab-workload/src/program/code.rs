@@ -2,6 +2,7 @@
 
 use super::amount::Amount;
 use super::choice::{FileBy, FileChoice, KeyBy, KeyChoice};
+use super::deed::Deed;
 use super::description::Program;
 use super::nature;
 use super::node::Node;
@@ -146,6 +147,11 @@ impl Code {
     /// Node of a step, by its id.
     fn step(&self, id: &str) -> Option<usize> {
         self.flats.iter().position(|flat| flat.node.name() == id)
+    }
+
+    /// The step that does the recorded operations of a kind.
+    pub(super) fn recorded_step(&self, does: Deed) -> Option<usize> {
+        self.lists[1].iter().copied().find(|node| self.flats[*node].node.does == does)
     }
 
     fn slot(&self, name: Option<&String>) -> usize {

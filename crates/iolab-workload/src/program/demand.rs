@@ -128,7 +128,22 @@ pub fn demand(workload: &Workload) -> Option<Demand> {
 /// Nanoseconds until the clock ends a phase.
 fn longest(phase: &Phase) -> u64 {
     let programs = phase.tenants.iter().filter_map(|tenant| tenant.program.as_ref());
-    programs.filter_map(|program| program.limit.time_ns).map(|time| time.0).max().unwrap_or(0)
+    programs.filter_map(clock).max().unwrap_or(0)
+}
+
+/// Nanoseconds until the clock ends a program: at its limit, or with the last recorded operation.
+fn clock(program: &Program) -> Option<u64> {
+    let recorded = match (&program.pace, &program.recorded) {
+        (Pace::Recorded { speed }, Some(recorded)) => recorded.content.as_ref().map(|content| {
+            let passes = if program.limit.is_none() { Some(1) } else { program.limit.passes };
+            let pass = content.duration_ns.0 as f64 / speed;
+            passes.map_or(UNBOUNDED, |passes| (pass * passes as f64) as u64)
+        }),
+        _ => None,
+    };
+    let limit = program.limit.time_ns.map(|time| time.0);
+    let both = limit.into_iter().chain(recorded.filter(|time| *time != UNBOUNDED));
+    both.min()
 }
 
 /// Space of the files of a set, and what is written before the measuring.
@@ -158,7 +173,14 @@ fn of_set(set: &FileSet, workload: &Workload, written: u64) -> (u64, u64) {
 
 /// What one worker costs from its first step to its last.
 fn of_worker(program: &Program, sizes: Sizes) -> Cost {
-    let pass = of_all(&program.steps, sizes);
+    let recorded = program.recorded.as_ref().and_then(|recorded| recorded.content.as_ref());
+    let pass = match recorded {
+        Some(content) => {
+            let (read, written) = (content.read_bytes.0, content.written_bytes.0);
+            Cost { written, moved: read.saturating_add(written), grown: 0 }
+        }
+        None => of_all(&program.steps, sizes),
+    };
     let whole = pass.times(passes(program));
     let (mut most_ops, limit) = (whole, &program.limit);
     let largest = largest(&program.steps, sizes);
@@ -184,7 +206,7 @@ fn passes(program: &Program) -> u64 {
     let by_pace = limit.time_ns.map_or(UNBOUNDED, |time| {
         let seconds = time.0 as f64 / 1e9;
         match program.pace {
-            Pace::Closed => UNBOUNDED,
+            Pace::Closed | Pace::Recorded { .. } => UNBOUNDED,
             Pace::Rate { passes_per_s } => (passes_per_s * seconds).ceil() as u64 + 1,
             Pace::Poisson { passes_per_s } => {
                 // Six standard deviations above the mean.

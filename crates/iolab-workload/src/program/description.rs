@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::deed::Group;
 use super::node::{Node, is_default};
+use super::recorded::Recorded;
 
 /// What each worker of a tenant does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +16,11 @@ pub struct Program {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<Node>,
     /// Done over and over inside the timed region: one time through is a *pass*.
+    #[serde(default)]
     pub steps: Vec<Node>,
+    /// Operations come from a recorded stream; each is done as the step that does the same says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Recorded>,
     /// Done once after the timed region.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Node>,
@@ -60,6 +65,21 @@ pub enum Pace {
         /// From the end of the last to the beginning of the next.
         pause_ns: Ns,
     },
+    /// Operations of a recorded stream begin at their recorded times, or later.
+    Recorded {
+        /// So many times as fast as it was recorded.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        speed: f64,
+    },
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(speed: &f64) -> bool {
+    (*speed - 1.0).abs() < f64::EPSILON
 }
 
 /// A proportion between tenants.
@@ -162,11 +182,16 @@ impl Program {
         })
     }
 
+    /// Whether operations have a meant beginning.
+    pub(super) fn is_paced(&self) -> bool {
+        self.passes_per_s().is_some() || matches!(self.pace, Pace::Recorded { .. })
+    }
+
     /// Passes per second of each worker, if they have a rate.
     pub fn passes_per_s(&self) -> Option<f64> {
         match self.pace {
             Pace::Rate { passes_per_s } | Pace::Poisson { passes_per_s } => Some(passes_per_s),
-            Pace::Closed | Pace::Bursts { .. } => None,
+            Pace::Closed | Pace::Bursts { .. } | Pace::Recorded { .. } => None,
         }
     }
 

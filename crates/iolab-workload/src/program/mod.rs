@@ -2,8 +2,8 @@
 //!
 //! [`Program`] is the description, as data; [`ProgramWorker`] runs it, passive as every worker;
 //! [`Stage`] is what the workers of a phase share (which files exist, which keys are known,
-//! semaphores), and [`StageWorker`] makes the files before anybody is measured. Left out: streams
-//! recorded in a file, and verification of what is read.
+//! semaphores), and [`StageWorker`] makes the files before anybody is measured. A program may also
+//! be a stream that was recorded in a file ([`Recorded`]).
 
 mod amount;
 mod check;
@@ -24,8 +24,12 @@ mod operation;
 mod pick;
 mod place;
 mod problem;
+mod recorded;
+mod recorded_check;
+mod recorded_stream;
 mod stage;
 mod tally;
+mod verified;
 mod worker;
 
 pub use amount::{Amount, Spread, Weighted};
@@ -42,7 +46,12 @@ pub use operation::OperationCount;
 pub use pick::{Pick, Zone};
 pub use place::{Cursor, Place};
 pub use problem::Problem;
+pub use recorded::{RECORDED_DEEDS, Recorded, RecordedContent, RecordedFormat};
+pub use recorded_stream::{
+    RECORDED_FILES_MAX, RECORDED_TITLE, RecordedOp, RecordedReader, RecordedStream,
+};
 pub use stage::Stage;
-pub use worker::ProgramWorker;
+pub use verified::verified_unit;
+pub use worker::{OpenRecorded, ProgramWorker};
 
 pub(crate) use check::problem;

@@ -9,6 +9,7 @@ use super::amount::Amount;
 use super::choice::{FileChoice, KeyChoice};
 use super::deed::Deed;
 use super::place::Place;
+use crate::verify::Verify;
 
 /// A node. What it does decides which fields mean something; a field that means nothing is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,6 +78,10 @@ pub struct Node {
     /// Parts of each transfer, for calls that take several buffers; 0 or 1 is a plain call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub vectors: u16,
+    /// Whether what it reads is compared with what was written; absent: as the workload says
+    /// (read).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
     /// The next step begins without waiting for its end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_submitted_only: bool,
@@ -191,6 +196,7 @@ impl Node {
             is_read_only: false,
             flags: TransferFlags::NONE,
             vectors: 0,
+            verify: None,
             is_submitted_only: false,
             under_way: 0,
             key: None,

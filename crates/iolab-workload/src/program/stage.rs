@@ -16,6 +16,7 @@ use super::description::Program;
 use super::files::{FileSet, Fill, Reuse};
 use super::keys::KeyState;
 use crate::spec::{Phase, Tenant, Workload};
+use crate::verify::{Books, FilePlan, Verify};
 
 /// A file of a set, or a directory beside its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -342,6 +343,10 @@ pub struct Stage {
     working: Vec<AtomicU32>,
     /// Nothing that is made stays: nothing is looked for either.
     pub(super) keeps_nothing: bool,
+    /// Whether steps compare what they read that do not say so themselves.
+    pub(super) verify: Verify,
+    /// Its files as lanes see them that verify; by path, empty if none do.
+    verified: Arc<[FilePlan]>,
 }
 
 /// The programs of a phase, with their tenants.
@@ -387,6 +392,8 @@ impl Stage {
                 .any(|(_, own)| own.begins_after.is_some() || own.barriers().next().is_some()),
             working: phase.tenants.iter().map(|it| AtomicU32::new(it.workers)).collect(),
             keeps_nothing: false,
+            verify: workload.verify,
+            verified: Arc::default(),
         };
         for tenant in &phase.tenants {
             let code = tenant.program.as_ref().map(|program| Code::new(program, &stage));
@@ -407,6 +414,21 @@ impl Stage {
     pub fn on(mut self, keeps_nothing: bool) -> Self {
         self.keeps_nothing = keeps_nothing;
         self
+    }
+
+    /// The same, with what is known of its files from earlier phases, if anything is verified.
+    #[must_use]
+    pub fn known_by(mut self, books: &Books, workload: &Workload, directory: &Path) -> Self {
+        if workload.verification().is_on() {
+            let unit = super::verified_unit(workload);
+            self.verified = books.files((&self.paths, directory), workload.seed, unit);
+        }
+        self
+    }
+
+    /// Its files as lanes see them that verify.
+    pub fn verified(&self) -> Arc<[FilePlan]> {
+        Arc::clone(&self.verified)
     }
 
     /// The timed region of one of a tenant's workers is over.

@@ -10,6 +10,7 @@ mod around;
 mod choose;
 mod job;
 mod leaf;
+mod replay;
 mod serve;
 mod tree;
 
@@ -34,6 +35,8 @@ use crate::spec::Phase;
 use crate::worker::{Step, Worker};
 use job::Job;
 use leaf::Begun;
+pub use replay::OpenRecorded;
+use replay::Replay;
 use serve::Serving;
 use tree::Frame;
 
@@ -149,6 +152,8 @@ pub struct ProgramWorker<'a, G> {
     at_barrier: Option<(usize, u64)>,
     /// It came to the barrier where its tenant begins.
     has_come: bool,
+    /// Where it is in the recorded stream of its program.
+    replay: Replay,
     report: StreamReport,
 }
 
@@ -164,7 +169,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         let described = &phase.tenants[tenant];
         let code = stage.code(tenant);
         let name = format!("{} of {}", described.name, phase.name);
-        let is_paced = code.program.passes_per_s().is_some();
+        let is_paced = code.program.is_paced();
         let before = code.program.begins_after.as_deref();
         let awaited =
             before.and_then(|name| phase.tenants.iter().position(|other| other.name == name));
@@ -215,6 +220,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             turn: None,
             at_barrier: None,
             has_come: false,
+            replay: Replay::default(),
             report: StreamReport { worker: index, ..StreamReport::default() },
             code,
         };
@@ -354,6 +360,9 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         if self.is_out_of_work || self.is_at_limit() {
             return self.end_timed();
         }
+        if self.code.program.recorded.is_some() {
+            return self.timed_recorded(now);
+        }
         if self.frames.is_empty()
             && self.at == self.code.lists[1].len()
             && let Some(step) = self.begin_pass(now)
@@ -384,7 +393,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             return Some(self.end_timed());
         }
         let intended = match self.code.program.pace {
-            Pace::Closed | Pace::Bursts { .. } => now.max(self.earliest),
+            Pace::Closed | Pace::Bursts { .. } | Pace::Recorded { .. } => now.max(self.earliest),
             Pace::Rate { .. } | Pace::Poisson { .. } => self.next_arrival,
         };
         if intended >= self.deadline {
@@ -410,7 +419,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
                 let gap = super::draw::exponential(&mut self.random) * 1e9 / passes_per_s;
                 self.next_arrival += Ns(gap as u64);
             }
-            Pace::Closed | Pace::Bursts { .. } => {}
+            Pace::Closed | Pace::Bursts { .. } | Pace::Recorded { .. } => {}
         }
         None
     }

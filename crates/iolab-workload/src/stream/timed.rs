@@ -173,6 +173,7 @@ impl<G: GroupState> StreamWorker<G> {
             vectors: self.tenant.vectors.max(1),
             flags: self.tenant.flags,
             call_bytes: self.tenant.manner.call_bytes,
+            is_unchecked: false,
         }
     }
 

@@ -199,13 +199,3 @@ fn a_target_that_keeps_nothing_is_refused() {
     let error = run_threads(&Null, pair, Path::new("/"), |_| {}, &mut NoObserver).unwrap_err();
     assert!(error.to_string().contains("give back what was written"), "{error}");
 }
-
-#[test]
-fn overlapping_ops_in_flight_are_only_asked_whether_they_belong() {
-    use super::{Kind, Slot};
-    let write = Slot { kind: Kind::Write, at: 0, length: 4096, ..Slot::default() };
-    let read = Slot { kind: Kind::Read, at: 4095, length: 1, ..Slot::default() };
-    assert!(write.overlaps(&read) && read.overlaps(&write));
-    assert!(!write.overlaps(&Slot { at: 4096, ..read }));
-    assert!(!write.overlaps(&Slot { file: 1, ..read }));
-}

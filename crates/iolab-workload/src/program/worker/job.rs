@@ -68,6 +68,8 @@ pub(super) struct Job {
     pub(super) handle: u32,
     pub(super) open: Option<Open>,
     pub(super) key: Option<(usize, u64)>,
+    /// Its number in a recorded stream.
+    pub(super) recorded: Option<u64>,
 }
 
 impl Job {
@@ -88,6 +90,7 @@ impl Job {
             handle: 0,
             open: None,
             key: None,
+            recorded: None,
         }
     }
 
@@ -127,6 +130,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let token = completion.token.0;
         let mut job = self.jobs[token as usize].take().expect("a call belongs to a job");
         job.began.get_or_insert(completion.submitted);
+        let is_last = completion.outcome.is_err() || !job.has_more();
+        if let Some(number) = job.recorded.filter(|_| is_last) {
+            self.replay.under_way.remove(&number);
+        }
         let moved = match completion.outcome {
             Ok(moved) => moved.0,
             // A key that is not there is an answer.

@@ -110,7 +110,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
     }
 
-    fn send(&mut self, node: usize, flat: &Flat, job: Job) -> Begun {
+    /// Takes a job among those under way.
+    pub(super) fn send(&mut self, node: usize, flat: &Flat, job: Job) -> Begun {
         let Some(token) = self.free.pop() else { return Begun::Later };
         if let (Some(tally), true) = (flat.tally, self.is_timed()) {
             self.tallies[tally].begun += 1;
@@ -119,8 +120,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
         let last = Last { file: job.file, at: place_of(&job), key: job.key };
         self.remember(node, last);
+        // Recorded operations overlap as far as depth and stream let them.
+        let is_alone = !flat.node.is_submitted_only && job.recorded.is_none();
         self.jobs[token as usize] = Some(job);
-        if !flat.node.is_submitted_only {
+        if is_alone {
             self.blocked = Some(token);
         }
         Begun::Call(token)
@@ -425,7 +428,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             Positioned::Current => Position::Current,
         };
         let (vectors, flags) = (step.vectors.max(1), step.flags);
-        let transfer = Transfer { vectors, flags, ..Transfer::plain(handle, at, length) };
+        let is_unchecked = self.is_unchecked(step);
+        let plain = Transfer::plain(handle, at, length);
+        let transfer = Transfer { vectors, flags, is_unchecked, ..plain };
         let changes = |reaches: u64| match at {
             Position::At(at) => Meaning::Reaches(at.0 + reaches),
             Position::Current | Position::End => Meaning::Grown,
@@ -455,6 +460,11 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
         Self::then(job, if is_write { Op::Write(transfer) } else { Op::Read(transfer) });
         Ok(())
+    }
+
+    /// Whether what a step reads is compared with nothing.
+    pub(super) fn is_unchecked(&self, step: &Node) -> bool {
+        !step.verify.unwrap_or(self.stage.verify).is_on()
     }
 
     fn rewind(&mut self, handle: u32) {

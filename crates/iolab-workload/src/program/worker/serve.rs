@@ -45,7 +45,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let (handle, length, opens) = (Handle(job.handle), Bytes(length), job.open.is_some());
         let (vectors, flags) = (flat.node.vectors.max(1), flat.node.flags);
         let position = Position::At(Bytes(at));
-        let transfer = Transfer { vectors, flags, ..Transfer::plain(handle, position, length) };
+        let is_unchecked = self.is_unchecked(&flat.node);
+        let plain = Transfer::plain(handle, position, length);
+        let transfer = Transfer { vectors, flags, is_unchecked, ..plain };
         let op = match flat.node.does {
             Deed::Read => Op::Read(transfer),
             Deed::Write => Op::Write(transfer),

@@ -1,0 +1,166 @@
+"""Recorded streams and verification in programs, as their users meet them."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from iolab.store.cells import unpack_record
+
+from .conftest import Run
+
+if TYPE_CHECKING:
+    from iolab.protocol import Record
+
+TITLE = "iolab recorded stream 1\n"
+STREAM = (
+    TITLE + "0 write 0 0 8192\n1000 read 0 4096 4096 after 1\n2000 fsync 0\n3000 read 1 0 512\n"
+)
+IOLOG = """fio version 2 iolog
+/etc/passwd add
+/etc/passwd open
+/etc/passwd write 0 4096
+/etc/passwd wait 100 0
+/etc/passwd read 0 4096
+/etc/passwd close
+"""
+FILE = """
+[[file_sets]]
+name = "data"
+files = 2
+file_size = "64k"
+
+[[tenants]]
+name = "again"
+
+[tenants.program]
+recorded = {{ file = "{name}", set = "data" {rest} }}
+"""
+VERIFIED = """
+verify = "full"
+
+[[file_sets]]
+name = "data"
+files = 4
+file_size = "256k"
+
+[[phases]]
+name = "write"
+keeps_files = true
+[[phases.tenants]]
+name = "writers"
+workers = 2
+[phases.tenants.program]
+limit = { passes = 100 }
+steps = [
+  { does = "write", file = { by = "next", set = "data" }, at = { pick = "uniform" }, size = "8k" },
+]
+
+[[phases]]
+name = "read"
+[[phases.tenants]]
+name = "readers"
+workers = 2
+[phases.tenants.program]
+limit = { passes = 100 }
+steps = [
+  { does = "read", file = { by = "next", set = "data" }, at = { pick = "uniform" }, size = "4k" },
+]
+"""
+ONCE = ("--cache", "as_is", "--rounds", "1")
+
+
+def records(out: Path) -> list[Record]:
+    """Records of a study."""
+    with sqlite3.connect(out / "study.db") as connection:
+        found = connection.execute("SELECT record_zlib FROM record").fetchall()
+    return [unpack_record(cell, number) for number, (cell,) in enumerate(found)]
+
+
+def counts(out: Path) -> dict[str, int]:
+    """Operations of the only trial, by id."""
+    (record,) = records(out)
+    (phase,) = record["phases"]
+    (tenant,) = phase["tenants"]
+    return {own["id"]: own["ops"] for own in tenant.get("operations", [])}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a workload file and its stream, beside the directory that is measured."""
+    found = tmp_path / "mine"
+    found.mkdir()
+    (tmp_path / "place").mkdir()
+    (found / "trace.log").write_text(STREAM)
+    (found / "again.toml").write_text(FILE.format(name="trace.log", rest=""))
+    return found
+
+
+def test_a_stream_is_done_again_and_the_study_runs_again_from_elsewhere(
+    iolab: Run, tmp_path: Path, folder: Path
+) -> None:
+    on = f"dir:{tmp_path}/place"
+    done = iolab("compare", "--on", on, "--workload", folder / "again.toml", *ONCE, "--out", "o")
+    assert done.returncode == 0, done.stderr
+    assert counts(tmp_path / "o") == {"read": 2, "write": 1, "fsync": 1}
+    done = iolab("run", "o", "--resume", "--rounds", "2")
+    assert done.returncode == 0, done.stderr
+    assert len(records(tmp_path / "o")) == 2
+
+
+def test_names_in_an_iolog_lead_nowhere(iolab: Run, tmp_path: Path, folder: Path) -> None:
+    before = Path("/etc/passwd").read_bytes()
+    (folder / "job.log").write_text(IOLOG)
+    (folder / "log.toml").write_text(FILE.format(name="job.log", rest=', format = "iolog"'))
+    on = f"dir:{tmp_path}/place"
+    done = iolab("compare", "--on", on, "--workload", folder / "log.toml", *ONCE, "--out", "o")
+    assert done.returncode == 0, done.stderr
+    assert counts(tmp_path / "o") == {"read": 1, "write": 1}
+    assert Path("/etc/passwd").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        (TITLE + "0 read 0 0 512\n0 raed 0 0 512\n", "trace.log: line 3: 'raed' is none of"),
+        (TITLE + "0 read ../../etc/passwd 0 512\n", "line 2: FILE is no whole number"),
+        (TITLE + "0 read 2 0 512\n", "3 files in the stream"),
+        (TITLE + "0 read 0 65536 512\n", "reaches 66048 into a file"),
+        ("fio version 3 iolog\n", 'write format = "iolog"'),
+        ("", "is not 'iolab recorded stream 1'"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_touched(
+    iolab: Run, tmp_path: Path, folder: Path, stream: str, expected: str
+) -> None:
+    (folder / "trace.log").write_text(stream)
+    on = f"dir:{tmp_path}/place"
+    done = iolab("compare", "--on", on, "--workload", folder / "again.toml", *ONCE, "--out", "o")
+    assert done.returncode == 1, done.stderr
+    assert expected in " ".join(done.stderr.split()), done.stderr
+    assert not list((tmp_path / "place").iterdir())
+
+
+def test_programs_verify_what_they_read(iolab: Run, tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    (tmp_path / "verified.toml").write_text(VERIFIED)
+    on = f"dir:{tmp_path}/place"
+    done = iolab("compare", "--on", on, "--workload", "verified.toml", *ONCE, "--out", "o")
+    assert done.returncode == 0, done.stderr
+    (record,) = records(tmp_path / "o")
+    workers = [w for phase in record["phases"] for t in phase["tenants"] for w in t["workers"]]
+    assert record["status"] == "ok"
+    assert workers
+    assert all(not worker["errors"] for worker in workers)
+
+
+def test_a_simulated_disk_has_no_data_to_verify(iolab: Run, tmp_path: Path) -> None:
+    text = VERIFIED.replace('does = "', 'path = "direct", does = "')
+    (tmp_path / "verified.toml").write_text(text)
+    words = ["--workload", "verified.toml", "--scheduler", "none", "--rounds", "1"]
+    done = iolab("compare", "--on", "sim:fixed-100us", *words, "--out", "o")
+    assert done.returncode != 0
+    assert "keep no data that could be compared" in " ".join(done.stderr.split()), done.stderr
