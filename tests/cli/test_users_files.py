@@ -367,7 +367,9 @@ def test_issue_14_point_2_what_a_killed_iozone_leaves_is_iolabs_and_a_copy_is_no
 def test_issue_14_point_2_a_file_that_appeared_later_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What came between the look and the write was replaced by the rename; link(2) refuses."""
+    """A file that came between the look and the write was replaced by the rename; link(2)
+    refuses.
+    """
     monkeypatch.setattr(created_files, "state_directory", lambda: tmp_path / "state")
     path = tmp_path / "a.iolab"
     drafted = Folder.draft

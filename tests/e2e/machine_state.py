@@ -47,7 +47,9 @@ def _is_of_another_session(text: str) -> bool:
 
 
 def _is_own_image(image: str) -> bool:
-    """Whether an image is of these tests: those of others lie in places that are not seen here."""
+    """Tell whether an image is of these tests: those of others lie in places that are not seen
+    here.
+    """
     return _is_own(image) and (image.endswith(" (deleted)") or Path(image).exists())
 
 
@@ -117,7 +119,7 @@ def machine_state() -> dict[str, str]:
 
 
 def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """What changed, as `name: before -> after`."""
+    """Differences, as `name: before -> after`."""
     names = sorted(before.keys() | after.keys())
     return [
         f"{name}: {before.get(name)!r} -> {after.get(name)!r}"

@@ -87,7 +87,7 @@ def start(out: Path, study: Path) -> subprocess.Popen[str]:
 
 
 def said(out: Path) -> str:
-    """What the last start of the study printed."""
+    """Output of the last start of the study."""
     return out.with_suffix(".log").read_text()
 
 

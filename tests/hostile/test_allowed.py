@@ -40,7 +40,7 @@ ALLOWED = (
     r"/proc/sys/vm/drop_caches",
     r"/proc/(self|\d+)/oom_score_adj",
 )
-"""Where the agent, root for alice, and what it starts may write, make, remove or mount."""
+"""Paths where the agent, root for alice, and its programs may write, make, remove or mount."""
 
 
 def test_a_study_of_loop_devices_works_for_an_ordinary_user(arena):

@@ -1,4 +1,4 @@
-"""What the published tables say, and what they do not."""
+"""Statements of the published tables, and their limits."""
 
 import json
 import math

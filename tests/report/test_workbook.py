@@ -45,7 +45,7 @@ def _formulas(sheet: Any) -> dict[str, str]:
 
 
 def _recalculated(content: bytes, folder: Path) -> Any:
-    """What LibreOffice makes of the formulas, once it knows none of our values."""
+    """Workbook that LibreOffice makes of the formulas, once it knows none of our values."""
     bare = BytesIO()
     with zipfile.ZipFile(BytesIO(content)) as old, zipfile.ZipFile(bare, "w") as new:
         for name in old.namelist():
@@ -106,7 +106,9 @@ def test_values_that_cannot_be_told_apart_are_plain_numbers(canned: ModuleType) 
 
 
 def test_a_round_of_several_values_keeps_the_judged_mean(canned: ModuleType) -> None:
-    """Where a round is no single trial, its mean would not give iolab's interval again."""
+    """A round that is no single trial keeps the judged mean: its own would not give iolab's
+    interval again.
+    """
     study = canned.make_study(
         extra_factors={"nr_requests": ("64", "128")},
         workloads=(canned.Workload("iozone", ("read",), ("4k",)),),

@@ -1,4 +1,4 @@
-//! What people may type for an engine, a knob, a test or an option of mkfs and mount:
+//! Names that people may type for an engine, a knob, a test or an option of mkfs and mount:
 //! `iolab-agent names`.
 //!
 //! The lists of these are the only ones. The front end keeps this text as a file and
@@ -116,7 +116,7 @@ fn knobs() -> impl Iterator<Item = KnobEntry> {
     })
 }
 
-/// What an engine can do.
+/// Abilities of an engine.
 pub fn abilities(engine: Engine) -> Capabilities {
     engine.visit(Abilities)
 }

@@ -72,7 +72,7 @@ pub struct OpLog {
     slots: Vec<Option<InFlight>>,
     /// Absent: each op has an entry.
     windows: Option<Windows>,
-    /// When the timed region began.
+    /// Time at which the timed region began.
     origin: Option<Ns>,
     /// The first failure; nothing is written after it.
     failure: Option<std::io::Error>,

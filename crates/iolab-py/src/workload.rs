@@ -61,7 +61,8 @@ pub fn workload_file(py: Python<'_>, subject: &str, text: &str) -> PyResult<Stri
     serde_json::to_string(&file.workload).map_err(|error| study_error(py, error))
 }
 
-/// What the programs of a workload description may take of a disk, as JSON; null if it has none.
+/// Space that the programs of a workload description may take of a disk, as JSON; null if it has
+/// none.
 #[pyfunction]
 pub fn workload_demand(py: Python<'_>, workload_json: &str) -> PyResult<String> {
     let workload: Workload = serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;

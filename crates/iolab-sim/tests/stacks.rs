@@ -86,7 +86,7 @@ fn stack(
     BlockQueue::new(Ns(0), &parameters, below).unwrap()
 }
 
-/// What a run leaves behind.
+/// Result of a run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     hash: u64,

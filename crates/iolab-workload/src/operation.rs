@@ -12,7 +12,7 @@ use crate::program::{Program, natures};
 use crate::spec::{Direction, Phase, Tenant, Workload};
 
 iolab_model::registry! {
-    /// What an operation does.
+    /// Action of an operation.
     pub enum OperationKind as "kind of operation" {
         /// It only reads.
         Read = "read",
@@ -59,11 +59,11 @@ impl OperationKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nature {
-    /// What it does.
+    /// Description of the function.
     pub kind: OperationKind,
-    /// Whether it ever reads data.
+    /// True if it ever reads data.
     pub reads: bool,
-    /// Whether it ever writes data.
+    /// True if it ever writes data.
     pub writes: bool,
     /// Bytes per operation; absent: operations of several sizes, or of none.
     pub io_size_bytes: Option<u64>,
@@ -159,7 +159,7 @@ pub struct Operation {
     pub id: String,
     /// Engine that performs it.
     pub engine: String,
-    /// What it is.
+    /// Byte that was read.
     #[serde(flatten)]
     pub nature: Nature,
 }

@@ -1,4 +1,6 @@
-"""How far to trust a study: one line per reason, with a sign that says whether it is in order."""
+"""Reasons to trust a study, or not to: one line per reason, with a sign that says whether it is in
+order.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def _rounds(verdict: StudyVerdict, figures: dict[str, str]) -> Reason:
 
 
 def _design(data: StudyData) -> list[Reason]:
-    """How levels alternated, if they did."""
+    """Reason from the way in which levels alternated, if they did."""
     design = design_of(data)
     if design is None:
         return []
@@ -100,7 +102,7 @@ def _floor(data: StudyData, verdict: StudyVerdict) -> Reason:
 
 
 def _false_positives(data: StudyData) -> Reason:
-    """What `iolab aa` found on this testbed, if it was ever asked."""
+    """Finding of `iolab aa` on this testbed, if it was ever asked."""
     known = data.calibration
     label = "A/A false positives"
     if not known or not known.get("small_studies"):
@@ -132,7 +134,7 @@ def _count(label: str, figures: dict[str, str]) -> Reason:
 
 
 def _generator(data: StudyData) -> list[Reason]:
-    """How much faster the generator could have asked than it was answered, at the least."""
+    """Least factor by which the generator could have asked faster than it was answered."""
     cost = harness_cost_ns(data)
     if cost is None:
         return []

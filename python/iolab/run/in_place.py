@@ -42,7 +42,7 @@ _MAKING: Final = ("create", "new")
 
 
 def _advice(status: os.stat_result) -> str:
-    """What to do about something that is no file."""
+    """Advice about something that is no file."""
     if stat.S_ISBLK(status.st_mode):
         return "name a file; --on device:PATH measures a whole device, and erases it"
     return "name a file of its own"
@@ -114,7 +114,7 @@ class InPlace(Attendant):
 
 
 def in_place(study: Study, testbed: Testbed, allowed: Allowed) -> InPlace | None:
-    """What accompanies the trials of a study in a directory of the user's; None elsewhere.
+    """Attendants of the trials of a study in a directory of the user's; None elsewhere.
 
     Raises
     ------
@@ -225,7 +225,9 @@ class NamedFiles:
         return [name for name in self.names if name not in known and (directory / name).exists()]
 
     def replaceable(self, directory: Path, allowed: Allowed) -> dict[str, Replaceable]:
-        """What the agent is told of files that are there: named by the user, or made by iolab."""
+        """Description for the agent of files that are there: named by the user, or made by
+        iolab.
+        """
         found: dict[str, Replaceable] = {}
         for name in self.names:
             path = directory / name

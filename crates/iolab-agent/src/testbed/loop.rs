@@ -94,7 +94,7 @@ struct LoopTestbed {
     bytes: u64,
     /// The file system that is mounted, on every twin.
     mounted: Option<Stack>,
-    /// Where something is mounted.
+    /// Mount points.
     mount_points: Vec<PathBuf>,
     /// Of the file system that was made last.
     parameters: Vec<String>,
@@ -176,7 +176,7 @@ impl LoopTestbed {
         Ok(())
     }
 
-    /// Where a device's file system is mounted.
+    /// Mount point of a device's file system.
     fn point(&self, twin: usize) -> PathBuf {
         if self.twins == 1 { self.folder.clone() } else { self.folder.join(format!("twin-{twin}")) }
     }

@@ -89,7 +89,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Whether there is still something to record, and somewhere to write it.
+    /// Tell whether there is still something to record, and somewhere to write it.
     pub fn goes_on(&self) -> bool {
         self.file.may_grow() && self.vanished.len() < self.devices.len()
     }
@@ -198,9 +198,9 @@ struct TraceFile {
     events: u64,
     bytes: u64,
     bytes_max: Option<u64>,
-    /// Why it must not grow any more.
+    /// Reason why it must not grow any more.
     limit: Option<String>,
-    /// Why it could not be written any more.
+    /// Reason why it could not be written any more.
     problem: Option<String>,
 }
 
@@ -245,7 +245,7 @@ impl TraceFile {
         }
     }
 
-    /// Whether it can and may be written.
+    /// Tell whether it can and may be written.
     fn may_grow(&self) -> bool {
         self.problem.is_none() && self.limit.is_none()
     }

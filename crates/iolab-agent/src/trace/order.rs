@@ -1,4 +1,4 @@
-//! What the reading child is told, and what it says: one JSON line each.
+//! Orders to the reading child, and its answers: one JSON line each.
 
 use iolab_trace::source::Facts;
 use serde::{Deserialize, Serialize};
@@ -12,9 +12,9 @@ use crate::protocol::{EventSet, RecordingResult, RecordingSoFar};
 pub struct Order {
     /// Name of the instance, which is there.
     pub instance: String,
-    /// What is recorded.
+    /// Devices to record.
     pub devices: Vec<Traced>,
-    /// Which events.
+    /// Events to record.
     pub events: EventSet,
     /// Kernel memory of each CPU.
     pub buffer_bytes: u64,
@@ -30,15 +30,15 @@ pub struct Order {
 pub enum Said {
     /// Events are recorded from now on.
     Ready,
-    /// How far it is.
+    /// Progress of the recording.
     Progress(RecordingSoFar),
     /// The last line.
     Recorded(RecordingResult),
     /// The last line, if there is no recording.
     Failed {
-        /// What failed.
+        /// Action that failed.
         what: String,
-        /// What to do.
+        /// Advice: the next thing to do.
         hint: String,
     },
 }

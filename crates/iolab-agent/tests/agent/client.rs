@@ -83,7 +83,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Whether this user is root; a skip prints its reason.
+/// Tell whether this user is root; a skip prints its reason.
 pub fn is_root() -> bool {
     let is_root = nix::unistd::geteuid().is_root() && Path::new("/dev/loop-control").exists();
     if !is_root {
@@ -143,12 +143,12 @@ impl Device {
         Self { name: name.to_owned(), inode }
     }
 
-    /// Whether it is still there, attached or not.
+    /// Tell whether it is still there, attached or not.
     pub fn exists(&self) -> bool {
         Self::inode_of(&self.name) == Some(self.inode)
     }
 
-    /// Whether it still has an image.
+    /// Tell whether it still has an image.
     pub fn is_attached(&self) -> bool {
         self.exists() && Self::folder(&self.name).join("loop/backing_file").exists()
     }

@@ -13,7 +13,7 @@ pub struct Engine {
     pub is_asynchronous: bool,
     /// It makes, looks for or removes files and moves no data.
     pub is_of_names: bool,
-    /// What it is, in one line.
+    /// Description, in one line.
     pub doc: &'static str,
 }
 

@@ -14,7 +14,7 @@ use super::block::{Fault, Generation, Place};
 use super::ledger::{Known, Ledger};
 use super::plan::{Expected, Findings, LanePlan, Wrong};
 
-/// What is in flight in a queue slot.
+/// Op in flight in a queue slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     kind: Kind,
@@ -78,7 +78,7 @@ impl<L: Lane> VerifyingLane<L> {
         }
     }
 
-    /// What was found to be wrong.
+    /// Faults that were found.
     pub fn into_findings(self) -> Findings {
         self.findings
     }
@@ -179,7 +179,7 @@ impl<L: Lane> VerifyingLane<L> {
         }
     }
 
-    /// Whether all that was read is as it should be; what is not is noted.
+    /// Tell whether all that was read is as it should be; what is not is noted.
     #[inline]
     fn examine(&mut self, token: Token, slot: &Slot, moved: u64) -> bool {
         let plan = &self.plan;

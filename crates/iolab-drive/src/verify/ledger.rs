@@ -1,4 +1,4 @@
-//! What a lane remembers of its own writes, block by block: four bytes each.
+//! Memory of a lane of its own writes, block by block: four bytes each.
 //!
 //! Left out: writes of others and of earlier phases ([`iolab_workload::verify::Trust`]).
 
@@ -7,7 +7,7 @@ const UNKNOWN: u32 = 0;
 /// Writes overlapped or failed here: parts of several may be there.
 const CONTESTED: u32 = u32::MAX;
 
-/// What is known of a block's last write.
+/// Knowledge about a block's last write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// Nothing from this lane.
@@ -31,7 +31,7 @@ impl Ledger {
         *self.entry(block) = if sequence == UNKNOWN { CONTESTED } else { sequence };
     }
 
-    /// Nobody knows what is in block number `block`.
+    /// Note that the content of block number `block` is unknown.
     pub fn contest(&mut self, block: usize) {
         *self.entry(block) = CONTESTED;
     }
@@ -44,7 +44,7 @@ impl Ledger {
         &mut self.last[block]
     }
 
-    /// What is known of block number `block`.
+    /// Knowledge about block number `block`.
     #[inline]
     pub fn known(&self, block: usize) -> Known {
         match self.last.get(block).copied().unwrap_or(UNKNOWN) {

@@ -1,4 +1,4 @@
-//! What a lane is told about its files, and what it found.
+//! Orders of a lane about its files, and its findings.
 
 use iolab_model::Bytes;
 use iolab_workload::StreamReport;
@@ -24,11 +24,11 @@ pub struct FilePlan {
     pub identity: u64,
     /// Bytes of its blocks.
     pub unit: Bytes,
-    /// What is certain about it.
+    /// Certainty about it.
     pub trust: Trust,
 }
 
-/// What a lane is told.
+/// Orders of a lane.
 #[derive(Clone, Debug)]
 pub struct LanePlan {
     /// Headers or full.
@@ -41,7 +41,7 @@ pub struct LanePlan {
     pub files: Vec<FilePlan>,
     /// All files of the workload, to name those that a block says it is of.
     names: Vec<(u64, String)>,
-    /// What happened in each step, in words.
+    /// Steps, in words.
     steps: Vec<String>,
 }
 
@@ -205,7 +205,7 @@ fn file_plan(workload: &Workload, phase: &Phase, name: &str, trust: Trust) -> Fi
     FilePlan { name: name.to_owned(), identity, unit: unit(workload, stem), trust }
 }
 
-/// What is wrong with a block that was read.
+/// Fault of a block that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// It is damaged, or of another place.
@@ -214,12 +214,12 @@ pub enum Wrong {
     Stale {
         /// The write that it is of.
         found: Generation,
-        /// What it should be of.
+        /// Expected write.
         expected: Expected,
     },
 }
 
-/// What a block should be of.
+/// Write that a block should be of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// This very write.
@@ -228,7 +228,7 @@ pub enum Expected {
     Step(u16),
 }
 
-/// What a lane found.
+/// Findings of a lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     first: Vec<Mismatch>,

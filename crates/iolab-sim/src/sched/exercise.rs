@@ -35,7 +35,7 @@ pub(crate) fn bio(operation: Operation, sector: u64) -> Bio {
     }
 }
 
-/// What happened, for comparison.
+/// Event, for comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Dispatched(Ns, RequestId),

@@ -1,4 +1,4 @@
-//! What contradicts itself in programs, file sets and key spaces.
+//! Contradictions in programs, file sets and key spaces.
 
 use std::collections::BTreeSet;
 
@@ -122,7 +122,7 @@ fn check_space(index: usize, space: &KeySpace) -> Found {
     Ok(())
 }
 
-/// What the tenant around a program says.
+/// Check the tenant around a program.
 fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &str) -> Found {
     let wrong = |field: &str, problem: &str, remedy: &str| {
         Err(Problem::new(format!("{path}{field}"), problem, remedy))
@@ -256,7 +256,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Who waits for a semaphore waits for somebody.
+    /// Check that a semaphore that is waited for is posted by some tenant.
     fn check_waits(&self) -> Found {
         let programs = || self.phase.tenants.iter().filter_map(|tenant| tenant.program.as_ref());
         let is_posted = |name: &str| {
@@ -410,7 +410,7 @@ impl Checker<'_> {
         self.program.nodes().iter().any(|(_, node)| node.name() == id)
     }
 
-    /// Whether a composite around a node has such a variable; of a key or of a file.
+    /// Tell whether a composite around a node has such a variable; of a key or of a file.
     fn has_local(&self, path: &str, name: &str, is_key: bool) -> bool {
         let is_around = |other: &str| path == other || path.starts_with(&format!("{other}."));
         self.program.nodes().iter().any(|(other, node)| {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::deed::Group;
 use super::node::{Node, is_default};
 
-/// What each worker of a tenant does.
+/// Work of each worker of a tenant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -19,7 +19,7 @@ pub struct Program {
     /// Done once after the timed region.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Node>,
-    /// When passes begin.
+    /// Times at which passes begin.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pace: Pace,
     /// Its passes stay in proportion to those of the other tenants of a flow.
@@ -31,16 +31,16 @@ pub struct Program {
     /// Name of a barrier: its workers begin when all others that come there have come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begins_at: Option<String>,
-    /// When a worker ends: at whichever comes first; none: after one pass.
+    /// Condition that ends a worker: at whichever comes first; none: after one pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limit: Limits,
 }
 
-/// When passes begin.
+/// Times at which passes begin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pace {
-    /// When the one before has ended.
+    /// Begin when the one before has ended.
     #[default]
     Closed,
     /// At fixed intervals; who is late begins at once.
@@ -55,7 +55,7 @@ pub enum Pace {
     },
     /// So many one after the other, then a pause.
     Bursts {
-        /// How many.
+        /// Number of clones.
         passes: u64,
         /// From the end of the last to the beginning of the next.
         pause_ns: Ns,
@@ -72,7 +72,7 @@ pub struct Flow {
     pub weight: u64,
 }
 
-/// When a worker ends. Each counts for itself; whichever comes first decides.
+/// Condition that ends a worker. Each counts for itself; whichever comes first decides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -99,12 +99,12 @@ pub struct Limits {
 pub struct CountOf {
     /// The id.
     pub id: String,
-    /// How many.
+    /// Number of clones.
     pub ops: u64,
 }
 
 impl Limits {
-    /// Whether nothing is limited: one pass then.
+    /// Tell whether nothing is limited: one pass then.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -127,12 +127,12 @@ impl Program {
         self.nodes().into_iter().map(|(_, node)| node)
     }
 
-    /// Whether some step of it works on a set of files.
+    /// Tell whether some step of it works on a set of files.
     pub fn uses_set(&self, name: &str) -> bool {
         super::stage::sets_of(self).any(|used| used == name)
     }
 
-    /// Whether its workers come to a barrier.
+    /// Tell whether its workers come to a barrier.
     pub(super) fn comes_to(&self, barrier: &str) -> bool {
         self.barriers().any(|name| name == barrier)
     }
@@ -147,7 +147,7 @@ impl Program {
         self.nodes().into_iter().filter_map(|(_, node)| node.barrier.as_deref())
     }
 
-    /// Whether it ever reads data, or writes them (`is_write`).
+    /// Tell whether it ever reads data, or writes them (`is_write`).
     pub fn moves(&self, is_write: bool) -> bool {
         self.nodes().iter().any(|(_, node)| match node.does.group() {
             Group::Transfer(writes) => writes == is_write,

@@ -37,7 +37,7 @@ use leaf::Begun;
 use serve::Serving;
 use tree::Frame;
 
-/// Where in its life a worker is, in order.
+/// State in the life of a worker, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Life {
     OpenKept,
@@ -70,7 +70,7 @@ struct Slot {
     last: Option<FileId>,
 }
 
-/// What a step worked on last.
+/// Object that a step worked on last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     file: Option<FileId>,
@@ -94,7 +94,7 @@ pub struct ProgramWorker<'a, G> {
     key: u64,
     /// Path through the tree.
     frames: Vec<Frame>,
-    /// Which of the lists of the program it goes through.
+    /// Index of the list of the program that it goes through.
     list: usize,
     at: usize,
     /// A step that could not begin yet.
@@ -143,7 +143,7 @@ pub struct ProgramWorker<'a, G> {
     awaited: Option<usize>,
     /// From then on, or from the phase's beginning on, so long nothing happens.
     begins_ns: Ns,
-    /// When its tenant's turn came.
+    /// Time at which its tenant's turn came.
     turn: Option<Ns>,
     /// The barrier where it waits, and what it waits with.
     at_barrier: Option<(usize, u64)>,
@@ -222,7 +222,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         worker
     }
 
-    /// What it counted.
+    /// Counts of the worker.
     pub fn report(&self) -> StreamReport {
         let ended = match self.out_of_time {
             Some(end) if end == self.deadline => self.ended.max(end),
@@ -236,7 +236,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         }
     }
 
-    /// What it counted of each operation of its program.
+    /// Counts of each operation of its program.
     pub fn operations(&self) -> Vec<OperationCount> {
         let all = self.tallies.iter().zip(&self.code.tallies);
         all.map(|(tally, counted)| tally.operation(counted)).collect()
@@ -483,7 +483,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         self.report.first_error.get_or_insert_with(message);
     }
 
-    /// How an operation failed, in words.
+    /// Failure of an operation, in words.
     fn failed_call(&mut self, node: Option<usize>, file: Option<FileId>, errno: Errno) {
         let name = node.map_or("closing a file".to_owned(), |node| {
             format!("the operation {}", self.code.flats[node].node.name())

@@ -86,7 +86,7 @@ class Line(Attendant):
 
     @property
     def plan(self) -> DialectPlan:
-        """What the line means."""
+        """Plan of the line."""
         return self._plan
 
     def written_files(self) -> list[Path]:

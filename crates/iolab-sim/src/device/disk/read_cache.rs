@@ -16,7 +16,7 @@ pub struct Segment {
     used: u64,
 }
 
-/// What the cache knows about an extent.
+/// Knowledge of the cache about an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// All there.
@@ -41,7 +41,7 @@ impl ReadCache {
         Self { segments: vec![Segment::default(); segments], length, clock: 0 }
     }
 
-    /// Whether there is a cache at all.
+    /// Tell whether there is a cache at all.
     pub const fn is_on(&self) -> bool {
         !self.segments.is_empty()
     }
