@@ -784,7 +784,7 @@ WhenNone: TypeAlias = Literal["fail", "skip", "end", "wait"]
 
 
 class FileChoice(TypedDict):
-    """Path of the file."""
+    """Choice of a file."""
 
     by: FileBy
     is_own: NotRequired[bool]
@@ -1735,8 +1735,8 @@ Replaceable: TypeAlias = ReplaceableMade | ReplaceableBegun | Literal["named"]
 
 
 class FileRules(TypedDict):
-    """Permissions for files that are there already: to be removed, made anew or written; any other
-    stays.
+    """Permissions for files that are there already: to be removed, made anew or written; any
+    other stays.
     """
 
     replaceable: dict[str, Replaceable]
@@ -2095,7 +2095,7 @@ class StreamRequest(TypedDict):
 
 
 class MixedRequest(TypedDict):
-    """Wishes for a test; the JSON that the Python front passes."""
+    """Wishes for a mixed workload; the JSON that the Python front passes."""
 
     access: NotRequired[Access]
     content: NotRequired[Content]
@@ -2698,8 +2698,9 @@ class Refusal(TypedDict):
 
 
 class ReplayFit(TypedDict):
-    """Parameters of the device of a recording that the model does not give: where its angle stood,
-    and what a request costs beyond the model (hand-over to the serving process, and its stalls).
+    """Parameters of the device of a recording that the model does not give: where its angle
+    stood, and what a request costs beyond the model (hand-over to the serving process, and its
+    stalls).
     """
 
     overhead_ns: float

@@ -185,7 +185,7 @@ pub fn attach_loop(device: &File, image: &File, block_bytes: u32, name: &str) ->
 // include/uapi/linux/loop.h: LOOP_GET_STATUS64.
 const LOOP_GET_STATUS64: u64 = 0x4C05;
 
-/// File or device behind a loop device.
+/// Image of a loop device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopImage {
     /// Device on which the image lies, as in `st_dev`.

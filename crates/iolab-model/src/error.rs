@@ -38,7 +38,7 @@ pub enum Error {
     /// Text that is not a size.
     #[error("`{text}` is not a size: write a whole number with an optional k, m, g or t, as in 4k")]
     BadSize {
-        /// Name that was typed.
+        /// Text that was typed.
         text: String,
     },
     /// A name that is in no list.

@@ -391,6 +391,6 @@ pub struct Submission {
     pub intended: Ns,
     /// Inside the timed region: counts, and its latency is recorded.
     pub is_timed: bool,
-    /// Advice: the next thing to do.
+    /// Op to carry out.
     pub op: Op,
 }

@@ -6,7 +6,7 @@
 use crate::units::{Ns, Sector};
 
 crate::registry! {
-    /// Event of a run.
+    /// Action of a trace event.
     pub enum Action as "trace action" {
         /// A bio entered the block layer.
         Queued = "Q",
@@ -72,7 +72,7 @@ impl Action {
 /// One thing that happened in the block layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
-    /// Time, in ns.
+    /// Time of the event.
     pub at: Ns,
     /// Action.
     pub action: Action,

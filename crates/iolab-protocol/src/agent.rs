@@ -39,7 +39,7 @@ pub const PROTOCOL: u32 = 1;
 pub struct Request {
     /// Repeated in the answer.
     pub id: u64,
-    /// Advice: the next thing to do: a name of the table of methods.
+    /// Method to call: a name of the table of methods.
     pub method: String,
     /// Its parameters: an object of the type that the table names.
     pub params: Value,
@@ -147,7 +147,7 @@ pub struct TrialSpec {
     /// Alternating slices, in place of running the workload once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<PairsSpec>,
-    /// Advice: the next thing to do; with alternating slices the work of the first treatment.
+    /// Workload to run; with alternating slices the work of the first treatment.
     pub workload: Workload,
 }
 
@@ -283,7 +283,7 @@ pub struct StackRecord {
 pub struct Record {
     /// Name of the trial.
     pub trial: String,
-    /// Exit status.
+    /// End of the trial.
     pub status: Status,
     /// Reason of the failure.
     pub error: Option<String>,
@@ -351,7 +351,7 @@ pub struct Check {
     pub name: String,
     /// Verdict.
     pub status: CheckStatus,
-    /// Facts that were found.
+    /// Finding, in words.
     pub message: String,
     /// The command that would give more.
     pub hint: String,
@@ -533,7 +533,7 @@ pub enum Message {
     Event {
         /// Always `progress`.
         event: &'static str,
-        /// Progress of the recording.
+        /// Progress of the request.
         params: Progress,
     },
     /// Success.
@@ -547,7 +547,7 @@ pub enum Message {
     Error {
         /// Of the request; 0 if the line was no request.
         id: u64,
-        /// Error of the system.
+        /// Reason of the failure.
         error: ErrorBody,
     },
 }

@@ -17,7 +17,7 @@ use crate::error::study_error;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AskedTrial")]
 pub(crate) struct Asked {
-    /// Advice: the next thing to do.
+    /// Workload to run.
     workload: Workload,
     /// Knobs by name.
     #[serde(default)]

@@ -44,7 +44,7 @@ pub struct TrialSpec {
     stack: Option<FileSystem>,
     /// Knobs by name.
     knobs: BTreeMap<String, String>,
-    /// Advice: the next thing to do.
+    /// Workload to run.
     workload: Workload,
     /// Recorder of block events, if they are recorded.
     #[serde(default)]

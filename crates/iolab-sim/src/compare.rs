@@ -73,9 +73,9 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> (f64, f64) {
 /// A point of a fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Testbed of the trial.
+    /// Place of the value.
     pub x: f64,
-    /// Measured phases.
+    /// Measured value.
     pub y: f64,
     /// Weight of the value.
     pub weight: f64,

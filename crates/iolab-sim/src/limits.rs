@@ -100,7 +100,7 @@ pub struct Alike {
     pub factor: &'static str,
     /// The levels that are the same; none: all of them.
     pub levels: &'static [&'static str],
-    /// Error of the system.
+    /// Reason.
     pub reason: &'static str,
     /// Advice: a workload to use instead.
     pub hint: &'static str,

@@ -69,7 +69,7 @@ pub struct TunableInfo {
 
 /// One row of a scheduler's table.
 pub struct Tunable<S: 'static> {
-    /// Byte that was read.
+    /// Facts about the tunable.
     pub info: TunableInfo,
     /// Reads the value back, truncated as the kernel does.
     pub get: fn(&S) -> u64,

@@ -73,9 +73,9 @@ impl std::fmt::Display for Place {
 pub struct Caveat {
     /// File.
     pub name: String,
-    /// Testbed of the trial.
+    /// Place in the file.
     pub place: Place,
-    /// Action.
+    /// Fault, in words.
     pub what: String,
     /// True if the rest of the file is not used because its content is wrong.
     pub is_damage: bool,

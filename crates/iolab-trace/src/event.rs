@@ -11,7 +11,7 @@ use std::fmt;
 const OWN_ACTIONS: u16 = 64;
 
 iolab_model::registry! {
-    /// Event of a run; the letters are those of blkparse(1).
+    /// Action of a trace event; the letters are those of blkparse(1).
     pub enum Action as "trace action" {
         /// A bio entered the block layer.
         Queued = "Q",
@@ -259,7 +259,7 @@ pub struct Event {
     pub sector: u64,
     /// Length in bytes.
     pub bytes: u32,
-    /// Event of a run.
+    /// Action of the event.
     pub action: Action,
     /// Category bits.
     pub categories: Categories,

@@ -59,7 +59,7 @@ impl OperationKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nature {
-    /// Description of the function.
+    /// Kind of the operation.
     pub kind: OperationKind,
     /// True if it ever reads data.
     pub reads: bool,
@@ -159,7 +159,7 @@ pub struct Operation {
     pub id: String,
     /// Engine that performs it.
     pub engine: String,
-    /// Byte that was read.
+    /// Nature of the operation.
     #[serde(flatten)]
     pub nature: Nature,
 }

@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @frozen
 class Wanted:
-    """Value that was asked for."""
+    """Reports that were asked for."""
 
     devices: tuple[str, ...]
     interval_s: float | None

@@ -49,7 +49,7 @@ class Forecast:
     """One for a known noise, else one for each of a range."""
     is_noise_known: bool
     round_ns: int | None
-    """No hurry: nobody knows before the first round."""
+    """Time of a round, in ns; None: nobody knows before the first round."""
 
     @property
     def rounds_wanted(self) -> int | None:

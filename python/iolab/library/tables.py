@@ -54,7 +54,7 @@ class TableWords:
             raise IolabError(f"--margin: {error}") from None
 
     def wishes(self) -> Wishes:
-        """Meaning of the words.
+        """Wishes that the words mean.
 
         Raises
         ------

@@ -57,7 +57,7 @@ class Conducted:
 
     database: Path
     outcome: Outcome | None
-    """Exit status; None if it could not go on."""
+    """End of the campaign; None if it could not go on."""
     problem: IolabError | None
     """Problem although records were stored; to be raised after they were shown."""
 

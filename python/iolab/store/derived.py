@@ -34,7 +34,7 @@ class PhaseRow:
     caveats: tuple[Caveat, ...]
     metrics: dict[str, float]
     kind: Kind | None = None
-    """Description of the function; None where nobody knows (an imported table)."""
+    """Kind of the operation; None where nobody knows (an imported table)."""
     access: Access | None = None
     """The way to the data, as performed; None for several ways, for none, or if not known."""
 

@@ -14,7 +14,7 @@ use crate::machine::Machine;
 /// A device that could be used.
 #[derive(Clone, Debug)]
 pub struct Inspected {
-    /// Identity of the claimed device.
+    /// Identity of the device.
     pub identity: Identity,
     /// A warning if something is stored between its blank ends.
     pub stored: Option<String>,

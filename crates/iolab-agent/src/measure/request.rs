@@ -69,7 +69,7 @@ pub struct Request {
     /// Alternating slices, in place of running the workload once.
     #[serde(default)]
     pub pairs: Option<PairsSpec>,
-    /// Advice: the next thing to do.
+    /// Workload to run.
     pub workload: Workload,
 }
 

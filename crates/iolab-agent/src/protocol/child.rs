@@ -63,7 +63,7 @@ pub struct MeasureOrder<'a> {
     pub files: Option<FileRules>,
     /// Alternating slices, in place of running the workload once.
     pub pairs: Option<&'a PairsSpec>,
-    /// Advice: the next thing to do.
+    /// Workload to run.
     pub workload: &'a Workload,
 }
 
@@ -117,7 +117,7 @@ pub enum MeasureLine {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasureResult {
-    /// Exit status.
+    /// End of the phase.
     pub status: Status,
     /// Reason of the failure.
     pub error: Option<String>,

@@ -54,7 +54,7 @@ pub struct Program {
 /// Need of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// No hurry.
+    /// No value.
     Nothing,
     /// One, attached or in the next word.
     Value(&'static str),

@@ -20,7 +20,7 @@ pub trait Host {
     fn chance(&self) -> u64;
 }
 
-/// File that stands at a path.
+/// Kind of file that stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum There {
     /// Nothing.

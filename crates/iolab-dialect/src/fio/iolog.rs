@@ -25,7 +25,7 @@ const REMEDY: &str = "write the lines as fio's write_iolog does";
 pub struct Action {
     /// Read, write, discard, fsync or fdatasync.
     pub does: Deed,
-    /// Testbed of the trial.
+    /// Offset in bytes.
     pub at: u64,
     /// Bytes; 0 of a flush.
     pub length: u64,

@@ -115,7 +115,7 @@ pub struct Typed {
     pub row: &'static Row,
     /// Its value after replacement of variables; absent: it stood alone.
     pub text: Option<String>,
-    /// Testbed of the trial.
+    /// Place in the text.
     pub at: Place,
 }
 

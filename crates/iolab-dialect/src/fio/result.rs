@@ -16,7 +16,7 @@ pub struct Event {
     pub event: EventKind,
 }
 
-/// Event of a run.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "FioEventKind")]
@@ -63,7 +63,7 @@ pub struct PhaseResult {
     /// Work of devices.
     #[serde(default)]
     pub devices: Vec<Device>,
-    /// Workers.
+    /// Tenants that worked.
     pub tenants: Vec<TenantResult>,
 }
 

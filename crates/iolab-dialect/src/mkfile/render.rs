@@ -13,7 +13,7 @@ pub enum Event {
     Begin {},
     /// A file was made, or was not.
     Row {
-        /// Kind of the event.
+        /// Index of the file.
         index: usize,
     },
     /// After the last one.

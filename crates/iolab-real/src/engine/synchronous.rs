@@ -40,7 +40,7 @@ pub trait Method: Send + Sync {
     /// Its name.
     const NAME: &'static str;
 
-    /// Abilities of the target: [`ABILITIES`], and perhaps more.
+    /// Abilities of the engine: [`ABILITIES`], and perhaps more.
     const CAPABILITIES: Capabilities = ABILITIES;
 
     /// One system call; answers like read(2): bytes moved, or negative with errno.

@@ -16,7 +16,7 @@ pub type Status = Result<(), Errno>;
 /// A bio that has ended, well or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Kind of the event.
+    /// Identity of the bio.
     pub id: BioId,
     /// Result of the bio.
     pub status: Status,
@@ -118,7 +118,7 @@ pub struct Submitter {
 pub struct Bio {
     /// The submitter's token.
     pub id: BioId,
-    /// Advice: the next thing to do.
+    /// Action to carry out.
     pub operation: Operation,
     /// First sector.
     pub sector: Sector,

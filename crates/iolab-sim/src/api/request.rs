@@ -48,7 +48,7 @@ impl Direction {
 /// Block-layer unit after merging.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Advice: the next thing to do.
+    /// Action to carry out.
     pub operation: Operation,
     /// First sector.
     pub sector: Sector,

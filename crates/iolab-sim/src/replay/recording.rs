@@ -50,7 +50,7 @@ pub struct Setup {
 pub struct Row {
     /// From the first event.
     pub at: Ns,
-    /// Event of a run.
+    /// Action of the event.
     pub action: Action,
     /// The bio or request.
     pub bio: Bio,

@@ -83,7 +83,7 @@ pub struct Device {
 pub struct RequestRow {
     /// Name.
     pub id: String,
-    /// Time, in ns.
+    /// Time, in us.
     pub t_us: u64,
     /// I/O context.
     pub pid: u32,
@@ -94,7 +94,7 @@ pub struct RequestRow {
     /// Length in sectors.
     #[serde(default = "eight")]
     pub n: u32,
-    /// Flag of a bio that a task waits for; reads always.
+    /// True if a task waits for it; reads always.
     #[serde(default)]
     pub sync: bool,
     /// I/O priority class.
@@ -122,7 +122,7 @@ fn four() -> u8 {
 pub struct Expectation {
     /// Names in the order in which the device gets them.
     pub dispatch: Vec<String>,
-    /// Time, in ns.
+    /// Times, in us.
     #[serde(default)]
     pub at_us: Vec<u64>,
     /// Absorbed request to the one that absorbed it.

@@ -53,7 +53,7 @@ pub(super) struct Finished<O> {
     pub(super) owner: O,
     /// Place of the transfer; no sectors for a flush.
     pub(super) place: Transfer,
-    /// Exit status.
+    /// Result of the command.
     pub(super) status: Status,
 }
 

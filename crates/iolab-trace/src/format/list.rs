@@ -18,7 +18,7 @@ type Open = fn(Vec<Window>) -> Result<Box<dyn Source>, Error>;
 pub struct Format {
     /// Its name.
     pub name: &'static str,
-    /// Byte that was read.
+    /// Description of the format.
     pub about: &'static str,
     /// Tell whether a file that begins so is of this format.
     pub knows: fn(&[u8]) -> bool,

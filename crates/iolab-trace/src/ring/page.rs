@@ -65,7 +65,7 @@ impl PageLayout {
 /// Loss of records before a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostBefore {
-    /// No hurry.
+    /// No loss.
     None,
     /// So many.
     Count(u64),

@@ -111,7 +111,7 @@ impl StageSet {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[schemars(rename = "TraceAmount")]
 pub struct Amount {
-    /// Number of clones.
+    /// Number of them.
     pub count: u64,
     /// Number of bytes.
     pub bytes: u64,

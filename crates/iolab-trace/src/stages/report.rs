@@ -13,7 +13,7 @@ use super::seeks::Seeks;
 pub struct StageRow {
     /// The stage.
     pub stage: Stage,
-    /// Number of clones.
+    /// Number of them.
     pub count: u64,
     /// Shortest, exact.
     pub min_ns: u64,
@@ -78,7 +78,7 @@ pub struct GroupRow {
 /// Distances.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SeekRow {
-    /// Number of clones.
+    /// Number of them.
     pub count: u64,
     /// Share that begins exactly where the one before ended.
     pub sequential_share: f64,

@@ -12,7 +12,7 @@ use crate::spec::{
 };
 use crate::verify::Verify;
 
-/// Wishes for a test; the JSON that the Python front passes.
+/// Wishes for a mixed workload; the JSON that the Python front passes.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are those of the workload description")]

@@ -31,7 +31,7 @@ iolab_model::registry! {
     }
 }
 
-/// Path of the file.
+/// Choice of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileChoice {

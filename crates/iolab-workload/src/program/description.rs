@@ -55,7 +55,7 @@ pub enum Pace {
     },
     /// So many one after the other, then a pause.
     Bursts {
-        /// Number of clones.
+        /// Number of passes.
         passes: u64,
         /// From the end of the last to the beginning of the next.
         pause_ns: Ns,
@@ -99,7 +99,7 @@ pub struct Limits {
 pub struct CountOf {
     /// The id.
     pub id: String,
-    /// Number of clones.
+    /// Number of operations.
     pub ops: u64,
 }
 

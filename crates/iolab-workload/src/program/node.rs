@@ -18,7 +18,7 @@ pub struct Node {
     /// The user's word for it, in records; absent: the name of what it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Description of the function.
+    /// Action of the node.
     pub does: Deed,
     /// Weight of the node, among the steps of a choice.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -41,7 +41,7 @@ pub struct Node {
     /// Slot that is copied from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_slot: Option<String>,
-    /// Path of the file; for a step on an open file: whichever it is, it is kept open.
+    /// Choice of the file; for a step on an open file: whichever it is, it is kept open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileChoice>,
     /// Name that the file gets (rename, link, symbolic link).

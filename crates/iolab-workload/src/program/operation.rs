@@ -13,7 +13,7 @@ use crate::operation::OperationKind;
 pub struct OperationCount {
     /// The user's word for it.
     pub id: String,
-    /// Byte that was read.
+    /// Kind of the operation.
     pub kind: OperationKind,
     /// Number of times that it ended inside the timed region.
     pub ops: u64,

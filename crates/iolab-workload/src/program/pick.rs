@@ -22,7 +22,7 @@ pub enum Pick {
     Reverse,
     /// So many are skipped between two; at the end it goes on at the beginning.
     Strided {
-        /// Number of clones.
+        /// Number of units to skip.
         skip: u64,
     },
     /// Each is as likely as any other.

@@ -51,7 +51,7 @@ pub struct Manner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
 pub struct ReplayOp {
-    /// Begin of the transfer.
+    /// Begin of the range.
     pub at: Bytes,
     /// Number of bytes.
     pub length: Bytes,

@@ -28,7 +28,7 @@ pub const PROGRAM_FILE: &str = "program";
 pub struct Tenant {
     /// For records and reports.
     pub name: String,
-    /// Number of clones.
+    /// Number of workers.
     pub workers: u32,
     /// All workers use one file.
     #[serde(default)]

@@ -130,7 +130,7 @@ class DialectPlan:
 
     @property
     def rounds(self) -> int:
-        """Number of times that the whole is measured."""
+        """Number of rounds: how often the whole is measured."""
         return max(1, int(self.common["repeat"]))
 
     @property

@@ -27,7 +27,7 @@ class Confirmation:
     """The recommended number of trials."""
 
     n_recommended: int | None
-    """No hurry: more than the pilot has."""
+    """Recommended number; None: more than the pilot has."""
     half_width_share: float
     """Of the averaged bounds at that number, or with all values."""
 

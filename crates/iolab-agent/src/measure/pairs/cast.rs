@@ -34,7 +34,7 @@ pub struct CastMember<'a> {
     pub cell: usize,
     /// Index of its device.
     pub place: usize,
-    /// Identity of the claimed device.
+    /// Seat of the worker.
     pub seat: Seat<'a>,
     /// Engine of its calls to the kernel.
     pub engine: Engine,

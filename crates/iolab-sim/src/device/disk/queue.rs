@@ -52,7 +52,7 @@ pub struct Command {
     pub end: u64,
     /// Time of arrival.
     pub arrived: Ns,
-    /// Begin of the transfer.
+    /// Place of its begin on the media.
     pub place: Place,
     /// Angle of the start.
     pub angle: u64,

@@ -71,7 +71,7 @@ pub struct Die {
     pub planes: Vec<Option<PageRead>>,
     /// Number of reads under way.
     pub reading: u32,
-    /// Description of the function.
+    /// Work of the die.
     pub work: Work,
     /// End of that work; meaningless for `Reading`.
     pub work_end: Ns,

@@ -66,7 +66,7 @@ pub(super) fn bio(shape: Shape) -> Bio {
     }
 }
 
-/// Event of a run.
+/// Dispatch that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Dispatched {
     pub(super) at: Ns,
