@@ -15,7 +15,7 @@ use nix::unistd::{AccessFlags, User, access, geteuid};
 
 use crate::boundary::Boundary;
 use crate::cgroup;
-use crate::disk::{self, Identity, Inspected};
+use crate::disk::{self, Identity, Inspected, Patience};
 use crate::error::Result;
 use crate::facts;
 use crate::knob::offered_schedulers;
@@ -285,7 +285,7 @@ fn devices(machine: &Machine, named: &[PathBuf]) -> Vec<Check> {
         if named.contains(&node) {
             continue;
         }
-        match disk::inspect(machine, &node) {
+        match disk::inspect(machine, &node, Patience::None) {
             Ok(device) => found.push(erasable(title, &node, &device)),
             // Nothing is wrong with a machine whose disks are in use.
             Err(error) => {
@@ -317,7 +317,7 @@ fn erasable(title: String, node: &Path, device: &Inspected) -> Check {
 /// queue offers. Checks of directories say nothing about it.
 fn named_device(machine: &Machine, path: &Path) -> Vec<Check> {
     let shown = path.display().to_string();
-    let device = match disk::inspect(machine, path) {
+    let device = match disk::inspect(machine, path, Patience::Glance) {
         Ok(device) => device,
         Err(error) => {
             let message = format!("--on device:{shown} is refused: {error}");

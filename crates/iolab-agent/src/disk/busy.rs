@@ -86,8 +86,22 @@ pub fn unfit(machine: &Machine, name: &str) -> Option<Why> {
     None
 }
 
+/// Treatment of a process that has a device open at the moment of the look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// It uses the device: nothing is to be taken, and a list of all devices must not wait for each.
+    None,
+    /// It uses the device if it still has it open two seconds later: the device is to be taken.
+    Glance,
+}
+
 /// First use of a device that is found; `protected` are paths that must not lie on it.
-pub fn in_use(machine: &Machine, name: &str, protected: &[PathBuf]) -> Option<Why> {
+pub fn in_use(
+    machine: &Machine,
+    name: &str,
+    protected: &[PathBuf],
+    patience: Patience,
+) -> Option<Why> {
     let family = family(machine, name);
     let mounts = mounts::parse_all(&machine.peek("/proc/self/mountinfo").unwrap_or_default());
     system(machine, name, (&family, &mounts), protected)
@@ -96,7 +110,7 @@ pub fn in_use(machine: &Machine, name: &str, protected: &[PathBuf]) -> Option<Wh
         .or_else(|| image(machine, name, &family))
         .or_else(|| twin(machine, name))
         .or_else(|| held(machine, name))
-        .or_else(|| kept_open(machine, name, &family))
+        .or_else(|| kept_open(machine, name, &family, patience))
 }
 
 /// The device, its partitions, what holds any of them, and other loop devices with its image.
@@ -294,9 +308,14 @@ fn held(machine: &Machine, name: &str) -> Option<Why> {
 
 /// Databases, servers (NBD) and virtual machines open devices and images without claiming them.
 ///
-/// Who only glances at all devices uses none: a process counts that has it open at the end too.
-fn kept_open(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
-    let deadline = Instant::now() + GLANCE;
+/// Programs that look at all devices for a moment use none, so that with `Patience::Glance` a
+/// process counts only if it has the device open at the end of the wait, too.
+fn kept_open(machine: &Machine, name: &str, family: &Family, patience: Patience) -> Option<Why> {
+    let wait = match patience {
+        Patience::None => Duration::ZERO,
+        Patience::Glance => GLANCE,
+    };
+    let deadline = Instant::now() + wait;
     loop {
         let why = opened(machine, name, family)?;
         if Instant::now() >= deadline {

@@ -22,7 +22,7 @@ use super::filesystem::{self, Volume};
 use super::loop_device::{RUNTIME_FOLDER, enter_namespace, make_runtime_folder};
 use super::precondition::{self, Outcome, Room};
 use crate::control::Control;
-use crate::disk::{self, Claim, Disk, EDGE_BYTES, Ends, Erased, Identity, Verdict};
+use crate::disk::{self, Claim, Disk, EDGE_BYTES, Ends, Erased, Identity, Patience, Verdict};
 use crate::error::{Error, Result};
 use crate::journal::Change;
 use crate::machine::{DeviceIdentity, Machine};
@@ -137,7 +137,7 @@ fn look(machine: &mut Machine, spec: &DeviceSpec) -> Result<Seen> {
         return Err(Error::protocol("the path of a device must be absolute"));
     }
     let disk = Disk::find(machine, &spec.path)?;
-    disk::refuse_use(machine, &disk, &spec.protected)?;
+    disk::refuse_use(machine, &disk, &spec.protected, Patience::Glance)?;
     let node = disk.node.display().to_string();
     let claim =
         machine.act(ActionKind::ClaimDevice, node.clone(), "for nobody else", || disk.claim())?;
