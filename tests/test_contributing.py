@@ -203,7 +203,7 @@ print('metric = "flush_ns_p90"' in study.to_toml())
 
 
 def test_add_a_finding(tmp_path):
-    """It is in every format, and where its severity puts it, without a change to a renderer."""
+    """Finding in every format, where its severity puts it, without a change to a renderer."""
     program = """
 import dataclasses, json
 import canned

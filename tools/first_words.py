@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 _THINGS = ("What", "Whatever", "Which", "Whether", "Where", "When", "Why", "How")
 _PERSONS = ("Who", "Whoever", "Whom", "Whose", "Nobody", "Somebody", "Someone", "Everybody")
-BANNED = frozenset({*_THINGS, *_PERSONS})
+_PRONOUNS = ("It", "They")
+BANNED = frozenset({*_THINGS, *_PERSONS, *_PRONOUNS})
 """Beginnings that name nothing; capitals, because a sentence begins with them."""
 
 _COMMENT = re.compile(r"\s*(//[/!])(?!/) ?(.*)")

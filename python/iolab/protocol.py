@@ -316,7 +316,7 @@ class SourceCLibrary(TypedDict):
 
 
 class SourceGiven(TypedDict):
-    """These, then these again."""
+    """Values, repeated in order."""
 
     kind: Literal["given"]
     values: list[int]
@@ -590,7 +590,7 @@ class PickReverse(TypedDict):
 
 
 class PickStrided(TypedDict):
-    """So many are skipped between two; at the end it goes on at the beginning."""
+    """Number of units that are skipped between two; at the end it goes on at the beginning."""
 
     by: Literal["strided"]
     skip: int
@@ -651,7 +651,7 @@ class PickSame(TypedDict):
 
 
 class PickList(TypedDict):
-    """These, one after the other."""
+    """Values, one after the other."""
 
     by: Literal["list"]
     values: list[int]
@@ -871,7 +871,7 @@ class Flow(TypedDict):
 
 
 class CountOf(TypedDict):
-    """So many operations of one id."""
+    """Number of operations of one id."""
 
     id: str
     ops: int
@@ -908,7 +908,7 @@ class PacePoisson(TypedDict):
 
 
 class PaceBursts(TypedDict):
-    """So many one after the other, then a pause."""
+    """Number of passes one after the other, then a pause."""
 
     kind: Literal["bursts"]
     passes: int
@@ -1719,7 +1719,7 @@ class FileMark(TypedDict):
 
 
 class ReplaceableMade(TypedDict):
-    """It is what an earlier trial left, unchanged."""
+    """File that an earlier trial left, unchanged."""
 
     made: FileMark
 

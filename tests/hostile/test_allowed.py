@@ -61,7 +61,7 @@ def test_doctor_says_what_sudo_allows(arena):
 
 
 def test_the_agents_own_doctor_speaks_of_the_user_and_the_policy(arena):
-    """It said "this user is root: loop testbeds and knobs are possible"."""
+    """Symptom: it said "this user is root: loop testbeds and knobs are possible"."""
     with Conversation(arena, MALLORY) as agent:
         checks = agent.ask("doctor", {"paths": []})["result"]["checks"]
     told = {check["name"]: check for check in checks}

@@ -148,7 +148,7 @@ fn journal(state_dir: &Result<PathBuf>) -> Check {
 }
 
 /// Advice on another directory for journals.
-fn elsewhere() -> String {
+pub fn elsewhere() -> String {
     let advice = "set XDG_STATE_HOME to a directory of your own";
     match own_directory() {
         Some(path) => {
@@ -406,7 +406,7 @@ fn way_to_write(path: &Path, errno: Errno) -> String {
 
 /// Advice for a directory of the user's own, which may be opened again; `/` is nobody's, even where
 /// root has no rights.
-fn opened_again(path: &Path, errno: Errno) -> Option<String> {
+pub fn opened_again(path: &Path, errno: Errno) -> Option<String> {
     let is_own = fs::metadata(path).is_ok_and(|found| found.uid() == geteuid().as_raw());
     let is_possible = is_own && path.parent().is_some() && errno != Errno::EROFS;
     is_possible.then(|| format!("chmod u+wx {}", path.display()))

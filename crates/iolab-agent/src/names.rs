@@ -33,11 +33,11 @@ struct TestEntry {
     writes: bool,
     /// The way to the data; null: the study's.
     access: Option<Access>,
-    /// It makes calls of its own, whatever engine is chosen.
+    /// True if it makes calls of its own, whatever engine is chosen.
     has_own_calls: bool,
     /// Records that one call moves at most.
     records_per_call: u64,
-    /// It makes the file if there is none yet.
+    /// True if it makes the file if there is none yet.
     creates: bool,
 }
 

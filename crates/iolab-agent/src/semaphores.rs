@@ -35,7 +35,7 @@ pub struct Set(i32);
 pub enum Passed {
     /// All have arrived.
     Together,
-    /// It was asked to stop.
+    /// Stopped on request.
     Stopped,
 }
 

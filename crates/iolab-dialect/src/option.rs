@@ -27,7 +27,7 @@ pub enum Takes<S> {
     Attached(&'static str),
     /// A value in the next word, never attached.
     NextWord(&'static str),
-    /// So many words, whatever they look like; how many depends on what was read before.
+    /// Number of words, whatever they look like; how many depends on what was read before.
     Words(&'static str, fn(&S) -> usize),
 }
 

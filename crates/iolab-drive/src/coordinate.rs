@@ -222,7 +222,7 @@ impl ParentClock {
         self.elapsed = Ns(self.read());
     }
 
-    /// They go on.
+    /// Let the workers go on.
     pub fn resume(&mut self) {
         self.since = monotonic();
     }

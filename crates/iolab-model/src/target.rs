@@ -133,7 +133,7 @@ pub enum Content {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BytePattern {
-    /// Length: how many of `bytes` belong to it: at least one.
+    /// Number of the `bytes` that belong to it: at least one.
     pub length: u8,
     /// The bytes, and zeros behind them.
     pub bytes: [u8; Self::BYTES_MAX],
@@ -267,7 +267,7 @@ pub trait Run {
 /// End of a run, with its time.
 #[derive(Clone, Copy, Debug)]
 pub enum RunEnd {
-    /// It had no more transfers.
+    /// No more transfers.
     Over(Ns),
     /// A transfer failed or was short; the run does not know of its end.
     FellShort(Transfer, Completion),

@@ -386,7 +386,7 @@ pub enum ErrorCode {
     Usage,
     /// A rule of safety forbids it.
     Refused,
-    /// It went wrong; another request may succeed.
+    /// Failure; another request may succeed.
     Failed,
     /// Something could not be put back.
     RestoreIncomplete,

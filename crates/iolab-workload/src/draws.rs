@@ -28,7 +28,7 @@ pub enum Source {
         /// The seed.
         seed: u32,
     },
-    /// These, then these again.
+    /// Values, repeated in order.
     Given {
         /// At least one, none above 2^31.
         values: Vec<u32>,

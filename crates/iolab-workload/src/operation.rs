@@ -14,19 +14,19 @@ use crate::spec::{Direction, Phase, Tenant, Workload};
 iolab_model::registry! {
     /// Action of an operation.
     pub enum OperationKind as "kind of operation" {
-        /// It only reads.
+        /// Only reads.
         Read = "read",
-        /// It only writes.
+        /// Only writes.
         Write = "write",
         /// Each operation reads or writes.
         Mixed = "mixed",
         /// Each operation reads and may write back what it has read.
         Update = "update",
-        /// It makes data durable.
+        /// Makes data durable.
         Sync = "sync",
-        /// It makes, looks up, renames or removes names, or changes lengths and blocks of files.
+        /// Makes, looks up, renames or removes names, or changes lengths and blocks of files.
         Name = "name",
-        /// It puts, gets or scans keys.
+        /// Puts, gets or scans keys.
         KeyValue = "key_value",
         /// Several kinds that no other row holds.
         Other = "other",

@@ -111,7 +111,7 @@ pub struct Phase {
     /// own: where somebody changes a setting meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts_ns: Vec<Ns>,
-    /// So long nothing happens after it.
+    /// Time after it in which nothing happens.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pause_after_ns: Ns,
     /// Tenants that run.
@@ -261,7 +261,7 @@ pub enum Opening {
     Create,
     /// Make a new, empty file; one that is there is somebody's, and the phase fails.
     New,
-    /// It must exist.
+    /// File that must exist.
     Existing,
     /// Use it if it has the size; otherwise write it in full, untimed.
     LaidOut,

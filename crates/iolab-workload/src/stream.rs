@@ -61,7 +61,7 @@ struct InFlight {
     class: OpClass,
     at: u64,
     length: u64,
-    /// It only disturbs: not counted, and it may reach beyond the end of the file.
+    /// True if it only disturbs: not counted, and it may reach beyond the end of the file.
     is_aside: bool,
 }
 
@@ -103,7 +103,7 @@ pub struct StreamWorker<G> {
     is_closed: bool,
     /// Nanoseconds between intended starts, or 0.
     pace_ns: f64,
-    /// It pauses between ops: thinks, replays pauses, or works in bursts.
+    /// True if it pauses between ops: thinks, replays pauses, or works in bursts.
     has_pauses: bool,
     /// Its ops are transfers of the pattern's records, one after the other ([`run`]).
     is_plain: bool,

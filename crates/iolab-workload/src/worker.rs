@@ -19,7 +19,7 @@ pub enum Step {
 /// Kind of the transfers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunKind {
-    /// They write; otherwise they read.
+    /// True if they write; otherwise they read.
     pub writes: bool,
     /// True if a transfer counts is known only when it ends (a stonewall may fall).
     pub is_counted_at_once: bool,

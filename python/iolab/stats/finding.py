@@ -120,7 +120,7 @@ class FindingKind:
     title: str = ""
     """Heading of a block of its own; kinds without one are listed among the caveats."""
     find: Finder | None = None
-    """Function that finds it; None: recorded (by plan, agent, simulator, store, import) or derived."""
+    """Function that finds it; None: recorded (plan, agent, simulator, store, import) or derived."""
     derive: Deriver | None = None
     closing: Closing | None = None
     has_rows: bool = False

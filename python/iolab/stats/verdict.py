@@ -51,9 +51,9 @@ class Effect:
     is_further_rounds_at_least: bool
     """Too few rounds to plan with: `further_rounds` are needed first, and may not decide."""
     further_rounds_least: int | None = None
-    """So few decide with 20 % chance."""
+    """Number of rounds that decide with 20 % chance."""
     chance_within_limit: float | None = None
-    """That 200 further rounds decide; None if that was not asked."""
+    """Chance that 200 further rounds decide; None if that was not asked."""
     divisor: float = 1.0
     """Alpha is divided by this for `better`, `worse` and the sign."""
     divisor_same: float = 1.0

@@ -89,9 +89,10 @@ pub fn unfit(machine: &Machine, name: &str) -> Option<Why> {
 /// Treatment of a process that has a device open at the moment of the look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// It uses the device: nothing is to be taken, and a list of all devices must not wait for each.
+    /// Use of the device: nothing is to be taken, and a list of all devices must not wait for each.
     None,
-    /// It uses the device if it still has it open two seconds later: the device is to be taken.
+    /// Use of the device only if the process still has it open two seconds later: the device is to
+    /// be taken.
     Glance,
 }
 

@@ -198,7 +198,7 @@ impl Claim {
     }
 }
 
-/// That a device was erased: what is needed to leave it as ours, and nobody else's.
+/// Note that a device was erased: what is needed to leave it as ours, and nobody else's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Erased {

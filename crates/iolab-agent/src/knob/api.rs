@@ -13,7 +13,7 @@ use crate::machine::Machine;
 pub enum Scope {
     /// Each block device has its own.
     Device,
-    /// There is one.
+    /// Reason: there is one.
     Machine,
 }
 

@@ -411,7 +411,7 @@ fn run_program(command: &[String]) -> Result<std::process::Output> {
         .map_err(|error| Error::io("run", program, error))
 }
 
-/// A new directory for its owner alone, removed with all that is in it.
+/// A new directory for its owner alone, named after the process and removed with all that is in it.
 struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {
@@ -419,7 +419,8 @@ impl PrivateFolder {
         // Nobody else may change names in it, /tmp is sticky and /run belongs to root.
         let is_root = nix::unistd::geteuid().is_root();
         let parent = if is_root { PathBuf::from("/run") } else { std::env::temp_dir() };
-        let path = parent.join(format!("iolab-program-{}", owned_directory::fresh_token()?));
+        let token = owned_directory::fresh_token()?;
+        let path = parent.join(format!("iolab-program-{}-{token}", std::process::id()));
         fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)

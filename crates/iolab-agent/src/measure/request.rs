@@ -27,7 +27,7 @@ pub struct Request {
     /// Content of its token file, if others can reach the directory.
     #[serde(default)]
     pub token: Option<String>,
-    /// It is ours: files have plain names.
+    /// True for files of iolab's own: files have plain names.
     #[serde(default)]
     pub is_ours: bool,
     /// The device whose slices stand for files, if there is no file system.

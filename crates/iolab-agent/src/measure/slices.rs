@@ -173,7 +173,7 @@ pub struct SlicedLane<L> {
 enum Fate {
     /// The engine does this.
     Send(Op),
-    /// It is done.
+    /// Done.
     Done(Result<Bytes, Errno>),
 }
 

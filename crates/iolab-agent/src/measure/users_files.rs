@@ -39,9 +39,9 @@ type Identity = (u64, u64);
 enum State {
     /// Nothing has the name.
     Absent,
-    /// It may be changed and removed; `is_made`: all that is in it is iolab's.
+    /// File that may be changed and removed; `is_made`: all that is in it is iolab's.
     Ours { identity: Identity, is_made: bool },
-    /// It is somebody's, and only read.
+    /// File of another owner, only read.
     Foreign(Identity),
 }
 

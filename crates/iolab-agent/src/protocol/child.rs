@@ -31,7 +31,7 @@ pub struct MeasureOrder<'a> {
     pub twins: &'a [PathBuf],
     /// Content of its token file, if others can reach the directory.
     pub token: Option<&'a str>,
-    /// It is ours: files have plain names.
+    /// True for files of iolab's own: files have plain names.
     pub is_ours: bool,
     /// The device whose slices stand for files, if there is no file system.
     pub device: Option<&'a RawDevice>,

@@ -35,7 +35,7 @@ pub enum Event {
 pub struct RowResult {
     /// Measured phases.
     pub phases: Vec<PhaseResult>,
-    /// It failed after these phases.
+    /// True if it failed after these phases.
     #[serde(default)]
     pub is_failed: bool,
 }

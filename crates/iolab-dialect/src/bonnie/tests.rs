@@ -317,7 +317,7 @@ fn csv2txt_takes_every_version_and_names_what_is_none() {
 }
 
 proptest::proptest! {
-    /// Any words are a plan or a message: a plan or a message, never a panic.
+    /// Any words are a plan or a message, never a panic.
     #[test]
     fn any_words_are_a_plan_or_a_message(
         text in "( ?(-[a-zA-Z+]{1,3}|--[a-z]{1,8}|[0-9]{1,20}[kmgtx:0-9-]{0,12}|[ -~]{0,6})){0,8}"

@@ -100,7 +100,7 @@ pub struct LogShow {
     pub has_offsets: bool,
     /// Milliseconds since 1970.
     pub is_unix_time: bool,
-    /// So long from the beginning is left out.
+    /// Time from the beginning that is left out.
     pub ramp_ns: u64,
     /// The column of the priority.
     pub priority: u32,

@@ -45,9 +45,9 @@ impl TimeUnit {
 /// Bytes, or a share of what is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(u64),
-    /// So many percent, 1 to 100.
+    /// Percentage, 1 to 100.
     Percent(u64),
 }
 

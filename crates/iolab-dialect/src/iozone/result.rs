@@ -45,7 +45,7 @@ pub struct RowResult {
     pub index: usize,
     /// Measured phases.
     pub phases: Vec<PhaseResult>,
-    /// It failed after these phases.
+    /// True if it failed after these phases.
     #[serde(default)]
     pub is_failed: bool,
 }

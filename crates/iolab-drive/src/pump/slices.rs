@@ -164,7 +164,7 @@ pub struct SliceLength {
 pub enum Turn {
     /// A slice.
     Slice(SliceLength),
-    /// It hands over what it has recorded.
+    /// Hand over what the worker has recorded.
     Collect,
     /// Nothing any more.
     End,

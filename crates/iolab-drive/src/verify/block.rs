@@ -30,7 +30,7 @@ const HEADER: usize = 48;
 const CHECKSUM: core::ops::Range<usize> = 40..48;
 /// Place, generation, check.
 const STAMP: usize = 24;
-/// So many wrong bytes are damage to a block; the checks of a torn one differ in more.
+/// Number of wrong bytes up to which a block is damaged; the checks of a torn one differ in more.
 const FEW: usize = 4;
 
 /// Write that put a block where it is.

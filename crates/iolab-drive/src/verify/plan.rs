@@ -208,9 +208,9 @@ fn file_plan(workload: &Workload, phase: &Phase, name: &str, trust: Trust) -> Fi
 /// Fault of a block that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// It is damaged, or of another place.
+    /// Block that is damaged, or of another place.
     Block(Fault),
-    /// It is intact, but has been overwritten since.
+    /// Block that is intact, but has been overwritten since.
     Stale {
         /// The write that it is of.
         found: Generation,

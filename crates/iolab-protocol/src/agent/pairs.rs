@@ -150,9 +150,9 @@ const fn one() -> u32 {
 pub enum ChosenBy {
     /// The shortest that was allowed is enough.
     Shortest,
-    /// So that a slice holds enough operations.
+    /// Chosen so that a slice holds enough operations.
     Operations,
-    /// So that changes of knobs do not cost too much.
+    /// Chosen so that changes of knobs do not cost too much.
     Switches,
     /// The longest that was allowed.
     Longest,

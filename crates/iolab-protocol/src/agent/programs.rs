@@ -22,7 +22,7 @@ pub struct FileRules {
 pub enum Replaceable {
     /// The user named it.
     Named,
-    /// It is what an earlier trial left, unchanged.
+    /// File that an earlier trial left, unchanged.
     Made(FileMark),
     /// Made by an earlier trial, which was killed.
     Begun(FileBirth),

@@ -73,8 +73,8 @@ pub struct DirectorySpec {
     pub path: PathBuf,
     /// Devices whose knobs may change although the system uses them.
     pub allow_knobs_on: Vec<String>,
-    /// It is worked in itself, not in a sub-directory of ours: files have the names that the
-    /// workload gives them, and nothing else is touched or removed.
+    /// True to work in the directory itself, not in a sub-directory of ours: files have the names
+    /// that the workload gives them, and nothing else is touched or removed.
     #[serde(default)]
     pub in_place: bool,
 }

@@ -32,7 +32,7 @@ struct Ends {
 struct Split {
     bio: BioId,
     pieces: u32,
-    /// That of the first piece that failed, if one did.
+    /// Result of the first piece that failed, if one did.
     status: Status,
 }
 

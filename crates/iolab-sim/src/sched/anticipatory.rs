@@ -52,7 +52,7 @@ enum Status {
     Off,
     /// The request whose successor is hoped for is still at the device.
     WaitRequest,
-    /// It is done; the timer runs.
+    /// Done; the timer runs.
     WaitNext,
     /// A good request came, or none did.
     Finished,

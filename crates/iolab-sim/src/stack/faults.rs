@@ -85,10 +85,10 @@ pub struct FaultSpec {
     /// Only commands that touch these sectors of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sectors: Option<Sectors>,
-    /// So many of the commands meant go well first.
+    /// Number of the commands meant that go well first.
     #[serde(default)]
     pub after_ops: u64,
-    /// So many fail at most; absent: all.
+    /// Largest number of failures; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
     /// Share of those meant that fail, drawn with the trial's seed; absent: all.

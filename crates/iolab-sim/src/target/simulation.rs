@@ -47,7 +47,7 @@ struct InFlight {
     submitted: Ns,
     bytes: Bytes,
     bios: u32,
-    /// That of the first bio that failed, if one did.
+    /// Result of the first bio that failed, if one did.
     status: Status,
 }
 

@@ -67,7 +67,7 @@ impl PageLayout {
 pub enum LostBefore {
     /// No loss.
     None,
-    /// So many.
+    /// Number.
     Count(u64),
     /// Some; the page was too full to say how many.
     Some,

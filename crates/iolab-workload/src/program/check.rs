@@ -196,7 +196,22 @@ impl Checker<'_> {
         if all.any(has_end) {
             return self.wrong("before", "a repeat without end", "say how often: times = 3");
         }
+        self.check_end()?;
         self.check_waits()
+    }
+
+    /// Steps after the timed region, which meet nobody: a worker that is done is waited for no
+    /// longer, so that a barrier there holds nobody back and opens for nobody.
+    fn check_end(&self) -> Found {
+        let mut nodes = self.program.nodes().into_iter();
+        match nodes.find(|(path, node)| path.starts_with("after") && node.does == Deed::Barrier) {
+            Some((path, _)) => {
+                let problem = "a barrier after the timed region: nobody is waited for there";
+                let remedy = "put it into steps or before, or leave it out";
+                self.wrong(&path, problem, remedy)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Tenants that begin after others: each is there, and none waits for itself.

@@ -74,7 +74,7 @@ pub enum WhenNone {
     Skip,
     /// The worker has no more to do: it ends as at its limit.
     End,
-    /// It waits until another worker leaves one.
+    /// Waits until another worker leaves one.
     Wait,
 }
 

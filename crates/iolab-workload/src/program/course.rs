@@ -22,7 +22,7 @@ pub struct Course {
     /// Transfers from one picked place on; 0 and 1: each place is picked anew.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ops_per_place: u64,
-    /// These transfers repeat the picked place and do not go on from it.
+    /// True if these transfers repeat the picked place and do not go on from it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_repeating: bool,
     /// Bytes between the end of a transfer and the beginning of the next one; negative: backwards.

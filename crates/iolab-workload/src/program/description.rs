@@ -53,7 +53,7 @@ pub enum Pace {
         /// Of each worker, on average.
         passes_per_s: f64,
     },
-    /// So many one after the other, then a pause.
+    /// Number of passes one after the other, then a pause.
     Bursts {
         /// Number of passes.
         passes: u64,
@@ -93,7 +93,7 @@ pub struct Limits {
     pub count: Option<CountOf>,
 }
 
-/// So many operations of one id.
+/// Number of operations of one id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CountOf {

@@ -26,7 +26,7 @@ pub struct Node {
     /// Number of repetitions in a row; absent: once (a repeat: for ever).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Amount>,
-    /// It is done only when so many operations were done since it was done last.
+    /// Number of operations after which it is done once more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Every>,
     /// Its own nodes (sequence, choose, repeat, composite).
@@ -53,7 +53,7 @@ pub struct Node {
     /// Bytes of the operation; of each part of it, if it is about a whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<Amount>,
-    /// It is about the whole file: read until its end, written in its full size.
+    /// True if it is about the whole file: read until its end, written in its full size.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_whole: bool,
     /// Begin of a transfer; absent: `at` where a place is given, else `current`.
@@ -95,7 +95,7 @@ pub struct Node {
     /// Name of the semaphore (post, wait).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semaphore: Option<String>,
-    /// It waits while the semaphore holds more than this (post).
+    /// Number above which a post waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high_water: Option<u64>,
     /// Name of the barrier (barrier).

@@ -20,7 +20,7 @@ pub enum Pick {
     Sequential,
     /// The last one first.
     Reverse,
-    /// So many are skipped between two; at the end it goes on at the beginning.
+    /// Number of units that are skipped between two; at the end it goes on at the beginning.
     Strided {
         /// Number of units to skip.
         skip: u64,
@@ -58,7 +58,7 @@ pub enum Pick {
     },
     /// Always the first one.
     Same,
-    /// These, one after the other.
+    /// Values, one after the other.
     List {
         /// Ordinals; one beyond the range counts from its beginning again.
         values: Vec<u64>,

@@ -24,7 +24,7 @@ pub struct Place {
     /// Length of the region; absent: to the end of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_bytes: Option<Bytes>,
-    /// So much further on begins the region of the next worker.
+    /// Distance from one worker's region to the next one's.
     #[serde(default, skip_serializing_if = "super::node::is_default")]
     pub worker_step_bytes: Bytes,
     /// Order of the places of a file that is chosen by `served`.
@@ -36,7 +36,7 @@ pub struct Place {
     /// The place of the last transfer of this step (its id).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// So far behind the place of `of`.
+    /// Distance behind the place of `of`.
     #[serde(default, skip_serializing_if = "super::node::is_default")]
     pub plus_bytes: i64,
 }

@@ -135,11 +135,11 @@ impl Pool {
 /// Purpose for which a step takes the file that it chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It must be there, and stays.
+    /// Name that must be there, and stays.
     Use,
-    /// It must be there, and nobody else may use it.
+    /// Name that must be there, and that no other worker may use.
     Remove,
-    /// It must not be there.
+    /// Name that must not be there.
     Make,
 }
 
@@ -183,15 +183,15 @@ pub struct SetState {
 /// Preparation of the files of a set before a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Making {
-    /// They are made; no file is there.
+    /// All files are made; no file is there.
     Fresh,
-    /// They are made; those that are there go first.
+    /// All files are made; those that are there go first.
     Anew,
-    /// It is looked what is there, and what is missing is made.
+    /// Missing files are made.
     Found,
     /// The same, but what is longer stays so.
     Kept,
-    /// It is looked what is there.
+    /// Files that are there are looked for.
     Looked,
 }
 

@@ -136,7 +136,7 @@ pub struct ProgramWorker<'a, G> {
     passes: u64,
     /// Operations and bytes that were begun.
     issued: (u64, u64),
-    /// It found nothing more to do.
+    /// True if it found nothing more to do.
     is_out_of_work: bool,
     has_left: bool,
     /// Tenant whose workers must have ended before it begins.
@@ -147,7 +147,7 @@ pub struct ProgramWorker<'a, G> {
     turn: Option<Ns>,
     /// The barrier where it waits, and what it waits with.
     at_barrier: Option<(usize, u64)>,
-    /// It came to the barrier where its tenant begins.
+    /// True if it came to the barrier where its tenant begins.
     has_come: bool,
     report: StreamReport,
 }

@@ -113,11 +113,11 @@ pub struct Tenant {
     /// Condition of its end.
     #[serde(default)]
     pub limit: Limit,
-    /// It makes, reads or removes many small files instead of touching the records of one.
+    /// Work on many small files, made, read or removed, instead of the records of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSetWork>,
-    /// It runs a program on sets of files, in place of a stream on one; then only workers, depth,
-    /// priority and share count of the rest ([`Tenant::of_program`]).
+    /// Program on sets of files, in place of a stream on one; then only workers, depth, priority
+    /// and share count of the rest ([`Tenant::of_program`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
     /// Refinements that few tenants ask for.

@@ -59,7 +59,7 @@ class Decision:
     further_rounds_least: int | None = None
     """With 20 % chance so few decide; None if that cannot be told."""
     chance_within_limit: float | None = None
-    """That `FURTHER_ROUNDS_LIMIT` rounds decide; None if that cannot be told."""
+    """Chance that `FURTHER_ROUNDS_LIMIT` rounds decide; None if that cannot be told."""
 
 
 def decide(

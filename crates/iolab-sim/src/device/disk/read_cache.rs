@@ -36,7 +36,7 @@ pub struct ReadCache {
 }
 
 impl ReadCache {
-    /// So many segments of so many media sectors.
+    /// Cache of so many segments of so many media sectors.
     pub fn new(segments: usize, length: u64) -> Self {
         Self { segments: vec![Segment::default(); segments], length, clock: 0 }
     }

@@ -18,7 +18,7 @@ pub(super) struct Process {
     pub queues: [Option<QueueId>; 2],
     pub priority: Priority,
     pub think: ThinkTime,
-    /// It has ended; requests of it may still be under way.
+    /// True if it has ended; requests of it may still be under way.
     pub is_gone: bool,
     /// Requests under way, and one more while the active queue waits for it.
     holders: u32,

@@ -32,7 +32,7 @@ impl Serving {
 
 /// Decision about the active queue.
 enum Verdict {
-    /// It may go on.
+    /// Permission to go on.
     Keep,
     /// Nothing for now, it stays active.
     Wait,

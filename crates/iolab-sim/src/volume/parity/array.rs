@@ -204,7 +204,7 @@ impl Array {
         Ns(sectors * Sector::SIZE.0 * self.xor_ns_per_kib / 1024)
     }
 
-    /// There is something to start at this instant, after the layer above has reacted.
+    /// Note that there is something to start at this instant, after the layer above has reacted.
     pub(super) fn note_ready(&mut self, now: Ns) {
         self.ready_since = self.ready_since.min(now);
     }

@@ -38,7 +38,7 @@ pub enum Method {
     Reconstruct,
     /// A lost unit that stays is computed first: everything else is read.
     Recover,
-    /// There is no parity left to update.
+    /// No parity left to update.
     DataOnly,
 }
 

@@ -13,7 +13,7 @@ use crate::group::GroupState;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) id: FileId,
-    /// It was taken for use, and must be given back.
+    /// True if it was taken for use, and must be given back.
     pub(super) is_held: bool,
 }
 

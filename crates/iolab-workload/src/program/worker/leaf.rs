@@ -23,13 +23,13 @@ use crate::group::GroupState;
 pub(super) enum Begun {
     /// Its first call is to be sent.
     Call(u32),
-    /// It has ended, or is left out.
+    /// Ended, or left out.
     Nothing,
-    /// It cannot begin yet.
+    /// Not possible yet.
     Later,
     /// Nothing happens before this instant.
     Sleep(Ns),
-    /// There is nothing more to do.
+    /// No more to do.
     NoMore,
 }
 
