@@ -124,9 +124,14 @@ CASES = [
         None,
     ),
     (tidy.first_words_of_comments, "tests/a.py", '"""Where it lies."""\n', "with 'Where'"),
-    (tidy.first_words_of_comments, "a.py", 'def _f():\n    """\n    How?\n    """\n', "'How'"),
-    (tidy.first_words_of_comments, "a.py", 'a = 1\n"""Nobody knows."""\n', "'Nobody'"),
-    (tidy.first_words_of_comments, "a.py", 'a = "Who"\n"""Path. Where it lies."""\n', None),
+    (
+        tidy.first_words_of_comments,
+        "tools/a.py",
+        'def _f():\n    """\n    How?\n    """\n',
+        "'How'",
+    ),
+    (tidy.first_words_of_comments, "tools/a.py", 'a = 1\n"""Nobody knows."""\n', "'Nobody'"),
+    (tidy.first_words_of_comments, "tools/a.py", 'a = "Who"\n"""Path. Where it lies."""\n', None),
     (tidy.final_newline, "python/a.py", "a = 1", "not exactly one newline"),
     (tidy.final_newline, "python/a.py", "a = 1 \n", "blanks at the end"),
 ]

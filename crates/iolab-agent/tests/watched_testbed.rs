@@ -183,10 +183,10 @@ fn needs_root_issue_14_points_5_and_6_nothing_is_made_outside() {
     }
     assert_eq!(agent.ask("run_trial", &once(&ext4())).unwrap()["status"], "ok");
     assert_eq!(agent.ask("close_testbed", &json!({})).unwrap()["problems"], json!([]));
+    let own = format!("iolab-program-{}-", agent.child.id());
     assert_eq!(agent.end_input(), Some(0));
     assert_eq!(root(), before);
     // Other agents may run programs meanwhile: only the directories of this one count.
-    let own = format!("iolab-program-{}-", agent.child.id());
     assert!(
         !fs::read_dir("/run")
             .unwrap()
