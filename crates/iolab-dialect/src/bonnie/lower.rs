@@ -148,7 +148,7 @@ fn copies(typed: &Typed) -> u32 {
     if typed.is_compat { 1 } else { u32::try_from(typed.concurrency).unwrap_or(1) }
 }
 
-/// Bytes that all small files of a worker hold at most, in KiB.
+/// Largest size of all small files of a worker, in KiB.
 fn files_kib(files: &Files) -> u64 {
     files.thousands.saturating_mul(files.size_max.max(0).cast_unsigned())
 }
